@@ -1,0 +1,16 @@
+"""Differential privacy for people who trust you and people who do not, in one answer.
+
+Some users hand the curator their raw value (the *trusted* group), the others only a report that their own device
+has randomised (the *local* group). Everybody is promised the same ε. hybriddp combines the two groups into one answer
+that is better than either alone can give, and says how wrong it may be and what it cost in privacy.
+
+**For knowing the error beforehand**: `hybriddp.theory`.
+
+**For catching what goes wrong**: `hybriddp.errors`.
+"""
+
+from hybriddp import errors, theory
+
+__version__ = "0.1.0"
+
+__all__ = ["__version__", "errors", "theory"]

@@ -1,0 +1,101 @@
+"""Checks at the public edge: each takes a parameter's name and value and gives the value back, or raises.
+
+Everything inside the package relies on them and does not check again.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hybriddp.errors import ParameterError
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A range of real numbers, with the words that name it in an error."""
+
+    words: str
+    lower: float = -math.inf
+    upper: float = math.inf
+    lower_open: bool = False
+    upper_open: bool = False
+
+    def contains(self, x: FloatArray) -> NDArray[np.bool_]:
+        """Whether each number is finite and in the range; NaN never is."""
+        above = x > self.lower if self.lower_open else x >= self.lower
+        below = x < self.upper if self.upper_open else x <= self.upper
+        inside: NDArray[np.bool_] = above & below & np.isfinite(x)
+        return inside
+
+
+FINITE = Range("a finite number")
+POSITIVE = Range("a finite number above 0", lower=0.0, lower_open=True)
+NON_NEGATIVE = Range("a finite number of at least 0", lower=0.0)
+FRACTION = Range("a number between 0 and 1, both excluded", lower=0.0, upper=1.0, lower_open=True, upper_open=True)
+WEIGHT = Range("a number from 0 to 1", lower=0.0, upper=1.0)
+USERS = Range("a finite number of at least 2", lower=2.0)
+
+
+def numbers(name: str, value: ArrayLike, allowed: Range = FINITE) -> FloatArray:
+    """``value`` as float64, a scalar or an array, every element inside ``allowed``."""
+    raw = _as_array(name, value, allowed)
+    if raw.dtype.kind not in "iuf" or _holds_booleans(value):
+        raise ParameterError(name, f"{allowed.words}, or an array of them", value)
+    array = raw.astype(np.float64)
+    bad = ~allowed.contains(array)
+    if bad.any():
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        shown_as = f"{name}[{', '.join(map(str, at))}]" if at else name
+        raise ParameterError(name, allowed.words, raw[at].item(), shown_as=shown_as)
+    result: FloatArray = array[()]  # a zero-dimensional array becomes a scalar
+    return result
+
+
+def number(name: str, value: float, allowed: Range = FINITE) -> float:
+    """``value`` as one float inside ``allowed``."""
+    result = numbers(name, value, allowed)
+    if np.ndim(result) != 0:
+        raise ParameterError(name, f"{allowed.words} (one, not an array)", value)
+    return float(result)
+
+
+def integer(name: str, value: int, *, at_least: int) -> int:
+    """``value`` as one int of at least ``at_least``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
+        raise ParameterError(name, f"an integer of at least {at_least}", value)
+    return int(value)
+
+
+def choice(name: str, value: str, options: tuple[str, ...]) -> str:
+    """``value`` if it is one of ``options``."""
+    if value not in options:
+        raise ParameterError(name, f"one of {', '.join(map(repr, options))}", value)
+    return value
+
+
+def same_shape(**arrays: FloatArray) -> None:
+    """Nothing, if the arrays broadcast against each other."""
+    try:
+        np.broadcast_shapes(*(np.shape(array) for array in arrays.values()))
+    except ValueError:
+        shapes = {name: np.shape(array) for name, array in arrays.items() if np.ndim(array)}
+        raise ParameterError(" and ".join(shapes), "arrays whose shapes broadcast", shapes, shown_as="shapes") from None
+
+
+def _as_array(name: str, value: ArrayLike, allowed: Range) -> NDArray[Any]:
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, OverflowError):  # ragged nests, objects that refuse to become arrays
+        raise ParameterError(name, f"{allowed.words}, or an array of them", value) from None
+
+
+def _holds_booleans(value: ArrayLike) -> bool:
+    """Whether a list mixes booleans into numbers, which numpy would quietly turn into 0 and 1."""
+    if isinstance(value, (list, tuple)):
+        return any(_holds_booleans(item) for item in value)
+    return isinstance(value, (bool, np.bool_))

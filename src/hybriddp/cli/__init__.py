@@ -1,0 +1,55 @@
+"""The command line, one file per command.
+
+Exit codes: 0 done, 1 an optional part is missing, 2 wrong usage, 3 refused for privacy, 4 the data cannot be used.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from hybriddp import __version__
+from hybriddp.cli import demo
+from hybriddp.errors import HybridDPError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="hybriddp",
+    help=(
+        "Differential privacy for people who trust you and people who do not, in one answer.\n\n"
+        "Exit codes: 0 done, 1 an optional part is missing, 2 wrong usage, 3 refused for privacy, "
+        "4 the data cannot be used."
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"hybriddp {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and stop.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of the program as a whole."""
+
+
+app.command(name="demo")(demo.demo)
+
+
+def main() -> None:
+    """Run the command line; an error of hybriddp ends it with the exit code of its class."""
+    try:
+        app()
+    except HybridDPError as error:
+        typer.secho(f"Error: {error}", err=True, fg=typer.colors.RED)
+        sys.exit(error.exit_code)

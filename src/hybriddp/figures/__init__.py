@@ -1,0 +1,1 @@
+"""Pictures. Each file draws one; matplotlib is needed (``pip install "hybriddp[plots]"``)."""

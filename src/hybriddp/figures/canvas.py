@@ -1,0 +1,58 @@
+"""The one look of all pictures, drawn without a screen and without touching the caller's matplotlib settings."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hybriddp.errors import DataError, MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK = "#22303c"
+MUTED = "#8a97a3"
+TRUSTED = "#3567b0"
+LOCAL = "#c96f2e"
+HYBRID = "#1d8a6b"
+
+_LOOK: dict[Any, Any] = {
+    "figure.dpi": 110,
+    "font.size": 10,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e8ec",
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "svg.hashsalt": "hybriddp",
+}
+
+
+@contextmanager
+def canvas(width: float, height: float) -> Iterator["Figure"]:
+    """A figure of that size in inches, in the common look."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", extra="plots", purpose="Drawing a picture") from None
+    with mpl.rc_context(_LOOK):
+        yield Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: "Figure", path: Path) -> None:
+    """Write the figure in the format that the name's ending says."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+    except (OSError, ValueError) as reason:
+        raise DataError(f"The picture cannot be written to {path}: {reason}.") from None

@@ -1,0 +1,84 @@
+"""The populations of the paper's evaluation."""
+
+from dataclasses import dataclass
+
+from hybriddp import _check
+
+
+@dataclass(frozen=True, slots=True)
+class Beta:
+    r"""The Beta(α, β) distribution on [0, 1].
+
+    $$
+    \mu = \frac{\alpha}{\alpha + \beta}, \qquad
+    \sigma^2 = \frac{\alpha\beta}{(\alpha+\beta)^2 (\alpha+\beta+1)}
+    $$
+
+    [ADK20] uses Beta(10, 10), Beta(1, 1) and Beta(0.1, 0.1): little, medium and much spread.
+
+    Examples
+    --------
+    >>> [Beta(a, a).sd for a in (10, 1, 0.1)]
+    [0.10911, 0.28868, 0.45644]
+    """
+
+    alpha: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        _check.number("alpha", self.alpha, _check.POSITIVE)
+        _check.number("beta", self.beta, _check.POSITIVE)
+
+    @property
+    def mean(self) -> float:
+        """The mean."""
+        return self.alpha / (self.alpha + self.beta)
+
+    @property
+    def variance(self) -> float:
+        """The variance."""
+        total = self.alpha + self.beta
+        return (self.alpha / total) * (self.beta / total) / (total + 1.0)
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation."""
+        return float(self.variance**0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """What the formulas need to know of a data set.
+
+    Attributes
+    ----------
+    name, source : str
+        What it is and where the numbers come from.
+    n_users : int
+        Its size.
+    width : float
+        Upper bound minus lower bound of a value.
+    sd : float
+        Standard deviation of the values.
+    """
+
+    name: str
+    source: str
+    n_users: int
+    width: float
+    sd: float
+
+    @property
+    def variance(self) -> float:
+        """The variance of the values."""
+        return self.sd**2
+
+
+UC_SALARIES = Population(
+    name="University of California salaries, 2010",
+    source="the three numbers printed in [ADK20], section 4; the data themselves are not used",
+    n_users=252_540,
+    width=2_349_033.0,
+    sd=53_254.0,
+)
+"""The paper's real data set, in the three numbers that its figures need."""
