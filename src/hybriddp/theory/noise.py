@@ -105,7 +105,7 @@ def gaussian_noise(
 
     Notes
     -----
-    [ADK20] prints the classic formula without its restriction; see the errata, row 3.
+    [ADK20] prints the classic formula without its restriction; see the errata, entry 3.
 
     Examples
     --------

@@ -111,8 +111,8 @@ def trusted_only_wins_between(
 
     Notes
     -----
-    [ADK20] has two lemmas here. The generic one has two signs wrong (errata, row 8) and is a condition on
-    $s_T$, which itself depends on $n$, rather than a threshold in $n$ (row 9). The Laplace one is
+    [ADK20] has two lemmas here. The generic one has two signs wrong (errata, entry 8) and is a condition on
+    $s_T$, which itself depends on $n$, rather than a threshold in $n$ (entry 9). The Laplace one is
     ``lower`` for equal means.
 
     Examples
@@ -196,7 +196,7 @@ def laplace_privacy_weight_wins_below(
 
     Notes
     -----
-    The region printed in [ADK20], section 5, belongs to the naive weight; see the errata, row 13. The advice is the
+    The region printed in [ADK20], section 5, belongs to the naive weight; see the errata, entry 13. The advice is the
     other way round: *small* ε·σ favours the privacy weight.
 
     Examples
@@ -241,7 +241,7 @@ def laplace_gain_supremum(*, epsilon: ArrayLike) -> FloatArray:
 
     Approached as $\sigma = m/2$ (the most a bounded value can spread), $n \to \infty$ along the
     crossover. At ε = 1 it is 17/8, the lower bound of the Corollary of [ADK20], whose upper bound 16/7 is not
-    reached (errata, row 16).
+    reached (errata, entry 16).
 
     Examples
     --------

@@ -139,7 +139,7 @@ class Setting:
     def mixture_variance(self) -> FloatArray:
         r"""$c \sigma_T^2 + (1-c) \sigma_L^2 + c (1-c) (\mu_T - \mu_L)^2$, of a user drawn from both groups.
 
-        [ADK20], section 2.2, prints the second raw moment; see the errata, row 12.
+        [ADK20], section 2.2, prints the second raw moment; see the errata, entry 12.
         """
         c = self.trusted_fraction
         within = c * self.trusted_variance + (1.0 - c) * self.local_variance
@@ -232,7 +232,7 @@ class Setting:
     def known_variance_beats_both(self) -> NDArray[np.bool_]:
         r"""Exactly where $R(E_H(w^*)) > 1$: where $|T| s_T^2 < s_L^2$.
 
-        [ADK20] states it as sufficient; it is also necessary, in the heterogeneous setting too (errata, row 15).
+        [ADK20] states it as sufficient; it is also necessary, in the heterogeneous setting too (errata, entry 15).
         """
         c, a, p, q = np.broadcast_arrays(self.trusted_fraction, self._a, self._p, self._q)
         return weights.known_variance_beats_both(c, a, p, q)[()]
