@@ -1,0 +1,11 @@
+/** What this package throws on purpose. */
+
+/** A channel, a parameter or a value that is refused. Nothing has been drawn or sent. */
+export class ChannelError extends Error {
+  override name = "ChannelError";
+}
+
+/** Throws a `ChannelError` unless the condition holds. */
+export function ensure(condition: boolean, sentence: string): asserts condition {
+  if (!condition) throw new ChannelError(`The channel is refused: ${sentence}.`);
+}

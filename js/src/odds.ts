@@ -1,0 +1,46 @@
+/** ε as a decimal, and e^ε from below, in integers: the same steps as the Python package's channels/odds.py. */
+
+import { ChannelError } from "./errors.js";
+
+const SHIFT = 96n;
+const CANONICAL = /^(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$/;
+
+/** A decimal as a fraction. */
+function ratio(text: string): { numerator: bigint; denominator: bigint } {
+  const [whole, fraction = ""] = text.split(".");
+  return { numerator: BigInt(whole + fraction), denominator: 10n ** BigInt(fraction.length) };
+}
+
+/** Whether a text is an ε from 0.01 to 20 in its shortest decimal form. */
+export function isCanonicalEpsilon(text: unknown): text is string {
+  if (typeof text !== "string" || text.length > 24 || !CANONICAL.test(text)) return false;
+  const { numerator, denominator } = ratio(text);
+  return 100n * numerator >= denominator && numerator <= 20n * denominator;
+}
+
+/** The decimal of a number or text, or an error that says what is allowed. */
+export function canonicalEpsilon(epsilon: number | string): string {
+  const text = String(epsilon);
+  if (typeof epsilon === "boolean" || !isCanonicalEpsilon(text)) {
+    const remedy = Number(epsilon) > 20 ? " Beyond 20 a report is hardly randomised at all." : "";
+    throw new ChannelError(`epsilon must be a number from 0.01 to 20, got epsilon=${text}.${remedy}`);
+  }
+  return text;
+}
+
+/** A lower bound of 2^96 e^ε: the exponential series, each term rounded down. */
+export function odds(epsilon: string): bigint {
+  const { numerator, denominator } = ratio(epsilon);
+  let total = 0n;
+  let k = 0n;
+  for (let term = 1n << SHIFT; term > 0n; term = (term * numerator) / (denominator * k)) {
+    total += term;
+    k += 1n;
+  }
+  return total;
+}
+
+/** Whether `likely` is at most e^ε times `unlikely`. */
+export function withinOdds(likely: bigint, unlikely: bigint, epsilon: string): boolean {
+  return likely << SHIFT <= unlikely * odds(epsilon);
+}

@@ -1,0 +1,26 @@
+/** The shared vectors, and the streams that their inputs and random bytes come from. */
+
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+
+export const vectors = JSON.parse(readFileSync(new URL("../../vectors/channels.json", import.meta.url), "utf8"));
+
+/** The first bytes of a seed's SHAKE-256 stream. */
+export function stream(seed, count) {
+  return createHash("shake256", { outputLength: count }).update(seed).digest();
+}
+
+/** A source that hands out known bytes, piece by piece. */
+export function known(bytes) {
+  let next = 0;
+  return (view) => {
+    new Uint8Array(view.buffer).set(bytes.subarray(next, next + view.byteLength));
+    next += view.byteLength;
+  };
+}
+
+/** The SHA-256 of codes as bytes, two each, little endian, where one is not enough. */
+export function digest(codes, wide) {
+  const bytes = wide ? new Uint8Array(Uint16Array.from(codes).buffer) : Uint8Array.from(codes);
+  return createHash("sha256").update(bytes).digest("hex");
+}

@@ -1,0 +1,31 @@
+"""Local randomisers: what a device does before anything leaves it.
+
+**For a number**: `WindowChannel`, one byte at the least variance possible; `DiscreteLaplace`, the paper's own mechanism;
+`TableChannel`, a table of your own.
+
+**For a category**: `RandomizedResponse` and `UnaryEncoding`.
+
+**For clients and servers**: `channel_from_json` reads what `to_json` writes, and refuses everything else.
+
+Every channel is a table of whole numbers whose privacy is proven in exact arithmetic whenever one is made.
+"""
+
+from hybriddp.channels.channel import Channel
+from hybriddp.channels.laplace import DiscreteLaplace
+from hybriddp.channels.numeric import NumericChannel
+from hybriddp.channels.response import RandomizedResponse
+from hybriddp.channels.table import TableChannel
+from hybriddp.channels.text import channel_from_json
+from hybriddp.channels.unary import UnaryEncoding
+from hybriddp.channels.window import WindowChannel
+
+__all__ = [
+    "Channel",
+    "DiscreteLaplace",
+    "NumericChannel",
+    "RandomizedResponse",
+    "TableChannel",
+    "UnaryEncoding",
+    "WindowChannel",
+    "channel_from_json",
+]

@@ -1,0 +1,133 @@
+"""What every local randomiser can do: prove itself, sample, and travel as text.
+
+A channel is a table of whole numbers: row *j* says how many of $2^B$ equally likely draws give each code when the
+input is *j*. Nothing about it is approximate, so its privacy is a comparison of integers, made whenever a channel is
+built or parsed. **A channel that has not been verified cannot exist.**
+"""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hybriddp.errors import DataError, ProtocolError
+from hybriddp.randomness import ByteSource, byte_source
+
+CHUNK = 1 << 15  # inputs drawn at a time: their random bytes and scratch arrays stay in the cache
+
+
+class Channel(ABC):
+    """A local randomiser: an input goes in, one code comes out, and no code says much about the input."""
+
+    kind: ClassVar[str]
+    """The name of the kind of channel in its text."""
+
+    epsilon: str
+    """What a report through this channel promises, as a decimal."""
+
+    @property
+    @abstractmethod
+    def n_codes(self) -> int:
+        """How many different codes there are."""
+
+    @property
+    @abstractmethod
+    def code_type(self) -> np.dtype[Any]:
+        """The smallest numpy type that holds every code."""
+
+    @abstractmethod
+    def verify(self) -> None:
+        """Prove the privacy and the form of the table in exact integers, or raise `ProtocolError`."""
+
+    @abstractmethod
+    def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
+        """The inputs as an array, or `DataError`."""
+
+    @abstractmethod
+    def draw_part(self, inputs: NDArray[Any], source: ByteSource) -> NDArray[Any]:
+        """The reports of a few thousand checked inputs."""
+
+    @abstractmethod
+    def fields(self) -> dict[str, Any]:
+        """What the text of the channel holds, in its order."""
+
+    def sample(self, inputs: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> NDArray[Any]:
+        """One report per input, each from fresh random bytes of the system.
+
+        Parameters
+        ----------
+        inputs : array_like
+            A scalar or a one-dimensional array of inputs.
+        random_state : int or numpy.random.Generator, optional
+            For simulation only: with it the codes can be repeated, and are **not private**.
+        """
+        checked = self.check_inputs(inputs)
+        codes = self.draw(len(checked), lambda part: checked[part], byte_source(random_state))
+        return codes if np.ndim(inputs) else codes[0]
+
+    def draw(self, count: int, inputs: Callable[[slice], NDArray[Any]], source: ByteSource) -> NDArray[Any]:
+        """``count`` reports for inputs that are handed over in chunks, in constant memory beside the result."""
+        starts = range(0, count, CHUNK)
+        parts = [self.draw_part(inputs(slice(start, min(start + CHUNK, count))), source) for start in starts]
+        return np.concatenate(parts) if parts else np.empty(0, self.code_type)
+
+    def to_json(self) -> str:
+        """The text of the channel: one line, always the same, understood by every client."""
+        return json.dumps({"type": self.kind, "version": 1, **self.fields()}, separators=(",", ":"))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text, by which parties can tell that they mean the same channel."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Channel) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(epsilon={self.epsilon!r}, n_codes={self.n_codes})"
+
+
+class FiniteChannel(Channel):
+    """A channel whose report is a fixed function of the input and a fixed number of random bytes."""
+
+    @property
+    @abstractmethod
+    def bytes_per_report(self) -> int:
+        """How many random bytes one report uses up."""
+
+    @abstractmethod
+    def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
+        """The codes that these random bytes give for checked inputs, the same in every language."""
+
+    def draw_part(self, inputs: NDArray[Any], source: ByteSource) -> NDArray[Any]:
+        """The reports of a few thousand checked inputs."""
+        return self.codes(inputs, source.take(len(inputs) * self.bytes_per_report))
+
+
+def require(condition: bool, sentence: str) -> None:
+    """Nothing, if the condition holds; `ProtocolError` with the sentence if not."""
+    if not condition:
+        raise ProtocolError(f"The channel is refused: {sentence}.")
+
+
+def is_integer(value: object, lower: int, upper: int) -> bool:
+    """Whether a value is an int, and not a bool or a float that looks like one, from ``lower`` to ``upper``."""
+    return type(value) is int and lower <= value <= upper
+
+
+def integer_inputs(inputs: ArrayLike, largest: int, what: str) -> NDArray[Any]:
+    """Inputs that must be integers from 0 to ``largest``."""
+    array = np.atleast_1d(np.asarray(inputs))
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DataError(f"{what} must be integers, one or a one-dimensional array of them, got {array.dtype}.")
+    bad = np.count_nonzero((array < 0) | (array > largest))
+    if bad:
+        raise DataError(f"{what} must be integers from 0 to {largest:,}, but {bad:,} of {array.size:,} are not.")
+    return array

@@ -1,0 +1,217 @@
+r"""Channels for numbers: how an input finds its row, and how wrong a report is.
+
+The rows of a table stand for the inputs $t_0 < t_1 < \dots$, each *defined* as the exact mean of its row, so a report
+is unbiased by construction. An input in between is rounded to one of its two neighbours at random. Both steps are
+whole numbers: the input is a number of units (`Grid`), and a table of 4,097 entries (`_lookup`) turns it and 32
+random bits into a row.
+
+Inputs and code values are in *half ranges* here: the lower bound is -1, the upper bound is 1. Variances are given for
+the unit range (a quarter of that), so that for bounds (lower, upper) they are multiplied by (upper - lower)².
+"""
+
+from abc import abstractmethod
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hybriddp import _check
+from hybriddp._check import FloatArray
+from hybriddp.channels.channel import CHUNK, FiniteChannel, integer_inputs, require
+from hybriddp.errors import DataError
+from hybriddp.grid import UNITS, Grid
+from hybriddp.randomness import byte_source
+
+VALUE_BITS = 24  # code values are whole multiples of 2^-24 half ranges
+LARGEST_VALUE = 1 << 40
+CELL_BITS = 12  # the units are cut into 4,096 cells of 4,096 units
+CELLS = UNITS >> CELL_BITS
+SHARE_BITS = 32 - CELL_BITS
+MOST_ROWS = 1 << CELL_BITS
+_SHARES = 1 << SHARE_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """First and second moments of a report at the edges of the cells, in half ranges."""
+
+    mean: FloatArray
+    square: FloatArray
+
+
+class NumericChannel(FiniteChannel):
+    """A channel whose input is a number and whose codes have values that average to it."""
+
+    @property
+    @abstractmethod
+    def bits(self) -> int:
+        """$B$: a draw is one of $2^B$ equally likely ones."""
+
+    @property
+    @abstractmethod
+    def code_values(self) -> tuple[int, ...]:
+        """The value of each code, in multiples of $2^{-24}$ half ranges."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """How many rows the table has."""
+
+    @abstractmethod
+    def weights(self, row: int) -> tuple[int, ...]:
+        """How many of the $2^B$ draws give each code in this row."""
+
+    @abstractmethod
+    def row_sums(self) -> list[tuple[int, int]]:
+        """For each row, the sum of weight times value, and of weight times squared value."""
+
+    # From a value to a code ---------------------------------------------------------------------------------------
+
+    @property
+    def values(self) -> FloatArray:
+        """The value of each code on the unit range: 0 is the lower bound, 1 the upper one."""
+        return 0.5 + 0.5 * np.array(self.code_values) / (1 << VALUE_BITS)
+
+    def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
+        """Inputs are units of the grid."""
+        return integer_inputs(inputs, UNITS, "units")
+
+    def randomize(
+        self,
+        values: ArrayLike,
+        *,
+        bounds: tuple[float, float],
+        random_state: int | np.random.Generator | None = None,
+    ) -> NDArray[Any]:
+        """One report per value, as the users' own devices would make it.
+
+        Parameters
+        ----------
+        values : array_like
+            A number or a one-dimensional array of any numeric type. A missing or infinite value is an error.
+        bounds : (float, float)
+            The public range; values outside are moved to the nearer bound.
+        random_state : int or numpy.random.Generator, optional
+            For simulation only: with it the codes can be repeated, and are **not private**.
+        """
+        grid = Grid.of(bounds)
+        array = np.asanyarray(values)
+        if array.ndim > 1:
+            raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
+        flat = np.atleast_1d(array)
+        grid.refuse_missing(flat, chunk=CHUNK)
+        codes = self.draw(len(flat), lambda part: grid.place(flat[part]).units, byte_source(random_state))
+        return codes if array.ndim else codes[0]
+
+    def rows(self, units: NDArray[Any], random: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """The row of each input: to a cell's edge by the upper 12 random bits, to a row by the lower 20."""
+        edge = units.astype(np.uint32)
+        edge += random >> np.uint32(SHARE_BITS)
+        edge >>= np.uint32(CELL_BITS)
+        entry = self._lookup[edge]
+        row = entry >> np.uint32(SHARE_BITS)
+        entry &= np.uint32(_SHARES - 1)
+        row += (random & np.uint32(_SHARES - 1)) < entry
+        return row
+
+    @cached_property
+    def _lookup(self) -> NDArray[np.uint32]:
+        """For each cell's edge, the row below it (upper 12 bits) and the share of draws that go one higher."""
+        one = 1 << (self.bits + VALUE_BITS)
+        means = [total for total, _ in self.row_sums()]
+        entries = []
+        for edge in range(CELLS + 1):
+            position = (2 * edge - CELLS) * one // CELLS  # exact: CELLS divides one
+            row = min(bisect_right(means, position) - 1, self.n_rows - 2)
+            gap = means[row + 1] - means[row]
+            share = (2 * (position - means[row]) * _SHARES + gap) // (2 * gap)  # rounded to the nearest
+            entries.append((row << SHARE_BITS) + share)  # a full share carries into the row
+        return np.array(entries, np.uint32)
+
+    # How wrong a report is ----------------------------------------------------------------------------------------
+
+    def row_mean(self, row: int) -> Fraction:
+        """The input that the row stands for, in half ranges, exactly."""
+        return Fraction(self.row_sums()[row][0], 1 << (self.bits + VALUE_BITS))
+
+    def row_variance(self, row: int) -> Fraction:
+        """The variance of the code's value in this row, on the unit range, exactly."""
+        total, square = self.row_sums()[row]
+        one = 1 << (self.bits + VALUE_BITS)
+        return (Fraction(square, one << VALUE_BITS) - Fraction(total, one) ** 2) / 4
+
+    def variance(self, x: ArrayLike) -> FloatArray:
+        """The variance of a report of ``x``, on the unit range, both random roundings included."""
+        position = _check.numbers("x", x, _check.WEIGHT) * CELLS
+        cell = np.minimum(np.floor(position), CELLS - 1).astype(np.int64)
+        inside = position - cell
+        m, s = self._moments.mean, self._moments.square
+        mean = m[cell] + inside * (m[cell + 1] - m[cell])
+        square = s[cell] + inside * (s[cell + 1] - s[cell])
+        result: FloatArray = (square - mean**2) / 4
+        return result
+
+    @cached_property
+    def worst_variance(self) -> float:
+        """The largest variance of a report over all inputs, on the unit range."""
+        m, s = self._moments.mean, self._moments.square
+        step_m, step_s = np.diff(m), np.diff(s)
+        # Inside a cell the variance s + f·Δs - (m + f·Δm)² is a concave parabola in f.
+        inside = np.clip((step_s / (2 * step_m) - m[:-1]) / step_m, 0.0, 1.0)
+        return float(np.max(s[:-1] + inside * step_s - (m[:-1] + inside * step_m) ** 2)) / 4
+
+    @cached_property
+    def mean_variance(self) -> float:
+        """The variance of a report, averaged over inputs that are uniform between the bounds."""
+        m, s = self._moments.mean, self._moments.square
+        mean_squared = (m[:-1] ** 2 + m[:-1] * m[1:] + m[1:] ** 2) / 3
+        return float(np.mean((s[:-1] + s[1:]) / 2 - mean_squared)) / 4
+
+    @cached_property
+    def worst_bias(self) -> Fraction:
+        """The largest bias of a report over all units, as a share of the range, exactly.
+
+        Between the edges of a cell the mean of a report is exactly linear in the units, so the largest is at an edge.
+        """
+        sums = self.row_sums()
+        one = 1 << (self.bits + VALUE_BITS)
+        worst = 0
+        for edge, entry in enumerate(self._lookup.tolist()):
+            row, share = entry >> SHARE_BITS, entry & (_SHARES - 1)
+            above = sums[min(row + 1, self.n_rows - 1)][0]
+            mean = sums[row][0] * (_SHARES - share) + above * share
+            worst = max(worst, abs(mean - (2 * edge - CELLS) * one // CELLS * _SHARES))
+        return Fraction(worst, 2 * one * _SHARES)
+
+    @property
+    def largest_value(self) -> float:
+        """How far from the middle of the range a single report can lie, in half ranges: what a forger can do."""
+        return max(map(abs, self.code_values)) / (1 << VALUE_BITS)
+
+    @cached_property
+    def _moments(self) -> Moments:
+        sums = self.row_sums()
+        one = 1 << (self.bits + VALUE_BITS)
+        mean = np.array([total / one for total, _ in sums])
+        square = np.array([square / (one << VALUE_BITS) for _, square in sums])
+        row = (self._lookup >> SHARE_BITS).astype(np.int64)
+        share = (self._lookup & (_SHARES - 1)) / _SHARES
+        above = np.minimum(row + 1, self.n_rows - 1)
+        return Moments(
+            mean=mean[row] + share * (mean[above] - mean[row]),
+            square=square[row] + share * (square[above] - square[row]),
+        )
+
+    # Proof --------------------------------------------------------------------------------------------------------
+
+    def verify_rows(self) -> None:
+        """Prove that the rows stand for increasing inputs that cover the range, so that every input has a row."""
+        one = 1 << (self.bits + VALUE_BITS)
+        means = [total for total, _ in self.row_sums()]
+        require(2 <= len(means) <= MOST_ROWS, f"its number of rows is not from 2 to {MOST_ROWS}")
+        require(all(a < b for a, b in zip(means, means[1:], strict=False)), "its rows' means do not increase")
+        require(means[0] <= -one and means[-1] >= one, "its rows do not cover the range")

@@ -1,0 +1,161 @@
+r"""Bounds and units: a value becomes a whole number from 0 to $2^{24}$, once, at the door.
+
+After that nothing is a floating-point number any more: a sum of units is exact, does not depend on the order of its
+terms or on the engine that adds them, and one user can change it by at most $2^{24}$.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hybriddp import _check
+from hybriddp._check import FloatArray
+from hybriddp.errors import DataError, ParameterError
+
+UNITS = 1 << 24
+"""Units between the lower and the upper bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Values on the grid.
+
+    Attributes
+    ----------
+    units : ndarray of int32
+        The accepted values, in their order.
+    accepted : ndarray of bool
+        Which of the values were accepted.
+    rejected : int
+        How many were missing, NaN or infinite: they are left out, never replaced.
+    """
+
+    units: NDArray[np.int32]
+    accepted: NDArray[np.bool_]
+    rejected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    r"""The grid of a study: value $x$ is $\lfloor (x - \text{lower})\cdot 2^{24}/\text{width} + 1/2 \rfloor$ units.
+
+    Values outside of the bounds are moved to the nearer bound first. The same floating-point operations in the same
+    order give the same units in every engine and language.
+
+    Parameters
+    ----------
+    lower, upper : float
+        The bounds: public, finite, and chosen without looking at the data.
+
+    Examples
+    --------
+    >>> grid = Grid(0, 240)
+    >>> grid.place([0, 30, 999, float("nan")])
+    Placed(units=array([       0,  2097152, 16777216], dtype=int32), accepted=..., rejected=1)
+    >>> grid.values([2097152]).tolist()
+    [30.0]
+    """
+
+    lower: float
+    upper: float
+
+    def __post_init__(self) -> None:
+        lower = _check.number("bounds[0]", self.lower)
+        upper = _check.number("bounds[1]", self.upper)
+        if not lower < upper:
+            raise ParameterError("bounds", "a pair (lower, upper) with lower below upper", (self.lower, self.upper))
+        with np.errstate(over="ignore"):
+            scale = np.float64(UNITS) / np.float64(upper - lower)
+        if not (np.isfinite(upper - lower) and np.isfinite(scale)):
+            raise ParameterError("bounds", "a pair whose difference floating point can divide", (lower, upper))
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    @classmethod
+    def of(cls, bounds: tuple[float, float]) -> "Grid":
+        """The grid between two bounds given as a pair."""
+        try:
+            lower, upper = bounds
+        except (TypeError, ValueError):
+            raise ParameterError("bounds", "a pair (lower, upper)", bounds) from None
+        return cls(lower, upper)
+
+    @property
+    def width(self) -> float:
+        """Upper bound minus lower bound."""
+        return self.upper - self.lower
+
+    def place(self, values: ArrayLike) -> Placed:
+        """Values of any numeric type on the grid; what is missing or not finite is left out and counted."""
+        x = _as_floats(values)
+        accepted = np.isfinite(x)
+        rejected = int(x.size - np.count_nonzero(accepted))
+        return Placed(units=self.units(x[accepted] if rejected else x), accepted=accepted, rejected=rejected)
+
+    def refuse_missing(self, values: NDArray[Any], *, chunk: int) -> None:
+        """Raise `DataError` if any value is missing, NaN or infinite; looks at ``chunk`` values at a time."""
+        starts = range(0, len(values), chunk)
+        missing = sum(int(np.count_nonzero(~np.isfinite(_as_floats(values[i : i + chunk])))) for i in starts)
+        if missing:
+            raise DataError(
+                f"values must be finite numbers, but {missing:,} of {len(values):,} are missing, NaN or infinite. "
+                "Leave them out: there is no report for a value that is not there."
+            )
+
+    def units(self, x: FloatArray) -> NDArray[np.int32]:
+        """The units of finite floats."""
+        y = np.clip(x, self.lower, self.upper)
+        y -= self.lower
+        y *= UNITS / self.width
+        y += 0.5
+        np.floor(y, out=y)
+        return y.astype(np.int32)
+
+    def values(self, units: ArrayLike) -> FloatArray:
+        """The values in the middle of units: the inverse of `place`, wherever floats can tell units apart."""
+        u = np.asarray(units)
+        if u.dtype.kind not in "iu" or np.any((u < 0) | (u > UNITS)):
+            raise ParameterError("units", f"integers from 0 to {UNITS}", units)
+        return np.where(u == UNITS, self.upper, self.lower + u * (self.width / UNITS))
+
+
+def _as_floats(values: ArrayLike) -> FloatArray:
+    """Values as a float array of one dimension, where NaN stands for what is missing."""
+    array: NDArray[Any] = np.atleast_1d(np.ma.filled(values, np.nan) if _masked_floats(values) else np.asarray(values))
+    if array.ndim != 1:
+        raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
+    if array.dtype.kind == "O":
+        return np.array([_as_float(value) for value in array], np.float64)
+    if array.dtype.kind not in "iuf":
+        raise DataError(
+            f"values must be numbers, got {array.dtype}. Convert them first, for example with .astype(float)."
+        )
+    with np.errstate(over="ignore"):  # a wider float beyond float64 becomes infinite, and is then rejected
+        return array.astype(np.float64, copy=False)
+
+
+def _masked_floats(values: object) -> bool:
+    if not isinstance(values, np.ma.MaskedArray):
+        return False
+    if values.dtype.kind != "f":
+        raise DataError("masked values must be floats. Convert them first with .astype(float).")
+    return True
+
+
+def _as_float(value: object) -> float:
+    if value is None:
+        return np.nan
+    if isinstance(value, (int, float, np.integer, np.floating, Decimal, Fraction)) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:  # an integer beyond all floats lies beyond every bound
+            return np.copysign(np.finfo(np.float64).max, 1 if value > 0 else -1)
+        except ValueError:  # a signalling NaN of the decimal module
+            return np.nan
+    if type(value).__name__ in ("NAType", "NaTType"):  # what pandas writes for missing values
+        return np.nan
+    raise DataError(f"values must be numbers, got {value!r} of type {type(value).__name__}.")

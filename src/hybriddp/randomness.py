@@ -1,0 +1,129 @@
+"""Where random bytes come from.
+
+Reports and releases take their randomness from one place: AES-256 in counter mode, keyed and seeded by the operating
+system, one stream per thread, keyed anew in a forked child so that two processes never share a stream. It is as
+unpredictable as the system's own source and twenty times as fast.
+
+A seeded source gives the same bytes every time, on every machine. It is for simulation: whoever knows the seed knows
+the noise, so what it touches is not a private release, and every result made with it says so.
+"""
+
+import hashlib
+import os
+import threading
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp.errors import ParameterError
+
+_ZEROS = bytes(1 << 18)
+
+
+class ByteSource(ABC):
+    """A source of random bytes."""
+
+    seeded: bool
+    """Whether the bytes can be repeated: then nothing made from them is private."""
+
+    @abstractmethod
+    def fill(self, buffer: NDArray[np.uint8]) -> None:
+        """Overwrite a contiguous buffer with random bytes."""
+
+    def take(self, count: int) -> NDArray[np.uint8]:
+        """``count`` fresh bytes."""
+        buffer = np.empty(count, np.uint8)
+        self.fill(buffer)
+        return buffer
+
+
+class SystemBytes(ByteSource):
+    """The source of every private report and release. All instances share the process's streams."""
+
+    seeded = False
+
+    def fill(self, buffer: NDArray[np.uint8]) -> None:
+        """Overwrite a contiguous buffer with bytes that nobody can predict."""
+        stream = getattr(_streams.of_thread, "stream", None)
+        if stream is None:
+            stream = _streams.of_thread.stream = _keystream(os.urandom(32), os.urandom(16))
+        _write(stream, buffer)
+
+
+class SeededBytes(ByteSource):
+    """Bytes that a seed determines: for simulation, never for a private report or release.
+
+    Parameters
+    ----------
+    seed : int or bytes
+        A non-negative integer, or any bytes.
+    """
+
+    seeded = True
+
+    def __init__(self, seed: int | bytes) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer, bytes)):
+            raise ParameterError("seed", "a non-negative integer or bytes", seed)
+        if not isinstance(seed, bytes):
+            if seed < 0:
+                raise ParameterError("seed", "a non-negative integer or bytes", seed)
+            seed = b"integer:" + str(int(seed)).encode()
+        self._stream = _keystream(hashlib.sha256(b"hybriddp seed " + seed).digest(), bytes(16))
+        self._lock = threading.Lock()
+
+    def fill(self, buffer: NDArray[np.uint8]) -> None:
+        """Overwrite a contiguous buffer with the seed's next bytes."""
+        with self._lock:
+            _write(self._stream, buffer)
+
+
+def byte_source(random_state: int | np.random.Generator | None) -> ByteSource:
+    """The system's source for None; a seeded one for an integer or a numpy generator.
+
+    Examples
+    --------
+    >>> byte_source(None).seeded
+    False
+    >>> byte_source(7).take(4).tolist() == byte_source(7).take(4).tolist()
+    True
+    """
+    if random_state is None:
+        return SystemBytes()
+    if isinstance(random_state, np.random.Generator):
+        return SeededBytes(random_state.bytes(32))
+    if isinstance(random_state, bool) or not isinstance(random_state, (int, np.integer)) or random_state < 0:
+        raise ParameterError("random_state", "None, a non-negative integer or a numpy.random.Generator", random_state)
+    return SeededBytes(int(random_state))
+
+
+class _Streams:
+    """The keystreams of this process, one per thread."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.of_thread = threading.local()
+
+
+_streams = _Streams()
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_streams.forget)
+
+
+def _keystream(key: bytes, nonce: bytes) -> Any:  # noqa: ANN401
+    from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.algorithms import AES
+    from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+    return Cipher(AES(key), CTR(nonce)).encryptor()
+
+
+def _write(stream: Any, buffer: NDArray[np.uint8]) -> None:  # noqa: ANN401
+    """Encrypt zeros into the buffer: the keystream itself."""
+    view = memoryview(buffer)
+    for start in range(0, len(view), len(_ZEROS)):
+        part = view[start : start + len(_ZEROS)]
+        stream.update_into(memoryview(_ZEROS)[: len(part)], part)

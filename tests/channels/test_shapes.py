@@ -1,0 +1,83 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from hybriddp.channels.optimal import _Programme, least_mean, least_worst, mean_variance_gradient
+from hybriddp.channels.shapes import Shape, best_shape, half_window, row_moments, sine_window
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 0.75])
+def test_the_half_window_has_the_variance_of_its_closed_form(epsilon: float) -> None:
+    d = 2 * math.tanh(epsilon / 2)
+    expected = (2 / d / math.tanh(d / 2) - 1) / 4
+    assert row_moments(epsilon, half_window(epsilon, 256)).worst_variance() / 4 == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("epsilon", [5.5, 6.0, 8.0, 10.0])
+def test_the_sine_window_has_the_variance_of_its_closed_form(epsilon: float) -> None:
+    shape = sine_window(epsilon, 256)
+    w = shape.width / 256
+    low = 1 / (1 + math.expm1(epsilon) * w)
+    d = math.expm1(epsilon) * low
+    mu = brentq(lambda m: math.sin(m * w / 2) * 2 * d - m * math.cos(m * w / 2), 0.5, math.pi)
+    c = 1 / (math.sin(mu * (1 - w) / 2) * math.cos(mu * w / 2))
+    expected = c**2 * (low * (0.5 - math.sin(mu) / (2 * mu)) + d * (w / 2 - math.sin(mu * w) / (2 * mu))) / 4
+    # The closed form is of the continuum; 256 codes round inputs to rows, which costs up to a percent at ε = 10.
+    assert row_moments(epsilon, shape).worst_variance() / 4 == pytest.approx(expected, rel=0.012)
+
+
+def test_no_neighbour_of_the_programmes_solution_is_better() -> None:
+    programme = _Programme(2.0, 64, 25)
+    v = programme.solve(half_window(1.0, 64).half)
+    best = programme.variances(v).max()
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        other = v + 1e-3 * rng.standard_normal(len(v))
+        other = other / (programme.extra * (programme.sign[-1] @ other))
+        assert programme.variances(other).max() >= best * (1 - 1e-7)
+
+
+def test_the_programmes_gradient_is_the_derivative() -> None:
+    programme, v = _Programme(2.0, 16, 6), np.linspace(0.2, 1.5, 8)
+    numeric = [(programme.variances(v + h) - programme.variances(v - h)) / 2e-6 for h in 1e-6 * np.eye(8)]
+    assert programme.gradients(v) == pytest.approx(np.array(numeric).T, abs=1e-8)
+
+
+def test_the_gradient_of_the_mean_variance_is_its_derivative() -> None:
+    half = np.cumsum(np.random.default_rng(0).random(16))
+    numeric = [
+        row_moments(1.3, Shape(11, half + h)).mean_variance() - row_moments(1.3, Shape(11, half - h)).mean_variance()
+        for h in 1e-6 * np.eye(16)
+    ]
+    assert mean_variance_gradient(1.3, Shape(11, half)) == pytest.approx(np.array(numeric) / 2e-6, abs=1e-7)
+
+
+def test_the_optimised_shape_agrees_with_the_closed_forms_where_they_meet() -> None:
+    for epsilon, closed in ((0.75, half_window), (5.5, sine_window)):
+        optimised = row_moments(epsilon, least_worst(epsilon, 256)).worst_variance()
+        assert optimised <= row_moments(epsilon, closed(epsilon, 256)).worst_variance() * (1 + 1e-6)
+        assert optimised == pytest.approx(row_moments(epsilon, closed(epsilon, 256)).worst_variance(), rel=0.006)
+
+
+# The best mean that a linear programme over all channels finds, from an independent computation to three digits.
+@pytest.mark.parametrize(("epsilon", "programme"), [(1, 0.9716), (2, 0.1942), (4, 0.0264)])
+def test_a_uniform_prior_lowers_the_mean_and_raises_the_worst(epsilon: float, programme: float) -> None:
+    mean, worst = row_moments(epsilon, least_mean(epsilon, 256)), row_moments(epsilon, least_worst(epsilon, 256))
+    assert mean.mean_variance() / 4 == pytest.approx(programme, rel=0.006)
+    assert mean.mean_variance() < worst.mean_variance()
+    assert mean.worst_variance() > worst.worst_variance()
+
+
+def test_shapes_are_cached() -> None:
+    assert best_shape(1.5, n_codes=64, prior=None) is best_shape(1.5, n_codes=64, prior=None)
+
+
+def test_few_codes_are_enough_for_the_coarse_search_alone() -> None:
+    shape = least_worst(2.0, 16)
+    assert len(shape.half) == 8
+
+
+def test_rows_that_coincide_are_no_shape() -> None:
+    assert row_moments(1.0, Shape(2, np.array([1.0, 1.0, 1.0, 1.0]))).worst_variance() == math.inf

@@ -1,0 +1,63 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybriddp.channels import UnaryEncoding, channel_from_json
+from hybriddp.channels.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.errors import DataError, ParameterError, ProtocolError
+
+epsilons = st.decimals("0.01", "20", places=3).map(canonical_epsilon)
+
+
+@given(epsilons)
+def test_the_weights_are_private_and_one_less_would_not_be(epsilon: str) -> None:
+    channel = UnaryEncoding(epsilon=epsilon, n_categories=3)
+    assert channel.one == 1 << 31
+    # Exactly: (P/Q) · (2^32 - Q)/(2^32 - P) <= e^ε, and with P = 2^31 it is (2^32 - Q)/Q.
+    assert ((1 << 32) - channel.zero) << SHIFT <= channel.zero * odds(epsilon)
+    with pytest.raises(ProtocolError, match="-private"):
+        UnaryEncoding.of(epsilon=epsilon, n_categories=3, one=channel.one, zero=channel.zero - 1)
+
+
+def test_bits_are_set_as_often_as_they_should() -> None:
+    # z-tests with a false-alarm probability below 1e-7 each.
+    channel = UnaryEncoding(epsilon=1, n_categories=19)
+    n = 200_000
+    reports = channel.sample(np.full(n, 11))
+    assert reports.shape == (n, 3)
+    ones = channel.ones(reports)
+    for category in range(19):
+        p = (channel.one if category == 11 else channel.zero) / 2**32
+        sd = math.sqrt(n * p * (1 - p))
+        assert abs(ones[category] - n * p) < 5.4 * sd
+        assert abs(ones[category] - 0.8 * n * p) > 5.4 * sd
+
+
+def test_the_unused_bits_are_zero() -> None:
+    reports = UnaryEncoding(epsilon=1, n_categories=9).sample(np.zeros(1000, int))
+    assert not np.any(reports[:, 1] & 0b1111_1110)
+
+
+def test_text_and_channel_are_inverses() -> None:
+    channel = UnaryEncoding(epsilon=0.5, n_categories=100)
+    assert channel_from_json(channel.to_json()) == channel
+    assert channel.n_codes == 2**100
+
+
+def test_one_category_gives_one_report() -> None:
+    assert UnaryEncoding(epsilon=1, n_categories=8).sample(3).shape == (1,)
+
+
+@pytest.mark.parametrize("bad", [1, 4097, 2.5, "3", True])
+def test_the_number_of_categories_is_checked(bad: object) -> None:
+    with pytest.raises(ParameterError, match="^n_categories must be"):
+        UnaryEncoding(epsilon=1, n_categories=bad)
+
+
+@pytest.mark.parametrize("reports", [np.zeros((5, 3), np.uint8), np.zeros(2, np.uint8), np.zeros((5, 2), int)])
+def test_reports_of_another_shape_are_refused(reports: np.ndarray) -> None:
+    with pytest.raises(DataError, match="reports must be rows of 2 bytes"):
+        UnaryEncoding(epsilon=1, n_categories=10).ones(reports)

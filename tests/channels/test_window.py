@@ -1,0 +1,308 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from hybriddp.channels import WindowChannel, channel_from_json
+from hybriddp.channels.bound import lower_bound
+from hybriddp.channels.comparison import hybrid, laplace, one_bit, piecewise
+from hybriddp.channels.numeric import CELLS, SHARE_BITS, VALUE_BITS
+from hybriddp.channels.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.channels.window import Window
+from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.grid import UNITS, Grid
+
+# ε: worst variance on the unit range of 256 codes, from an independent prototype.
+VARIANCE = {
+    0.05: 400.0, 0.1: 100.0, 0.25: 16.0, 0.5: 4.0007, 0.75: 1.7794, 1: 0.99782, 1.5: 0.42297, 2: 0.21641, 3: 0.07602,
+    4: 0.03179, 6: 0.006820, 8: 0.001632, 10: 0.000414,
+}  # fmt: skip
+CLOSED = [0.05, 0.5, 6, 8, 15]  # built in milliseconds
+epsilons = st.decimals("0.01", "20", places=3).map(canonical_epsilon)
+
+
+@pytest.fixture(scope="module")
+def channel() -> WindowChannel:
+    return WindowChannel(epsilon=1)
+
+
+# Definition: variance
+
+
+@pytest.mark.parametrize("epsilon", list(VARIANCE))
+def test_the_variance_is_the_least_possible(epsilon: float) -> None:
+    worst = WindowChannel(epsilon=epsilon).worst_variance
+    assert worst == pytest.approx(VARIANCE[epsilon], rel=1e-3)
+    ratio = worst / lower_bound(epsilon)
+    assert ratio >= 1
+    if epsilon <= 8:
+        assert ratio <= (1.001 if epsilon <= 3 else 1.01 if epsilon <= 6 else 1.02)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 2, 4, 8])
+def test_every_other_mechanism_varies_more(epsilon: float) -> None:
+    worst = WindowChannel(epsilon=epsilon).worst_variance
+    assert worst < min(laplace(epsilon), one_bit(epsilon), piecewise(epsilon), hybrid(epsilon))
+    assert worst < laplace(epsilon) / 1.99
+
+
+# Definition: exactness
+
+
+@given(epsilons, st.integers(1, 12), st.floats(0, 1))
+def test_the_odds_are_within_epsilon_and_use_nearly_all_of_it(epsilon: str, log_n: int, share: float) -> None:
+    n = 1 << log_n
+    k = max(1, round(share * n / 2))
+    w = Window.for_epsilon(epsilon, n_codes=n, width=k)
+    assert w.n_codes * w.low + w.width * w.extra == 1 << w.bits
+    assert (w.low + w.extra) << SHIFT <= w.low * odds(epsilon)
+    # The low weight moves up by at most k to make the extra weight whole: with k + 1 less the odds would be too large.
+    low = w.low - k - 1
+    assert low < 1 or (low * k + (1 << w.bits) - n * low) << SHIFT > low * k * odds(epsilon)
+
+
+def test_a_window_needs_a_power_of_two() -> None:
+    with pytest.raises(ParameterError, match="^n_codes must be a power of two"):
+        Window.for_epsilon("1", n_codes=6, width=3)
+    assert Window.for_epsilon("1", n_codes=6, width=1).n_codes == 6
+
+
+def test_every_draw_gives_its_code_by_counting() -> None:
+    """Draws below n·a give code u div a, so each code a draws; the others, in k runs of b, give the window's codes."""
+    channel = WindowChannel(epsilon=6)
+    w = channel.window
+    row = 37
+    edges = np.concatenate([np.arange(w.n_codes + 1) * w.low, w.n_codes * w.low + np.arange(w.width + 1) * w.extra])
+    assert edges[-1] == 1 << 32
+    draws = np.unique(np.clip(np.concatenate([edges - 1, edges, edges + 1]), 0, (1 << 32) - 1)).astype(np.uint32)
+    codes = w.code(np.full(len(draws), row, np.uint32), draws)
+    expected = np.where(
+        draws < w.n_codes * w.low, draws // w.low, row + (draws.astype(np.int64) - w.n_codes * w.low) // w.extra
+    )
+    assert np.array_equal(codes, expected)
+    # Between two neighbouring edges the code is constant, so counting the runs counts all 2^32 draws.
+    starts, ends = np.unique(edges)[:-1], np.unique(edges)[1:]
+    first = w.code(np.full(len(starts), row, np.uint32), starts.astype(np.uint32))
+    last = w.code(np.full(len(starts), row, np.uint32), (ends - 1).astype(np.uint32))
+    assert np.array_equal(first, last)
+    counted = np.bincount(first, weights=ends - starts, minlength=w.n_codes).astype(np.int64)
+    assert tuple(counted.tolist()) == channel.weights(row)
+
+
+def test_all_draws_of_a_small_channel_one_by_one() -> None:
+    w = Window(n_codes=8, width=3, bits=32, low=1 << 28, extra=((1 << 32) - (8 << 28)) // 3)
+    small = Window(n_codes=8, width=3, bits=32, low=100, extra=400)  # sums to 2,000: enumerated whole
+    draws = np.arange(2000, dtype=np.uint32)
+    for row in range(6):
+        counts = np.bincount(small.code(np.full(2000, row, np.uint32), draws), minlength=8)
+        assert counts.tolist() == [100 + (400 if row <= code < row + 3 else 0) for code in range(8)]
+    with pytest.raises(ProtocolError, match="do not add up"):
+        w.verify("1")
+
+
+@pytest.mark.parametrize("epsilon", [*CLOSED, 1])
+def test_the_mean_and_variance_follow_from_the_table(epsilon: float) -> None:
+    channel = WindowChannel(epsilon=epsilon)
+    values = [Fraction(v, 1 << VALUE_BITS) for v in channel.code_values]
+    for row in (0, 1, channel.n_rows // 2, channel.n_rows - 1):
+        weights = channel.weights(row)
+        assert sum(weights) == 1 << channel.bits
+        mean = sum(w * v for w, v in zip(weights, values, strict=True)) / (1 << channel.bits)
+        square = sum(w * v * v for w, v in zip(weights, values, strict=True)) / (1 << channel.bits)
+        assert channel.row_mean(row) == mean
+        assert channel.row_variance(row) == (square - mean**2) / 4
+
+
+@pytest.mark.parametrize("epsilon", [*CLOSED, 1])
+def test_a_report_is_unbiased_to_a_part_in_ten_million(epsilon: float) -> None:
+    """Enumerated exactly, over all cells; the grid itself rounds by at most 2^-25 of the range."""
+    channel = WindowChannel(epsilon=epsilon)
+    assert channel.worst_bias + Fraction(1, 1 << 25) <= Fraction(1, 10**7)
+    assert channel.worst_bias < Fraction(1, 10**8)
+
+
+def test_the_row_of_an_input_has_the_input_as_its_mean(channel: WindowChannel) -> None:
+    """All 2^12 roundings to an edge, and the share at each edge, enumerated for a few inputs."""
+    means = [float(channel.row_mean(row)) for row in range(channel.n_rows)]
+    for units in (0, 1, 4095, 4096, 5_000_001, UNITS - 1, UNITS):
+        upper = np.arange(4096, dtype=np.uint32) << np.uint32(SHARE_BITS)
+        edge = (units + np.arange(4096)) >> 12
+        share = (channel._lookup[edge] & ((1 << SHARE_BITS) - 1)).astype(np.int64)
+        low = channel.rows(np.full(4096, units), upper | np.uint32((1 << SHARE_BITS) - 1))  # never goes up
+        assert np.array_equal(channel.rows(np.full(4096, units), upper) - low, share > 0)
+        mean = np.mean(
+            [
+                means[r] + s / (1 << SHARE_BITS) * (means[min(r + 1, len(means) - 1)] - means[r])
+                for r, s in zip(low, share, strict=True)
+            ]
+        )
+        assert mean == pytest.approx(2 * units / UNITS - 1, abs=2e-8)
+
+
+def test_the_variance_of_an_input_is_enumerated(channel: WindowChannel) -> None:
+    x = np.linspace(0, 1, 4 * CELLS + 1)
+    variance = channel.variance(x)
+    assert variance.max() == pytest.approx(channel.worst_variance, rel=1e-9)
+    assert variance.mean() == pytest.approx(channel.mean_variance, rel=1e-5)
+    # At an edge that is exactly a row's mean the variance is the row's.
+    row = channel.n_rows // 2
+    at = float(channel.row_mean(row) + 1) / 2
+    assert float(channel.variance(at)) == pytest.approx(float(channel.row_variance(row)), rel=1e-4)
+
+
+# Identities
+
+
+def test_text_and_channel_are_inverses(channel: WindowChannel) -> None:
+    again = channel_from_json(channel.to_json(), epsilon=1.0)
+    assert again == channel
+    assert hash(again) == hash(channel)
+    assert again.digest == channel.digest
+    assert len(channel.digest) == 64
+    assert again != WindowChannel(epsilon=0.5)
+    assert len(channel.to_json()) < 1500
+
+
+def test_values_mirror_each_other(channel: WindowChannel) -> None:
+    assert channel.values + channel.values[::-1] == pytest.approx(np.ones(256))
+    assert channel.largest_value == pytest.approx(2.79, abs=0.01)
+
+
+def test_known_bytes_give_known_codes(channel: WindowChannel) -> None:
+    units = np.array([0, UNITS // 2, UNITS])
+    raw = np.zeros(24, np.uint8)
+    assert channel.codes(units, raw).tolist() == [0, 0, 0]  # draw 0 is code 0 in every row
+    raw[:] = 255
+    top = [int(channel.rows(units[i : i + 1], np.array([0xFFFFFFFF], np.uint32))[0]) for i in range(3)]
+    assert channel.codes(units, raw).tolist() == [row + channel.window.width - 1 for row in top]
+
+
+def test_a_seed_repeats_chunk_by_chunk(channel: WindowChannel) -> None:
+    x = np.linspace(-0.5, 1.5, 100_000)
+    codes = channel.randomize(x, bounds=(0, 1), random_state=1)
+    assert codes.dtype == np.uint8
+    assert np.array_equal(codes, channel.randomize(x, bounds=(0, 1), random_state=1))
+    assert not np.array_equal(codes, channel.randomize(x, bounds=(0, 1)))
+    assert np.array_equal(codes, channel.sample(Grid(0, 1).place(x).units, random_state=1))
+    assert np.array_equal(codes, channel.randomize(x.astype(object), bounds=(0, 1), random_state=1))
+
+
+def test_one_value_gives_one_code(channel: WindowChannel) -> None:
+    assert np.ndim(channel.randomize(0.5, bounds=(0, 1))) == 0
+    assert np.ndim(channel.sample(5)) == 0
+    assert channel.randomize([], bounds=(0, 1)).shape == (0,)
+
+
+@settings(max_examples=50)
+@given(epsilons.filter(lambda e: not 0.75 < float(e) < 5.5))
+def test_a_channel_can_be_built_for_every_epsilon(epsilon: str) -> None:
+    channel = WindowChannel(epsilon=epsilon)
+    assert channel.worst_variance < laplace(float(epsilon))
+
+
+@pytest.mark.parametrize("n_codes", [16, 64, 128])
+def test_fewer_codes_vary_more(n_codes: int, channel: WindowChannel) -> None:
+    few = WindowChannel(epsilon=1, n_codes=n_codes)
+    assert channel.worst_variance < few.worst_variance < 1.01 * channel.worst_variance
+
+
+def test_a_prior_trades_the_worst_for_the_mean(channel: WindowChannel) -> None:
+    prior = WindowChannel(epsilon=1, prior="uniform")
+    assert prior.mean_variance == pytest.approx(0.9716, rel=2e-3)
+    assert prior.mean_variance < channel.mean_variance
+    assert prior.worst_variance > channel.worst_variance
+
+
+# Statistics: the real random source. Chi-square and z-tests with a false-alarm probability of 1e-7 each.
+
+
+def _distribution(channel: WindowChannel, x: float) -> np.ndarray:
+    """The exact probabilities of the codes for an input on the unit range."""
+    units = int(Grid(0, 1).place(x).units[0])
+    p = np.zeros(channel.n_codes)
+    inside = (units & 4095) / 4096
+    for edge, chance in ((units >> 12, 1 - inside), ((units >> 12) + 1, inside)):
+        row, share = divmod(int(channel._lookup[edge]), 1 << SHARE_BITS)
+        for j, part in ((row, 1 - share / (1 << SHARE_BITS)), (row + 1, share / (1 << SHARE_BITS))):
+            p += chance * part * np.array(channel.weights(min(j, channel.n_rows - 1))) / (1 << channel.bits)
+    return p
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1, 8, 15])
+def test_reports_have_the_distribution_of_their_row(epsilon: float) -> None:
+    channel = WindowChannel(epsilon=epsilon)
+    x = 0.3217
+    counts = np.bincount(channel.randomize(np.full(400_000, x), bounds=(0, 1)), minlength=channel.n_codes)
+    p = _distribution(channel, x)
+    assert _chi_square(counts, p) > 1e-7
+    wrong = p.min() + np.where(p > 1.5 * p.min(), 0.8, 0.0) * (p - p.min())  # the extra weight is 20 % too small
+    if epsilon > 5:  # where next to nothing lies outside of the window: the input is off by 20 % of a row
+        wrong = _distribution(channel, x + 0.2 / channel.n_rows)
+    assert _chi_square(counts, wrong / wrong.sum()) < 1e-7
+
+
+def _chi_square(counts: np.ndarray, p: np.ndarray) -> float:
+    """The p-value, with codes too rare for the approximation pooled."""
+    rare = p * counts.sum() < 10
+    pooled = np.append(p[~rare], p[rare].sum()), np.append(counts[~rare], counts[rare].sum())
+    if pooled[0][-1] * counts.sum() < 10:
+        pooled = pooled[0][:-1] / pooled[0][:-1].sum(), pooled[1][:-1]
+    return float(stats.chisquare(pooled[1], pooled[0] * pooled[1].sum()).pvalue)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1, 8])
+def test_reports_average_to_the_values_with_the_claimed_variance(epsilon: float) -> None:
+    channel = WindowChannel(epsilon=epsilon)
+    x = np.random.default_rng(0).random(1_000_000)
+    report = channel.values[channel.randomize(x, bounds=(0, 1))]
+    error = report - x
+    assert abs(error.mean()) / (error.std() / 1000) < 5.4
+    expected = channel.variance(x).mean()
+    spread = (error**2).std() / 1000
+    assert abs((error**2).mean() - expected) / spread < 5.4
+    assert abs((error**2).mean() - 1.2 * expected) / spread > 5.4
+
+
+# Edges
+
+
+@pytest.mark.parametrize("bad", [8, 15, 100, 512, 2.5, True])
+def test_the_number_of_codes_is_a_power_of_two(bad: object) -> None:
+    with pytest.raises(ParameterError, match="^n_codes must be"):
+        WindowChannel(epsilon=1, n_codes=bad)
+
+
+def test_an_unknown_prior_is_refused() -> None:
+    with pytest.raises(ParameterError, match='^prior must be None or "uniform"'):
+        WindowChannel(epsilon=1, prior="normal")
+
+
+@pytest.mark.parametrize("values", [[0.5, np.nan], [np.inf], [None], np.array([0.1, np.nan], np.float32)])
+def test_missing_values_get_no_report(channel: WindowChannel, values: object) -> None:
+    with pytest.raises(DataError, match=r"1 of \d are missing, NaN or infinite"):
+        channel.randomize(values, bounds=(0, 1))
+
+
+@pytest.mark.parametrize("values", [["a"], [True], [[0.5]]])
+def test_what_is_no_number_gets_no_report(channel: WindowChannel, values: object) -> None:
+    with pytest.raises(DataError, match="^values must be"):
+        channel.randomize(values, bounds=(0, 1))
+
+
+@pytest.mark.parametrize("units", [[-1], [UNITS + 1], [0.5], [[1]], ["1"]])
+def test_units_lie_on_the_grid(channel: WindowChannel, units: object) -> None:
+    with pytest.raises(DataError, match="^units must be integers"):
+        channel.sample(units)
+
+
+@pytest.mark.parametrize("bounds", [(1, 0), (0, float("inf")), None])
+def test_bad_bounds_are_named(channel: WindowChannel, bounds: object) -> None:
+    with pytest.raises(ParameterError, match="^bounds"):
+        channel.randomize([0.5], bounds=bounds)
+
+
+def test_the_representation_is_short(channel: WindowChannel) -> None:
+    assert repr(channel) == "WindowChannel(epsilon='1', n_codes=256)"

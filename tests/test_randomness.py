@@ -1,0 +1,93 @@
+import os
+import threading
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hybriddp.errors import ParameterError
+from hybriddp.randomness import SeededBytes, SystemBytes, byte_source
+
+
+def test_system_bytes_are_uniform_and_never_repeat() -> None:
+    # Chi-square over byte values; a false alarm has probability 1e-7.
+    taken = SystemBytes().take(1_000_000)
+    counts = np.bincount(taken, minlength=256)
+    assert stats.chisquare(counts).pvalue > 1e-7
+    assert not np.array_equal(taken, SystemBytes().take(1_000_000))
+    wrong = np.full(256, 1.0)
+    wrong[:26] = 0.8
+    assert stats.chisquare(counts, wrong / wrong.sum() * counts.sum()).pvalue < 1e-7
+
+
+def test_large_requests_are_filled_to_the_end() -> None:
+    taken = SystemBytes().take((1 << 18) + 5)
+    assert len(taken) == (1 << 18) + 5
+    assert np.count_nonzero(taken[-64:]) > 20  # 64 zeros in a row happen once in 2^512
+
+
+def test_a_seed_repeats_and_is_marked() -> None:
+    assert SeededBytes(3).seeded
+    assert not SystemBytes().seeded
+    assert np.array_equal(SeededBytes(3).take(100), SeededBytes(3).take(100))
+    assert not np.array_equal(SeededBytes(3).take(100), SeededBytes(4).take(100))
+    assert not np.array_equal(SeededBytes(3).take(100), SeededBytes(b"3").take(100))
+
+
+def test_a_seeded_stream_does_not_depend_on_how_it_is_taken() -> None:
+    whole, parts = SeededBytes(1).take(100), SeededBytes(1)
+    assert np.array_equal(whole, np.concatenate([parts.take(37), parts.take(63)]))
+
+
+def test_the_seeded_stream_is_the_same_on_every_machine() -> None:
+    assert SeededBytes(0).take(8).tobytes().hex() == "7df54f89eaff811d"
+
+
+def test_random_state_chooses_the_source() -> None:
+    assert not byte_source(None).seeded
+    assert byte_source(5).seeded
+    generator = np.random.default_rng(0)
+    first, second = byte_source(generator), byte_source(generator)
+    assert first.seeded
+    assert not np.array_equal(first.take(16), second.take(16))
+
+
+@pytest.mark.parametrize("bad", [-1, 1.5, "seed", True])
+def test_bad_random_states_are_named(bad: object) -> None:
+    with pytest.raises(ParameterError, match="^random_state must be"):
+        byte_source(bad)
+
+
+@pytest.mark.parametrize("bad", [-1, 1.5, "seed", True])
+def test_bad_seeds_are_named(bad: object) -> None:
+    with pytest.raises(ParameterError, match="^seed must be"):
+        SeededBytes(bad)
+
+
+def test_a_forked_child_has_a_stream_of_its_own() -> None:
+    SystemBytes().take(1)  # the parent's stream exists before the fork
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, SystemBytes().take(32).tobytes())
+        os._exit(0)
+    mine = SystemBytes().take(32).tobytes()
+    assert os.waitpid(child, 0)[1] == 0
+    assert os.read(reading, 32) != mine
+    os.close(reading)
+    os.close(writing)
+
+
+def test_threads_do_not_share_bytes() -> None:
+    taken: list[bytes] = []
+
+    def take() -> None:
+        for _ in range(200):
+            taken.append(SystemBytes().take(16).tobytes())  # noqa: PERF401
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(taken)) == 800
