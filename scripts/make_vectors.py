@@ -171,8 +171,8 @@ def refused() -> Iterator[dict[str, str]]:
             "Infinity",
         ):
             yield entry(f"{kind}: epsilon written as {epsilon!r}", text(fields, epsilon=epsilon))
-        for epsilon in (1, 1.0, True, None, ["1"]):
-            yield entry(f"{kind}: epsilon is {epsilon!r}, not a text", text(fields, epsilon=epsilon))
+        for odd in (1, 1.0, True, None, ["1"]):
+            yield entry(f"{kind}: epsilon is {odd!r}, not a text", text(fields, epsilon=odd))
         yield entry(f"{kind}: made for a smaller epsilon", text(fields, epsilon="0.99"))
         yield entry(f"{kind}: another version", text(fields, version=2))
         yield entry(f"{kind}: another type", text(fields, type="windows"))

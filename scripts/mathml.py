@@ -26,12 +26,12 @@ class _Formula(InlineProcessor):
 class Formulas(Extension):
     """The Markdown extension."""
 
-    def extendMarkdown(self, md: Any) -> None:  # noqa: ANN401, N802
+    def extendMarkdown(self, md: Any) -> None:  # noqa: N802
         """Register the pattern."""
         md.inlinePatterns.register(_Formula(_FORMULA, md), "formula", _BEFORE_ESCAPES)
 
 
-def on_config(config: Any) -> Any:  # noqa: ANN401
+def on_config(config: Any) -> Any:
     """Called by mkdocs."""
     config.markdown_extensions.append(Formulas())
     return config

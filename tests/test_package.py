@@ -2,13 +2,26 @@ import subprocess
 import sys
 
 import hybriddp
-from hybriddp import theory
+from hybriddp import channels, theory
 
-HEAVY = ["scipy.stats", "scipy.special", "scipy.optimize", "matplotlib", "opendp", "pandas", "typer", "rich"]
+HEAVY = ["scipy.stats", "scipy.special", "scipy.optimize", "matplotlib", "opendp", "pandas", "polars", "cryptography"]
 
 
 def test_the_public_names_are_these() -> None:
-    assert sorted(hybriddp.__all__) == ["__version__", "errors", "theory"]
+    assert sorted(hybriddp.__all__) == ["__version__", "channels", "errors", "theory"]
+
+
+def test_the_public_names_of_channels_are_these() -> None:
+    assert sorted(channels.__all__, key=str.casefold) == [
+        "Channel",
+        "channel_from_json",
+        "DiscreteLaplace",
+        "NumericChannel",
+        "RandomizedResponse",
+        "TableChannel",
+        "UnaryEncoding",
+        "WindowChannel",
+    ]
 
 
 def test_the_public_names_of_theory_are_these() -> None:

@@ -6,11 +6,13 @@ that is better than either alone can give, and says how wrong it may be and what
 
 **For knowing the error beforehand**: `hybriddp.theory`.
 
+**For reports that devices randomise**: `hybriddp.channels`.
+
 **For catching what goes wrong**: `hybriddp.errors`.
 """
 
-from hybriddp import errors, theory
+from hybriddp import channels, errors, theory
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "errors", "theory"]
+__all__ = ["__version__", "channels", "errors", "theory"]

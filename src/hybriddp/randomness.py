@@ -123,7 +123,7 @@ def _keystream(key: bytes, nonce: bytes) -> Any:  # noqa: ANN401
 
 def _write(stream: Any, buffer: NDArray[np.uint8]) -> None:  # noqa: ANN401
     """Encrypt zeros into the buffer: the keystream itself."""
-    view = memoryview(buffer)
+    view = buffer.data
     for start in range(0, len(view), len(_ZEROS)):
         part = view[start : start + len(_ZEROS)]
         stream.update_into(memoryview(_ZEROS)[: len(part)], part)

@@ -15,9 +15,8 @@ from hybriddp.errors import ParameterError
 def test_a_linear_programme_over_all_channels_agrees(epsilon: float) -> None:
     """The primal: the best channel with 17 inputs and 121 possible values, whatever its structure.
 
-    Variables are the base measure q(y) and the rows p(y | t); q <= p <= e^ε q, rows sum to 1 and average to t. Fewer inputs
-    make the optimum lower and fewer values make it higher, so it lies near the bound and not below it by more than what
-    the inputs in between cost.
+    Variables are the base measure q(y) and the rows p(y | t); q <= p <= e^ε q, rows sum to 1 and average to t. Fewer
+    inputs make the optimum lower and fewer values make it higher, so it lies near the bound.
     """
     t = np.linspace(0, 1, 9)  # and their mirror images
     y = np.linspace(-1, 1, 121) * 1.3 / math.tanh(epsilon / 2)

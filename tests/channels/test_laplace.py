@@ -1,4 +1,5 @@
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def test_the_digits_have_the_odds_of_a_geometric_variable(epsilon: float) -> Non
         for words in channel._digit_words
     ]
     odds = [x / (1 - x) for x in p]
-    for low, high in zip(odds, odds[1:], strict=False):
+    for low, high in pairwise(odds):
         assert abs(high / low**2 - 1) < Fraction(1, 1 << 500)
     # and the first has the right rate
     assert float(-np.log1p(float(odds[0] - 1))) == pytest.approx(epsilon / UNITS, rel=1e-6)

@@ -17,16 +17,18 @@ def one_bit(epsilon: float) -> float:
 
 
 def piecewise(epsilon: float) -> float:
-    r"""The piecewise mechanism of [WXYZ19]: $\frac14\left(\frac{h + 3}{3(h-1)^2} + \frac{1}{h-1}\right)$, $h = e^{\epsilon/2}$.
+    r"""The piecewise mechanism of [WXYZ19], at the bounds.
 
-    That is at the bounds.
+    $$
+    \frac14\left(\frac{h + 3}{3(h-1)^2} + \frac{1}{h-1}\right), \qquad h = e^{\epsilon/2}
+    $$
     """
     h = math.exp(epsilon / 2)
     return ((h + 3) / (3 * (h - 1) ** 2) + 1 / (h - 1)) / 4
 
 
 def hybrid(epsilon: float) -> float:
-    r"""The hybrid mechanism of [WXYZ19], a mixture of the two above for ε > 0.61; its variance is the same everywhere."""
+    r"""The hybrid mechanism of [WXYZ19], a mixture of both for ε > 0.61: its variance is the same everywhere."""
     if epsilon <= 0.61:
         return one_bit(epsilon)
     h = math.exp(epsilon / 2)

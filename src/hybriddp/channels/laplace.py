@@ -60,13 +60,13 @@ class DiscreteLaplace(Channel):
         return cls(epsilon=epsilon)
 
     def verify(self) -> None:
-        """Prove that the slack pays for the cut expansions and the clamp for the cut tail.
+        r"""Prove that the slack pays for the cut expansions and the clamp for the cut tail.
 
-        Let $\\lambda = -\\log q$ and $T = 2^I$, so $\\lambda T/2 > 500$. A digit has probability at least $e^{-1001}$;
-        cutting its expansion changes that by less than $2^{-2048}$, so by a factor within $1 \\pm 2^{-600}$. Two outputs
+        Let $\lambda = -\log q$ and $T = 2^I$, so $\lambda T/2 > 500$. A digit has probability at least $e^{-1001}$;
+        cutting its expansion changes that by less than $2^{-2048}$, so by a factor within $1 \pm 2^{-600}$. Two outputs
         differ in at most all $I$ digits. Between the clamps every output is reached from every input, and the odds are
-        $q^{\\pm}$ the difference. At a clamp, tails are compared: cutting them at $T$ multiplies their odds by at most
-        $1/(1 - q^{T/2 - 2^{24}}) < 1 + 2^{-600}$. All of it together is below the slack of $2^{-60}$.
+        $q$ to the power of at most $2^{24}$. At a clamp, tails are compared: cutting them at $T$ multiplies their odds
+        by at most $1/(1 - q^{T/2 - 2^{24}}) < 1 + 2^{-600}$. All of it together is below the slack of $2^{-60}$.
         """
         require(self.limit * self._rate > _TAIL // 2, "its clamp is too close")
         require((self.limit - UNITS) * self._rate > 420, "its clamp is too close")  # e^-420 < 2^-600
@@ -84,7 +84,7 @@ class DiscreteLaplace(Channel):
 
     @cached_property
     def _rate(self) -> Fraction:
-        """$-\\log q$."""
+        r"""$-\log q$."""
         return (Fraction(Decimal(self.epsilon)) - _SLACK) / UNITS
 
     @cached_property

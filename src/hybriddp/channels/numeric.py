@@ -14,6 +14,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.channels.channel import CHUNK, FiniteChannel, integer_inputs, require
 from hybriddp.errors import DataError
-from hybriddp.grid import UNITS, Grid
+from hybriddp.grid import UNITS, Grid, as_floats
 from hybriddp.randomness import byte_source
 
 VALUE_BITS = 24  # code values are whole multiples of 2^-24 half ranges
@@ -104,7 +105,7 @@ class NumericChannel(FiniteChannel):
             raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
         flat = np.atleast_1d(array)
         grid.refuse_missing(flat, chunk=CHUNK)
-        codes = self.draw(len(flat), lambda part: grid.place(flat[part]).units, byte_source(random_state))
+        codes = self.draw(len(flat), lambda part: grid.units(as_floats(flat[part])), byte_source(random_state))
         return codes if array.ndim else codes[0]
 
     def rows(self, units: NDArray[Any], random: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -112,7 +113,7 @@ class NumericChannel(FiniteChannel):
         edge = units.astype(np.uint32)
         edge += random >> np.uint32(SHARE_BITS)
         edge >>= np.uint32(CELL_BITS)
-        entry = self._lookup[edge]
+        entry = np.take(self._lookup, edge, mode="clip")  # never clips; faster than indexing
         row = entry >> np.uint32(SHARE_BITS)
         entry &= np.uint32(_SHARES - 1)
         row += (random & np.uint32(_SHARES - 1)) < entry
@@ -213,5 +214,5 @@ class NumericChannel(FiniteChannel):
         one = 1 << (self.bits + VALUE_BITS)
         means = [total for total, _ in self.row_sums()]
         require(2 <= len(means) <= MOST_ROWS, f"its number of rows is not from 2 to {MOST_ROWS}")
-        require(all(a < b for a, b in zip(means, means[1:], strict=False)), "its rows' means do not increase")
+        require(all(a < b for a, b in pairwise(means)), "its rows' means do not increase")
         require(means[0] <= -one and means[-1] >= one, "its rows do not cover the range")

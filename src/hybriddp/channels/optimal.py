@@ -101,7 +101,7 @@ def _refine(epsilon: float, n_codes: int, coarse: Shape) -> Shape:
 def least_mean(epsilon: float, n_codes: int) -> Shape:
     """The shape with the least variance on average over uniform inputs.
 
-    The average is not convex in the values; the descent starts from an exponential shape, and widths are tried downhill.
+    The average is not convex in the values; the descent starts from an exponential shape. Widths are tried downhill.
     """
     tried: dict[int, Shape] = {}
     start = half_window(min(epsilon, 1.0), n_codes).half

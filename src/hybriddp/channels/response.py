@@ -42,7 +42,7 @@ class RandomizedResponse(FiniteChannel):
     def of(cls, *, epsilon: str, window: Window) -> "RandomizedResponse":
         """The channel with these integers."""
         channel = cls.__new__(cls)
-        channel._set(epsilon, window)
+        channel._set(epsilon, window)  # noqa: SLF001  (of its own class)
         return channel
 
     def _set(self, epsilon: str, window: Window) -> None:

@@ -70,17 +70,16 @@ def row_moments(epsilon: float, shape: Shape) -> RowMoments:
 @lru_cache(maxsize=64)
 def best_shape(epsilon: float, *, n_codes: int, prior: str | None) -> Shape:
     """The shape with the least worst-case variance, or with the least average one if there is a prior."""
-    if prior is not None:
-        from hybriddp.channels.optimal import least_mean
-
-        return least_mean(epsilon, n_codes)
-    if epsilon <= HALF_WINDOW_UP_TO:
+    if prior is None and epsilon <= HALF_WINDOW_UP_TO:
         return half_window(epsilon, n_codes)
-    if epsilon >= SINE_WINDOW_FROM:
+    if prior is None and epsilon >= SINE_WINDOW_FROM:
         return sine_window(epsilon, n_codes)
-    from hybriddp.channels.optimal import least_worst
+    from threadpoolctl import threadpool_limits
 
-    return least_worst(epsilon, n_codes)
+    from hybriddp.channels.optimal import least_mean, least_worst
+
+    with threadpool_limits(1):  # more threads on a busy machine wait for each other: a hundred times slower
+        return least_worst(epsilon, n_codes) if prior is None else least_mean(epsilon, n_codes)
 
 
 def half_window(epsilon: float, n_codes: int) -> Shape:

@@ -1,8 +1,8 @@
 """Tables of your own: any finite channel for numbers, made exact.
 
-`TableChannel.from_probabilities` takes the real-valued table of a paper or a solver and rounds it so that nothing has to be
-believed: columns are clamped into the odds that ε allows, rows are filled up to $2^{32}$ where there is room, and the
-inputs that the rows stand for are *redefined* as the rows' exact means.
+`TableChannel.from_probabilities` takes the real-valued table of a paper or a solver and rounds it so that nothing has
+to be believed: columns are clamped into the odds that ε allows, rows are filled up to $2^{32}$ where there is room, and
+the inputs that the rows stand for are *redefined* as the rows' exact means.
 """
 
 from typing import Any, ClassVar
@@ -140,7 +140,7 @@ class TableChannel(NumericChannel):
         memory depends on where the count stops.
         """
         words = raw.view("<u4")
-        u, row = words[0::2], self.rows(inputs, words[1::2])
+        u, row = words[0::2].copy(), self.rows(inputs, words[1::2].copy())
         ends = np.cumsum(np.array(self.rows_of_weights, np.uint64), axis=1)[:, :-1].astype(np.uint32)
         code = np.zeros(len(row), np.uint32)
         for end in np.ascontiguousarray(ends.T):

@@ -61,7 +61,7 @@ class UnaryEncoding(FiniteChannel):
     def of(cls, *, epsilon: str, n_categories: int, one: int, zero: int) -> "UnaryEncoding":
         """The channel with these integers."""
         channel = cls.__new__(cls)
-        channel._set(epsilon, n_categories, one, zero)
+        channel._set(epsilon, n_categories, one, zero)  # noqa: SLF001  (of its own class)
         return channel
 
     def _set(self, epsilon: str, n_categories: int, one: int, zero: int) -> None:
@@ -117,7 +117,8 @@ class UnaryEncoding(FiniteChannel):
         if reports.dtype != np.uint8 or reports.ndim != 2 or reports.shape[1] != self.report_bytes:
             raise DataError(f"reports must be rows of {self.report_bytes} bytes, got shape {reports.shape}.")
         bits = np.unpackbits(reports, axis=1, count=self.n_categories, bitorder="little")
-        return bits.sum(axis=0, dtype=np.int64)
+        ones: NDArray[np.int64] = np.sum(bits, axis=0, dtype=np.int64)
+        return ones
 
     def fields(self) -> dict[str, Any]:
         """What the text of the channel holds."""

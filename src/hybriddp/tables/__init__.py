@@ -1,0 +1,1 @@
+"""Tables and files. Polars is needed (``pip install "hybriddp[tables]"``)."""

@@ -1,0 +1,58 @@
+"""Reading and writing columns of Parquet, CSV and JSON-lines files."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hybriddp.errors import DataError, MissingExtraError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_ENDINGS = (".parquet", ".csv", ".jsonl", ".ndjson")
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> "pl.DataFrame":
+    """These columns of a file; the others are not even read where the format allows."""
+    polars = _polars()
+    _check_ending(path)
+    if not path.is_file():
+        raise DataError(f"There is no file {path}.")
+    scan = {".parquet": polars.scan_parquet, ".csv": polars.scan_csv}.get(path.suffix, polars.scan_ndjson)
+    try:
+        frame = scan(path)
+        known = frame.collect_schema().names()
+        for column in columns:
+            if column not in known:
+                near = get_close_matches(column, known, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else f" It has {', '.join(map(repr, known[:20]))}."
+                raise DataError(f"{path.name} has no column {column!r}.{hint}")
+        table: pl.DataFrame = frame.select(columns).collect()
+    except (polars.exceptions.PolarsError, OSError) as reason:
+        raise DataError(f"{path} cannot be read: {str(reason).splitlines()[0]}") from reason
+    return table
+
+
+def write_table(frame: "pl.DataFrame", path: Path) -> None:
+    """Write a table in the format that the name's ending says."""
+    _check_ending(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        writers: dict[str, Any] = {".parquet": frame.write_parquet, ".csv": frame.write_csv}
+        writers.get(path.suffix, frame.write_ndjson)(path)
+    except OSError as reason:
+        raise DataError(f"{path} cannot be written: {reason}.") from reason
+
+
+def _check_ending(path: Path) -> None:
+    if path.suffix not in _ENDINGS:
+        raise DataError(f"{path.name} must end in one of {', '.join(_ENDINGS)}.")
+
+
+def _polars() -> Any:  # noqa: ANN401
+    try:
+        import polars
+    except ImportError:
+        raise MissingExtraError("polars", extra="tables", purpose="Reading and writing tables") from None
+    return polars

@@ -1,0 +1,99 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner, Result
+
+from hybriddp.channels import WindowChannel
+from hybriddp.cli import app
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.tables.files import write_table
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def values(tmp_path: Path) -> Path:
+    path = tmp_path / "values.csv"
+    minutes = [10.0, None, float("nan"), 999.0, -5.0, float("inf")]
+    pl.DataFrame({"minutes": minutes, "country": list("abcdef"), "name": list("uvwxyz")}).write_csv(path)
+    return path
+
+
+def _run(values: Path, output: Path, *more: str, value: str = "minutes") -> Result:
+    options = ["--value", value, "--bounds", "0", "240", "--epsilon", "8", "-o", str(output), *more]
+    return RUN.invoke(app, ["randomize", str(values), *options])
+
+
+def test_every_value_that_is_there_gets_one_code(values: Path, tmp_path: Path) -> None:
+    result = _run(values, tmp_path / "reports.parquet")
+    assert result.exit_code == 0
+    reports = pl.read_parquet(tmp_path / "reports.parquet")
+    assert reports.columns == ["code"]
+    assert reports.schema["code"] == pl.UInt8
+    assert len(reports) == 3
+    assert "3 values left out" in result.output
+    assert "Simulated devices" in result.output
+    assert "Not private" not in result.output
+
+
+def test_columns_are_kept_only_if_asked_for(values: Path, tmp_path: Path) -> None:
+    _run(values, tmp_path / "reports.csv", "--keep", "country")
+    reports = pl.read_csv(tmp_path / "reports.csv")
+    assert reports.columns == ["country", "code"]
+    assert reports["country"].to_list() == ["a", "d", "e"]
+
+
+def test_a_seed_repeats_and_is_told(values: Path, tmp_path: Path) -> None:
+    outputs = [tmp_path / f"{i}.jsonl" for i in range(2)]
+    results = [_run(values, output, "--seed", "5") for output in outputs]
+    assert outputs[0].read_text() == outputs[1].read_text()
+    assert "Not private" in results[0].output
+
+
+def test_it_prints_json_and_nothing_else(values: Path, tmp_path: Path) -> None:
+    answer = json.loads(_run(values, tmp_path / "r.parquet", "--json").stdout)
+    assert answer["reports"] == answer["rejected"] == 3
+    assert answer["private"] is True
+    assert answer["simulated"] is True
+    assert answer["channel"] == WindowChannel(epsilon=8).digest
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "ndjson"])
+def test_every_format_is_read(tmp_path: Path, ending: str) -> None:
+    path, frame = tmp_path / f"v.{ending}", pl.DataFrame({"minutes": np.arange(50)})
+    write_table(frame, path)
+    assert _run(path, tmp_path / f"r.{ending}").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "value", "message"),
+    [
+        ((), "minuts", "has no column 'minuts'. Did you mean 'minutes'?"),
+        ((), "qqq", "has no column 'qqq'. It has 'minutes', 'country', 'name'."),
+        ((), "name", "must hold numbers"),
+        (("--keep", "minutes"), "minutes", "must not be the value itself"),
+    ],
+)
+def test_wrong_columns_are_named(values: Path, tmp_path: Path, more: tuple[str, ...], value: str, message: str) -> None:
+    result = _run(values, tmp_path / "r.csv", *more, value=value)
+    assert isinstance(result.exception, DataError)
+    assert message in str(result.exception)
+    assert not (tmp_path / "r.csv").exists()
+
+
+def test_wrong_files_are_named(values: Path, tmp_path: Path) -> None:
+    for source, output in ((tmp_path / "no.csv", "r.csv"), (values, "r.xls"), (tmp_path, "r.csv")):
+        assert isinstance(_run(source, tmp_path / output).exception, DataError)
+    (tmp_path / "broken.parquet").write_bytes(b"nothing")
+    assert "cannot be read" in str(_run(tmp_path / "broken.parquet", tmp_path / "r.csv").exception)
+    (tmp_path / "folder.csv").mkdir()
+    assert "cannot be written" in str(_run(values, tmp_path / "folder.csv").exception)
+
+
+def test_bounds_must_be_a_range(values: Path, tmp_path: Path) -> None:
+    options = ["--value", "minutes", "--epsilon", "1", "-o", str(tmp_path / "r.csv")]
+    backwards = RUN.invoke(app, ["randomize", str(values), "--bounds", "5", "1", *options])
+    assert isinstance(backwards.exception, ParameterError)
