@@ -32,7 +32,7 @@ demo: $(VENV)/.demo
 
 test: check js/dist/hybriddp.js
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered
-	$(JS) node --test test/
+	$(JS) node --test test/*.test.js
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
 
 check: $(VENV)/.dev js/node_modules/.installed
