@@ -63,14 +63,14 @@ def test_minus_zero_is_drawn_again() -> None:
     channel = DiscreteLaplace(epsilon=1)
     none = [0xFFFFFFFF] * channel.n_digits  # every digit 0
     first = [0, *[0xFFFFFFFF] * (channel.n_digits - 1)]  # the last digit 1
-    assert channel._noise(1, Scripted(*none, 1, *first, 1)).tolist() == [-1]
-    assert channel._noise(1, Scripted(*none, 0)).tolist() == [0]
+    assert channel.noise(1, Scripted(*none, 1, *first, 1)).tolist() == [-1]
+    assert channel.noise(1, Scripted(*none, 0)).tolist() == [0]
 
 
 def test_reports_are_clamped_far_out(monkeypatch: pytest.MonkeyPatch) -> None:
     channel = DiscreteLaplace(epsilon=1)
     largest = (1 << channel.n_digits) - 1
-    monkeypatch.setattr(channel, "_noise", lambda *_: np.array([largest, -largest]))
+    monkeypatch.setattr(channel, "noise", lambda *_: np.array([largest, -largest]))
     assert channel.draw_part(np.array([0, 0]), SystemBytes()).tolist() == [UNITS + channel.limit, -channel.limit]
     assert channel.n_codes == UNITS + 2 * channel.limit + 1
 
@@ -84,7 +84,7 @@ def test_text_and_channel_are_inverses() -> None:
 
 def test_reports_on_the_unit_range() -> None:
     assert DiscreteLaplace(epsilon=1).unit_values(np.array([0, UNITS])).tolist() == [0.0, 1.0]
-    assert DiscreteLaplace(epsilon=1)._noise(0, SystemBytes()).shape == (0,)
+    assert DiscreteLaplace(epsilon=1).noise(0, SystemBytes()).shape == (0,)
 
 
 def test_wrong_inputs_are_refused() -> None:

@@ -121,13 +121,14 @@ class DiscreteLaplace(Channel):
 
     def draw_part(self, inputs: NDArray[Any], source: ByteSource) -> NDArray[Any]:
         """The reports of a few thousand checked inputs; how many bytes that takes is itself random."""
-        return np.clip(inputs + self._noise(len(inputs), source), -self.limit, UNITS + self.limit)
+        return np.clip(inputs + self.noise(len(inputs), source), -self.limit, UNITS + self.limit)
 
     def unit_values(self, codes: NDArray[np.int64]) -> FloatArray:
         """Reports on the unit range."""
         return codes / UNITS
 
-    def _noise(self, count: int, source: ByteSource) -> NDArray[np.int64]:
+    def noise(self, count: int, source: ByteSource) -> NDArray[np.int64]:
+        """``count`` draws of the noise alone, in units."""
         noise = np.zeros(count, np.int64)
         todo = np.arange(count)
         while todo.size:

@@ -166,6 +166,11 @@ class NumericChannel(FiniteChannel):
         return float(np.max(s[:-1] + inside * step_s - (m[:-1] + inside * step_m) ** 2)) / 4
 
     @cached_property
+    def least_variance(self) -> float:
+        """The smallest variance of a report over all inputs, on the unit range: at a cell's edge."""
+        return float(np.min(self._moments.square - self._moments.mean**2)) / 4
+
+    @cached_property
     def mean_variance(self) -> float:
         """The variance of a report, averaged over inputs that are uniform between the bounds."""
         m, s = self._moments.mean, self._moments.square
@@ -187,6 +192,21 @@ class NumericChannel(FiniteChannel):
             mean = sums[row][0] * (_SHARES - share) + above * share
             worst = max(worst, abs(mean - (2 * edge - CELLS) * one // CELLS * _SHARES))
         return Fraction(worst, 2 * one * _SHARES)
+
+    @cached_property
+    def square_values(self) -> FloatArray:
+        """A second value of each code, whose mean in every row is the *square* of the row's input, on the unit range.
+
+        The square of a code's value is too large by the channel's variance, which depends on the input. Here that has
+        been taken off row by row, by the smallest correction that does it. So the mean of many is an unbiased
+        estimate of the mean square, and with it of the variance of the values.
+        """
+        table = np.array([self.weights(row) for row in range(self.n_rows)], float) / (1 << self.bits)
+        variances = np.array([float(self.row_variance(row)) for row in range(self.n_rows)])
+        middle = variances.mean()
+        correction = middle + np.linalg.lstsq(table, variances - middle, rcond=None)[0]
+        result: FloatArray = self.values**2 - correction
+        return result
 
     @property
     def largest_value(self) -> float:

@@ -1,0 +1,11 @@
+"""The mean, end to end: two summaries in, one better answer out.
+
+`MeanStudy` is the public description; devices call its ``randomize``, the curator its ``summarize_trusted``,
+``summarize_local`` and ``estimate``; an `Estimate` tells the answer, how wrong it may be and what it cost.
+"""
+
+from hybriddp.mean.estimate import Estimate
+from hybriddp.mean.study import MeanStudy
+from hybriddp.mean.summary import LocalSummary, TrustedSummary
+
+__all__ = ["Estimate", "LocalSummary", "MeanStudy", "TrustedSummary"]

@@ -1,0 +1,64 @@
+"""What is promised, as a value that everything else takes."""
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from enum import Enum
+from fractions import Fraction
+
+from hybriddp.channels.odds import canonical_epsilon
+from hybriddp.errors import ParameterError
+
+
+class Neighbours(Enum):
+    """Which two data sets must be hard to tell apart."""
+
+    REPLACE_ONE = "one user's value is replaced; who is in which group, and how many are, is public"
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """(ε, δ) as decimals: what one user is promised in total.
+
+    Parameters
+    ----------
+    epsilon : float or str
+        From 0.01 to 20. A float is read as its shortest decimal.
+    delta : float or str
+        0, or a decimal below 1.
+
+    Examples
+    --------
+    >>> Privacy(epsilon=0.1)
+    Privacy(epsilon='0.1', delta='0')
+    >>> Privacy(epsilon=0.1).exact_epsilon
+    Fraction(1, 10)
+    """
+
+    epsilon: str
+    delta: str
+
+    def __init__(self, *, epsilon: float | str, delta: float | str = 0) -> None:
+        object.__setattr__(self, "epsilon", canonical_epsilon(epsilon))
+        object.__setattr__(self, "delta", _canonical_delta(delta))
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """ε without rounding."""
+        return Fraction(Decimal(self.epsilon))
+
+    @property
+    def exact_delta(self) -> Fraction:
+        """δ without rounding."""
+        return Fraction(Decimal(self.delta))
+
+
+def _canonical_delta(delta: float | str) -> str:
+    try:
+        number = Decimal(repr(float(delta)) if isinstance(delta, float) else delta)
+        valid = not isinstance(delta, bool) and number.is_finite() and 0 <= number < 1
+    except (InvalidOperation, TypeError, ValueError):
+        valid = False
+    if not valid:
+        raise ParameterError("delta", "0 or a number between 0 and 1", delta)
+    text = format(number, "f")
+    return (text.rstrip("0").rstrip(".") or "0") if "." in text else text

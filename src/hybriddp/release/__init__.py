@@ -1,0 +1,10 @@
+"""What the curator adds before anything about the trusted group leaves its hands, and the book it is written in.
+
+`release_total` turns the exact total of the trusted group into a `PrivateTotal`, a type of its own: code that handles
+private numbers cannot be handed a raw one by mistake. `Ledger` keeps count of what has been spent.
+"""
+
+from hybriddp.release.ledger import Event, Ledger
+from hybriddp.release.total import PrivateTotal, release_total
+
+__all__ = ["Event", "Ledger", "PrivateTotal", "release_total"]

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from hybriddp.mean import weights
+from hybriddp.mean.divergence import ETA, _smallest_lambda, garrote, null_risk
+from hybriddp.mean.groups import LocalGroup, TrustedGroup
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.3, 1.0, 1.5, 3.0])
+@pytest.mark.parametrize(("share", "draw"), [(0.0, "normal"), (1.0, "laplace")])
+def test_the_risk_is_that_of_the_rule(lam: float, share: float, draw: str) -> None:
+    rng = np.random.default_rng(1)
+    y = rng.standard_normal(2_000_000) if draw == "normal" else rng.laplace(0, 0.5**0.5, 2_000_000)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kept = np.where(np.abs(y) > lam, y - lam**2 / y, 0.0) if lam else y
+    assert null_risk(lam, share) == pytest.approx((kept**2).mean(), rel=0.03)
+
+
+def test_the_smallest_lambda_is_within_its_limit() -> None:
+    lam = _smallest_lambda(0.1, 0.5)
+    assert lam is not None
+    assert null_risk(lam, 0.5) <= 0.1 < null_risk(lam - 1e-6, 0.5)
+    assert _smallest_lambda(1e-40, 0.5) is None
+    assert _smallest_lambda(1.0, 0.0) == pytest.approx(0.0, abs=1e-6)
+
+
+def _report(gap: float, n_t: int = 5000, n_l: int = 95_000) -> float:
+    trusted = TrustedGroup(n_t, 0.5 + gap, 2 / n_t**2, laplace=True)
+    local = LocalGroup(n_l, 0.5, 0.08, 1e-4, 1.0)
+    return garrote(trusted, local, weights.adaptive(trusted, local), width=10.0).share
+
+
+def test_a_larger_gap_leaves_less_of_the_extra_weight() -> None:
+    shares = [_report(gap) for gap in (0.0, 0.001, 0.05, 0.1, 0.3)]
+    assert shares[0] == shares[1] == 1.0
+    assert shares[1] > shares[2] > shares[3] > shares[4] > 0
+    assert ETA == 0.05
+
+
+def test_the_report_is_in_words_and_in_the_units_of_the_values() -> None:
+    trusted, local = TrustedGroup(5000, 0.8, 8e-8, laplace=True), LocalGroup(95_000, 0.5, 0.08, 1e-4, 1.0)
+    found = garrote(trusted, local, weights.adaptive(trusted, local), width=10.0)
+    assert found.difference == pytest.approx(3.0)
+    assert found.z > 20
+    assert "differ clearly" in found.verdict
+    same = garrote(TrustedGroup(5000, 0.5, 8e-8, laplace=True), local, weights.adaptive(trusted, local), width=10.0)
+    assert "agree within what chance explains" in same.verdict
