@@ -31,7 +31,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/hybriddp demo --plot build/demo.png
 
 test: check js/dist/hybriddp.js
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term-missing:skip-covered
 	$(JS) node --test test/*.test.js
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
 

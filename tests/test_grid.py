@@ -102,7 +102,18 @@ def test_refusing_missing_values_says_how_many() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [["a"], [True], [1 + 1j], [[1.0]], [object()], [np.datetime64("2020-01-01")], [None, "x"], [None, True]]
+    "values",
+    [
+        ["a"],
+        [True],
+        [1 + 1j],
+        [[1.0]],
+        [object()],
+        [np.datetime64("2020-01-01")],
+        [None, "x"],
+        [None, True],
+        np.array([np.timedelta64(5), 5.0], object),
+    ],
 )
 def test_what_is_no_number_is_refused(values: list[object]) -> None:
     with pytest.raises(DataError, match="^values must be"):
@@ -136,7 +147,7 @@ def test_bad_bounds_are_named(bounds: object, name: str) -> None:
     assert caught.value.name == name
 
 
-@pytest.mark.parametrize("units", [[-1], [UNITS + 1], [0.5]])
+@pytest.mark.parametrize("units", [[-1], [UNITS + 1], [0.5], np.ma.masked_array([1, 2], mask=[True, False])])
 def test_units_lie_on_the_grid(units: list[float]) -> None:
     with pytest.raises(ParameterError, match="^units must be integers from 0 to 16777216"):
         Grid(0, 1).values(units)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hybriddp import randomness
 from hybriddp.errors import ParameterError
 from hybriddp.randomness import SeededBytes, SystemBytes, byte_source
 
@@ -76,6 +77,39 @@ def test_a_forked_child_has_a_stream_of_its_own() -> None:
     assert os.read(reading, 32) != mine
     os.close(reading)
     os.close(writing)
+
+
+def test_a_new_process_gets_a_new_stream_even_if_python_does_not_see_the_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    SystemBytes().take(1)
+    before = randomness._streams.of_thread.stream
+    monkeypatch.setattr(os, "getpid", lambda: -5)
+    SystemBytes().take(1)
+    assert randomness._streams.of_thread.stream is not before
+
+
+def test_a_stream_is_keyed_anew_after_a_while() -> None:
+    SystemBytes().take(1)
+    before = randomness._streams.of_thread.stream
+    SystemBytes().take(100)
+    assert randomness._streams.of_thread.stream is before
+    randomness._streams.of_thread.left = 99
+    SystemBytes().take(100)
+    assert randomness._streams.of_thread.stream is not before
+    SystemBytes().take((1 << 24) + 1)  # more than a key's worth at once
+
+
+def test_every_key_is_fresh_and_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    real = os.urandom
+
+    def urandom(count: int) -> bytes:
+        asked.append(count)
+        return real(count)
+
+    monkeypatch.setattr(os, "urandom", urandom)
+    randomness._streams.forget()
+    SystemBytes().take(1)
+    assert asked == [32, 16]
 
 
 def test_threads_do_not_share_bytes() -> None:

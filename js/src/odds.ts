@@ -21,8 +21,8 @@ export function isCanonicalEpsilon(text: unknown): text is string {
 /** The decimal of a number or text, or an error that says what is allowed. */
 export function canonicalEpsilon(epsilon: number | string): string {
   const text = String(epsilon);
-  if (typeof epsilon === "boolean" || !isCanonicalEpsilon(text)) {
-    const remedy = Number(epsilon) > 20 ? " Beyond 20 a report is hardly randomised at all." : "";
+  if (!["number", "string"].includes(typeof epsilon) || !isCanonicalEpsilon(text)) {
+    const remedy = Number(text) > 20 ? " Beyond 20 a report is hardly randomised at all." : "";
     throw new ChannelError(`epsilon must be a number from 0.01 to 20, got epsilon=${text}.${remedy}`);
   }
   return text;

@@ -87,7 +87,7 @@ for (const bounds of [[1, 0], [1, 1], [0, Infinity], [NaN, 1], [-1e308, 1e308], 
   });
 }
 
-for (const epsilon of [0, -1, 0.001, 21, NaN, Infinity, "x", "1.0", null, undefined, true]) {
+for (const epsilon of [0, -1, 0.001, 21, NaN, Infinity, "x", "1.0", null, undefined, true, 1n, [1], Symbol("1")]) {
   test(`a bad promised epsilon is refused: ${String(epsilon)}`, () => {
     assert.throws(() => parseChannel(numeric.text, epsilon), { name: "ChannelError", message: /^epsilon must be a number from 0\.01 to 20/ });
   });

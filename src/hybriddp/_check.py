@@ -44,7 +44,7 @@ USERS = Range("a finite number of at least 2", lower=2.0)
 def numbers(name: str, value: ArrayLike, allowed: Range = FINITE) -> FloatArray:
     """``value`` as float64, a scalar or an array, every element inside ``allowed``."""
     raw = _as_array(name, value, allowed)
-    if raw.dtype.kind not in "iuf" or _holds_booleans(value):
+    if raw.dtype.kind not in "iuf" or _holds_booleans(value) or np.ma.is_masked(value):
         raise ParameterError(name, f"{allowed.words}, or an array of them", value)
     array = raw.astype(np.float64)
     bad = ~allowed.contains(array)
@@ -89,7 +89,10 @@ def same_shape(**arrays: FloatArray) -> None:
 
 def _as_array(name: str, value: ArrayLike, allowed: Range) -> NDArray[Any]:
     try:
-        return np.asarray(value)
+        array = np.asarray(value)
+        if array.dtype.kind == "O" and all(type(item) is int for item in array.flat):
+            array = array.astype(np.float64)  # integers that are larger than numpy's
+        return array
     except (ValueError, TypeError, OverflowError):  # ragged nests, objects that refuse to become arrays
         raise ParameterError(name, f"{allowed.words}, or an array of them", value) from None
 

@@ -119,7 +119,7 @@ class Grid:
     def values(self, units: ArrayLike) -> FloatArray:
         """The values in the middle of units: the inverse of `place`, wherever floats can tell units apart."""
         u = np.asarray(units)
-        if u.dtype.kind not in "iu" or np.any((u < 0) | (u > UNITS)):
+        if np.ma.is_masked(units) or u.dtype.kind not in "iu" or np.any((u < 0) | (u > UNITS)):
             raise ParameterError("units", f"integers from 0 to {UNITS}", units)
         return np.where(u == UNITS, self.upper, self.lower + u * (self.width / UNITS))
 
@@ -150,7 +150,9 @@ def _masked_floats(values: object) -> bool:
 def _as_float(value: object) -> float:
     if value is None:
         return np.nan
-    if isinstance(value, (int, float, np.integer, np.floating, Decimal, Fraction)) and not isinstance(value, bool):
+    if isinstance(value, (bool, np.timedelta64)):
+        raise DataError(f"values must be numbers, got {value!r} of type {type(value).__name__}.")
+    if isinstance(value, (int, float, np.integer, np.floating, Decimal, Fraction)):
         try:
             return float(value)
         except OverflowError:  # an integer beyond all floats lies beyond every bound

@@ -70,7 +70,7 @@ def test_minus_zero_is_drawn_again() -> None:
 def test_reports_are_clamped_far_out(monkeypatch: pytest.MonkeyPatch) -> None:
     channel = DiscreteLaplace(epsilon=1)
     largest = (1 << channel.n_digits) - 1
-    monkeypatch.setattr(channel, "noise", lambda *_: np.array([largest, -largest]))
+    monkeypatch.setattr(DiscreteLaplace, "noise", lambda *_: np.array([largest, -largest]))
     assert channel.draw_part(np.array([0, 0]), SystemBytes()).tolist() == [UNITS + channel.limit, -channel.limit]
     assert channel.n_codes == UNITS + 2 * channel.limit + 1
 

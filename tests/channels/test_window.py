@@ -306,3 +306,16 @@ def test_bad_bounds_are_named(channel: WindowChannel, bounds: object) -> None:
 
 def test_the_representation_is_short(channel: WindowChannel) -> None:
     assert repr(channel) == "WindowChannel(epsilon='1', n_codes=256)"
+
+
+def test_common_epsilons_come_with_the_shape_that_would_be_optimised() -> None:
+    from hybriddp.channels.shapes import best_shape, row_moments
+    from hybriddp.channels.window import _common
+
+    assert len(_common()) >= 16
+    for epsilon in ("1", "2", "4"):
+        stored = WindowChannel(epsilon=epsilon)
+        fresh = row_moments(float(epsilon), best_shape(float(epsilon), n_codes=256, prior=None)).worst_variance() / 4
+        assert stored.worst_variance == pytest.approx(fresh, rel=1e-4)
+    for epsilon in _common():
+        assert WindowChannel(epsilon=epsilon).worst_variance < laplace(float(epsilon)) / 1.99

@@ -64,7 +64,7 @@ def test_demo_writes_a_picture(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["demo", "--epsilon", "-1"], 2, "epsilon must be a finite number above 0"),
+        (["demo", "--epsilon", "-1"], 2, "epsilon must be a number from 0.001 to 100"),
         (["demo", "--epsilon", "much"], 2, "Invalid value for '--epsilon'"),
         (["demo", "--trusted", "100"], 2, "trusted_fraction must be"),
         (["demo", "--trials", "1"], 2, "trials must be"),

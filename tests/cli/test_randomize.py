@@ -56,7 +56,7 @@ def test_a_seed_repeats_and_is_told(values: Path, tmp_path: Path) -> None:
 def test_it_prints_json_and_nothing_else(values: Path, tmp_path: Path) -> None:
     answer = json.loads(_run(values, tmp_path / "r.parquet", "--json").stdout)
     assert answer["reports"] == answer["rejected"] == 3
-    assert answer["private"] is True
+    assert answer["seeded"] is False
     assert answer["simulated"] is True
     assert answer["channel"] == WindowChannel(epsilon=8).digest
 
@@ -75,6 +75,7 @@ def test_every_format_is_read(tmp_path: Path, ending: str) -> None:
         ((), "qqq", "has no column 'qqq'. It has 'minutes', 'country', 'name'."),
         ((), "name", "must hold numbers"),
         (("--keep", "minutes"), "minutes", "must not be the value itself"),
+        (("--keep", "name", "--keep", "name"), "minutes", "named twice"),
     ],
 )
 def test_wrong_columns_are_named(values: Path, tmp_path: Path, more: tuple[str, ...], value: str, message: str) -> None:
@@ -91,6 +92,23 @@ def test_wrong_files_are_named(values: Path, tmp_path: Path) -> None:
     assert "cannot be read" in str(_run(tmp_path / "broken.parquet", tmp_path / "r.csv").exception)
     (tmp_path / "folder.csv").mkdir()
     assert "cannot be written" in str(_run(values, tmp_path / "folder.csv").exception)
+
+
+def test_the_values_are_not_written_over(values: Path) -> None:
+    before = values.read_bytes()
+    assert "cannot be written over" in str(_run(values, values).exception)
+    assert values.read_bytes() == before
+
+
+def test_other_mistakes_are_named(values: Path, tmp_path: Path) -> None:
+    assert str(_run(values, tmp_path / "r.csv", "--seed", "-1").exception).startswith("seed must be")
+    (tmp_path / "empty.csv").write_text("minutes\n")
+    assert "has no rows" in str(_run(tmp_path / "empty.csv", tmp_path / "r.csv").exception)
+    nested = tmp_path / "nested.parquet"
+    pl.DataFrame({"minutes": [1.0], "more": [[1, 2]]}).write_parquet(nested)
+    assert "cannot be written" in str(_run(nested, tmp_path / "r.csv", "--keep", "more").exception)
+    values.rename(tmp_path / "V.CSV")
+    assert _run(tmp_path / "V.CSV", tmp_path / "r.csv").exit_code == 0
 
 
 def test_bounds_must_be_a_range(values: Path, tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ def test_the_picture_is_written_in_the_format_of_its_name(
 def test_an_unknown_format_is_a_clear_error(result: Play, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot be written to .*demo\.docx"):
         draw(result, unit="points", path=tmp_path / "demo.docx")
+    with pytest.raises(DataError, match="must end in"):
+        draw(result, unit="points", path=tmp_path / "demo")
 
 
 def test_without_matplotlib_the_error_names_the_extra(

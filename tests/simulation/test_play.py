@@ -92,6 +92,13 @@ def test_bad_parameters_are_named(name: str, bad: object) -> None:
     assert caught.value.name == name
 
 
+def test_the_generator_is_one_and_nothing_is_masked() -> None:
+    with pytest.raises(ParameterError, match="^rng must be"):
+        play(VALUES, **GOOD, rng=5)
+    with pytest.raises(DataError, match="masked"):
+        play(np.ma.masked_array([1.0, 1e6, 3.0], mask=[0, 1, 0]), **GOOD, rng=np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("values", [[1.0], [[1.0, 2.0]], ["a", "b"], [1.0, float("nan")], [1.0, float("inf")]])
 def test_bad_values_are_refused(values: list[object]) -> None:
     with pytest.raises(DataError, match="values must be"):

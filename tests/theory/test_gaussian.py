@@ -41,14 +41,30 @@ def test_delta_agrees_with_dp_accounting(sigma: float, epsilon: float) -> None:
     )
 
 
-@given(st.floats(0, 60), st.floats(0.02, 50))
-def test_delta_agrees_with_forty_digits(epsilon: float, sigma: float) -> None:
-    with mp.workdps(60):
+def _exact_delta(epsilon: float, sigma: float) -> mpf:
+    with mp.workdps(80):
         e, s = mpf(epsilon), mpf(sigma)
         u, v = e * s - 1 / (2 * s), e * s + 1 / (2 * s)
-        expected = (mp.erfc(u / mp.sqrt(2)) - mp.exp(e) * mp.erfc(v / mp.sqrt(2))) / 2
+        return (mp.erfc(u / mp.sqrt(2)) - mp.exp(e) * mp.erfc(v / mp.sqrt(2))) / 2
+
+
+@given(
+    st.one_of(st.sampled_from([0.0, 1e-15, 1e-9, 1e-3, 50.0]), st.floats(1e-12, 60)),
+    st.one_of(st.sampled_from([1e-18, 1e-12, 1e-3]), st.floats(1e-15, 0.9)),
+)
+def test_the_calibrated_noise_is_private_in_eighty_digits(epsilon: float, delta: float) -> None:
+    sigma = float(gaussian_sigma(epsilon=epsilon, delta=delta, sensitivity=1.0))
+    assert delta * (1 - 1e-9) < _exact_delta(epsilon, sigma) <= delta
+    enough = float(gaussian_epsilon(delta=delta, sensitivity=1.0, sigma=sigma))
+    assert _exact_delta(enough, sigma) <= delta
+
+
+@given(st.floats(0, 60), st.one_of(st.floats(0.02, 50), st.floats(900, 1100), st.floats(1e3, 1e17)))
+def test_delta_agrees_with_eighty_digits(epsilon: float, sigma: float) -> None:
+    expected = _exact_delta(epsilon, sigma)
+    u = epsilon * sigma - 1 / (2 * sigma)
     # Rounding u costs a relative u² of an ulp in the tail; nothing below the smallest normal number is asked for.
-    tolerance = 1e-13 * (1 + abs(float(u)) ** 2) + 1e-15 * sigma
+    tolerance = 1e-12 + 1e-13 * abs(u) ** 2
     assert gaussian_delta(epsilon=epsilon, sensitivity=1.0, sigma=sigma) == pytest.approx(
         float(expected), rel=tolerance, abs=1e-300
     )
@@ -79,13 +95,16 @@ def test_enough_noise_needs_no_epsilon() -> None:
 def test_delta_without_epsilon_is_the_total_variation() -> None:
     expected = math.erf(1 / (2 * math.sqrt(2) * 3.0))
     assert gaussian_delta(epsilon=0.0, sensitivity=1.0, sigma=3.0) == pytest.approx(expected, rel=1e-14)
-    assert gaussian_sigma(epsilon=0.0, delta=expected, sensitivity=1.0) == pytest.approx(3.0, rel=1e-12)
+    assert gaussian_sigma(epsilon=0.0, delta=expected, sensitivity=1.0) == pytest.approx(3.0, rel=1e-10)
 
 
 def test_huge_epsilon_does_not_overflow() -> None:
     assert gaussian_delta(epsilon=1e4, sensitivity=1.0, sigma=1.0) == 0.0
     assert 0 < gaussian_delta(epsilon=1e4, sensitivity=1.0, sigma=0.007) < 1
     assert gaussian_delta(epsilon=1.0, sensitivity=1.0, sigma=1e-3) == 1.0
+    assert gaussian_delta(epsilon=1.0, sensitivity=1.0, sigma=1e-320) == 1.0
+    assert gaussian_epsilon(delta=1e-5, sensitivity=1.0, sigma=1e-200) == np.inf
+    assert 36 < gaussian_sigma(epsilon=1.0, delta=1e-300, sensitivity=1.0) < 38
 
 
 def test_only_the_ratio_of_sensitivity_and_sigma_matters() -> None:

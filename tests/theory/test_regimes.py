@@ -187,6 +187,14 @@ def test_no_gain_reaches_the_supremum(setting: Setting) -> None:
     assert gain <= 2 + y / 2 + 1e-9
 
 
+def test_a_range_of_users_must_broadcast() -> None:
+    wins = trusted_only_wins_between(
+        trusted_fraction=[0.1, 0.2], trusted_variance=0.1, local_variance=0.1, local_noise=2.0
+    )
+    with pytest.raises(ParameterError, match="n_users and range must be arrays whose shapes broadcast"):
+        wins.contains([10, 20, 30])
+
+
 # Edges
 
 LAPLACE = {"trusted_fraction": 0.1, "width": 1.0, "epsilon": 1.0, "variance": 0.1}

@@ -263,6 +263,20 @@ def test_shapes_that_do_not_broadcast_are_named() -> None:
         Setting(**{**FIELDS, "n_users": [10, 20], "local_noise": [1.0, 2.0, 3.0]})
 
 
+def test_a_rounded_weight_is_still_a_weight() -> None:
+    rng = np.random.default_rng(4)
+    c = 1 - 10 ** rng.uniform(-9, -1, 20_000)
+    setting = Setting(**{**FIELDS, "trusted_fraction": c, "trusted_noise": 0.0, "local_noise": 400.0})
+    assert np.all(setting.weight_known_variance() <= 1)
+    assert np.all(setting.error_hybrid(setting.weight_known_variance()) >= 0)
+
+
+def test_missing_and_huge_numbers() -> None:
+    with pytest.raises(ParameterError, match="^n_users must be"):
+        Setting(**{**FIELDS, "n_users": np.ma.masked_array([10.0, 20.0], mask=[True, False])})
+    assert Setting(**{**FIELDS, "n_users": 10**20}).n_users == 1e20
+
+
 @pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan"), "half", True])
 def test_a_weight_is_from_zero_to_one(weight: float) -> None:
     with pytest.raises(ParameterError, match="weight must be a number from 0 to 1"):

@@ -1,6 +1,6 @@
 """Local randomisers: what a device does before anything leaves it.
 
-**For a number**: `WindowChannel`, one byte at the least variance possible; `DiscreteLaplace`, the paper's own
+**For a number**: `WindowChannel`, one byte near the least variance possible; `DiscreteLaplace`, the paper's own
 mechanism; `TableChannel`, a table of your own.
 
 **For a category**: `RandomizedResponse` and `UnaryEncoding`.

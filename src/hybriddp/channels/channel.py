@@ -39,6 +39,11 @@ class Channel(ABC):
     def code_type(self) -> np.dtype[Any]:
         """The smallest numpy type that holds every code."""
 
+    @property
+    def chunk(self) -> int:
+        """How many reports are drawn at a time."""
+        return CHUNK
+
     @abstractmethod
     def verify(self) -> None:
         """Prove the privacy and the form of the table in exact integers, or raise `ProtocolError`."""
@@ -71,9 +76,9 @@ class Channel(ABC):
 
     def draw(self, count: int, inputs: Callable[[slice], NDArray[Any]], source: ByteSource) -> NDArray[Any]:
         """``count`` reports for inputs that are handed over in chunks, in constant memory beside the result."""
-        starts = range(0, count, CHUNK)
-        parts = [self.draw_part(inputs(slice(start, min(start + CHUNK, count))), source) for start in starts]
-        return np.concatenate(parts) if parts else np.empty(0, self.code_type)
+        step = self.chunk
+        starts = range(0, max(count, 1), step)  # a part of none gives an empty result its shape
+        return np.concatenate([self.draw_part(inputs(slice(i, min(i + step, count))), source) for i in starts])
 
     def to_json(self) -> str:
         """The text of the channel: one line, always the same, understood by every client."""
@@ -83,6 +88,21 @@ class Channel(ABC):
     def digest(self) -> str:
         """SHA-256 of the text, by which parties can tell that they mean the same channel."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def _seal(self) -> None:
+        """Verify, and allow no change from then on."""
+        self.verify()
+        object.__setattr__(self, "_sealed", True)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if getattr(self, "_sealed", False):
+            raise AttributeError(f"{name} cannot be set: a channel stays as it was verified. Make a new one instead.")
+        object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from hybriddp.channels.text import channel_from_json
+
+        return channel_from_json, (self.to_json(),)  # a pickled or copied channel is verified anew
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Channel) and self.to_json() == other.to_json()
@@ -106,6 +126,11 @@ class FiniteChannel(Channel):
     def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
         """The codes that these random bytes give for checked inputs, the same in every language."""
 
+    @property
+    def chunk(self) -> int:
+        """How many reports are drawn at a time: as many as keep their random bytes in the cache."""
+        return max(1, min(CHUNK, 8 * CHUNK // self.bytes_per_report))
+
     def draw_part(self, inputs: NDArray[Any], source: ByteSource) -> NDArray[Any]:
         """The reports of a few thousand checked inputs."""
         return self.codes(inputs, source.take(len(inputs) * self.bytes_per_report))
@@ -124,7 +149,11 @@ def is_integer(value: object, lower: int, upper: int) -> bool:
 
 def integer_inputs(inputs: ArrayLike, largest: int, what: str) -> NDArray[Any]:
     """Inputs that must be integers from 0 to ``largest``."""
+    if np.ma.is_masked(inputs):
+        raise DataError(f"{what} must all be there, but some are masked: there is no report for what is missing.")
     array = np.atleast_1d(np.asarray(inputs))
+    if array.shape == (0,):
+        return np.empty(0, np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise DataError(f"{what} must be integers, one or a one-dimensional array of them, got {array.dtype}.")
     bad = np.count_nonzero((array < 0) | (array > largest))

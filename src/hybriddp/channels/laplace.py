@@ -51,7 +51,7 @@ class DiscreteLaplace(Channel):
 
     def __init__(self, *, epsilon: float | str) -> None:
         self.epsilon = canonical_epsilon(epsilon)
-        self.verify()
+        self._seal()
 
     @classmethod
     def of(cls, *, epsilon: str) -> "DiscreteLaplace":
@@ -121,14 +121,15 @@ class DiscreteLaplace(Channel):
 
     def draw_part(self, inputs: NDArray[Any], source: ByteSource) -> NDArray[Any]:
         """The reports of a few thousand checked inputs; how many bytes that takes is itself random."""
-        return np.clip(inputs + self.noise(len(inputs), source), -self.limit, UNITS + self.limit)
+        report: NDArray[Any] = inputs.astype(np.int64) + self.noise(len(inputs), source)
+        return np.asarray(np.clip(report, -self.limit, UNITS + self.limit))
 
     def unit_values(self, codes: NDArray[np.int64]) -> FloatArray:
         """Reports on the unit range."""
         return codes / UNITS
 
     def noise(self, count: int, source: ByteSource) -> NDArray[np.int64]:
-        """``count`` draws of the noise alone, in units."""
+        """``count`` draws of the noise alone, in units, without the clamp that a report needs to be private."""
         noise = np.zeros(count, np.int64)
         todo = np.arange(count)
         while todo.size:

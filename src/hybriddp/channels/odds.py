@@ -5,7 +5,7 @@ check compares whole numbers with $2^{96} e^\epsilon$ rounded down, so passing i
 """
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache
 
 import numpy as np
@@ -15,6 +15,7 @@ from hybriddp.errors import ParameterError
 SHIFT = 96
 SMALLEST, LARGEST = Decimal("0.01"), Decimal(20)
 _CANONICAL = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
+_PLAIN = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")  # no signs, spaces, underscores or other digits
 _LONGEST = 24
 
 
@@ -85,7 +86,6 @@ def _decimal(epsilon: object) -> Decimal | None:
         epsilon = int(epsilon)
     if not isinstance(epsilon, (int, str, Decimal)):
         return None
-    try:
-        return Decimal(epsilon)
-    except InvalidOperation:
+    if isinstance(epsilon, str) and _PLAIN.fullmatch(epsilon) is None:
         return None
+    return Decimal(epsilon)

@@ -47,7 +47,7 @@ class RandomizedResponse(FiniteChannel):
 
     def _set(self, epsilon: str, window: Window) -> None:
         self.epsilon, self.window = epsilon, window
-        self.verify()
+        self._seal()
 
     def verify(self) -> None:
         """Prove the privacy in integers."""

@@ -5,6 +5,7 @@ to be believed: columns are clamped into the odds that ε allows, rows are fille
 the inputs that the rows stand for are *redefined* as the rows' exact means.
 """
 
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,9 +39,12 @@ class TableChannel(NumericChannel):
 
     def __init__(self, *, epsilon: float | str, rows: Any, values: Any) -> None:  # noqa: ANN401
         self.epsilon = canonical_epsilon(epsilon)
-        self.rows_of_weights: tuple[tuple[int, ...], ...] = tuple(tuple(row) for row in rows)
-        self._code_values: tuple[int, ...] = tuple(values)
-        self.verify()
+        try:
+            self.rows_of_weights: tuple[tuple[int, ...], ...] = tuple(tuple(row) for row in rows)
+            self._code_values: tuple[int, ...] = tuple(values)
+        except TypeError:
+            raise ParameterError("rows", "a sequence of rows, and values a sequence of numbers", rows) from None
+        self._seal()
 
     @classmethod
     def of(cls, *, epsilon: str, rows: Any, values: Any) -> "TableChannel":  # noqa: ANN401
@@ -141,11 +145,16 @@ class TableChannel(NumericChannel):
         """
         words = raw.view("<u4")
         u, row = words[0::2].copy(), self.rows(inputs, words[1::2].copy())
-        ends = np.cumsum(np.array(self.rows_of_weights, np.uint64), axis=1)[:, :-1].astype(np.uint32)
         code = np.zeros(len(row), np.uint32)
-        for end in np.ascontiguousarray(ends.T):
+        for end in self._ends:
             code += u >= end[row]
         return code.astype(self.code_type)
+
+    @cached_property
+    def _ends(self) -> NDArray[np.uint32]:
+        """For each code but the last, where its draws end in each row."""
+        ends = np.cumsum(np.array(self.rows_of_weights, np.uint64), axis=1)[:, :-1].astype(np.uint32)
+        return np.ascontiguousarray(ends.T)
 
     def fields(self) -> dict[str, Any]:
         """What the text of the channel holds."""
@@ -181,7 +190,10 @@ def _whole_rows(p: NDArray[np.float64], limit: int) -> list[list[int]]:
 def _whole_values(rows: list[list[int]], v: NDArray[np.float64]) -> list[int]:
     """Values shifted and scaled until the first and last rows stand for the bounds, rounded away from the middle."""
     weights = np.array(rows, np.float64) / (1 << BITS)
-    first, last = float(weights[0] @ v), float(weights[-1] @ v)
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, last = float(weights[0] @ v), float(weights[-1] @ v)
+        if not np.isfinite(2 * (np.abs(v).max() + abs(first) + abs(last))):
+            raise ParameterError("values", "small enough to compute with", v.tolist())
     if not first < last:
         raise ParameterError("values", "such that the rows' means increase", [first, last], shown_as="means")
     scaled = (2 * v - (first + last)) / (last - first) * (1 + 2.0**-20)

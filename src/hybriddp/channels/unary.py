@@ -66,7 +66,7 @@ class UnaryEncoding(FiniteChannel):
 
     def _set(self, epsilon: str, n_categories: int, one: int, zero: int) -> None:
         self.epsilon, self.n_categories, self.one, self.zero = epsilon, n_categories, one, zero
-        self.verify()
+        self._seal()
 
     def verify(self) -> None:
         """Prove the privacy in integers."""

@@ -1,6 +1,7 @@
 """``hybriddp channel``: what a device does with a number, and how good that is."""
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -79,11 +80,17 @@ def _proof(made: WindowChannel) -> str:
         f"neighbouring ones, which depend on the value, have {w.extra:,} more.\n"
         f"So no value makes a code more than ({w.low:,} + {w.extra:,})/{w.low:,} = {1 + w.extra / w.low:.9g} times as "
         f"likely as another does; e^{made.epsilon} is larger. Checked in integers.\n"
-        f"Averaged over uniform values the variance is {made.mean_variance:.5g}. The bias is below "
-        f"{float(made.worst_bias):.0e} of the range. One forged report moves the sum by at most "
-        f"{(made.largest_value + 1) / 2:.3g} ranges.\n"
+        f"Averaged over uniform values the variance is {made.mean_variance:.5g}. The bias is at most "
+        f"{_rounded_up(float(made.worst_bias))} of the range. One forged report moves the sum by at most "
+        f"{_rounded_up((made.largest_value + 1) / 2)} ranges.\n"
         f"SHA-256 of its text: {made.digest}"
     )
+
+
+def _rounded_up(x: float) -> str:
+    """Three digits, rounded so that "at most" is true."""
+    step = 10.0 ** (math.floor(math.log10(x)) - 2)
+    return f"{math.ceil(x / step) * step:.3g}"
 
 
 def _codes(made: WindowChannel) -> Table:

@@ -37,6 +37,8 @@ def demo(
     A few users trust the curator, the others randomise their value themselves. Every estimator of the paper answers;
     predicted and observed errors stand side by side.
     """
+    if not 1e-3 <= epsilon <= 100:
+        raise ParameterError("epsilon", "a number from 0.001 to 100", epsilon)
     if seed < 0:
         raise ParameterError("seed", "an integer of at least 0", seed)
     result = _run(epsilon, trusted / 100.0, trials, seed, quiet=as_json)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hybriddp.channels import WindowChannel
-from hybriddp.errors import DataError
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import Grid
 from hybriddp.tables.files import read_columns, write_table
 
@@ -28,9 +28,15 @@ def randomize(
     Missing, NaN and infinite values get no report and are counted.
     """
     channel, grid, kept = WindowChannel(epsilon=epsilon), Grid.of(bounds), keep or []
-    if "code" in kept or value in kept:
-        raise DataError("The columns to keep must not be the value itself or be called 'code'.")
+    if "code" in kept or value in kept or len(set(kept)) < len(kept):
+        raise DataError("The columns to keep must not be the value itself, be called 'code', or be named twice.")
+    if seed is not None and seed < 0:
+        raise ParameterError("seed", "an integer of at least 0", seed)
+    if output.resolve() == file.resolve():
+        raise DataError(f"The reports cannot be written over the values in {file}. Name another file.")
     frame = read_columns(file, [value, *kept])
+    if frame.is_empty():
+        raise DataError(f"{file.name} has no rows.")
     column = frame.get_column(value)
     if not column.dtype.is_numeric():
         raise DataError(f"Column {value!r} must hold numbers, but holds {column.dtype}.")
@@ -39,8 +45,8 @@ def randomize(
     reports = frame.filter(placed.accepted).with_columns(code=codes).select([*kept, "code"])
     write_table(reports, output)
     summary = {
-        "private": seed is None,
         "simulated": True,
+        "seeded": seed is not None,
         "reports": len(codes),
         "rejected": placed.rejected,
         "epsilon": channel.epsilon,

@@ -51,6 +51,8 @@ def canvas(width: float, height: float) -> Iterator["Figure"]:
 
 def save(figure: "Figure", path: Path) -> None:
     """Write the figure in the format that the name's ending says."""
+    if not path.suffix:
+        raise DataError(f"The picture cannot be written to {path}: its name must end in .png, .svg or .pdf.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)

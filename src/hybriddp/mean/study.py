@@ -47,7 +47,7 @@ class MeanStudy:
     >>> codes = study.randomize(minutes[1000:], random_state=1)  # on the devices of those who do not trust
     >>> estimate = study.estimate(trusted=minutes[:1000], local=codes, random_state=2)
     >>> print(f"{estimate.value:.1f}, give or take {estimate.standard_error:.1f}; truth {minutes.mean():.1f}")
-    40.7, give or take 0.6; truth 40.0
+    40.4, give or take 0.6; truth 40.1
     """
 
     name: str

@@ -125,6 +125,8 @@ def play_in_steps(
     eps = _check.number("epsilon", epsilon, _check.POSITIVE)
     fraction = _check.number("trusted_fraction", trusted_fraction, _check.FRACTION)
     trials = _check.integer("trials", trials, at_least=2)
+    if not isinstance(rng, np.random.Generator):
+        raise ParameterError("rng", "a numpy.random.Generator", rng)
     support, counts = np.unique(np.clip(_checked_values(values), lower, upper), return_counts=True)
 
     n = int(counts.sum())
@@ -234,6 +236,8 @@ def _checked_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
 
 def _checked_values(values: ArrayLike) -> FloatArray:
     array = np.asarray(values)
+    if np.ma.is_masked(values):
+        raise DataError("values must all be there, but some are masked. Remove them first.")
     if array.ndim != 1 or array.dtype.kind not in "iuf" or len(array) < 2:
         raise DataError("values must be a one-dimensional array of at least two numbers.")
     if not np.isfinite(array).all():

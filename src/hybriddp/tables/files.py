@@ -19,7 +19,7 @@ def read_columns(path: Path, columns: Sequence[str]) -> "pl.DataFrame":
     _check_ending(path)
     if not path.is_file():
         raise DataError(f"There is no file {path}.")
-    scan = {".parquet": polars.scan_parquet, ".csv": polars.scan_csv}.get(path.suffix, polars.scan_ndjson)
+    scan = {".parquet": polars.scan_parquet, ".csv": polars.scan_csv}.get(path.suffix.lower(), polars.scan_ndjson)
     try:
         frame = scan(path)
         known = frame.collect_schema().names()
@@ -40,13 +40,13 @@ def write_table(frame: "pl.DataFrame", path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         writers: dict[str, Any] = {".parquet": frame.write_parquet, ".csv": frame.write_csv}
-        writers.get(path.suffix, frame.write_ndjson)(path)
-    except OSError as reason:
-        raise DataError(f"{path} cannot be written: {reason}.") from reason
+        writers.get(path.suffix.lower(), frame.write_ndjson)(path)
+    except (_polars().exceptions.PolarsError, OSError) as reason:
+        raise DataError(f"{path} cannot be written: {str(reason).splitlines()[0]}") from reason
 
 
 def _check_ending(path: Path) -> None:
-    if path.suffix not in _ENDINGS:
+    if path.suffix.lower() not in _ENDINGS:
         raise DataError(f"{path.name} must end in one of {', '.join(_ENDINGS)}.")
 
 

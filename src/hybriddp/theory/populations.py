@@ -32,13 +32,12 @@ class Beta:
     @property
     def mean(self) -> float:
         """The mean."""
-        return self.alpha / (self.alpha + self.beta)
+        return 1.0 / (1.0 + self.beta / self.alpha)
 
     @property
     def variance(self) -> float:
         """The variance."""
-        total = self.alpha + self.beta
-        return (self.alpha / total) * (self.beta / total) / (total + 1.0)
+        return self.mean * (1.0 - self.mean) / (self.alpha + self.beta + 1.0)
 
     @property
     def sd(self) -> float:

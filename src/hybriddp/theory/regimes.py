@@ -29,6 +29,7 @@ class UserRange:
     def contains(self, n_users: ArrayLike) -> NDArray[np.bool_]:
         """Whether each number of users is in the range."""
         n = _check.numbers("n_users", n_users, _check.USERS)
+        _check.same_shape(n_users=n, range=self.lower)
         inside: NDArray[np.bool_] = (self.lower <= n) & (n <= self.upper)  # NaN compares false
         return inside
 
@@ -73,7 +74,7 @@ def critical_trusted_fraction(
     d = np.hypot(sl - noise, 2.0 * np.sqrt(noise) * np.sqrt(st))
     with np.errstate(invalid="ignore", divide="ignore"):
         root = np.where(b < 0.0, (b - d) / (2.0 * (st - sl)), 2.0 * st / (b + d))
-    # 0/0 only where neither noise nor trusted spread is left: trusted-only is then never worse.
+    # 0/0 only where the trusted values do not spread and the local ones by no more than the noise: never worse.
     return np.where(np.isnan(root), 0.0, root)[()]
 
 
@@ -175,8 +176,7 @@ def laplace_critical_users(
     1920.0
     """
     c = _check.numbers("trusted_fraction", trusted_fraction, _check.FRACTION)
-    y = _snr(width, epsilon, variance)
-    _check.same_shape(trusted_fraction=c, ratio=y)
+    y = _snr(width, epsilon, variance, trusted_fraction=c)
     advantage = 2.0 * c - (1.0 - c) * y
     with np.errstate(divide="ignore"):
         return np.where(advantage > 0.0, 2.0 / (c * advantage), np.inf)[()]
@@ -205,8 +205,7 @@ def laplace_privacy_weight_wins_below(
     5685.71
     """
     c = _check.numbers("trusted_fraction", trusted_fraction, _check.FRACTION)
-    y = _snr(width, epsilon, variance)
-    _check.same_shape(trusted_fraction=c, ratio=y)
+    y = _snr(width, epsilon, variance, trusted_fraction=c)
     disadvantage = (1.0 - c) * y - 2.0 * c
     with np.errstate(divide="ignore"):
         return np.where(disadvantage > 0.0, (1.0 - c) * (2.0 + y) / (c * disadvantage), np.inf)[()]
@@ -229,8 +228,7 @@ def laplace_gain_at_crossover(
     2.0304
     """
     c = _check.numbers("trusted_fraction", trusted_fraction, _check.FRACTION)
-    y = _snr(width, epsilon, variance)
-    _check.same_shape(trusted_fraction=c, ratio=y)
+    y = _snr(width, epsilon, variance, trusted_fraction=c)
     with np.errstate(divide="ignore"):
         gain = 2.0 * (2.0 - c) / (2.0 - (1.0 - c) * y)
     return np.where(c > y / (2.0 + y), gain, np.nan)[()]
@@ -253,11 +251,11 @@ def laplace_gain_supremum(*, epsilon: ArrayLike) -> FloatArray:
     return result
 
 
-def _snr(width: ArrayLike, epsilon: ArrayLike, variance: ArrayLike) -> FloatArray:
+def _snr(width: ArrayLike, epsilon: ArrayLike, variance: ArrayLike, **others: FloatArray) -> FloatArray:
     r"""$y = (\epsilon\sigma/m)^2$, all that the Laplace cases know of width, ε and variance."""
     m = _check.numbers("width", width, _check.POSITIVE)
     eps = _check.numbers("epsilon", epsilon, _check.POSITIVE)
     var = _check.numbers("variance", variance, _check.NON_NEGATIVE)
-    _check.same_shape(width=m, epsilon=eps, variance=var)
+    _check.same_shape(**others, width=m, epsilon=eps, variance=var)
     result: FloatArray = var * (eps / m) ** 2
     return result

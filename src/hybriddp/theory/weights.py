@@ -19,7 +19,7 @@ def known_variance(c: FloatArray, a: FloatArray, p: FloatArray, q: FloatArray) -
     r"""The minimiser of $E$: $w^* = (A c + q)/(A + p + q)$; $c$ where every weight is as good."""
     s = a + p + q
     with np.errstate(invalid="ignore"):
-        return np.where(s > 0.0, c * (a / s) + q / s, c)[()]
+        return np.where(s > 0.0, np.minimum(c * (a / s) + q / s, 1.0), c)[()]
 
 
 def known_variance_error(c: FloatArray, a: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
