@@ -6,6 +6,7 @@ mean being 1. The best width is searched on a quarter of the codes and refined o
 """
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from scipy.optimize import minimize
@@ -69,33 +70,39 @@ class _Programme:
 def least_worst(epsilon: float, n_codes: int) -> Shape:
     """The shape with the least worst-case variance."""
     coarse_codes = max(n_codes // _COARSE // 2 * 2, 16)
-    start = half_window(min(epsilon, 1.0), coarse_codes).half
-    coarse = [
-        Shape(width=k, half=_Programme(epsilon, coarse_codes, k).solve(start)) for k in range(1, coarse_codes // 2 + 1)
-    ]
-    best = min(coarse, key=lambda shape: row_moments(epsilon, shape).worst_variance())
+    search = _Search(epsilon, coarse_codes, half_window(min(epsilon, 1.0), coarse_codes).half)
+    widths = range(1, coarse_codes // 2 + 1)
+    best = search.best(search.best(widths[::3]) + step for step in (-2, -1, 0, 1, 2))
     if coarse_codes == n_codes:
-        return best
-    return _refine(epsilon, n_codes, best)
-
-
-def _refine(epsilon: float, n_codes: int, coarse: Shape) -> Shape:
-    """The best shape on all codes, from the coarse one: widths are tried downhill from four times the coarse one."""
-    coarse_codes = 2 * len(coarse.half)
+        return search.tried[best]
     place = (np.arange(n_codes // 2) + 0.5) / n_codes
-    start = np.interp(place, (np.arange(coarse_codes // 2) + 0.5) / coarse_codes, coarse.half)
-    tried: dict[int, Shape] = {}
-
-    def variance(width: int) -> float:
-        if width not in tried:
-            tried[width] = Shape(width=width, half=_Programme(epsilon, n_codes, width).solve(start))
-        return row_moments(epsilon, tried[width]).worst_variance()
-
-    width = min(max(round(coarse.width * n_codes / coarse_codes), 1), n_codes // 2)
+    start = np.interp(place, (np.arange(coarse_codes // 2) + 0.5) / coarse_codes, search.tried[best].half)
+    search = _Search(epsilon, n_codes, start)
+    width = round(best * n_codes / coarse_codes)
     for step in (2, 1):
-        near = [w for w in (width - step, width, width + step) if 1 <= w <= n_codes // 2]
-        width = min(near, key=variance)
-    return tried[width]
+        width = search.best((width - step, width, width + step))
+    return search.tried[width]
+
+
+class _Search:
+    """Widths that have been tried, with their solutions; each solution starts from the best one so far."""
+
+    def __init__(self, epsilon: float, n_codes: int, start: FloatArray) -> None:
+        self.epsilon, self.n_codes, self.start = epsilon, n_codes, start
+        self.tried: dict[int, Shape] = {}
+
+    def best(self, widths: Iterable[int]) -> int:
+        """The width among these that varies least; those that are no widths are passed over."""
+        allowed = [width for width in widths if 1 <= width <= self.n_codes // 2]
+        best = min(allowed, key=self._variance)
+        self.start = self.tried[best].half
+        return best
+
+    def _variance(self, width: int) -> float:
+        if width not in self.tried:
+            half = _Programme(self.epsilon, self.n_codes, width).solve(self.start)
+            self.tried[width] = Shape(width=width, half=half)
+        return row_moments(self.epsilon, self.tried[width]).worst_variance()
 
 
 def least_mean(epsilon: float, n_codes: int) -> Shape:
