@@ -8,7 +8,16 @@ HEAVY = ["scipy.stats", "scipy.special", "scipy.optimize", "matplotlib", "opendp
 
 
 def test_the_public_names_are_these() -> None:
-    assert sorted(hybriddp.__all__) == ["Ledger", "MeanStudy", "Privacy", "__version__", "channels", "errors", "theory"]
+    assert sorted(hybriddp.__all__) == [
+        "Ledger",
+        "MeanStudy",
+        "Privacy",
+        "__version__",
+        "channels",
+        "errors",
+        "summarize",
+        "theory",
+    ]
 
 
 def test_the_public_names_of_channels_are_these() -> None:

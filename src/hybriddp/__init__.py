@@ -4,7 +4,7 @@ Some users hand the curator their raw value (the *trusted* group), the others on
 has randomised (the *local* group). Everybody is promised the same ε. hybriddp combines the two groups into one answer
 that is better than either alone can give, and says how wrong it may be and what it cost in privacy.
 
-**For estimating a mean**: `MeanStudy`; `Privacy` and `Ledger` for counting what it costs.
+**For estimating a mean**: `MeanStudy`; `summarize` for tables of any kind; `Privacy` and `Ledger` for counting what it costs.
 
 **For knowing the error beforehand**: `hybriddp.theory`.
 
@@ -17,7 +17,8 @@ from hybriddp import channels, errors, theory
 from hybriddp.mean import MeanStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
+from hybriddp.tables import summarize
 
 __version__ = "0.1.0"
 
-__all__ = ["Ledger", "MeanStudy", "Privacy", "__version__", "channels", "errors", "theory"]
+__all__ = ["Ledger", "MeanStudy", "Privacy", "__version__", "channels", "errors", "summarize", "theory"]

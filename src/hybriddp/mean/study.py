@@ -22,7 +22,7 @@ from hybriddp.release.ledger import Ledger
 from hybriddp.release.total import PrivateTotal, release_total
 
 WEIGHTS = ("adaptive", "known-variance", "privacy", "naive")
-_MOST_BAD_CODES = 0.01  # a larger share of reports that are no codes means that they are reports of something else
+MOST_BAD_CODES = 0.01  # a larger share of reports that are no codes means that they are reports of something else
 
 
 @dataclass(frozen=True, init=False)
@@ -159,7 +159,7 @@ class MeanStudy:
         n = self.channel.n_codes
         good = (array >= 0) & (array < n)
         rejected = len(array) - int(np.count_nonzero(good))
-        if rejected > _MOST_BAD_CODES * len(array):
+        if rejected > MOST_BAD_CODES * len(array):
             raise DataError(
                 f"{rejected:,} of {len(array):,} reports are no codes from 0 to {n - 1}: "
                 "they are reports of something else."

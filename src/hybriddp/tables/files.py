@@ -13,25 +13,34 @@ if TYPE_CHECKING:
 _ENDINGS = (".parquet", ".csv", ".jsonl", ".ndjson")
 
 
-def read_columns(path: Path, columns: Sequence[str]) -> "pl.DataFrame":
-    """These columns of a file; the others are not even read where the format allows."""
+def scan_file(path: Path) -> "pl.LazyFrame":
+    """A file, or several of a kind named with ``*``, to be read when and as far as it is needed."""
     polars = _polars()
     _check_ending(path)
-    if not path.is_file():
+    if "*" not in str(path) and not path.is_file():
         raise DataError(f"There is no file {path}.")
     scan = {".parquet": polars.scan_parquet, ".csv": polars.scan_csv}.get(path.suffix.lower(), polars.scan_ndjson)
     try:
-        frame = scan(path)
-        known = frame.collect_schema().names()
-        for column in columns:
-            if column not in known:
-                near = get_close_matches(column, known, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else f" It has {', '.join(map(repr, known[:20]))}."
-                raise DataError(f"{path.name} has no column {column!r}.{hint}")
-        table: pl.DataFrame = frame.select(columns).collect()
+        frame: pl.LazyFrame = scan(path)
+        frame.collect_schema()
     except (polars.exceptions.PolarsError, OSError) as reason:
         raise DataError(f"{path} cannot be read: {str(reason).splitlines()[0]}") from reason
-    return table
+    return frame
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> "pl.DataFrame":
+    """These columns of a file; the others are not even read where the format allows."""
+    frame = scan_file(path)
+    known = frame.collect_schema().names()
+    for column in columns:
+        if column not in known:
+            near = get_close_matches(column, known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" It has {', '.join(map(repr, known[:20]))}."
+            raise DataError(f"{path.name} has no column {column!r}.{hint}")
+    try:
+        return frame.select(columns).collect()
+    except (_polars().exceptions.PolarsError, OSError) as reason:
+        raise DataError(f"{path} cannot be read: {str(reason).splitlines()[0]}") from reason
 
 
 def write_table(frame: "pl.DataFrame", path: Path) -> None:
