@@ -4,7 +4,8 @@ Some users hand the curator their raw value (the *trusted* group), the others on
 has randomised (the *local* group). Everybody is promised the same ε. hybriddp combines the two groups into one answer
 that is better than either alone can give, and says how wrong it may be and what it cost in privacy.
 
-**For estimating a mean**: `MeanStudy`; `summarize` for tables of any kind; `Privacy` and `Ledger` for counting what it costs.
+**For estimating a mean**: `MeanStudy`; `summarize` for tables of any kind; `Privacy` and `Ledger` for counting what
+it costs.
 
 **For knowing the error beforehand**: `hybriddp.theory`.
 
