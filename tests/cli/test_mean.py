@@ -1,0 +1,89 @@
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner, Result
+
+from hybriddp import cli
+from hybriddp.errors import BudgetError, DataError, ParameterError
+from hybriddp.mean import MeanStudy
+
+RUN = CliRunner()
+STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=0.5)
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Path:
+    minutes = np.random.default_rng(0).gamma(2.0, 20.0, 5000)
+    codes = STUDY.randomize(minutes[500:], random_state=1)
+    path = tmp_path / "users.parquet"
+    pl.DataFrame(
+        {
+            "minutes": pl.Series([*minutes[:500].tolist(), None, float("nan")] + [None] * 4500, dtype=pl.Float64),
+            "code": pl.Series([None] * 502 + codes.tolist(), dtype=pl.UInt8),
+        }
+    ).write_parquet(path)
+    return path
+
+
+def _run(users: Path, ledger: Path, *more: str) -> Result:
+    options = [
+        "--value",
+        "minutes",
+        "--report",
+        "code",
+        "--bounds",
+        "0",
+        "240",
+        "--epsilon",
+        "0.5",
+        "--ledger",
+        str(ledger),
+    ]
+    return RUN.invoke(cli.app, ["mean", str(users), *options, *more])
+
+
+def test_it_tells_the_story_and_writes_the_ledger(users: Path, tmp_path: Path) -> None:
+    result = _run(users, tmp_path / "ledger.json")
+    assert result.exit_code == 0
+    for words in (
+        "minutes:",
+        "500 trusted the curator and 4,500 reported locally",
+        "2 rows without a value",
+        "ledger.json",
+    ):
+        assert words in result.output
+    assert "Nobody is counting" not in result.output
+    assert len(json.loads((tmp_path / "ledger.json").read_text())["events"]) == 1
+
+
+def test_a_second_release_ends_with_code_3(users: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _run(users, tmp_path / "ledger.json").exit_code == 0
+    assert isinstance(_run(users, tmp_path / "ledger.json").exception, BudgetError)
+    arguments = ["--value", "minutes", "--report", "code", "--bounds", "0", "240", "--epsilon", "0.5"]
+    monkeypatch.setattr(
+        sys, "argv", ["hybriddp", "mean", str(users), *arguments, "--ledger", str(tmp_path / "ledger.json")]
+    )
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 3
+
+
+def test_it_prints_json_and_nothing_else(users: Path, tmp_path: Path) -> None:
+    answer = json.loads(_run(users, tmp_path / "ledger.json", "--json", "--name", "session minutes").stdout)
+    assert answer["study"] == "session minutes"
+    assert answer["privacy"]["counted"] is True
+    assert answer["privacy"]["private_release"] is True
+    assert answer["n_trusted"] == 500
+
+
+def test_what_is_refused_is_not_paid_for(users: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.json"
+    only = tmp_path / "only.csv"
+    pl.DataFrame({"minutes": [1.0, 2.0], "code": pl.Series([None, None], dtype=pl.UInt8)}).write_csv(only)
+    assert isinstance(_run(only, ledger).exception, DataError)
+    assert isinstance(_run(users, ledger, "--epsilon", "50").exception, ParameterError)
+    assert not ledger.exists() or json.loads(ledger.read_text() or '{"events":[]}')["events"] == []
