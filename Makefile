@@ -30,7 +30,7 @@ JS = cd js && PATH="$(CURDIR)/$(BIN):$$PATH"
 demo: $(VENV)/.demo
 	@$(BIN)/hybriddp demo --plot build/demo.png
 
-test: check js/dist/hybriddp.js
+test: check js/dist/hybriddp.js $(VENV)/.java
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term-missing:skip-covered
 	$(JS) node --test test/*.test.js
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
@@ -87,6 +87,14 @@ $(VENV)/.node: | $(VENV)/bin/python
 	    printf '#!/bin/sh\nexec node "%s" "$$@"\n' "$$home/lib/node_modules/npm/bin/$$tool-cli.js" > $(BIN)/$$tool && \
 	    chmod +x $(BIN)/$$tool || exit 1; \
 	  done; fi
+	@touch $@
+
+# Spark needs Java 17 or newer; where there is none, Debian's package is installed if that is allowed.
+$(VENV)/.java: | $(VENV)/bin/python
+	@if java -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])'; then echo "Using $$(command -v java)"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+	then echo "Setting up Java …" && apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; \
+	else echo "The Spark tests need Java 17 or newer; on Debian run: apt-get install openjdk-17-jre-headless"; exit 1; fi
 	@touch $@
 
 js/node_modules/.installed: js/package.json $(VENV)/.node

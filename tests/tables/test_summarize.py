@@ -1,5 +1,5 @@
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,33 @@ ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
 }
 
 
-@pytest.fixture(params=list(ENGINES))
-def engine(request: pytest.FixtureRequest) -> Callable[[pl.DataFrame], Any]:
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A real session on two cores, for the whole run."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName("hybriddp tests")
+    options = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.driver.host": "127.0.0.1"}
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+def _spark(session: Any, frame: pl.DataFrame, path: Path) -> Any:  # noqa: ANN401
+    """Through a file, as Spark's users have it."""
+    signed = frame.with_columns(pl.col(pl.UInt16, pl.UInt8).cast(pl.Int32))  # Spark has no unsigned integers
+    signed.write_parquet(path)
+    return session.read.parquet(str(path))
+
+
+@pytest.fixture(params=[*ENGINES, "spark"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[pl.DataFrame], Any]:
+    if request.param == "spark":
+        session = request.getfixturevalue("spark")
+        return lambda frame: _spark(session, frame, tmp_path / "table.parquet")
     return ENGINES[request.param]
 
 

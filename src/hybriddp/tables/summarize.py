@@ -1,4 +1,4 @@
-"""Any table to two summaries, by one code path: pandas, Polars (eager or lazy), PyArrow, DuckDB, files.
+"""Any table to two summaries, by one code path: pandas, Polars (eager or lazy), PyArrow, DuckDB, PySpark, files.
 
 The engine that holds the data does the counting; only a handful of integers comes back. A value becomes units by the
 same floating-point operations everywhere (clamp, subtract, multiply, add a half, floor: rounding functions differ
