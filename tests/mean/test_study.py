@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from hybriddp.channels import RandomizedResponse
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
 from hybriddp.mean import MeanStudy
 from hybriddp.privacy import Privacy
@@ -32,11 +33,32 @@ def test_what_is_no_study_is_refused(text: str) -> None:
         MeanStudy.from_json(text)
 
 
-def test_a_study_with_another_channel_is_refused() -> None:
-    stored = json.loads(STUDY.to_json())
-    stored["channel"]["low"] += 1
-    with pytest.raises(ProtocolError, match="another channel"):
-        MeanStudy.from_json(json.dumps(stored, separators=(",", ":")))
+def _text(**changes: object) -> str:
+    return json.dumps({**json.loads(STUDY.to_json()), **changes}, separators=(",", ":"))
+
+
+def test_a_study_keeps_the_channel_of_its_text() -> None:
+    """Another machine may have computed other values: its channel is verified and used, not computed again."""
+    channel = json.loads(STUDY.to_json())["channel"]
+    channel["half"][-1] += 1
+    study = MeanStudy.from_json(_text(channel=channel))
+    assert study.channel.half[-1] == STUDY.channel.half[-1] + 1
+    assert study.digest != STUDY.digest
+    assert study != STUDY
+    assert study.summarize_local([1]).study == study.digest
+
+
+def test_a_study_with_a_channel_that_is_not_private_is_refused() -> None:
+    channel = json.loads(STUDY.to_json())["channel"]
+    with pytest.raises(ProtocolError, match="The channel is refused"):
+        MeanStudy.from_json(_text(channel={**channel, "low": channel["low"] + 1}))
+    with pytest.raises(ProtocolError, match="0.5 was promised|not describe|was promised"):
+        MeanStudy.from_json(_text(epsilon="0.4"))
+    response = json.loads(RandomizedResponse(epsilon=0.5, n_categories=4).to_json())
+    with pytest.raises(ProtocolError):
+        MeanStudy.from_json(_text(channel=response))
+    with pytest.raises(ProtocolError, match="form that studies are written in"):
+        MeanStudy.from_json(STUDY.to_json() + " ")
 
 
 @pytest.mark.parametrize(
@@ -49,6 +71,8 @@ def test_a_study_with_another_channel_is_refused() -> None:
         ("epsilon", {"epsilon": 0}),
         ("delta", {"delta": 1}),
         ("min_group_size", {"min_group_size": 0}),
+        ("channel", {"channel": STUDY.channel, "epsilon": 0.4}),
+        ("channel", {"channel": "window"}),
     ],
 )
 def test_bad_parameters_are_named(name: str, change: dict[str, object]) -> None:

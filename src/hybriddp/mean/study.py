@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
-from hybriddp.channels.channel import CHUNK
+from hybriddp.channels.text import channel_from_json
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import Grid, as_floats
@@ -22,6 +22,7 @@ from hybriddp.release.ledger import Ledger
 from hybriddp.release.total import PrivateTotal, release_total
 
 WEIGHTS = ("adaptive", "known-variance", "privacy", "naive")
+_CHUNK = 1 << 16  # values summed at a time: they stay in the cache
 MOST_BAD_CODES = 0.01  # a larger share of reports that are no codes means that they are reports of something else
 
 
@@ -39,6 +40,9 @@ class MeanStudy:
         What every user is promised in total. With δ > 0 the curator adds Gaussian instead of Laplace noise.
     min_group_size : int
         A group with fewer users is refused.
+    channel : WindowChannel, optional
+        What the devices of local users do; the best one for this ε if not given. It travels with the study's text,
+        so that all parties have the same one, whatever their machines would have computed.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class MeanStudy:
     bounds: tuple[float, float]
     privacy: Privacy
     min_group_size: int
+    channel: WindowChannel
 
     def __init__(
         self,
@@ -63,6 +68,7 @@ class MeanStudy:
         epsilon: float | str,
         delta: float | str = 0,
         min_group_size: int = 2,
+        channel: WindowChannel | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.strip():
             raise ParameterError("name", "a text that says what the values are", name)
@@ -71,6 +77,11 @@ class MeanStudy:
         object.__setattr__(self, "bounds", (grid.lower, grid.upper))
         object.__setattr__(self, "privacy", Privacy(epsilon=epsilon, delta=delta))
         object.__setattr__(self, "min_group_size", _check.integer("min_group_size", min_group_size, at_least=1))
+        if channel is None:
+            channel = _channel(self.privacy.epsilon)
+        elif not isinstance(channel, WindowChannel) or channel.epsilon != self.privacy.epsilon:
+            raise ParameterError("channel", f"a WindowChannel for epsilon {self.privacy.epsilon}", channel)
+        object.__setattr__(self, "channel", channel)
 
     @cached_property
     def grid(self) -> Grid:
@@ -81,11 +92,6 @@ class MeanStudy:
     def width(self) -> float:
         """Upper bound minus lower bound."""
         return self.grid.width
-
-    @property
-    def channel(self) -> WindowChannel:
-        """What the devices of local users do."""
-        return _channel(self.privacy.epsilon)
 
     # The study as text --------------------------------------------------------------------------------------------
 
@@ -105,20 +111,22 @@ class MeanStudy:
 
     @classmethod
     def from_json(cls, text: str) -> "MeanStudy":
-        """The study that a text describes; refused unless it is exactly what this version would write."""
+        """The study that a text describes, its channel verified; refused unless it is in the form it is written in."""
         try:
             f = json.loads(text)
+            channel = channel_from_json(json.dumps(f["channel"], separators=(",", ":")), epsilon=f["epsilon"])
             study = cls(
                 f["name"],
                 bounds=tuple(f["bounds"]),
                 epsilon=f["epsilon"],
                 delta=f["delta"],
                 min_group_size=f["min_group_size"],
+                channel=channel,  # type: ignore[arg-type]  # any other kind is refused
             )
         except (KeyError, TypeError, ValueError) as reason:
             raise ProtocolError("The text does not describe a study of a mean.") from reason
         if study.to_json() != text:
-            raise ProtocolError("The text is not in the form that studies are written in, or has another channel.")
+            raise ProtocolError("The text is not in the form that studies are written in.")
         return study
 
     @cached_property
@@ -142,13 +150,14 @@ class MeanStudy:
         if array.ndim != 1:
             raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
         count = total = 0
-        for start in range(0, len(array), CHUNK):
-            x = as_floats(array[start : start + CHUNK])
+        scratch = np.empty(min(len(array), _CHUNK))
+        for start in range(0, len(array), _CHUNK):
+            x = as_floats(array[start : start + _CHUNK])
             finite = np.isfinite(x)
             if not finite.all():
                 x = x[finite]
             count += len(x)
-            total += int(self.grid.units(x).sum(dtype=np.int64))
+            total += self.grid.total(x, scratch)
         return TrustedSummary(self.digest, count, total, len(array) - count)
 
     def summarize_local(self, codes: ArrayLike) -> LocalSummary:

@@ -33,14 +33,19 @@ def read_columns(path: Path, columns: Sequence[str]) -> "pl.DataFrame":
     frame = scan_file(path)
     known = frame.collect_schema().names()
     for column in columns:
-        if column not in known:
-            near = get_close_matches(column, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else f" It has {', '.join(map(repr, known[:20]))}."
-            raise DataError(f"{path.name} has no column {column!r}.{hint}")
+        require_column(column, known, path.name)
     try:
         return frame.select(columns).collect()
     except (_polars().exceptions.PolarsError, OSError) as reason:
         raise DataError(f"{path} cannot be read: {str(reason).splitlines()[0]}") from reason
+
+
+def require_column(column: str, known: Sequence[str], table: str) -> None:
+    """Nothing, if the table has the column; `DataError` with the nearest name if not."""
+    if column not in known:
+        near = get_close_matches(column, known, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(map(repr, known[:20]))}."
+        raise DataError(f"{table} has no column {column!r}. {hint}")
 
 
 def write_table(frame: "pl.DataFrame", path: Path) -> None:

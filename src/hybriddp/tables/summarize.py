@@ -5,7 +5,6 @@ same floating-point operations everywhere (clamp, subtract, multiply, add a half
 between engines, floor does not), so the integers are the same to the last bit.
 """
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +12,7 @@ from hybriddp.errors import DataError, MissingExtraError, ParameterError
 from hybriddp.grid import UNITS, as_floats
 from hybriddp.mean.study import MOST_BAD_CODES
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
-from hybriddp.tables.files import scan_file
+from hybriddp.tables.files import require_column, scan_file
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy
@@ -148,10 +147,7 @@ def _frame(nw: Any, table: Any, columns: list[str]) -> Any:  # noqa: ANN401
 def _check_columns(nw: Any, frame: Any, columns: list[str]) -> None:  # noqa: ANN401
     schema = frame.collect_schema()
     for column in columns:
-        if column not in schema:
-            near = get_close_matches(column, schema.names(), n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else f" It has {', '.join(map(repr, schema.names()[:20]))}."
-            raise DataError(f"The table has no column {column!r}.{hint}")
+        require_column(column, schema.names(), "The table")
         if not schema[column].is_numeric() and schema[column] != nw.Unknown:
             raise DataError(f"Column {column!r} must hold numbers, but holds {schema[column]}.")
 
