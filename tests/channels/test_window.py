@@ -36,6 +36,7 @@ def channel() -> WindowChannel:
 def test_the_variance_is_the_least_possible(epsilon: float) -> None:
     worst = WindowChannel(epsilon=epsilon).worst_variance
     assert worst == pytest.approx(VARIANCE[epsilon], rel=1e-3)
+    assert worst <= 1.025 * WindowChannel(epsilon=epsilon).mean_variance  # nearly the same for every input
     ratio = worst / lower_bound(epsilon)
     assert ratio >= 1
     if epsilon <= 8:
