@@ -5,8 +5,8 @@ So its whole proof of privacy is one inequality between integers, $(a + b)/a \le
 the codes are worth or how a value is turned into a row. A bad solver or a bad float can cost accuracy, never privacy.
 
 With the right values the variance of a report is within a tenth of a percent of the least that any unbiased ε-private
-report can have (ε up to 3; 2 % at 8), and nearly the same for every input: up to ε = 10 the worst is at most 2.5 % above
-the average over uniform inputs. It is a drop-in for the local noise of the paper.
+report can have (ε up to 3; 2 % at 8), and nearly the same for every input: up to ε = 10 the worst is at most 2.5 %
+above the average over uniform inputs. It is a drop-in for the local noise of the paper.
 """
 
 import json
