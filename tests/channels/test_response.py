@@ -35,7 +35,7 @@ def test_every_draw_of_a_row_is_counted() -> None:
 def test_reports_have_the_distribution_of_their_row(epsilon: float, n: int, kind: type) -> None:
     # Chi-square with a false-alarm probability of 1e-7, over the true code and all others in ten groups.
     channel = RandomizedResponse(epsilon=epsilon, n_categories=n)
-    codes = channel.sample(np.full(300_000, 7))
+    codes = channel.sample(np.full(1_500_000, 7))
     assert codes.dtype == kind
 
     def groups(x: np.ndarray) -> np.ndarray:
