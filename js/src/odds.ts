@@ -1,4 +1,4 @@
-/** ε as a decimal, and e^ε from below, in integers: the same steps as the Python package's channels/odds.py. */
+/** ε as a decimal, and e^ε from below, in integers: the same steps as the Python package's odds.py. */
 
 import { ChannelError } from "./errors.js";
 

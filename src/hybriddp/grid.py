@@ -108,16 +108,6 @@ class Grid:
                 "Leave them out: there is no report for a value that is not there."
             )
 
-    def total(self, x: FloatArray, scratch: FloatArray) -> int:
-        """The sum of the units of at most 2^28 finite floats: whole numbers below 2^53, which floats add exactly."""
-        y = scratch[: len(x)]
-        np.clip(x, self.lower, self.upper, out=y)
-        y -= self.lower
-        y *= UNITS / self.width
-        y += 0.5
-        np.floor(y, out=y)
-        return int(y.sum())
-
     def units(self, x: FloatArray) -> NDArray[np.int32]:
         """The units of finite floats."""
         y = np.clip(x, self.lower, self.upper)

@@ -5,8 +5,8 @@ from decimal import Decimal, InvalidOperation
 from enum import Enum
 from fractions import Fraction
 
-from hybriddp.channels.odds import canonical_epsilon
 from hybriddp.errors import ParameterError
+from hybriddp.odds import canonical_epsilon
 
 
 class Neighbours(Enum):

@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 from hybriddp.channels import TableChannel, WindowChannel, channel_from_json
-from hybriddp.channels.odds import SHIFT, odds
 from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.odds import SHIFT, odds
 
 
 def one_bit(epsilon: float) -> tuple[np.ndarray, np.ndarray]:

@@ -10,10 +10,10 @@ from hybriddp.channels import WindowChannel, channel_from_json
 from hybriddp.channels.bound import lower_bound
 from hybriddp.channels.comparison import hybrid, laplace, one_bit, piecewise
 from hybriddp.channels.numeric import CELLS, SHARE_BITS, VALUE_BITS
-from hybriddp.channels.odds import SHIFT, canonical_epsilon, odds
 from hybriddp.channels.window import Window
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import UNITS, Grid
+from hybriddp.odds import SHIFT, canonical_epsilon, odds
 
 # ε: worst variance on the unit range of 256 codes, from an independent prototype.
 VARIANCE = {

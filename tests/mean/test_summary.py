@@ -49,6 +49,13 @@ def test_reports_are_integers(codes: object) -> None:
         STUDY.summarize_local(codes)
 
 
+def test_masked_values_are_missing_and_masked_reports_are_refused() -> None:
+    masked = np.ma.masked_array([0.5, 0.9], mask=[False, True])
+    assert STUDY.summarize_trusted(masked) == STUDY.summarize_trusted([0.5, None])
+    with pytest.raises(DataError, match="some are masked"):
+        STUDY.summarize_local(np.ma.masked_array([1, 2], mask=[True, False]))
+
+
 def test_summaries_of_different_studies_do_not_add_up() -> None:
     with pytest.raises(ProtocolError, match="different studies"):
         STUDY.summarize_trusted([0.5]) + OTHER.summarize_trusted([0.5])

@@ -109,6 +109,13 @@ def test_a_ledger_on_disk_goes_on(tmp_path: Path) -> None:
         Ledger(Privacy(epsilon=2), path=path)
 
 
+def test_a_ledger_that_was_emptied_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    path.write_text("")
+    with pytest.raises(DataError, match="not a ledger"):
+        Ledger(Privacy(epsilon=1), path=path)
+
+
 def test_two_ledgers_on_one_file_see_each_other(tmp_path: Path) -> None:
     path = tmp_path / "ledger.json"
     ledgers = [Ledger(Privacy(epsilon=1), path=path) for _ in range(8)]

@@ -17,6 +17,16 @@ def test_a_release_is_paid_for_once() -> None:
         release_total(10, 5 * UNITS, study="d", privacy=privacy, ledger=ledger)
 
 
+def test_a_study_is_released_once_however_large_the_budget_is() -> None:
+    ledger, privacy = Ledger(Privacy(epsilon=5)), Privacy(epsilon=1)
+    release_total(10, 0, study="a", privacy=privacy, ledger=ledger)
+    with pytest.raises(BudgetError, match="have ε = 0"):
+        release_total(10, 0, study="a", privacy=privacy, ledger=ledger)
+    release_total(10, 0, study="b", privacy=privacy, ledger=ledger)
+    assert ledger.spent("trusted").epsilon == 2
+    assert ledger.spent("trusted", study="a").epsilon == 1
+
+
 def test_a_release_that_fails_after_the_draw_counts_as_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> int:
         raise RuntimeError("the machine went down")

@@ -25,8 +25,8 @@ from importlib.resources import files
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.channels.odds import canonical_epsilon
 from hybriddp.errors import ParameterError
+from hybriddp.odds import canonical_epsilon
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.channels.channel import Channel, integer_inputs, require
-from hybriddp.channels.odds import canonical_epsilon, is_canonical
 from hybriddp.grid import UNITS
+from hybriddp.odds import canonical_epsilon, is_canonical
 from hybriddp.randomness import ByteSource
 
 _PRECISION = 2048

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp.channels.channel import FiniteChannel, integer_inputs, require
-from hybriddp.channels.odds import canonical_epsilon
 from hybriddp.channels.window import MOST_CODES, Window
 from hybriddp.errors import ParameterError
+from hybriddp.odds import canonical_epsilon
 
 
 class RandomizedResponse(FiniteChannel):

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp.channels.channel import is_integer, require
 from hybriddp.channels.numeric import LARGEST_VALUE, MOST_ROWS, VALUE_BITS, NumericChannel
-from hybriddp.channels.odds import SHIFT, canonical_epsilon, is_canonical, odds
 from hybriddp.errors import ParameterError
+from hybriddp.odds import SHIFT, canonical_epsilon, is_canonical, odds
 
 BITS = 32
 MOST_CODES = 1 << 12

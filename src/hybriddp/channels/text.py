@@ -10,12 +10,12 @@ from typing import Any
 
 from hybriddp.channels.channel import Channel, require
 from hybriddp.channels.laplace import DiscreteLaplace
-from hybriddp.channels.odds import canonical_epsilon
 from hybriddp.channels.response import RandomizedResponse
 from hybriddp.channels.table import TableChannel
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.channels.window import Window, WindowChannel
 from hybriddp.errors import ProtocolError
+from hybriddp.odds import canonical_epsilon
 
 LONGEST = 1 << 24  # characters
 

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp.channels.channel import FiniteChannel, integer_inputs, is_integer, require
-from hybriddp.channels.odds import SHIFT, canonical_epsilon, is_canonical, odds
 from hybriddp.errors import DataError, ParameterError
+from hybriddp.odds import SHIFT, canonical_epsilon, is_canonical, odds
 
 BITS = 32
 MOST_CATEGORIES = 4096

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from hybriddp import _check
 from hybriddp.channels.channel import is_integer, require
 from hybriddp.channels.numeric import LARGEST_VALUE, MOST_ROWS, VALUE_BITS, NumericChannel
-from hybriddp.channels.odds import SHIFT, canonical_epsilon, is_canonical, odds
 from hybriddp.channels.shapes import Shape, best_shape
 from hybriddp.errors import ParameterError
+from hybriddp.odds import SHIFT, canonical_epsilon, is_canonical, odds
 
 MOST_CODES = 1 << 16
 _NARROW, _WIDE = 32, 48  # the two possible B

@@ -150,18 +150,19 @@ class MeanStudy:
         if array.ndim != 1:
             raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
         count = total = 0
-        scratch = np.empty(min(len(array), _CHUNK))
         for start in range(0, len(array), _CHUNK):
             x = as_floats(array[start : start + _CHUNK])
             finite = np.isfinite(x)
             if not finite.all():
                 x = x[finite]
             count += len(x)
-            total += self.grid.total(x, scratch)
+            total += int(self.grid.units(x).sum(dtype=np.int64))
         return TrustedSummary(self.digest, count, total, len(array) - count)
 
     def summarize_local(self, codes: ArrayLike) -> LocalSummary:
         """The local group's reports as one count per code; what is no code is left out and counted."""
+        if np.ma.is_masked(codes):
+            raise DataError("reports must all be there, but some are masked. Leave them out first.")
         array = np.atleast_1d(np.asarray(codes))
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise DataError(f"reports must be a one-dimensional array of integers, got {array.dtype}.")

@@ -95,9 +95,10 @@ class Ledger:
         """What has happened, the first first."""
         return self._events
 
-    def spent(self, who: str) -> Spent:
-        """What each of these users has spent."""
-        prices = [event.privacy for event in self._events if event.who == who]
+    def spent(self, who: str, *, study: str | None = None) -> Spent:
+        """What each of these users has spent, in all studies or in one."""
+        mine = [event for event in self._events if event.who == who and study in (None, event.study)]
+        prices = [event.privacy for event in mine]
         return Spent(
             epsilon=sum((p.exact_epsilon for p in prices), Fraction(0)),
             delta=sum((p.exact_delta for p in prices), Fraction(0)),
@@ -108,8 +109,10 @@ class Ledger:
         spent = self.spent(who)
         return Spent(epsilon=self.budget.exact_epsilon - spent.epsilon, delta=self.budget.exact_delta - spent.delta)
 
-    def spend(self, event: Event) -> None:
+    def spend(self, event: Event, *, promised: Privacy | None = None) -> None:
         """Write the event down, or raise `BudgetError` and change nothing if it costs more than is left.
+
+        ``promised`` is what the event's study promises its users in total, however large the budget is.
 
         Call it *before* the noise is drawn: a release that fails afterwards counts as spent.
         """
@@ -117,6 +120,12 @@ class Ledger:
             if self._path is not None:
                 self._read(self._path)  # another process may have spent in the meantime
             left = self.remaining(event.who)
+            if promised is not None:
+                before = self.spent(event.who, study=event.study)
+                left = Spent(
+                    epsilon=min(left.epsilon, promised.exact_epsilon - before.epsilon),
+                    delta=min(left.delta, promised.exact_delta - before.delta),
+                )
             if event.privacy.exact_epsilon > left.epsilon or event.privacy.exact_delta > left.delta:
                 raise BudgetError(self._refusal(event, left))
             self._events = (*self._events, event)
@@ -160,7 +169,7 @@ class Ledger:
         )
 
     def _read(self, path: Path) -> None:
-        if not path.exists() or not path.read_text(encoding="utf-8"):
+        if not path.exists():
             return
         stored = Ledger.from_json(path.read_text(encoding="utf-8"))
         if stored.budget != self.budget:

@@ -65,7 +65,8 @@ def release_total(
     seeded = random_state is not None
     counted = ledger is not None and not seeded
     if ledger is not None and not seeded:
-        ledger.spend(Event.now("total of the trusted group", who="trusted", study=study, privacy=privacy))
+        event = Event.now("total of the trusted group", who="trusted", study=study, privacy=privacy)
+        ledger.spend(event, promised=privacy)
     noise = draw(mechanism, privacy, random_state)
     return PrivateTotal(
         count=count, total=total + noise, mechanism=mechanism, privacy=privacy, counted=counted, seeded=seeded

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.channels.odds import SHIFT, canonical_epsilon, is_canonical, odds
 from hybriddp.errors import ParameterError
+from hybriddp.odds import SHIFT, canonical_epsilon, is_canonical, odds
 
 epsilons = st.decimals("0.01", "20", places=6).map(canonical_epsilon)
 
