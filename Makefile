@@ -69,7 +69,7 @@ $(VENV)/bin/python:
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Setting up $(VENV) …"
-	@$(INSTALL) -e '.[plots]'
+	@$(INSTALL) -e '.[plots,tables]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python

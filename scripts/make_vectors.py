@@ -69,7 +69,7 @@ def probabilities(channel: WindowChannel, units: int) -> np.ndarray:
     p = np.zeros(channel.n_codes)
     inside = (units & 4095) / 4096
     for edge, chance in ((units >> 12, 1 - inside), ((units >> 12) + 1, inside)):
-        row, share = divmod(int(channel._lookup[edge]), 1 << SHARE_BITS)
+        row, share = divmod(int(channel.lookup[edge]), 1 << SHARE_BITS)
         for j, part in ((row, 1 - share / (1 << SHARE_BITS)), (row + 1, share / (1 << SHARE_BITS))):
             p += chance * part * np.array(channel.weights(min(j, channel.n_rows - 1))) / (1 << channel.bits)
     return p

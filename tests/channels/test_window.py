@@ -131,7 +131,7 @@ def test_the_row_of_an_input_has_the_input_as_its_mean(channel: WindowChannel) -
     for units in (0, 1, 4095, 4096, 5_000_001, UNITS - 1, UNITS):
         upper = np.arange(4096, dtype=np.uint32) << np.uint32(SHARE_BITS)
         edge = (units + np.arange(4096)) >> 12
-        share = (channel._lookup[edge] & ((1 << SHARE_BITS) - 1)).astype(np.int64)
+        share = (channel.lookup[edge] & ((1 << SHARE_BITS) - 1)).astype(np.int64)
         low = channel.rows(np.full(4096, units), upper | np.uint32((1 << SHARE_BITS) - 1))  # never goes up
         assert np.array_equal(channel.rows(np.full(4096, units), upper) - low, share > 0)
         mean = np.mean(
@@ -226,7 +226,7 @@ def _distribution(channel: WindowChannel, x: float) -> np.ndarray:
     p = np.zeros(channel.n_codes)
     inside = (units & 4095) / 4096
     for edge, chance in ((units >> 12, 1 - inside), ((units >> 12) + 1, inside)):
-        row, share = divmod(int(channel._lookup[edge]), 1 << SHARE_BITS)
+        row, share = divmod(int(channel.lookup[edge]), 1 << SHARE_BITS)
         for j, part in ((row, 1 - share / (1 << SHARE_BITS)), (row + 1, share / (1 << SHARE_BITS))):
             p += chance * part * np.array(channel.weights(min(j, channel.n_rows - 1))) / (1 << channel.bits)
     return p

@@ -7,36 +7,38 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import DataError, MissingExtraError
-from hybriddp.figures.demo import draw
-from hybriddp.simulation import Play, play
+from hybriddp.figures.estimate import draw
+from hybriddp.mean import Estimate, MeanStudy
 
 
 @pytest.fixture(scope="module")
-def result() -> Play:
+def result() -> list[Estimate]:
+    study = MeanStudy("points", bounds=(0, 10), epsilon=1.0)
     values = np.arange(1000) % 11
-    return play(values, bounds=(0, 10), epsilon=1.0, trusted_fraction=0.05, trials=100, rng=np.random.default_rng(0))
+    codes = study.randomize(values[100:], random_state=0)
+    return [study.estimate(trusted=values[:100], local=codes, random_state=1)]
 
 
 @pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_the_picture_is_written_in_the_format_of_its_name(
-    result: Play, tmp_path: Path, ending: str, magic: bytes
+    result: list[Estimate], tmp_path: Path, ending: str, magic: bytes
 ) -> None:
     before = dict(mpl.rcParams)
     target = tmp_path / "new folder" / f"demo.{ending}"
-    draw(result, unit="points", path=target)
+    draw(result, path=target)
     assert target.read_bytes().startswith(magic)
     assert dict(mpl.rcParams) == before
 
 
-def test_an_unknown_format_is_a_clear_error(result: Play, tmp_path: Path) -> None:
+def test_an_unknown_format_is_a_clear_error(result: list[Estimate], tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"cannot be written to .*demo\.docx"):
-        draw(result, unit="points", path=tmp_path / "demo.docx")
+        draw(result, path=tmp_path / "demo.docx")
     with pytest.raises(DataError, match="must end in"):
-        draw(result, unit="points", path=tmp_path / "demo")
+        draw(result, path=tmp_path / "demo")
 
 
 def test_without_matplotlib_the_error_names_the_extra(
-    result: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    result: list[Estimate], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = builtins.__import__
 
@@ -47,4 +49,4 @@ def test_without_matplotlib_the_error_names_the_extra(
 
     monkeypatch.setattr(builtins, "__import__", without_matplotlib)
     with pytest.raises(MissingExtraError, match=r'pip install "hybriddp\[plots\]"'):
-        draw(result, unit="points", path=tmp_path / "demo.png")
+        draw(result, path=tmp_path / "demo.png")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hybriddp.mean import weights
-from hybriddp.mean.divergence import ETA, _smallest_lambda, garrote, null_risk
+from hybriddp.mean.divergence import ETA, _smallest_lambda, compare, garrote, null_risk
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
 
 
@@ -35,6 +35,15 @@ def test_a_larger_gap_leaves_less_of_the_extra_weight() -> None:
     assert shares[0] == shares[1] == 1.0
     assert shares[1] > shares[2] > shares[3] > shares[4] > 0
     assert ETA == 0.05
+
+
+def test_the_price_is_at_most_its_share_of_the_error() -> None:
+    trusted, local = TrustedGroup(5000, 0.5, 8e-8, laplace=True), LocalGroup(95_000, 0.5, 0.08, 1e-4, 1.0)
+    chosen = weights.adaptive(trusted, local)
+    found = garrote(trusted, local, chosen, width=10.0)
+    v_t, v_l = 0.08 / 5000 + 8e-8, 1.08 / 95_000
+    assert 0 < found.price <= ETA * (v_t * v_l / (v_t + v_l) - 0.08 / 100_000)
+    assert compare(trusted, local, 0.08, width=10.0).price == 0.0
 
 
 def test_the_report_is_in_words_and_in_the_units_of_the_values() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.grid import UNITS
-from hybriddp.mean import LocalSummary, MeanStudy, TrustedSummary
+from hybriddp.mean import LaplaceSummary, LocalSummary, MeanStudy, TrustedSummary
 
 STUDY = MeanStudy("x", bounds=(0, 1), epsilon=0.5)
 OTHER = MeanStudy("y", bounds=(0, 1), epsilon=0.5)
@@ -28,6 +28,7 @@ def test_missing_values_are_left_out_and_counted() -> None:
 def test_codes_are_counted() -> None:
     codes = STUDY.randomize(np.full(5000, 0.3), random_state=1)
     summary = STUDY.summarize_local(codes)
+    assert isinstance(summary, LocalSummary)
     assert summary.count == 5000
     assert summary.counts == tuple(np.bincount(codes, minlength=256).tolist())
     assert sum(STUDY.summarize_local(part) for part in np.array_split(codes, 3)) == summary
@@ -106,3 +107,48 @@ def test_a_tampered_local_summary_is_refused(change: dict[str, object]) -> None:
 def test_values_have_one_dimension() -> None:
     with pytest.raises(DataError, match="one-dimensional"):
         STUDY.summarize_trusted([[0.5]])
+
+
+# Reports with Laplace noise
+
+
+LAPLACE = MeanStudy("x", bounds=(0, 1), epsilon=0.5, channel="laplace")
+
+
+def test_laplace_reports_are_summed_exactly() -> None:
+    reports = LAPLACE.randomize(np.linspace(0, 1, 200_001), random_state=1)
+    summary = LAPLACE.summarize_local(reports)
+    assert summary == LaplaceSummary(LAPLACE.digest, 200_001, sum(reports.tolist()))
+    assert sum(LAPLACE.summarize_local(part) for part in np.array_split(reports, 7)) == summary
+    assert LaplaceSummary.from_json(summary.to_json()) == summary
+
+
+def test_a_sum_beyond_64_bits_does_not_wrap_around() -> None:
+    most = LAPLACE.reports_between[1]
+    summary = LAPLACE.summarize_local(np.full(300_000, most))
+    assert isinstance(summary, LaplaceSummary)
+    assert summary.total == 300_000 * most
+
+
+def test_impossible_laplace_reports_are_counted_or_refused() -> None:
+    least, most = LAPLACE.reports_between
+    reports = np.zeros(1000, np.int64)
+    reports[:3] = [least - 1, most + 1, 2**62]
+    summary = LAPLACE.summarize_local(reports)
+    assert (summary.count, summary.rejected) == (997, 3)
+    with pytest.raises(DataError, match="reports of something else"):
+        LAPLACE.summarize_local(np.full(10, most + 1))
+
+
+def test_summaries_of_the_other_kind_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="is not what"):
+        LAPLACE.estimate(trusted=[0.5, 0.6], local=LocalSummary(LAPLACE.digest, (5,) * 256))
+    with pytest.raises(ProtocolError, match="is not what"):
+        STUDY.estimate(trusted=[0.5, 0.6], local=LaplaceSummary(STUDY.digest, 5, 5))
+    with pytest.raises(ProtocolError, match="different studies"):
+        LaplaceSummary("a", 1, 1) + LaplaceSummary("b", 1, 1)
+    with pytest.raises(TypeError):
+        LaplaceSummary("a", 1, 1) + 5
+    with pytest.raises(DataError, match="needs a study"):
+        LaplaceSummary("a", 1, 0.5)
+    assert MeanStudy.from_json(LAPLACE.to_json()) == LAPLACE

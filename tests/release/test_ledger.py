@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.errors import BudgetError, DataError
+from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Privacy
-from hybriddp.release import Event, Ledger
+from hybriddp.release import Event, Ledger, Part
 
 
 def event(epsilon: object, who: str = "trusted", delta: object = 0) -> Event:
@@ -95,7 +95,7 @@ def test_the_story_is_told() -> None:
     ledger = Ledger(Privacy(epsilon=1))
     assert "Nothing has been spent" in ledger.explain()
     ledger.spend(event("0.25"))
-    assert "Left to trusted users: ε = 0.75" in ledger.explain()
+    assert "Left to every one of the trusted users: ε = 0.75" in ledger.explain()
 
 
 def test_a_ledger_on_disk_goes_on(tmp_path: Path) -> None:
@@ -130,3 +130,65 @@ def test_two_ledgers_on_one_file_see_each_other(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(spend, ledgers)) == 3
     assert Ledger(Privacy(epsilon=1), path=path).spent("trusted").epsilon == Fraction(9, 10)
+
+
+# Parts of a group
+
+
+def _part_event(epsilon: object, by: str, key: str | int) -> Event:
+    return Event.now("a release", who="trusted", study="d", privacy=Privacy(epsilon=epsilon), part=Part(by, key))
+
+
+def test_parts_of_one_cut_do_not_pay_for_each_other() -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    for key in ("DE", "FR", 3):
+        ledger.spend(_part_event(1, "country", key))
+    assert ledger.spent("trusted").epsilon == 1
+    with pytest.raises(BudgetError, match="trusted users with country = DE"):
+        ledger.spend(_part_event("0.01", "country", "DE"))
+
+
+def test_a_part_pays_for_the_whole_and_the_whole_for_its_dearest_part() -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    ledger.spend(event("0.3"))
+    ledger.spend(_part_event("0.5", "country", "DE"))
+    ledger.spend(_part_event("0.2", "country", "FR"))
+    assert ledger.spent("trusted", part=Part("country", "DE")).epsilon == Fraction("0.8")
+    assert ledger.spent("trusted", part=Part("country", "FR")).epsilon == Fraction("0.5")
+    assert ledger.spent("trusted", part=Part("country", "IT")).epsilon == Fraction("0.3")
+    assert ledger.spent("trusted").epsilon == Fraction("0.8")
+    with pytest.raises(BudgetError):
+        ledger.spend(event("0.3"))
+    ledger.spend(event("0.2"))
+
+
+def test_a_user_is_in_one_part_of_every_cut() -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    ledger.spend(_part_event("0.6", "country", "DE"))
+    with pytest.raises(BudgetError):
+        ledger.spend(_part_event("0.5", "age", "18-25"))
+    ledger.spend(_part_event("0.4", "age", "18-25"))
+    ledger.spend(_part_event("0.4", "age", "26-35"))
+    assert ledger.spent("trusted").epsilon == 1
+    assert ledger.spent("trusted", part=Part("country", "FR")).epsilon == Fraction("0.4")
+
+
+def test_a_key_is_the_same_as_a_number_and_as_a_text() -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    ledger.spend(_part_event(1, "region", 7))
+    with pytest.raises(BudgetError):
+        ledger.spend(_part_event(1, "region", "7"))
+
+
+def test_parts_survive_the_way_to_text_and_back() -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    ledger.spend(_part_event(1, "country", "DE"))
+    again = Ledger.from_json(ledger.to_json())
+    assert again.events == ledger.events
+    assert "trusted users with country = DE" in again.explain()
+
+
+@pytest.mark.parametrize(("by", "key"), [("", "DE"), (5, "DE"), ("country", None), ("country", True), ("country", 1.5)])
+def test_bad_parts_are_named(by: object, key: object) -> None:
+    with pytest.raises(ParameterError):
+        Part(by, key)

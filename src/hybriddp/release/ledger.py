@@ -1,66 +1,22 @@
 """The book of what has been spent: one user, one study, ε in total, whatever the study does inside.
 
 Events are data; the ledger prices them. What happens to the same users adds up, what happens to disjoint groups of
-users does not: every single user is in one of them. The arithmetic is exact.
+users does not: every single user is in one of them. A group may be cut into parts, by country for example; a user is in
+one part of each cut, so what she has spent is what was spent on all, plus the most that was spent on any part of each
+cut. The arithmetic is exact.
 """
 
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from fractions import Fraction
+from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 
 from hybriddp.errors import BudgetError, DataError
 from hybriddp.privacy import Neighbours, Privacy
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that cost privacy.
-
-    Attributes
-    ----------
-    what : str
-        What was released or reported.
-    who : str
-        Which users it is about: ``"trusted"``, ``"local"``, or the name of a fixed part of them.
-    study : str
-        The digest of the study.
-    epsilon, delta : str
-        What it cost each of these users, as decimals.
-    when : str
-        The time in UTC.
-    """
-
-    what: str
-    who: str
-    study: str
-    epsilon: str
-    delta: str
-    when: str
-
-    @classmethod
-    def now(cls, what: str, *, who: str, study: str, privacy: Privacy) -> "Event":
-        """An event that happens now."""
-        when = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls(what=what, who=who, study=study, epsilon=privacy.epsilon, delta=privacy.delta, when=when)
-
-    @property
-    def privacy(self) -> Privacy:
-        """The cost."""
-        return Privacy(epsilon=self.epsilon, delta=self.delta)
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a user has spent: exact sums."""
-
-    epsilon: Fraction
-    delta: Fraction
+from hybriddp.release.event import Event, Part, Spent, total
 
 
 class Ledger:
@@ -95,18 +51,25 @@ class Ledger:
         """What has happened, the first first."""
         return self._events
 
-    def spent(self, who: str, *, study: str | None = None) -> Spent:
-        """What each of these users has spent, in all studies or in one."""
+    def spent(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
+        """The most that any of these users has spent, in all studies or in one; of one part, if it is given."""
         mine = [event for event in self._events if event.who == who and study in (None, event.study)]
-        prices = [event.privacy for event in mine]
-        return Spent(
-            epsilon=sum((p.exact_epsilon for p in prices), Fraction(0)),
-            delta=sum((p.exact_delta for p in prices), Fraction(0)),
-        )
+        spent = total(event for event in mine if event.part is None)
+        for cut in {event.part.by for event in mine if event.part is not None}:
+            by_key: dict[str, list[Event]] = {}
+            for event in mine:
+                if event.part is not None and event.part.by == cut:
+                    by_key.setdefault(str(event.part.key), []).append(event)
+            if part is not None and part.by == cut:
+                spent += total(by_key.get(str(part.key), []))
+            else:  # a user may be in whichever part has spent most
+                costs = [total(events) for events in by_key.values()]
+                spent += Spent(max(cost.epsilon for cost in costs), max(cost.delta for cost in costs))
+        return spent
 
-    def remaining(self, who: str) -> Spent:
-        """What each of these users has left."""
-        spent = self.spent(who)
+    def remaining(self, who: str, *, part: Part | None = None) -> Spent:
+        """What each of these users has left at least."""
+        spent = self.spent(who, part=part)
         return Spent(epsilon=self.budget.exact_epsilon - spent.epsilon, delta=self.budget.exact_delta - spent.delta)
 
     def spend(self, event: Event, *, promised: Privacy | None = None) -> None:
@@ -119,28 +82,34 @@ class Ledger:
         with self._exclusive():
             if self._path is not None:
                 self._read(self._path)  # another process may have spent in the meantime
-            left = self.remaining(event.who)
-            if promised is not None:
-                before = self.spent(event.who, study=event.study)
-                left = Spent(
-                    epsilon=min(left.epsilon, promised.exact_epsilon - before.epsilon),
-                    delta=min(left.delta, promised.exact_delta - before.delta),
-                )
-            if event.privacy.exact_epsilon > left.epsilon or event.privacy.exact_delta > left.delta:
-                raise BudgetError(self._refusal(event, left))
+            self.check(event, promised=promised)
             self._events = (*self._events, event)
             if self._path is not None:
                 self._write(self._path)
+
+    def check(self, event: Event, *, promised: Privacy | None = None) -> None:
+        """Raise `BudgetError` if the event would cost more than is left; nothing is spent either way."""
+        left = self.remaining(event.who, part=event.part)
+        if promised is not None:
+            before = self.spent(event.who, part=event.part, study=event.study)
+            left = Spent(
+                epsilon=min(left.epsilon, promised.exact_epsilon - before.epsilon),
+                delta=min(left.delta, promised.exact_delta - before.delta),
+            )
+        if event.privacy.exact_epsilon > left.epsilon or event.privacy.exact_delta > left.delta:
+            raise BudgetError(self._refusal(event, left))
 
     def explain(self) -> str:
         """The story in plain words."""
         lines = [
             f"Every user may spend ε = {self.budget.epsilon}, δ = {self.budget.delta}. {Neighbours.REPLACE_ONE.value}."
         ]
-        lines += [f"{e.when}: {e.what} ({e.who} users): ε = {e.epsilon}, δ = {e.delta}" for e in self._events]
+        lines += [f"{e.when}: {e.what} ({e.users}): ε = {e.epsilon}, δ = {e.delta}" for e in self._events]
         for who in dict.fromkeys(event.who for event in self._events):
             left = self.remaining(who)
-            lines.append(f"Left to {who} users: ε = {float(left.epsilon):g}, δ = {float(left.delta):g}")
+            lines.append(
+                f"Left to every one of the {who} users: ε = {float(left.epsilon):g}, δ = {float(left.delta):g}"
+            )
         return "\n".join(lines if self._events else [*lines, "Nothing has been spent."])
 
     def to_json(self) -> str:
@@ -154,7 +123,7 @@ class Ledger:
         try:
             stored = json.loads(text)
             ledger = cls(Privacy(**stored["budget"]))
-            events = [Event(**event) for event in stored["events"]]
+            events = [Event.of(event) for event in stored["events"]]
         except (KeyError, TypeError, ValueError) as reason:
             raise DataError("The text is not a ledger.") from reason
         for event in events:
@@ -164,7 +133,7 @@ class Ledger:
     def _refusal(self, event: Event, left: Spent) -> str:
         before = "; ".join(f"{e.what}, ε = {e.epsilon}, {e.when}" for e in self._events if e.who == event.who)
         return (
-            f"{event.what} would cost {event.who} users ε = {event.epsilon}, δ = {event.delta}, but they have "
+            f"{event.what} would cost {event.users} ε = {event.epsilon}, δ = {event.delta}, but they have "
             f"ε = {float(left.epsilon):g}, δ = {float(left.delta):g} left. Spent before: {before or 'nothing'}."
         )
 

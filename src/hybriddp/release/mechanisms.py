@@ -55,8 +55,12 @@ def draw(mechanism: Mechanism, privacy: Privacy, random_state: int | np.random.G
         return int(_measurement(mechanism)(0))
     if mechanism.kind == "discrete-gaussian":
         raise ParameterError("random_state", "None where δ > 0: only Laplace noise can be simulated", random_state)
-    simulated = DiscreteLaplace(epsilon=privacy.epsilon)
-    return int(simulated.noise(1, byte_source(random_state))[0])
+    return int(_simulated(privacy.epsilon).noise(1, byte_source(random_state))[0])
+
+
+@lru_cache(maxsize=64)
+def _simulated(epsilon: str) -> DiscreteLaplace:
+    return DiscreteLaplace(epsilon=epsilon)
 
 
 @lru_cache(maxsize=64)

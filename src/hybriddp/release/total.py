@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hybriddp.privacy import Privacy
-from hybriddp.release.ledger import Event, Ledger
+from hybriddp.release.event import Event, Part
+from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanisms import Mechanism, draw, mechanism_for
 
 
@@ -43,6 +44,7 @@ def release_total(
     *,
     study: str,
     privacy: Privacy,
+    part: Part | None = None,
     ledger: Ledger | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> PrivateTotal:
@@ -56,6 +58,8 @@ def release_total(
         The digest of the study, for the ledger.
     privacy : Privacy
         What the release may cost each user.
+    part : Part, optional
+        Which part of the trusted group it is about, for the ledger.
     ledger : Ledger, optional
         Where the cost is written down before the noise is drawn; `BudgetError` if there is not enough left.
     random_state : int or numpy.random.Generator, optional
@@ -65,9 +69,13 @@ def release_total(
     seeded = random_state is not None
     counted = ledger is not None and not seeded
     if ledger is not None and not seeded:
-        event = Event.now("total of the trusted group", who="trusted", study=study, privacy=privacy)
-        ledger.spend(event, promised=privacy)
+        ledger.spend(total_event(study, privacy, part), promised=privacy)
     noise = draw(mechanism, privacy, random_state)
     return PrivateTotal(
         count=count, total=total + noise, mechanism=mechanism, privacy=privacy, counted=counted, seeded=seeded
     )
+
+
+def total_event(study: str, privacy: Privacy, part: Part | None) -> Event:
+    """What `release_total` writes into the ledger."""
+    return Event.now("total of the trusted group", who="trusted", study=study, privacy=privacy, part=part)

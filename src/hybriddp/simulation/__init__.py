@@ -1,9 +1,9 @@
-"""The paper's estimators at work on a real population: what the formulas predict against what happens.
+"""The real pipeline, many times, on simulated people: what the formulas predict against what happens.
 
-Simulation only: it knows every raw value, its noise is floating-point and its randomness is seeded. Nothing here is
-a private release.
+Simulation only: it knows every raw value and its randomness is seeded. Nothing here is a private release.
 """
 
-from hybriddp.simulation.play import Play, Player, play
+from hybriddp.simulation.outcome import Outcome, Simulation
+from hybriddp.simulation.simulate import simulate
 
-__all__ = ["Play", "Player", "play"]
+__all__ = ["Outcome", "Simulation", "simulate"]

@@ -1,0 +1,196 @@
+"""From two summaries to an estimate: everything is checked, then paid for, then drawn, then weighed."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hybriddp import _check
+from hybriddp.channels.laplace import DiscreteLaplace
+from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.mean import combine, weights
+from hybriddp.mean.estimate import Estimate, Statement
+from hybriddp.mean.groups import LocalGroup, TrustedGroup
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
+from hybriddp.privacy import Neighbours
+from hybriddp.release.event import Event
+from hybriddp.release.ledger import Ledger
+from hybriddp.release.total import release_total
+
+if TYPE_CHECKING:
+    from hybriddp.mean.study import MeanStudy
+
+WEIGHTS = ("adaptive", "known-variance", "privacy", "naive", "trusted-only", "local-only", "full-local")
+
+
+def answer(
+    study: "MeanStudy",
+    trusted: TrustedSummary | ArrayLike | None,
+    local: LocalSummary | LaplaceSummary | ArrayLike | None,
+    weight: str | float,
+    sd: float | None,
+    *,
+    single_group: bool,
+    ledger: Ledger | None,
+    random_state: int | np.random.Generator | None,
+) -> Estimate:
+    """The estimate of a study; see `MeanStudy.estimate`."""
+    _check_rule(study, weight, sd)
+    reports = None if local is None else _local_summary(study, local)
+    if weight == "full-local":
+        return _full_local(study, trusted, reports, ledger, random_state)
+    raw = None if trusted is None else _trusted_summary(study, trusted)
+    check_sizes(study, raw, reports, single_group=single_group)
+    local_group = local_group_of(study, reports) if reports is not None and reports.count else None
+    adaptive = weight == "adaptive"
+    seeded = random_state is not None
+    if raw is None or not raw.count:
+        statement = _statement(study, counted=False, seeded=seeded)
+        return combine.single_world(study, None, local_group, statement, adaptive=adaptive)
+    # Everything has been checked: only now is anything spent.
+    released = release_total(
+        raw.count,
+        raw.total,
+        study=study.digest,
+        privacy=study.privacy,
+        part=study.users,
+        ledger=ledger,
+        random_state=random_state,
+    )
+    trusted_group = TrustedGroup.of(released)
+    statement = _statement(study, counted=released.counted, seeded=seeded)
+    if local_group is None:
+        return combine.single_world(study, trusted_group, None, statement, adaptive=adaptive)
+    return weigh(study, trusted_group, local_group, weight, sd, statement)
+
+
+def weigh(
+    study: "MeanStudy",
+    trusted: TrustedGroup,
+    local: LocalGroup,
+    weight: str | float,
+    sd: float | None,
+    statement: Statement,
+) -> Estimate:
+    """The estimate from both groups' private numbers: post-processing."""
+    chosen = _choose(study, trusted, local, weight, sd)
+    return combine.hybrid(study, trusted, local, chosen, statement, adaptive=weight == "adaptive")
+
+
+def check_sizes(
+    study: "MeanStudy",
+    trusted: TrustedSummary | None,
+    local: LocalSummary | LaplaceSummary | None,
+    *,
+    single_group: bool,
+) -> None:
+    """Raise `DataError` if a group is empty or too small for the study."""
+    has_trusted, has_local = bool(trusted and trusted.count), bool(local and local.count)
+    if not has_trusted and not has_local:
+        raise DataError("Both groups are empty.")
+    if not ((has_trusted and has_local) or single_group):
+        which = "local" if has_trusted else "trusted"
+        raise DataError(
+            f"The {which} group is empty. Pass single_group=True if the answer of the other group alone will do."
+        )
+    for name, group in (("trusted", trusted), ("local", local)):
+        if group is not None and 0 < group.count < study.min_group_size:
+            raise DataError(f"The {name} group has {group.count} users; the study asks for {study.min_group_size}.")
+
+
+def _full_local(
+    study: "MeanStudy",
+    trusted: TrustedSummary | ArrayLike | None,
+    reports: LocalSummary | LaplaceSummary | None,
+    ledger: Ledger | None,
+    random_state: int | np.random.Generator | None,
+) -> Estimate:
+    """Everybody reports locally ([ADK20], Full-LM): the curator randomises what trusted users gave it."""
+    if trusted is None or isinstance(trusted, TrustedSummary):
+        raise DataError("The full-local estimate needs the trusted users' values themselves: a report for each.")
+    placed = study.grid.place(trusted)
+    if len(placed.units) + (reports.count if reports else 0) < study.min_group_size:
+        raise DataError(f"There are fewer users than the {study.min_group_size} that the study asks for.")
+    seeded = random_state is not None
+    counted = ledger is not None and not seeded
+    if ledger is not None and counted:
+        event = Event.now(
+            "reports for the trusted group", who="trusted", study=study.digest, privacy=study.privacy, part=study.users
+        )
+        ledger.spend(event, promised=study.privacy)
+    theirs = study.summarize_local(study.channel.sample(placed.units, random_state=random_state))
+    everybody = theirs if reports is None else theirs + reports
+    statement = _statement(study, counted=counted, seeded=seeded)
+    return combine.single_world(study, None, local_group_of(study, everybody), statement, adaptive=False)
+
+
+def _statement(study: "MeanStudy", *, counted: bool, seeded: bool) -> Statement:
+    return Statement(
+        study.privacy.epsilon, study.privacy.delta, Neighbours.REPLACE_ONE.value, counted=counted, seeded=seeded
+    )
+
+
+def local_group_of(study: "MeanStudy", reports: LocalSummary | LaplaceSummary) -> LocalGroup:
+    """What the reports say."""
+    if isinstance(reports, LaplaceSummary):
+        assert isinstance(study.channel, DiscreteLaplace)  # noqa: S101  (checked when it was accepted)
+        return LocalGroup.of_laplace(reports, study.channel)
+    assert not isinstance(study.channel, DiscreteLaplace)  # noqa: S101
+    return LocalGroup.of(reports.counts, study.channel)
+
+
+def _choose(
+    study: "MeanStudy", trusted: TrustedGroup, local: LocalGroup, weight: str | float, sd: float | None
+) -> weights.Weighting:
+    if weight == "adaptive":
+        return weights.adaptive(trusted, local)
+    if sd is not None:
+        return weights.known_variance(trusted, local, (sd / study.width) ** 2)
+    possible = weights.variance_range(trusted, local)
+    by_name = {
+        "privacy": weights.known_variance(trusted, local, 0.0).weight,
+        "naive": trusted.count / (trusted.count + local.count),
+        "trusted-only": 1.0,
+        "local-only": 0.0,
+    }
+    fixed = by_name[weight] if isinstance(weight, str) else float(weight)
+    return weights.Weighting(fixed, possible.upper, possible)
+
+
+def _check_rule(study: "MeanStudy", weight: str | float, sd: float | None) -> None:
+    if isinstance(weight, str):
+        _check.choice("weight", weight, WEIGHTS)
+    else:
+        _check.number("weight", weight, _check.WEIGHT)
+    if (weight == "known-variance") != (sd is not None):
+        raise ParameterError("sd", 'given exactly if weight is "known-variance"', sd)
+    if sd is not None:
+        most = _check.Range("a number from 0 to half of the range", 0.0, study.width / 2)
+        _check.number("sd", sd, most)
+
+
+def _trusted_summary(study: "MeanStudy", trusted: TrustedSummary | ArrayLike) -> TrustedSummary:
+    if not isinstance(trusted, TrustedSummary):
+        return study.summarize_trusted(trusted)
+    _check_digest(study, trusted.study)
+    return trusted
+
+
+def _local_summary(
+    study: "MeanStudy", local: LocalSummary | LaplaceSummary | ArrayLike
+) -> LocalSummary | LaplaceSummary:
+    if not isinstance(local, LocalSummary | LaplaceSummary):
+        return study.summarize_local(local)
+    _check_digest(study, local.study)
+    if isinstance(local, LaplaceSummary) != isinstance(study.channel, DiscreteLaplace):
+        raise ProtocolError(f"A {type(local).__name__} is not what {study.channel!r} gives.")
+    if isinstance(local, LocalSummary) and len(local.counts) != study.channel.n_codes:
+        raise ProtocolError(f"The local summary has {len(local.counts)} codes, the study {study.channel.n_codes}.")
+    return local
+
+
+def _check_digest(study: "MeanStudy", digest: str) -> None:
+    if digest != study.digest:
+        raise ProtocolError(
+            f"The summary belongs to study {digest[:12]}…, not to {study.digest[:12]}… ({study.name!r})."
+        )

@@ -1,0 +1,76 @@
+"""An estimate in plain words and as a table for the terminal."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hybriddp.mean.interval import Interval
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from hybriddp.mean.estimate import Estimate
+
+
+class Row(NamedTuple):
+    """One answer: whose it is, how many users it is about, and where it lies with 95 % confidence."""
+
+    name: str
+    users: int
+    value: float
+    interval: Interval
+
+
+def rows(estimate: "Estimate") -> list[Row]:
+    """The answers of the groups, and of both together."""
+    n = estimate.n_trusted + estimate.n_local
+    result = []
+    if estimate.trusted is not None and estimate.local is not None:
+        for name, group in (("trusted alone", estimate.trusted), ("local alone", estimate.local)):
+            result.append(Row(name, group.count, group.mean, group.interval(0.95)))
+    name = "hybrid" if len(result) == 2 else "trusted only" if estimate.n_trusted else "local only"
+    return [*result, Row(name, n, estimate.value, estimate.interval(0.95))]
+
+
+def words(estimate: "Estimate") -> str:
+    """The story in plain words."""
+    e = estimate
+    n = e.n_trusted + e.n_local
+    sample, population = e.interval(0.95), e.population_interval(0.95)
+    lines = [
+        f"{e.study.title}: {e.value:.6g}, give or take {e.standard_error:.2g}.",
+        f"Of {n:,} users {e.n_trusted:,} trusted the curator and {e.n_local:,} reported locally.",
+        f"The mean of these users' values lies between {sample.lower:.6g} and {sample.upper:.6g}, and that of the "
+        f"population they come from between {population.lower:.6g} and {population.upper:.6g} (95 %).",
+    ]
+    if e.divergence is None:
+        lines.append("There was only one group, so this is the answer of a single world, not a hybrid.")
+    else:
+        lines.append(
+            f"The trusted group, {100 * e.n_trusted / n:.2g} % of the users, got {100 * e.weight:.3g} % of the weight"
+            + (", because its mean has less noise." if e.weight > e.n_trusted / n else ".")
+        )
+        lines.append(e.divergence.verdict)
+    if e.standard_error > 0.1 * e.study.width:
+        lines.append("This answer is mostly noise: the error is more than a tenth of the whole range.")
+    noise = e.error.trusted_noise + e.error.local_noise
+    share = 100 * noise / e.error.total if e.error.total else 0.0
+    lines.append(f"{share:.0f} % of the expected squared error is noise for privacy, the rest is sampling.")
+    lines.append(str(e.privacy))
+    if e.study.users is not None:
+        lines.append(f"Who has which {e.study.users.by} is public.")
+    return "\n".join(lines)
+
+
+def table(estimate: "Estimate") -> "Table":
+    """The answers as a table for the terminal."""
+    from rich import box
+    from rich.table import Table
+
+    view = Table(title=estimate.study.title, title_justify="left", box=box.SIMPLE_HEAD, caption_justify="left")
+    for heading in ("", "users", "mean", "95 % interval"):
+        view.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
+    for row in rows(estimate):
+        low, high = row.interval.lower, row.interval.upper
+        cells = (row.name, f"{row.users:,}", f"{row.value:.6g}", f"{low:.6g} … {high:.6g}")
+        view.add_row(*cells, style="bold green" if row.name == "hybrid" else None)
+    view.caption = str(estimate.privacy)
+    return view

@@ -1,0 +1,106 @@
+"""What a ledger is about: something that cost some users privacy."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+from hybriddp.errors import ParameterError
+from hybriddp.privacy import Privacy
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Those users of a group whose public key is this one; nobody has two keys.
+
+    Attributes
+    ----------
+    by : str
+        What the group is cut by, for example ``"country"``.
+    key : str or int
+        Which of them, for example ``"DE"``.
+    """
+
+    by: str
+    key: str | int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.by, str) or not self.by.strip():
+            raise ParameterError("by", "a text that says what the users are grouped by", self.by)
+        if not (type(self.key) is int or isinstance(self.key, str)):
+            raise ParameterError("key", "a text or an integer", self.key)
+
+    def __str__(self) -> str:
+        return f"{self.by} = {self.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that cost privacy.
+
+    Attributes
+    ----------
+    what : str
+        What was released or reported.
+    who : str
+        Which users it is about: ``"trusted"`` or ``"local"``.
+    study : str
+        The digest of the study.
+    epsilon, delta : str
+        What it cost each of these users, as decimals.
+    when : str
+        The time in UTC.
+    part : Part or None
+        Which of these users, if not all of them.
+    """
+
+    what: str
+    who: str
+    study: str
+    epsilon: str
+    delta: str
+    when: str
+    part: Part | None = None
+
+    @classmethod
+    def now(cls, what: str, *, who: str, study: str, privacy: Privacy, part: Part | None = None) -> "Event":
+        """An event that happens now."""
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(what=what, who=who, study=study, epsilon=privacy.epsilon, delta=privacy.delta, when=when, part=part)
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> "Event":
+        """The event with these plain values, as they are stored."""
+        part = fields.get("part")
+        return cls(**{**fields, "part": None if part is None else Part(**part)})
+
+    @property
+    def users(self) -> str:
+        """Which users it is about, in words."""
+        return f"{self.who} users" if self.part is None else f"{self.who} users with {self.part}"
+
+    @property
+    def privacy(self) -> Privacy:
+        """The cost."""
+        return Privacy(epsilon=self.epsilon, delta=self.delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a user has spent: exact sums."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __add__(self, other: "Spent") -> "Spent":
+        return Spent(self.epsilon + other.epsilon, self.delta + other.delta)
+
+
+def total(events: Iterable[Event]) -> Spent:
+    """What all of these cost somebody whom all of them are about."""
+    prices = [event.privacy for event in events]
+    return Spent(
+        epsilon=sum((price.exact_epsilon for price in prices), Fraction(0)),
+        delta=sum((price.exact_delta for price in prices), Fraction(0)),
+    )

@@ -1,0 +1,106 @@
+r"""Many people at once: how many have each value, and how many of their reports have each code.
+
+A simulated trial need not draw once per person. People with the same value are alike, so the *number* of them in each
+group, cell, row and code is drawn instead; every step is the exact law of the counts:
+
+- who trusts: a multivariate hypergeometric draw from a fixed population, or a multinomial one from a distribution;
+- to which edge of her cell a user is rounded (`NumericChannel.rows`): binomial; to which row from there: binomial;
+- which code the row gives: multinomial;
+- the sum of $k$ discrete Laplace variables: the difference of two negative binomial ones.
+
+A trial with a million users takes a few milliseconds, whatever their number.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hybriddp.channels.laplace import DiscreteLaplace
+from hybriddp.channels.numeric import CELL_BITS, CELLS, SHARE_BITS, NumericChannel
+from hybriddp.errors import DataError
+from hybriddp.grid import UNITS, Grid
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """People by their value.
+
+    Attributes
+    ----------
+    units : ndarray of int
+        The distinct values, in units of a grid.
+    users : ndarray of int
+        How many people have each.
+    """
+
+    units: Counts
+    users: Counts
+
+    @classmethod
+    def of(cls, values: ArrayLike, bounds: tuple[float, float]) -> "Crowd":
+        """The people with these values; missing ones are an error."""
+        placed = Grid.of(bounds).place(values)
+        if placed.rejected or len(placed.units) < 2:
+            raise DataError(
+                "values must be at least two finite numbers. Remove what is missing, NaN or infinite first."
+            )
+        units, users = np.unique(placed.units, return_counts=True)
+        return cls(units.astype(np.int64), users.astype(np.int64))
+
+    @property
+    def count(self) -> int:
+        """How many people there are."""
+        return int(self.users.sum())
+
+    @property
+    def total(self) -> int:
+        """The sum of their values, in units."""
+        return int(self.units @ self.users)
+
+    @property
+    def mean(self) -> float:
+        """Of their values, on the unit range."""
+        return self.total / (self.count * UNITS)
+
+    @property
+    def variance(self) -> float:
+        """Of their values, on the unit range, with divisor n - 1: what the formulas need for random splits."""
+        deviation = self.units / UNITS - self.mean
+        return float(deviation**2 @ self.users) / (self.count - 1)
+
+    def split(self, n_trusted: int, rng: np.random.Generator) -> "tuple[Crowd, Crowd]":
+        """Who trusts and who does not: everybody equally likely."""
+        trusted = rng.multivariate_hypergeometric(self.users, n_trusted, method="marginals")
+        return Crowd(self.units, trusted), Crowd(self.units, self.users - trusted)
+
+    def draw(self, n_users: int, rng: np.random.Generator) -> "Crowd":
+        """Other people, drawn independently from the distribution that this crowd is."""
+        return Crowd(self.units, rng.multinomial(n_users, self.users / self.count))
+
+
+def code_counts(channel: NumericChannel, crowd: Crowd, rng: np.random.Generator) -> Counts:
+    """How many of the crowd's reports have each code: the law of counting what ``channel.sample`` gives."""
+    cell, inside = crowd.units >> CELL_BITS, crowd.units & ((1 << CELL_BITS) - 1)
+    up = rng.binomial(crowd.users, inside / (1 << CELL_BITS))
+    edges = np.bincount(cell, crowd.users - up, CELLS + 2) + np.bincount(cell + 1, up, CELLS + 2)
+    at = np.flatnonzero(edges)
+    users = edges[at].astype(np.int64)
+    entry = channel.lookup[at].astype(np.int64)
+    row, share = entry >> SHARE_BITS, entry & ((1 << SHARE_BITS) - 1)
+    higher = rng.binomial(users, share / (1 << SHARE_BITS))
+    n = channel.n_rows
+    rows = np.bincount(row, users - higher, n + 1)[:n] + np.bincount(np.minimum(row + 1, n - 1), higher, n)
+    some = np.flatnonzero(rows)
+    counts: Counts = rng.multinomial(rows[some].astype(np.int64), channel.probabilities[some]).sum(axis=0)
+    return counts
+
+
+def laplace_total(channel: DiscreteLaplace, crowd: Crowd, rng: np.random.Generator) -> int:
+    """The sum of the crowd's reports with discrete Laplace noise (but for the clamp, e^500 standard scales away)."""
+    stop = -math.expm1(-channel.rate)
+    plus, minus = rng.negative_binomial(crowd.count, stop), rng.negative_binomial(crowd.count, stop)
+    return crowd.total + int(plus) - int(minus)

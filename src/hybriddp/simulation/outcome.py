@@ -1,0 +1,221 @@
+"""What a simulation found: errors observed and predicted, gains, coverage."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from hybriddp._check import FloatArray
+from hybriddp.channels.laplace import DiscreteLaplace
+from hybriddp.grid import UNITS
+from hybriddp.mean import MeanStudy
+from hybriddp.release.mechanisms import mechanism_for
+from hybriddp.simulation.crowd import Crowd
+from hybriddp.simulation.trial import Scene, Trial
+from hybriddp.theory import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One estimator over all trials.
+
+    Attributes
+    ----------
+    name : str
+        Which estimator.
+    weight : float
+        The weight on the trusted group, averaged over the trials.
+    answer : float
+        What it said in the first trial.
+    predicted_mse : float
+        The expected squared error by the formulas; for the adaptive weight, that of the best weight: a lower bound,
+        which it does not know.
+    observed_mse, observed_mse_se : float
+        The mean squared error over the trials, and its standard error.
+    gain_over_best, gain_over_worst : float
+        The error of the better (R) and of the worse (r) single world, in theory, over the observed one.
+    coverage, coverage_se : float
+        How often the 95 % interval held the mean of the users' values.
+    """
+
+    name: str
+    weight: float
+    answer: float
+    predicted_mse: float
+    observed_mse: float
+    observed_mse_se: float
+    gain_over_best: float
+    gain_over_worst: float
+    coverage: float
+    coverage_se: float
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """What came out of `simulate`. Not a private release.
+
+    Attributes
+    ----------
+    study : MeanStudy
+        The study as it would be run.
+    n_trusted, n_local : int
+        How many users each group has.
+    trials, seed : int
+        How often, and with which seed.
+    truth : float
+        The mean of all users' values in the first trial.
+    setting : Setting
+        What the formulas were told.
+    outcomes : tuple of Outcome
+        One per estimator.
+    """
+
+    study: MeanStudy
+    n_trusted: int
+    n_local: int
+    trials: int
+    seed: int
+    truth: float
+    setting: Setting
+    outcomes: tuple[Outcome, ...]
+
+    def __getitem__(self, name: str | float) -> Outcome:
+        for outcome in self.outcomes:
+            if outcome.name == str(name):
+                return outcome
+        raise KeyError(name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            "private_release": False,
+            "seed": self.seed,
+            "study": json.loads(self.study.to_json()),
+            "n_trusted": self.n_trusted,
+            "n_local": self.n_local,
+            "trials": self.trials,
+            "truth_of_first_trial": self.truth,
+            "estimators": [asdict(outcome) for outcome in self.outcomes],
+        }
+
+    def to_json(self) -> str:
+        """Everything as text."""
+        return json.dumps(self.to_dict(), indent=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What is kept of the trials so far; one number per estimator, and those of the first trial."""
+
+    trials: int
+    first_truth: float
+    first_answers: tuple[float, ...]
+    squares: FloatArray
+    fourths: FloatArray
+    weights: FloatArray
+    covered: FloatArray
+
+    @classmethod
+    def of(cls, trial: Trial) -> "Sums":
+        """Of one trial."""
+        error = np.array([estimate.value - trial.truth for estimate in trial.estimates])
+        intervals = [estimate.interval(0.95) for estimate in trial.estimates]
+        return cls(
+            trials=1,
+            first_truth=trial.truth,
+            first_answers=tuple(estimate.value for estimate in trial.estimates),
+            squares=error**2,
+            fourths=error**4,
+            weights=np.array([estimate.weight for estimate in trial.estimates]),
+            covered=np.array([float(i.lower <= trial.truth <= i.upper) for i in intervals]),
+        )
+
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(
+            trials=self.trials + other.trials,
+            first_truth=self.first_truth,
+            first_answers=self.first_answers,
+            squares=self.squares + other.squares,
+            fourths=self.fourths + other.fourths,
+            weights=self.weights + other.weights,
+            covered=self.covered + other.covered,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "Sums":
+        """From plain values."""
+        arrays = {key: np.array(stored[key], float) for key in ("squares", "fourths", "weights", "covered")}
+        return cls(
+            trials=int(stored["trials"]),
+            first_truth=float(stored["first_truth"]),
+            first_answers=tuple(stored["first_answers"]),
+            **arrays,
+        )
+
+
+def outcomes(scene: Scene, sums: Sums) -> tuple[Outcome, ...]:
+    """The outcome of every estimator."""
+    setting = predicted_setting(scene)
+    mse = sums.squares / sums.trials
+    spread = np.sqrt(np.maximum(sums.fourths / sums.trials - mse**2, 0.0) / max(sums.trials - 1, 1))
+    coverage = sums.covered / sums.trials
+    result = []
+    for i, name in enumerate(scene.estimators):
+        result.append(
+            Outcome(
+                name=str(name),
+                weight=float(sums.weights[i] / sums.trials),
+                answer=sums.first_answers[i],
+                predicted_mse=predicted_error(setting, name),
+                observed_mse=float(mse[i]),
+                observed_mse_se=float(spread[i]),
+                gain_over_best=float(setting.gain_over_best(mse[i])),
+                gain_over_worst=float(setting.gain_over_worst(mse[i])),
+                coverage=float(coverage[i]),
+                coverage_se=float(np.sqrt(coverage[i] * (1 - coverage[i]) / sums.trials)),
+            )
+        )
+    return tuple(result)
+
+
+def predicted_setting(scene: Scene) -> Setting:
+    """What the formulas need to know, in the units of the values."""
+    study = scene.study
+    area = study.width**2
+    mechanism = mechanism_for(study.privacy)
+    return Setting(
+        n_users=scene.n_trusted + scene.n_local,
+        trusted_fraction=scene.n_trusted / (scene.n_trusted + scene.n_local),
+        trusted_variance=scene.trusted.variance * area,
+        local_variance=scene.local.variance * area,
+        trusted_noise=mechanism.variance / (scene.n_trusted * UNITS) ** 2 * area,
+        local_noise=report_variance(study, scene.local) * area,
+        trusted_mean=scene.trusted.mean * study.width,
+        local_mean=scene.local.mean * study.width,
+    )
+
+
+def report_variance(study: MeanStudy, crowd: Crowd) -> float:
+    """The variance of a report given its value, averaged over the crowd, on the unit range."""
+    if isinstance(study.channel, DiscreteLaplace):
+        return study.channel.noise_variance
+    return float(study.channel.variance(crowd.units / UNITS) @ crowd.users) / crowd.count
+
+
+def predicted_error(setting: Setting, name: str | float) -> float:
+    """The expected squared error of an estimator."""
+    by_name = {
+        "trusted-only": setting.error_trusted_only,
+        "full-local": setting.error_full_local,
+        "local-only": setting.error_local_only,
+        "naive": lambda: setting.error_hybrid(setting.weight_naive()),
+        "privacy": lambda: setting.error_hybrid(setting.weight_privacy()),
+        "known-variance": setting.error_known_variance,
+        "adaptive": setting.error_known_variance,
+    }
+    return float(by_name[name]() if isinstance(name, str) else setting.error_hybrid(name))
