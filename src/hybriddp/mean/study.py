@@ -134,6 +134,17 @@ class MeanStudy:
         """SHA-256 of the text, by which summaries and ledgers know the study."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
+    def part(self, by: str, key: str | int) -> "MeanStudy":
+        """The same question about the users of one group, such as those of a country: a study of its own."""
+        return MeanStudy(
+            f"{self.name} [{by} = {key}]",
+            bounds=self.bounds,
+            epsilon=self.privacy.epsilon,
+            delta=self.privacy.delta,
+            min_group_size=self.min_group_size,
+            channel=self.channel,
+        )
+
     # On devices ---------------------------------------------------------------------------------------------------
 
     def randomize(
