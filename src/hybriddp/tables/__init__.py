@@ -1,5 +1,6 @@
 """Tables and files (``pip install "hybriddp[tables]"``): `summarize` turns them into the summaries of a study."""
 
-from hybriddp.tables.summarize import Summaries, summarize
+from hybriddp.tables.summaries import GroupedSummaries, Summaries
+from hybriddp.tables.summarize import summarize
 
-__all__ = ["Summaries", "summarize"]
+__all__ = ["GroupedSummaries", "Summaries", "summarize"]
