@@ -1,18 +1,24 @@
 """Any table to summaries, by one code path: pandas, Polars (eager or lazy), PyArrow, DuckDB, PySpark, files."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
+from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import as_floats
 from hybriddp.mean.study import MeanStudy
-from hybriddp.tables.files import scan_file
+from hybriddp.tables.engines import ENGINES, open_files, reading
 from hybriddp.tables.query import Query, require_narwhals
+from hybriddp.tables.steps import Step, steps
 from hybriddp.tables.summaries import GroupedSummaries, Key, Summaries
 from hybriddp.tables.tally import Tally, check
+
+Progress = Callable[[float | None], object]
+"""Is told which share of a table has been counted, from 0 to 1; None while nobody can tell."""
 
 
 @overload
@@ -24,6 +30,8 @@ def summarize(
     report: str | None = None,
     group: None = None,
     keys: None = None,
+    engine: str | None = None,
+    progress: Progress | None = None,
 ) -> Summaries: ...
 
 
@@ -36,6 +44,8 @@ def summarize(
     report: str | None = None,
     group: str,
     keys: Sequence[str] | Sequence[int],
+    engine: str | None = None,
+    progress: Progress | None = None,
 ) -> GroupedSummaries: ...
 
 
@@ -47,13 +57,16 @@ def summarize(
     report: str | None = None,
     group: str | None = None,
     keys: Sequence[str] | Sequence[int] | None = None,
+    engine: str | None = None,
+    progress: Progress | None = None,
 ) -> Summaries | GroupedSummaries:
     """The trusted and the local users of a table as summaries.
 
     Parameters
     ----------
-    table : dataframe, relation, path or str
-        Anything that narwhals understands, or the name of a .parquet, .csv or .jsonl file (``*`` for many).
+    table : dataframe, relation, path, str, or list of paths
+        Anything that narwhals understands, or the name of a .parquet, .csv or .jsonl file (``*`` for many), or
+        several names.
     study : MeanStudy
         The study that the rows belong to.
     value : str, optional
@@ -65,6 +78,11 @@ def summarize(
     keys : sequence of str or of int, optional
         The groups that there are answers for. They are public, so they are given and never read from the data: that
         a group is there at all may be somebody's secret.
+    engine : {"polars", "duckdb", "spark"}, optional
+        What reads files, and only files: Polars if not given. Spark uses the running session, or starts a local one.
+    progress : callable, optional
+        Is called with the share of the table that has been counted, from 0 to 1, or with None while nobody can tell.
+        Large Parquet files that Polars reads are then counted in steps.
 
     Returns
     -------
@@ -93,7 +111,7 @@ def summarize(
     public = _public_keys(group, keys)
     query = Query(study, value, report, group, public)
     tallies: dict[Key | None, Tally] = {key: Tally() for key in (*public, None)}
-    query.count(_frame(table, query.numbers), tallies)
+    _count(table, query, tallies, engine, progress or (lambda _: None), in_steps=progress is not None)
     check(list(tallies.values()), study)
     flags = {"trusted": value is not None, "local": report is not None}
     other = tallies.pop(None)
@@ -120,10 +138,46 @@ def _public_keys(group: str | None, keys: Sequence[str] | Sequence[int] | None) 
     return public
 
 
+def _count(
+    table: Any,  # noqa: ANN401
+    query: Query,
+    tallies: dict[Key | None, Tally],
+    engine: str | None,
+    progress: Progress,
+    *,
+    in_steps: bool,
+) -> None:
+    names = _file_names(table)
+    if names is None and engine is not None:
+        raise ParameterError("engine", "given for file names only: a dataframe has its own", engine)
+    reader = _check.choice("engine", engine or "polars", ENGINES)
+    require_narwhals()  # before anything is opened
+    if names is None:
+        parts = [Step(table, 1)]
+    elif in_steps:
+        parts = steps(names, reader, query.columns)
+    else:
+        parts = [Step(relation, 1) for relation in open_files(names, reader)]
+    done, whole = 0, sum(part.size for part in parts) or 1
+    progress(None if len(parts) == 1 else 0.0)
+    for part in parts:
+        with nullcontext() if names is None else reading(names, reader):
+            query.count(_frame(part.table, query.numbers), tallies)
+        done += part.size
+        progress(done / whole)
+
+
+def _file_names(table: Any) -> list[str] | None:  # noqa: ANN401
+    """The files that are meant, if files are meant."""
+    if isinstance(table, (str, Path)):
+        return [str(table)]
+    if isinstance(table, (list, tuple)) and table and all(isinstance(name, (str, Path)) for name in table):
+        return [str(name) for name in table]
+    return None
+
+
 def _frame(table: Any, numbers: list[str]) -> Any:  # noqa: ANN401
     nw = require_narwhals()
-    if isinstance(table, (str, Path)):
-        table = scan_file(Path(table))
     try:
         frame = nw.from_native(table)
         if isinstance(frame, nw.DataFrame):  # pandas keeps decimals and other exact numbers as objects
@@ -134,6 +188,4 @@ def _frame(table: Any, numbers: list[str]) -> Any:  # noqa: ANN401
                     frame = frame.with_columns(column)
         return frame.lazy()
     except TypeError as reason:
-        raise DataError(
-            f"table must be a dataframe, a relation or a file name, got {type(table).__name__}."
-        ) from reason
+        raise DataError(f"table must be a dataframe, a relation or file names, got {type(table).__name__}.") from reason
