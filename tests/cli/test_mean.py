@@ -87,3 +87,21 @@ def test_what_is_refused_is_not_paid_for(users: Path, tmp_path: Path) -> None:
     assert isinstance(_run(only, ledger).exception, DataError)
     assert isinstance(_run(users, ledger, "--epsilon", "50").exception, ParameterError)
     assert not ledger.exists() or json.loads(ledger.read_text() or '{"events":[]}')["events"] == []
+
+
+# Files, engines, and waiting for them
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_several_files_are_one_table(users: Path, tmp_path: Path, engine: str) -> None:
+    table = pl.read_parquet(users)
+    parts = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for path, part in zip(parts, (table[:400], table[400:]), strict=True):
+        part.write_parquet(path)
+    options = ["--value", "minutes", "--report", "code", "--bounds", "0", "240", "--epsilon", "0.5"]
+    more = ["--ledger", str(tmp_path / "ledger.json"), "--engine", engine, "--json"]
+    result = RUN.invoke(cli.app, ["mean", *map(str, parts), *options, *more])
+    answer = json.loads(result.stdout)
+    assert (answer["n_trusted"], answer["n_local"]) == (500, 4500)
+    wrong = RUN.invoke(cli.app, ["mean", str(users), *options, *more, "--engine", "dask"])
+    assert isinstance(wrong.exception, ParameterError)

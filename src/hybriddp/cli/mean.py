@@ -1,18 +1,23 @@
-"""``hybriddp mean``: one answer from the two groups of a file."""
+"""``hybriddp mean``: one answer from the two groups of a file, or of several."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from hybriddp.cli.waiting import waiting
 from hybriddp.mean import MeanStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.tables import summarize
+from hybriddp.tables.engines import ENGINES
 
 
 def mean(
-    file: Annotated[str, typer.Argument(help="A .parquet, .csv or .jsonl file with one row per user; * for many.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help=".parquet, .csv or .jsonl files with one row per user; * for many."),
+    ],
     value: Annotated[str, typer.Option(help="The column of raw values, filled in for trusted users.")],
     report: Annotated[str, typer.Option(help="The column of codes, filled in for local users.")],
     bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.")],
@@ -20,6 +25,7 @@ def mean(
     ledger: Annotated[Path, typer.Option(help="The book of what has been spent; made if it is not there.")],
     name: Annotated[str | None, typer.Option(help="What the values are; the column's name if not given.")] = None,
     delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.")] = "0",
+    engine: Annotated[str, typer.Option(help=f"What reads the files: {', '.join(ENGINES)}.")] = "polars",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Estimate a mean from trusted users' values and local users' reports, once.
@@ -28,7 +34,8 @@ def mean(
     code 3).
     """
     study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
-    trusted, local = summarize(file, study, value=value, report=report)
+    with waiting("counting") as progress:
+        trusted, local = summarize(files, study, value=value, report=report, engine=engine, progress=progress)
     book = Ledger(Privacy(epsilon=epsilon, delta=delta), path=ledger)
     estimate = study.estimate(trusted=trusted, local=local, ledger=book)
     if as_json:
