@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from hybriddp.tables.engines import open_files, reading, scan_polars
 from hybriddp.tables.names import ending, expand
 
-STEP_BYTES = 1 << 26
-"""How much a step reads at least, if there is so much: about a tenth of a second, in which its own cost disappears."""
+STEP_BYTES = 1 << 27
+"""How much a step reads at least, if there is so much: some tenths of a second, beside which its own cost is small."""
 
 
 class Step(NamedTuple):
