@@ -56,6 +56,36 @@ def test_several_files_and_patterns_of_several_formats_are_one_table(tmp_path: P
     assert summarize(names, STUDY, value="x", engine=reader) == summarize(users, STUDY, value="x")
 
 
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("in_steps", [False, True])
+def test_a_file_per_group_is_fine(tmp_path: Path, reader: str, kind: str, in_steps: bool) -> None:
+    users, names = _users(), [tmp_path / f"trusted.{kind}", tmp_path / f"local.{kind}"]
+    trusted, local = users.filter(pl.col("code").is_null()), users.filter(pl.col("code").is_not_null())
+    for name, part in zip(names, (trusted, local), strict=True):
+        write_table(part, name)
+    progress = (lambda _: None) if in_steps else None
+    whole = summarize(users, STUDY, value="x", report="code")
+    for order in (names, names[::-1]):
+        assert summarize(order, STUDY, value="x", report="code", engine=reader, progress=progress) == whole
+    alone = summarize(names[0], STUDY, value="x", report="code", engine=reader)
+    assert alone == summarize(trusted, STUDY, value="x", report="code")
+
+
+def test_decimals_may_come_late(tmp_path: Path, reader: str) -> None:
+    path = tmp_path / "late.csv"
+    path.write_text("x\n" + "1\n" * 30_000 + "2.5\n")
+    expected = STUDY.summarize_trusted(np.array([1.0] * 30_000 + [2.5]))
+    assert summarize(path, STUDY, value="x", engine=reader).trusted == expected
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_texts_are_no_numbers(tmp_path: Path, reader: str, kind: str) -> None:
+    path = tmp_path / f"words.{kind}"
+    write_table(pl.DataFrame({"x": ["a", "b"], "y": [1.0, 2.0]}), path)
+    with pytest.raises(DataError, match="must hold numbers, but holds String|words.* cannot be read: "):
+        summarize(path, STUDY, value="x", engine=reader)
+
+
 def test_polars_reads_files_unless_told_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "users.parquet"
     write_table(_users(), path)

@@ -30,13 +30,13 @@ class _Piece(NamedTuple):
     rows: int | None  # None is all
 
 
-def steps(names: Sequence[str], engine: str, columns: Sequence[str]) -> list[Step]:
-    """The files in steps; a single one per format where the engine would not gain from more."""
+def steps(names: Sequence[str], engine: str, columns: Sequence[str], *, numbers: Sequence[str] = ()) -> list[Step]:
+    """The files in steps, by the size of the columns that are read; one step per format for other engines."""
     if engine != "polars" or any("://" in name for name in names):
-        return [Step(table, 1) for table in open_files(names, engine)]
+        return [Step(table, 1) for table in open_files(names, engine, numbers=numbers)]
     with reading(names, engine):
         pieces = [piece for name in expand(names) for piece in _pieces(name, columns)]
-        return [_step(bundle) for bundle in _bundles(pieces)]
+        return [_step(bundle, numbers) for bundle in _bundles(pieces)]
 
 
 def _pieces(name: str, columns: Sequence[str]) -> Iterator[_Piece]:
@@ -80,9 +80,9 @@ def _bundles(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
         yield bundle
 
 
-def _step(bundle: list[_Piece]) -> Step:
+def _step(bundle: list[_Piece], numbers: Sequence[str]) -> Step:
     first = bundle[0]
-    table = scan_polars([piece.name for piece in bundle], ending(first.name))
+    table = scan_polars([piece.name for piece in bundle], ending(first.name), numbers)
     if first.rows is not None:
         table = table.slice(first.first_row, first.rows)
     return Step(table, sum(piece.size for piece in bundle))

@@ -155,9 +155,9 @@ def _count(
     if names is None:
         parts = [Step(table, 1)]
     elif in_steps:
-        parts = steps(names, reader, query.columns)
+        parts = steps(names, reader, query.columns, numbers=query.numbers)
     else:
-        parts = [Step(relation, 1) for relation in open_files(names, reader)]
+        parts = [Step(relation, 1) for relation in open_files(names, reader, numbers=query.numbers)]
     done, whole = 0, sum(part.size for part in parts) or 1
     progress(None if len(parts) == 1 else 0.0)
     for part in parts:
