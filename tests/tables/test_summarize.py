@@ -1,64 +1,19 @@
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 from hybriddp.errors import DataError, MissingExtraError, ParameterError
-from hybriddp.mean import MeanStudy
+from hybriddp.mean import LaplaceSummary, MeanStudy
 from hybriddp.tables import summarize
 from hybriddp.tables.files import write_table
 
 STUDY = MeanStudy("x", bounds=(-60, 1440), epsilon=0.5)
-
-
-def _duckdb(frame: pl.DataFrame) -> Any:  # noqa: ANN401
-    return duckdb.connect().from_arrow(frame.to_arrow())
-
-
-ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
-    "polars": lambda frame: frame,
-    "polars lazy": lambda frame: frame.lazy(),
-    "pandas": lambda frame: frame.to_pandas(),
-    "pandas arrow": lambda frame: frame.to_pandas(use_pyarrow_extension_array=True),
-    "pyarrow": lambda frame: frame.to_arrow(),
-    "duckdb": _duckdb,
-}
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """A real session on two cores, for the whole run."""
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[2]").appName("hybriddp tests")
-    options = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.driver.host": "127.0.0.1"}
-    for key, value in options.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
-
-
-def _spark(session: Any, frame: pl.DataFrame, path: Path) -> Any:  # noqa: ANN401
-    """Through a file, as Spark's users have it."""
-    signed = frame.with_columns(pl.col(pl.UInt16, pl.UInt8).cast(pl.Int32))  # Spark has no unsigned integers
-    signed.write_parquet(path)
-    return session.read.parquet(str(path))
-
-
-@pytest.fixture(params=[*ENGINES, "spark"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[pl.DataFrame], Any]:
-    if request.param == "spark":
-        session = request.getfixturevalue("spark")
-        return lambda frame: _spark(session, frame, tmp_path / "table.parquet")
-    return ENGINES[request.param]
 
 
 HALF_UNIT = 1500 / 2**25
@@ -184,3 +139,23 @@ def test_other_mistakes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(builtins, "__import__", without_narwhals)
     with pytest.raises(MissingExtraError, match=r'pip install "hybriddp\[tables\]"'):
         summarize(5, STUDY, value="x")
+
+
+# Reports with Laplace noise
+
+LAPLACE = MeanStudy("x", bounds=(-60, 1440), epsilon=0.01, channel="laplace")
+
+
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64])
+def test_laplace_reports_are_summed_to_the_last_bit_on_every_engine(
+    engine: Callable[[pl.DataFrame], Any],
+    dtype: Any,  # noqa: ANN401
+) -> None:
+    least, most = LAPLACE.reports_between
+    drawn = LAPLACE.randomize(np.linspace(-60, 1440, 3000), random_state=1).tolist()
+    reports = [*drawn, least, most, -1, 0, *[most] * 500]
+    frame = pl.DataFrame({"report": pl.Series([None, *reports, least - 1, most + 1], dtype=dtype)})
+    local = summarize(engine(frame), LAPLACE, report="report").local
+    assert local == LaplaceSummary(LAPLACE.digest, len(reports), sum(reports), 2)
+    with pytest.raises(DataError, match="reports are no codes"):
+        summarize(engine(pl.DataFrame({"report": [0.5, 1.0]})), LAPLACE, report="report")

@@ -1,18 +1,32 @@
-"""``hybriddp mean``: one answer from the two groups of a file."""
+"""``hybriddp mean``: one answer from the two groups of a file, or of several, or one per part of the users."""
 
+import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
-from hybriddp.mean import MeanStudy
+from hybriddp.cli.waiting import waiting
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.figures.canvas import import_matplotlib
+from hybriddp.mean import Estimate, MeanStudy
+from hybriddp.mean.page import page
+from hybriddp.mean.story import parts_table
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from hybriddp.tables import summarize
+from hybriddp.tables import Summaries, summarize
+from hybriddp.tables.engines import ENGINES
+
+PICTURES = (".png", ".svg", ".pdf")
 
 
 def mean(
-    file: Annotated[str, typer.Argument(help="A .parquet, .csv or .jsonl file with one row per user; * for many.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help=".parquet, .csv or .jsonl files with one row per user; * for many."),
+    ],
     value: Annotated[str, typer.Option(help="The column of raw values, filled in for trusted users.")],
     report: Annotated[str, typer.Option(help="The column of codes, filled in for local users.")],
     bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.")],
@@ -20,6 +34,12 @@ def mean(
     ledger: Annotated[Path, typer.Option(help="The book of what has been spent; made if it is not there.")],
     name: Annotated[str | None, typer.Option(help="What the values are; the column's name if not given.")] = None,
     delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.")] = "0",
+    group: Annotated[str | None, typer.Option(help="A column for one mean per group, with --keys.")] = None,
+    keys: Annotated[str | None, typer.Option(help="The public keys of the groups: DE,FR,IT.")] = None,
+    single_group: Annotated[bool, typer.Option(help="Let one world answer alone where the other is empty.")] = False,
+    engine: Annotated[str, typer.Option(help=f"What reads the files: {', '.join(ENGINES)}.")] = "polars",
+    plot: Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg, .pdf).")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with table, picture and story here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Estimate a mean from trusted users' values and local users' reports, once.
@@ -28,13 +48,83 @@ def mean(
     code 3).
     """
     study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
-    trusted, local = summarize(file, study, value=value, report=report)
+    public = _keys(group, keys)
+    _check_targets(plot, html)
+    with waiting("counting") as progress:
+        if group is None:
+            one = summarize(files, study, value=value, report=report, engine=engine, progress=progress)
+        else:
+            many = summarize(
+                files, study, value=value, report=report, group=group, keys=public, engine=engine, progress=progress
+            )
     book = Ledger(Privacy(epsilon=epsilon, delta=delta), path=ledger)
-    estimate = study.estimate(trusted=trusted, local=local, ledger=book)
+    options: dict[str, Any] = {"single_group": single_group, "ledger": book}
+    if group is None:
+        estimate = study.estimate(trusted=one.trusted, local=one.local, **options)
+        estimates, published = [estimate], estimate.to_dict()
+        left_out = _left_out([one])
+    else:
+        parts = study.estimate_parts(group, many, **options)
+        estimates = list(parts.values())
+        published = {"by": group, "parts": [{"key": key, "estimate": part.to_dict()} for key, part in parts.items()]}
+        left_out = f"{_left_out(many.values())}; {many.other:,} rows have none of the keys"
+    _write(estimates, plot, html)
     if as_json:
-        typer.echo(estimate.to_json())
+        typer.echo(json.dumps(published, indent=2))
         return
-    typer.echo(estimate.explain())
-    no_value, no_code = trusted.rejected if trusted else 0, local.rejected if local else 0
-    typer.echo(f"Left out: {no_value:,} rows without a value or a report, {no_code:,} reports that are no codes.")
-    typer.echo(f"Written into {ledger}.")
+    _show(estimates)
+    typer.echo(f"Left out: {left_out}.")
+    for written in (ledger, plot, html):
+        if written is not None:
+            typer.echo(f"Written: {written}")
+
+
+def _keys(group: str | None, keys: str | None) -> list[str] | list[int]:
+    """The keys between the commas; numbers if all of them are."""
+    if (group is None) != (keys is None):
+        raise ParameterError("keys", "given exactly if --group is: they are public, never read from the data", keys)
+    texts = [key.strip() for key in (keys or "").split(",")]
+    if keys is not None and not all(texts):
+        raise ParameterError("keys", "the keys of the groups, with commas between them", keys)
+    try:
+        return [int(key) for key in texts] if keys is not None else []
+    except ValueError:
+        return texts
+
+
+def _check_targets(plot: Path | None, html: Path | None) -> None:
+    """What cannot be written must be found before anything is spent."""
+    if plot is not None:
+        import_matplotlib()
+        if plot.suffix not in PICTURES:
+            raise DataError(f"The picture {plot} must end in one of {', '.join(PICTURES)}.")
+    if html is not None and html.suffix not in (".html", ".htm"):
+        raise DataError(f"The page {html} must end in .html.")
+    for target in (plot, html):
+        if target is not None and not target.parent.is_dir():
+            raise DataError(f"{target} cannot be written: there is no folder {target.parent}.")
+
+
+def _left_out(summaries: Iterable[Summaries]) -> str:
+    no_value = sum(trusted.rejected for trusted, _ in summaries if trusted)
+    no_code = sum(local.rejected for _, local in summaries if local)
+    return f"{no_value:,} rows without a value or a report, {no_code:,} reports that are no codes"
+
+
+def _write(estimates: Sequence[Estimate], plot: Path | None, html: Path | None) -> None:
+    if plot is not None:
+        from hybriddp.figures.estimate import draw
+
+        draw(estimates, path=plot)
+    if html is not None:
+        html.write_text(page(estimates), encoding="utf-8")
+
+
+def _show(estimates: Sequence[Estimate]) -> None:
+    if len(estimates) == 1:
+        typer.echo(estimates[0].explain())
+        return
+    Console(highlight=False).print(parts_table(estimates))
+    typer.echo(str(estimates[0].privacy))
+    users = estimates[0].study.users
+    typer.echo(f"Who has which {users.by if users else 'key'} is public; nobody is in two parts.")

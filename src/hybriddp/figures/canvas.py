@@ -40,13 +40,20 @@ _LOOK: dict[Any, Any] = {
 @contextmanager
 def canvas(width: float, height: float) -> Iterator["Figure"]:
     """A figure of that size in inches, in the common look."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", extra="plots", purpose="Drawing a picture") from None
+    mpl = import_matplotlib()
+    from matplotlib.figure import Figure
+
     with mpl.rc_context(_LOOK):
         yield Figure(figsize=(width, height), layout="constrained")
+
+
+def import_matplotlib() -> Any:  # noqa: ANN401
+    """The library, or an error that says how to get it."""
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise MissingExtraError("matplotlib", extra="plots", purpose="Drawing a picture") from None
+    return mpl
 
 
 def save(figure: "Figure", path: Path) -> None:

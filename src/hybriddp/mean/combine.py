@@ -110,6 +110,7 @@ def _estimate(
     adaptive: bool,
 ) -> Estimate:
     lower, width = study.bounds[0], study.width
+    everybody = sum(group.count for group in (trusted, local) if group is not None)
     laplace = trusted is not None and trusted.laplace
     sample = _noise(parts.trusted_noise, parts.sampling + parts.local_noise, laplace=laplace)
     population = _noise(parts.trusted_noise, parts.population + parts.local_noise, laplace=laplace)
@@ -119,8 +120,8 @@ def _estimate(
         unbiased=lower + width * mean,
         weight=weight,
         weighting=chosen,
-        trusted=_trusted_mean(trusted, lower, width) if trusted else None,
-        local=_local_mean(local, lower, width) if local else None,
+        trusted=_alone(study, trusted, everybody, chosen.range.upper),
+        local=_alone(study, local, everybody, chosen.range.upper),
         divergence=divergence,
         error=Errors(
             sampling=parts.sampling * width**2,
@@ -133,13 +134,18 @@ def _estimate(
     )
 
 
-def _trusted_mean(group: TrustedGroup, lower: float, width: float) -> GroupMean:
-    noise = _noise(group.noise, 0.0, laplace=group.laplace)
-    return GroupMean(group.count, lower + width * group.mean, noise.times(width))
-
-
-def _local_mean(group: LocalGroup, lower: float, width: float) -> GroupMean:
-    return GroupMean(group.count, lower + width * group.mean, Noise(group.noise / group.count, 0.0).times(width))
+def _alone(
+    study: "MeanStudy", group: TrustedGroup | LocalGroup | None, everybody: int, most: float
+) -> GroupMean | None:
+    """What a group would say alone about everybody, if values vary by ``most`` and the groups are alike."""
+    if group is None:
+        return None
+    sampling = most * (1 / group.count - 1 / everybody)
+    if isinstance(group, TrustedGroup):
+        noise = _noise(group.noise, sampling, laplace=group.laplace)
+    else:
+        noise = Noise(group.noise / group.count + sampling, 0.0)
+    return GroupMean(group.count, study.bounds[0] + study.width * group.mean, noise.times(study.width))
 
 
 def _noise(curator: float, rest: float, *, laplace: bool) -> Noise:

@@ -64,16 +64,16 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class GroupMean:
-    """What one group alone says.
+    """What one group alone says about everybody, if the groups are alike.
 
     Attributes
     ----------
     count : int
-        How many users.
+        How many users it has.
     mean : float
         Their private mean; it may lie outside of the bounds.
     noise : Noise
-        The law of its error against the mean of these users' values.
+        The law of its error against the mean of *all* users' values.
     """
 
     count: int
@@ -81,7 +81,7 @@ class GroupMean:
     noise: Noise
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Where the mean of this group's values lies; not cut to the bounds."""
+        """Where the mean of all users' values lies by this group alone; not cut to the bounds."""
         half = self.noise.half_width(_check.number("level", level, _LEVEL))
         return Interval(self.mean - half, self.mean + half, level)
 

@@ -29,24 +29,16 @@ footer {{ color: #66727e; font-size: .85rem; margin-top: 3rem; }}
 <body>
 <h1>{title}</h1>
 {body}
-<footer>Made with hybriddp. {privacy}</footer>
+<footer>Made with hybriddp.</footer>
 </body>
 </html>
 """
 
 
 def fragment(estimate: "Estimate") -> str:
-    """One estimate: table and picture."""
-    cells = "".join(
-        f"<tr><td>{row.name}</td><td>{row.users:,}</td><td>{row.value:.6g}</td>"
-        f"<td>{row.interval.lower:.6g} … {row.interval.upper:.6g}</td></tr>"
-        for row in story.rows(estimate)
-    )
-    return (
-        f"<table><caption>{escape(estimate.study.title)}</caption><thead><tr><th></th><th>users</th><th>mean</th>"
-        f"<th>95 % interval</th></tr></thead><tbody>{cells}</tbody></table>\n{picture(estimate)}\n"
-        f"<p>{escape(str(estimate.privacy))}</p>"
-    )
+    """One estimate: title, table, picture and promise."""
+    title, promise = escape(estimate.study.title), escape(str(estimate.privacy))
+    return f"<p><b>{title}</b></p>\n{_table(estimate)}\n{picture(estimate)}\n<p>{promise}</p>"
 
 
 def page(estimates: Sequence["Estimate"]) -> str:
@@ -56,8 +48,20 @@ def page(estimates: Sequence["Estimate"]) -> str:
     for estimate in estimates:
         heading = "" if estimate.study.users is None else f"<h2>{escape(str(estimate.study.users))}</h2>\n"
         lines = "".join(f"<p>{escape(line)}</p>" for line in story.words(estimate).splitlines())
-        parts.append(f"{heading}{fragment(estimate)}\n{lines}")
-    return _PAGE.format(title=escape(title), body="\n".join(parts), privacy=escape(str(estimates[0].privacy)))
+        parts.append(f"{heading}{_table(estimate)}\n{picture(estimate)}\n{lines}")
+    return _PAGE.format(title=escape(title), body="\n".join(parts))
+
+
+def _table(estimate: "Estimate") -> str:
+    cells = "".join(
+        f"<tr><td>{row.name}</td><td>{row.users:,}</td><td>{row.value:.6g}</td>"
+        f"<td>{row.interval.lower:.6g} … {row.interval.upper:.6g}</td></tr>"
+        for row in story.rows(estimate)
+    )
+    return (
+        "<table><thead><tr><th></th><th>users</th><th>mean</th><th>95 % interval</th></tr></thead>"
+        f"<tbody>{cells}</tbody></table>"
+    )
 
 
 def picture(estimate: "Estimate") -> str:

@@ -1,5 +1,6 @@
 """An estimate in plain words and as a table for the terminal."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hybriddp.mean.interval import Interval
@@ -73,4 +74,28 @@ def table(estimate: "Estimate") -> "Table":
         cells = (row.name, f"{row.users:,}", f"{row.value:.6g}", f"{low:.6g} … {high:.6g}")
         view.add_row(*cells, style="bold green" if row.name == "hybrid" else None)
     view.caption = str(estimate.privacy)
+    return view
+
+
+def parts_table(estimates: Sequence["Estimate"]) -> "Table":
+    """The answers of many parts, a line each, with a word where the two groups of one disagree."""
+    from rich import box
+    from rich.table import Table
+
+    view = Table(title=estimates[0].study.name, title_justify="left", box=box.SIMPLE_HEAD)
+    view.add_column("", no_wrap=True)
+    for heading in ("trusted", "local", "weight", "mean", "95 % interval", "groups"):
+        view.add_column(heading, justify="right", no_wrap=True)
+    for e in estimates:
+        interval, gap = e.interval(0.95), e.divergence
+        agree = "one only" if gap is None else "agree" if abs(gap.z) < 2 else f"differ, z = {gap.z:.1f}"
+        view.add_row(
+            str(e.study.users.key) if e.study.users else e.study.name,
+            f"{e.n_trusted:,}",
+            f"{e.n_local:,}",
+            f"{100 * e.weight:.1f} %",
+            f"{e.value:.6g}",
+            f"{interval.lower:.5g} … {interval.upper:.5g}",
+            agree,
+        )
     return view

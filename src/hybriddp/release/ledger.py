@@ -131,7 +131,8 @@ class Ledger:
         return ledger
 
     def _refusal(self, event: Event, left: Spent) -> str:
-        before = "; ".join(f"{e.what}, ε = {e.epsilon}, {e.when}" for e in self._events if e.who == event.who)
+        mine = [e for e in self._events if e.who == event.who]
+        before = "; ".join(f"{e.what} ({e.users}), ε = {e.epsilon}, {e.when}" for e in mine)
         return (
             f"{event.what} would cost {event.users} ε = {event.epsilon}, δ = {event.delta}, but they have "
             f"ε = {float(left.epsilon):g}, δ = {float(left.delta):g} left. Spent before: {before or 'nothing'}."

@@ -1,5 +1,10 @@
-"""Tables and files (``pip install "hybriddp[tables]"``): `summarize` turns them into the summaries of a study."""
+"""Tables and files (``pip install "hybriddp[tables]"``): `summarize` turns them into the summaries of a study.
 
-from hybriddp.tables.summarize import Summaries, summarize
+`simulate_devices` plays the local users of a table in Spark.
+"""
 
-__all__ = ["Summaries", "summarize"]
+from hybriddp.tables.devices import simulate_devices
+from hybriddp.tables.summaries import GroupedSummaries, Summaries
+from hybriddp.tables.summarize import summarize
+
+__all__ = ["GroupedSummaries", "Summaries", "simulate_devices", "summarize"]

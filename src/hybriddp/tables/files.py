@@ -5,39 +5,22 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hybriddp.errors import DataError, MissingExtraError
+from hybriddp.errors import DataError
+from hybriddp.tables.engines import open_files, reading, require_polars
+from hybriddp.tables.names import ending
 
 if TYPE_CHECKING:
     import polars as pl
 
-_ENDINGS = (".parquet", ".csv", ".jsonl", ".ndjson")
-
-
-def scan_file(path: Path) -> "pl.LazyFrame":
-    """A file, or several of a kind named with ``*``, to be read when and as far as it is needed."""
-    polars = _polars()
-    _check_ending(path)
-    if "*" not in str(path) and not path.is_file():
-        raise DataError(f"There is no file {path}.")
-    scan = {".parquet": polars.scan_parquet, ".csv": polars.scan_csv}.get(path.suffix.lower(), polars.scan_ndjson)
-    try:
-        frame: pl.LazyFrame = scan(path)
-        frame.collect_schema()
-    except (polars.exceptions.PolarsError, OSError) as reason:
-        raise DataError(f"{path} cannot be read: {str(reason).splitlines()[0]}") from reason
-    return frame
-
 
 def read_columns(path: Path, columns: Sequence[str]) -> "pl.DataFrame":
-    """These columns of a file; the others are not even read where the format allows."""
-    frame = scan_file(path)
+    """These columns of a file, or of several named with ``*``; others are not even read where the format allows."""
+    frame: pl.LazyFrame = open_files([str(path)], "polars")[0]
     known = frame.collect_schema().names()
     for column in columns:
         require_column(column, known, path.name)
-    try:
+    with reading([str(path)], "polars"):
         return frame.select(columns).collect()
-    except (_polars().exceptions.PolarsError, OSError) as reason:
-        raise DataError(f"{path} cannot be read: {str(reason).splitlines()[0]}") from reason
 
 
 def require_column(column: str, known: Sequence[str], table: str) -> None:
@@ -50,23 +33,10 @@ def require_column(column: str, known: Sequence[str], table: str) -> None:
 
 def write_table(frame: "pl.DataFrame", path: Path) -> None:
     """Write a table in the format that the name's ending says."""
-    _check_ending(path)
+    kind = ending(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         writers: dict[str, Any] = {".parquet": frame.write_parquet, ".csv": frame.write_csv}
-        writers.get(path.suffix.lower(), frame.write_ndjson)(path)
-    except (_polars().exceptions.PolarsError, OSError) as reason:
+        writers.get(kind, frame.write_ndjson)(path)
+    except (require_polars().exceptions.PolarsError, OSError) as reason:
         raise DataError(f"{path} cannot be written: {str(reason).splitlines()[0]}") from reason
-
-
-def _check_ending(path: Path) -> None:
-    if path.suffix.lower() not in _ENDINGS:
-        raise DataError(f"{path.name} must end in one of {', '.join(_ENDINGS)}.")
-
-
-def _polars() -> Any:  # noqa: ANN401
-    try:
-        import polars
-    except ImportError:
-        raise MissingExtraError("polars", extra="tables", purpose="Reading and writing tables") from None
-    return polars

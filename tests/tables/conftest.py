@@ -1,0 +1,56 @@
+"""Every engine that a table can live in."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+
+def _duckdb(frame: pl.DataFrame) -> Any:  # noqa: ANN401
+    return duckdb.connect().from_arrow(frame.to_arrow())
+
+
+ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
+    "polars": lambda frame: frame,
+    "polars lazy": lambda frame: frame.lazy(),
+    "pandas": lambda frame: frame.to_pandas(),
+    "pandas arrow": lambda frame: frame.to_pandas(use_pyarrow_extension_array=True),
+    "pyarrow": lambda frame: frame.to_arrow(),
+    "duckdb": _duckdb,
+}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A real session on two cores, for the whole run."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName("hybriddp tests")
+    options = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.driver.host": "127.0.0.1"}
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)  # workers are otherwise whatever is called python3
+        session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+def _spark(session: Any, frame: pl.DataFrame, path: Path) -> Any:  # noqa: ANN401
+    """Through a file, as Spark's users have it."""
+    signed = frame.with_columns(pl.col(pl.UInt16, pl.UInt8).cast(pl.Int32))  # Spark has no unsigned integers
+    signed.write_parquet(path)
+    return session.read.parquet(str(path))
+
+
+@pytest.fixture(params=[*ENGINES, "spark"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[pl.DataFrame], Any]:
+    if request.param == "spark":
+        session = request.getfixturevalue("spark")
+        return lambda frame: _spark(session, frame, tmp_path / "table.parquet")
+    return ENGINES[request.param]

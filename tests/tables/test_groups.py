@@ -1,0 +1,144 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.mean import MeanStudy
+from hybriddp.tables import GroupedSummaries, summarize
+
+STUDY = MeanStudy("x", bounds=(-60, 1440), epsilon=0.5)
+COUNTRIES = ["DE", "other", "ÖS\u0301 ", "FR"]
+Engine = Callable[[pl.DataFrame], Any]
+
+
+def _users(countries: list[str | None], n: int = 4000) -> pl.DataFrame:
+    """Users of countries, a tenth of them trusted; some values and reports are bad."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(300, 400, n)
+    x[rng.random(n) < 0.01] = np.nan
+    x[rng.random(n) < 0.01] = np.inf
+    codes = STUDY.randomize(np.full(n, 300.0), random_state=1).astype(int)
+    codes[rng.random(n) < 0.005] = 999
+    trusted = rng.random(n) < 0.1
+    return pl.DataFrame(
+        {
+            "x": [float(v) if t else None for v, t in zip(x, trusted, strict=True)],
+            "code": [None if t else int(c) for c, t in zip(codes, trusted, strict=True)],
+            "country": pl.Series([countries[i] for i in rng.integers(0, len(countries), n)], dtype=pl.String),
+        }
+    )
+
+
+def _one_by_one(users: pl.DataFrame, keys: Sequence[Any], by: str = "country") -> GroupedSummaries:
+    """The same in the slow way: a table per key."""
+    parts = {
+        key: summarize(users.filter(pl.col(by) == key), STUDY.part(by, key), value="x", report="code") for key in keys
+    }
+    other = len(users) - sum(len(users.filter(pl.col(by) == key)) for key in keys)
+    return GroupedSummaries(by, parts, other)
+
+
+@pytest.mark.parametrize("dtype", [pl.String, pl.Categorical])
+def test_every_group_has_the_summaries_of_its_own_rows(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
+    users = _users([*COUNTRIES, "Narnia", "", None])
+    keys = [*reversed(COUNTRIES), "nobody"]
+    table = engine(users.with_columns(pl.col("country").cast(dtype)))
+    result = summarize(table, STUDY, value="x", report="code", group="country", keys=keys)
+    assert result == _one_by_one(users, keys)
+    assert list(result) == keys
+    assert len(result) == 5
+    assert result.other > 1000
+    trusted, local = result["FR"]
+    assert trusted is not None
+    assert local is not None
+    assert min(trusted.count, trusted.rejected, local.count, local.rejected) > 0
+    empty = result["nobody"]
+    assert empty.trusted == STUDY.part("country", "nobody").summarize_trusted([])
+    assert empty.local is not None
+    assert empty.local == STUDY.part("country", "nobody").summarize_local(np.empty(0, int))
+
+
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt16, pl.Int64])
+def test_groups_can_be_integers(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
+    users = _users(["a"]).with_columns(year=pl.Series(np.arange(4000) % 5, dtype=dtype))
+    keys = [3, 0, 2**53 + 1, -7]
+    result = summarize(engine(users), STUDY, value="x", report="code", group="year", keys=keys)
+    assert result == _one_by_one(users.cast({"year": pl.Int64}), keys, by="year")
+    assert result.other == 2400
+
+
+def test_large_integers_are_different_keys(engine: Engine) -> None:
+    table = engine(pl.DataFrame({"x": [1.0, 2.0, 3.0], "id": [2**53, 2**53 + 1, 5]}))
+    result = summarize(table, STUDY, value="x", group="id", keys=[2**53 + 1])
+    assert result[2**53 + 1].trusted == STUDY.part("id", 2**53 + 1).summarize_trusted([2.0])
+    assert result.other == 2
+
+
+def test_one_column_is_enough(engine: Engine) -> None:
+    users = _users(["DE", "FR"])
+    values = summarize(engine(users), STUDY, value="x", group="country", keys=["DE", "FR"])
+    reports = summarize(engine(users), STUDY, report="code", group="country", keys=["DE", "FR"])
+    both = _one_by_one(users, ["DE", "FR"])
+    for key in ("DE", "FR"):
+        assert values[key].local is None
+        assert reports[key].trusted is None
+        assert reports[key].local == both[key].local
+        trusted, expected = values[key].trusted, both[key].trusted
+        assert trusted is not None
+        assert expected is not None
+        assert (trusted.count, trusted.total) == (expected.count, expected.total)
+
+
+def test_an_empty_table_has_empty_groups(engine: Engine) -> None:
+    result = summarize(engine(_users(["DE"])[:0]), STUDY, value="x", report="code", group="country", keys=["DE"])
+    assert result == _one_by_one(_users(["DE"])[:0], ["DE"])
+    assert result.other == 0
+
+
+def test_the_parts_can_be_estimated_and_the_whole_cannot() -> None:
+    result = summarize(_users(["DE", "FR"]), STUDY, value="x", report="code", group="country", keys=["DE", "FR"])
+    part = STUDY.part("country", "DE")
+    trusted, local = result["DE"]
+    assert part.estimate(trusted=trusted, local=local, random_state=0).n_local > 1000
+    digests = {summary.study for pair in result.values() for summary in pair if summary is not None}
+    assert len(digests) == 2
+    assert STUDY.digest not in digests
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize("country", ["DE", "XX"])
+def test_a_row_in_both_groups_is_refused_in_any_group(engine: Engine, country: str) -> None:
+    table = engine(pl.DataFrame({"x": [1.0, None], "code": [3, 4], "country": [country, "DE"]}))
+    with pytest.raises(DataError, match="1 rows have both a value and a report"):
+        summarize(table, STUDY, value="x", report="code", group="country", keys=["DE"])
+
+
+def test_keys_of_another_kind_than_the_column_are_refused(engine: Engine) -> None:
+    table = engine(pl.DataFrame({"x": [1.0], "country": ["DE"], "year": [2001], "share": [0.5]}))
+    with pytest.raises(DataError, match="Column 'country' must hold integers .*, but holds String"):
+        summarize(table, STUDY, value="x", group="country", keys=[1])
+    with pytest.raises(DataError, match="Column 'year' must hold texts.*, but holds Int64"):
+        summarize(table, STUDY, value="x", group="year", keys=["2001"])
+    with pytest.raises(DataError, match="Column 'share' must hold integers .*, but holds Float64"):
+        summarize(table, STUDY, value="x", group="share", keys=[1])
+    with pytest.raises(DataError, match="no column 'county'. Did you mean 'country'"):
+        summarize(table, STUDY, value="x", group="county", keys=["DE"])
+
+
+@pytest.mark.parametrize("keys", [[], "DE", ["DE", "DE"], ["DE", 1], [True], [1.0], [None], [2**63]])
+def test_keys_must_be_public_names(keys: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ParameterError, match="^keys must be all texts or all integers"):
+        summarize(pl.DataFrame({"x": [1.0], "k": ["DE"]}), STUDY, value="x", group="k", keys=keys)
+
+
+def test_group_and_keys_come_together() -> None:
+    table = pl.DataFrame({"x": [1.0], "k": ["DE"]})
+    with pytest.raises(ParameterError, match="^keys must be given exactly if group is"):
+        summarize(table, STUDY, value="x", group="k")  # type: ignore[call-overload]
+    with pytest.raises(ParameterError, match="^keys must be given exactly if group is"):
+        summarize(table, STUDY, value="x", keys=["DE"])  # type: ignore[call-overload]

@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hybriddp.mean import MeanStudy
+from hybriddp.tables import steps, summarize
+from hybriddp.tables.engines import ENGINES
+from hybriddp.tables.files import write_table
+
+STUDY = MeanStudy("x", bounds=(-60, 1440), epsilon=0.5)
+X = np.random.default_rng(0).normal(100, 400, 10_000)
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file in ten row groups, which is large because steps are small."""
+    monkeypatch.setattr(steps, "STEP_BYTES", 16_000)  # two row groups of 8,000 bytes
+    path = tmp_path / "large.parquet"
+    users = pl.DataFrame({"x": X, "unused": X})
+    users.write_parquet(path, row_group_size=1000, compression="uncompressed", use_pyarrow=True)
+    return path
+
+
+def test_a_large_parquet_file_is_counted_in_steps_of_row_groups(large: Path) -> None:
+    heard: list[float | None] = []
+    result = summarize(large, STUDY, value="x", progress=heard.append)
+    assert result.trusted == STUDY.summarize_trusted(X)
+    assert heard[0] == 0.0
+    assert heard[-1] == 1.0
+    assert heard == sorted(share for share in heard if share is not None)
+    assert len(heard) == len(steps.steps([str(large)], "polars", ["x"])) + 1 > 3
+    rows = [int(step.table.select(pl.len()).collect().item()) for step in steps.steps([str(large)], "polars", ["x"])]
+    assert sum(rows) == 10_000
+    assert all(count % 1000 == 0 for count in rows)
+
+
+def test_only_the_columns_that_are_read_make_a_step(large: Path) -> None:
+    one, two = (len(steps.steps([str(large)], "polars", columns)) for columns in (["x"], ["x", "unused"]))
+    assert two > one
+
+
+def test_small_files_are_counted_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in range(20):
+        write_table(pl.DataFrame({"x": X[500 * i : 500 * (i + 1)]}), tmp_path / f"{i}.{'csv' if i < 10 else 'jsonl'}")
+    size = sum(path.stat().st_size for path in tmp_path.iterdir())
+    monkeypatch.setattr(steps, "STEP_BYTES", size // 5)
+    names = [str(tmp_path / "*.csv"), str(tmp_path / "*.jsonl")]
+    assert 4 <= len(steps.steps(names, "polars", ["x"])) <= 10
+    heard: list[float | None] = []
+    assert summarize(names, STUDY, value="x", progress=heard.append).trusted == STUDY.summarize_trusted(X)
+    assert heard[-1] == 1.0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_where_nothing_is_known_nothing_is_said(request: pytest.FixtureRequest, tmp_path: Path, engine: str) -> None:
+    if engine == "spark":
+        request.getfixturevalue("spark")
+    write_table(pl.DataFrame({"x": X}), tmp_path / "x.csv")
+    heard: list[float | None] = []
+    result = summarize(tmp_path / "x.csv", STUDY, value="x", engine=engine, progress=heard.append)
+    assert result.trusted == STUDY.summarize_trusted(X)
+    assert heard == [None, 1.0]
+
+
+def test_a_dataframe_is_counted_at_once() -> None:
+    heard: list[float | None] = []
+    summarize(pl.DataFrame({"x": X}), STUDY, value="x", progress=heard.append)
+    assert heard == [None, 1.0]
