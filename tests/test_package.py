@@ -15,6 +15,9 @@ def test_the_public_names_are_these() -> None:
         "__version__",
         "channels",
         "errors",
+        "plan",
+        "simulate",
+        "solve",
         "summarize",
         "theory",
     ]

@@ -7,7 +7,7 @@ that is better than either alone can give, and says how wrong it may be and what
 **For estimating a mean**: `MeanStudy`; `summarize` for tables of any kind; `Privacy` and `Ledger` for counting what
 it costs.
 
-**For knowing the error beforehand**: `hybriddp.theory`.
+**For knowing the error beforehand**: `plan` and `solve`; `simulate` for trying it out; `hybriddp.theory` for formulas.
 
 **For reports that devices randomise**: `hybriddp.channels`.
 
@@ -16,10 +16,24 @@ it costs.
 
 from hybriddp import channels, errors, theory
 from hybriddp.mean import MeanStudy
+from hybriddp.planning import plan, solve
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
+from hybriddp.simulation import simulate
 from hybriddp.tables import summarize
 
 __version__ = "0.1.0"
 
-__all__ = ["Ledger", "MeanStudy", "Privacy", "__version__", "channels", "errors", "summarize", "theory"]
+__all__ = [
+    "Ledger",
+    "MeanStudy",
+    "Privacy",
+    "__version__",
+    "channels",
+    "errors",
+    "plan",
+    "simulate",
+    "solve",
+    "summarize",
+    "theory",
+]

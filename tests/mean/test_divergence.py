@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hybriddp.mean import weights
-from hybriddp.mean.divergence import ETA, _smallest_lambda, compare, garrote, null_risk
+from hybriddp.mean.divergence import ETA, _smallest_lambda, compare, garrote, null_risk, risk
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
 
 
@@ -54,3 +54,16 @@ def test_the_report_is_in_words_and_in_the_units_of_the_values() -> None:
     assert "differ clearly" in found.verdict
     same = garrote(TrustedGroup(5000, 0.5, 8e-8, laplace=True), local, weights.adaptive(trusted, local), width=10.0)
     assert "agree within what chance explains" in same.verdict
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("lam", [0.0, 0.5, 1.5, 4.0])
+def test_the_risk_of_groups_that_differ_meets_that_of_groups_that_are_alike(lam: float, share: float) -> None:
+    assert risk(lam, share, 0.0) == pytest.approx(null_risk(lam, share), rel=2e-3, abs=1e-6)
+    assert risk(None, share, 3.0) == 9.0
+    assert risk(lam, share, 200.0) == pytest.approx(1.0, rel=0.02)
+
+
+def test_the_risk_is_largest_where_the_difference_can_hardly_be_seen() -> None:
+    risks = [risk(1.5, 0.0, theta) for theta in (0, 1, 2, 3, 6)]
+    assert risks == pytest.approx([0.12, 0.87, 1.99, 2.11, 1.29], abs=0.01)  # the design's table

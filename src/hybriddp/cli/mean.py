@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from hybriddp.cli.targets import check_targets
 from hybriddp.cli.waiting import waiting
-from hybriddp.errors import DataError, ParameterError
-from hybriddp.figures.canvas import import_matplotlib
+from hybriddp.errors import ParameterError
 from hybriddp.mean import Estimate, MeanStudy
 from hybriddp.mean.page import page
 from hybriddp.mean.story import parts_table
@@ -18,8 +18,6 @@ from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.tables import Summaries, summarize
 from hybriddp.tables.engines import ENGINES
-
-PICTURES = (".png", ".svg", ".pdf")
 
 
 def mean(
@@ -49,7 +47,7 @@ def mean(
     """
     study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
     public = _keys(group, keys)
-    _check_targets(plot, html)
+    check_targets(plot, html)
     with waiting("counting") as progress:
         if group is None:
             one = summarize(files, study, value=value, report=report, engine=engine, progress=progress)
@@ -90,19 +88,6 @@ def _keys(group: str | None, keys: str | None) -> list[str] | list[int]:
         return [int(key) for key in texts] if keys is not None else []
     except ValueError:
         return texts
-
-
-def _check_targets(plot: Path | None, html: Path | None) -> None:
-    """What cannot be written must be found before anything is spent."""
-    if plot is not None:
-        import_matplotlib()
-        if plot.suffix not in PICTURES:
-            raise DataError(f"The picture {plot} must end in one of {', '.join(PICTURES)}.")
-    if html is not None and html.suffix not in (".html", ".htm"):
-        raise DataError(f"The page {html} must end in .html.")
-    for target in (plot, html):
-        if target is not None and not target.parent.is_dir():
-            raise DataError(f"{target} cannot be written: there is no folder {target.parent}.")
 
 
 def _left_out(summaries: Iterable[Summaries]) -> str:

@@ -1,6 +1,6 @@
 """The one look of all pictures, drawn without a screen and without touching the caller's matplotlib settings."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hybriddp.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 INK = "#22303c"
@@ -45,6 +46,15 @@ def canvas(width: float, height: float) -> Iterator["Figure"]:
 
     with mpl.rc_context(_LOOK):
         yield Figure(figsize=(width, height), layout="constrained")
+
+
+def readable_log_axis(axis: "Axis", text: Callable[[float], str]) -> None:
+    """Labels at 1, 2 and 5 times every power of ten, as plain numbers."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(lambda value, _: text(value))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def import_matplotlib() -> Any:  # noqa: ANN401

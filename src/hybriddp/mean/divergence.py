@@ -14,7 +14,11 @@ most a share $\eta$ of the error when the groups are alike.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
+import numpy as np
+
+from hybriddp._check import FloatArray
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
 from hybriddp.mean.weights import Weighting
 
@@ -56,21 +60,47 @@ class Divergence:
         )
 
 
-def garrote(trusted: TrustedGroup, local: LocalGroup, chosen: Weighting, width: float) -> Divergence:
-    """How much of the extra weight the difference of the means leaves."""
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    r"""From which difference on the extra weight yields.
+
+    Attributes
+    ----------
+    lam : float or None
+        $\lambda$: that many standard errors. None: it never yields.
+    laplace_share : float
+        Which part of the variance of the difference is Laplace noise.
+    variance : float
+        $V_D$, the variance of the difference.
+    price : float
+        What it adds to the expected squared error if the groups are alike.
+    """
+
+    lam: float | None
+    laplace_share: float
+    variance: float
+    price: float
+
+
+def threshold(trusted: TrustedGroup, local: LocalGroup, chosen: Weighting) -> Threshold:
+    r"""The smallest $\lambda$ that costs at most a share $\eta$ of the error when the groups are alike."""
     n, n_t, n_l = trusted.count + local.count, trusted.count, local.count
-    v_t = chosen.variance / n_t + trusted.noise
-    v_l = (chosen.variance + local.noise) / n_l
-    v_d = v_t + v_l
+    v_d = (chosen.variance / n_t + trusted.noise) + (chosen.variance + local.noise) / n_l
     k = local.noise / n - n_t / n * trusted.noise
-    difference = trusted.mean - local.mean
-    z = difference / v_d**0.5
     limit = ETA * v_d * _least_error(trusted, local, chosen.range.lower) / k**2 if k else math.inf
     laplace = trusted.noise / v_d if trusted.laplace else 0.0
     lam = _smallest_lambda(limit, laplace)
-    share = 1.0 if lam is None or abs(z) <= lam else (lam / z) ** 2
     price = 0.0 if lam is None else k**2 / v_d * null_risk(lam, laplace)
-    return Divergence(difference=difference * width, z=z, share=share, price=price)
+    return Threshold(lam, laplace, v_d, price)
+
+
+def garrote(trusted: TrustedGroup, local: LocalGroup, chosen: Weighting, width: float) -> Divergence:
+    """How much of the extra weight the difference of the means leaves."""
+    limit = threshold(trusted, local, chosen)
+    difference = trusted.mean - local.mean
+    z = difference / limit.variance**0.5
+    share = 1.0 if limit.lam is None or abs(z) <= limit.lam else (limit.lam / z) ** 2
+    return Divergence(difference=difference * width, z=z, share=share, price=limit.price)
 
 
 def compare(trusted: TrustedGroup, local: LocalGroup, variance: float, width: float) -> Divergence:
@@ -85,12 +115,36 @@ def null_risk(lam: float, laplace_share: float) -> float:
     return laplace_share * _laplace_risk(lam) + (1 - laplace_share) * _normal_risk(lam)
 
 
+def risk(lam: float | None, laplace_share: float, theta: float) -> float:
+    r"""$E[(\hat\delta(y) - \theta)^2]$ for $\hat\delta(y) = y\,(1 - \lambda^2/y^2)_+$ and $y$ around $\theta$.
+
+    What the extra weight costs if the groups' means are $\theta$ standard errors apart: $\theta^2$ without a
+    threshold, about 1 where the groups clearly differ.
+    """
+    if lam is None:
+        return theta**2
+    noise, normal, laplace = _densities()
+    y = theta + noise
+    kept = np.where(np.abs(y) > lam, y - lam**2 / np.where(y == 0, 1.0, y), 0.0)
+    density = laplace_share * laplace + (1 - laplace_share) * normal
+    return float((kept - theta) ** 2 @ density)
+
+
+@lru_cache(maxsize=1)
+def _densities() -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A grid, and how much of a standard normal and of a standard Laplace variable lies at each of its points."""
+    noise = np.linspace(-24.0, 24.0, 4801)
+    normal = np.exp(-(noise**2) / 2)
+    laplace = np.exp(-math.sqrt(2) * np.abs(noise))
+    return noise, normal / normal.sum(), laplace / laplace.sum()
+
+
 def _smallest_lambda(limit: float, laplace_share: float) -> float | None:
     """The smallest λ whose risk is within the limit; None if there is none up to 12."""
     if null_risk(_LARGEST_LAMBDA, laplace_share) > limit:
         return None
     low, high = 0.0, _LARGEST_LAMBDA
-    for _ in range(60):
+    for _ in range(40):
         middle = (low + high) / 2
         low, high = (low, middle) if null_risk(middle, laplace_share) <= limit else (middle, high)
     return high

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hybriddp._check import FloatArray
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import NumericChannel
 from hybriddp.grid import UNITS
@@ -73,7 +74,11 @@ class LocalGroup:
     def of(cls, counts: tuple[int, ...], channel: NumericChannel) -> "LocalGroup":
         """The group of a count per code."""
         n = sum(counts)
-        share = np.array(counts, float) / n
+        return cls.of_shares(np.array(counts, float) / n, n, channel)
+
+    @classmethod
+    def of_shares(cls, share: FloatArray, n: int, channel: NumericChannel) -> "LocalGroup":
+        """The group of ``n`` reports of which each code has this share."""
         v, squares = channel.values, channel.square_values
         mean = float(share @ v)
         square = float(share @ squares)

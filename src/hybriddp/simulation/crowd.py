@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hybriddp._check import FloatArray
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import CELL_BITS, CELLS, SHARE_BITS, NumericChannel
 from hybriddp.errors import DataError
@@ -97,6 +98,19 @@ def code_counts(channel: NumericChannel, crowd: Crowd, rng: np.random.Generator)
     some = np.flatnonzero(rows)
     counts: Counts = rng.multinomial(rows[some].astype(np.int64), channel.probabilities[some]).sum(axis=0)
     return counts
+
+
+def code_shares(channel: NumericChannel, crowd: Crowd) -> FloatArray:
+    """How large a share of the crowd's reports has each code, on average: the mean of `code_counts`."""
+    cell, inside = crowd.units >> CELL_BITS, crowd.units & ((1 << CELL_BITS) - 1)
+    up = crowd.users * (inside / (1 << CELL_BITS))
+    edges = np.bincount(cell, crowd.users - up, CELLS + 2) + np.bincount(cell + 1, up, CELLS + 2)
+    entry = channel.lookup.astype(np.int64)
+    row, share = entry >> SHARE_BITS, (entry & ((1 << SHARE_BITS) - 1)) / (1 << SHARE_BITS)
+    users, n = edges[: CELLS + 1], channel.n_rows
+    rows = np.bincount(row, users * (1 - share), n + 1)[:n] + np.bincount(np.minimum(row + 1, n - 1), users * share, n)
+    result: FloatArray = rows @ channel.probabilities / crowd.count
+    return result
 
 
 def laplace_total(channel: DiscreteLaplace, crowd: Crowd, rng: np.random.Generator) -> int:

@@ -1,0 +1,21 @@
+"""Files that a command will write: what cannot be written is found before anything is done or spent."""
+
+from pathlib import Path
+
+from hybriddp.errors import DataError
+from hybriddp.figures.canvas import import_matplotlib
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+def check_targets(plot: Path | None, html: Path | None) -> None:
+    """Raise `DataError` if the picture or the page could not be written."""
+    if plot is not None:
+        import_matplotlib()
+        if plot.suffix not in PICTURES:
+            raise DataError(f"The picture {plot} must end in one of {', '.join(PICTURES)}.")
+    if html is not None and html.suffix not in (".html", ".htm"):
+        raise DataError(f"The page {html} must end in .html.")
+    for target in (plot, html):
+        if target is not None and not target.parent.is_dir():
+            raise DataError(f"{target} cannot be written: there is no folder {target.parent}.")

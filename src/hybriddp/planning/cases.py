@@ -1,0 +1,158 @@
+"""One case of a plan: every estimator, if the values vary by so much."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from hybriddp.channels.window import WindowChannel
+from hybriddp.grid import UNITS, Grid
+from hybriddp.mean.interval import Noise
+from hybriddp.planning.adaptive import expected
+from hybriddp.planning.crowds import crowd_like
+from hybriddp.privacy import Privacy
+from hybriddp.release.mechanisms import mechanism_for
+from hybriddp.theory import Setting, laplace_noise
+
+PAPERS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance")
+OURS = "adaptive"
+FULL_LOCAL_OURS = "full-local with our channel"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One estimator for one spread of the values, in the units of the values."""
+
+    weight: float
+    sampling: float
+    privacy: float
+    bias: float
+    error: float
+    half_width: float
+    gain_over_best: float
+    gain_over_worst: float
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked; variances and gaps are on the unit range."""
+
+    n_users: int
+    n_trusted: int
+    privacy: Privacy
+    grid: Grid
+    mean: float | None
+    gap: float
+    variance_ratio: float
+
+    @property
+    def laplace(self) -> bool:
+        """Whether the curator's noise is Laplace."""
+        return self.privacy.exact_delta == 0
+
+    def case(self, sd: float) -> dict[str, Point]:
+        """Every estimator, if the values have this standard deviation."""
+        papers = self.setting(sd, *self._laplace_noise())
+        points = {}
+        for name in PAPERS:
+            weight = _weight(papers, name)
+            parts = papers.parts_full_local() if name == "full-local" else papers.parts_hybrid(weight)
+            curator = weight**2 * float(papers.trusted_noise)
+            points[name] = self._point(
+                papers, weight, float(parts.sampling), curator, float(parts.privacy) - curator, float(parts.bias)
+            )
+        found = expected(
+            window_channel(self.privacy.epsilon),
+            crowd_like(self.unit_mean, sd),
+            n_trusted=self.n_trusted,
+            n_local=self.n_users - self.n_trusted,
+            trusted_noise=self.trusted_noise,
+            laplace=self.laplace,
+            gap=self.gap,
+            variance_ratio=self.variance_ratio,
+        )
+        area = self.grid.width**2
+        ours = self.setting(sd, self.trusted_noise * area, found.report_variance * area)
+        parts_of_ours = (found.sampling, found.trusted_noise, found.local_noise, found.bias)
+        known = None if self.mean is None else found.answer * area
+        points[OURS] = self._point(ours, found.weight, *(part * area for part in parts_of_ours), error=known)
+        points[FULL_LOCAL_OURS] = self._point(ours, 0.0, 0.0, 0.0, float(ours.error_full_local()), 0.0)
+        return points
+
+    @property
+    def unit_mean(self) -> float:
+        """The mean on the unit range; the middle, where values may vary most, if nobody knows."""
+        return 0.5 if self.mean is None else (self.mean - self.grid.lower) / self.grid.width
+
+    @property
+    def trusted_noise(self) -> float:
+        """Variance of the curator's noise on the mean of the trusted group."""
+        return mechanism_for(self.privacy).variance / (self.n_trusted * UNITS) ** 2
+
+    def _laplace_noise(self) -> tuple[float, float]:
+        noise = laplace_noise(
+            n_users=self.n_users,
+            trusted_fraction=self.n_trusted / self.n_users,
+            width=self.grid.width,
+            epsilon=float(self.privacy.epsilon),
+        )
+        return float(noise.trusted), float(noise.local)
+
+    def setting(self, sd: float, trusted_noise: float, local_noise: float) -> Setting:
+        """The formulas' view."""
+        variance = (sd * self.grid.width) ** 2
+        return Setting(
+            n_users=self.n_users,
+            trusted_fraction=self.n_trusted / self.n_users,
+            trusted_variance=variance * self.variance_ratio,
+            local_variance=variance,
+            trusted_noise=trusted_noise,
+            local_noise=local_noise,
+            trusted_mean=self.gap * self.grid.width,
+        )
+
+    def _point(
+        self,
+        setting: Setting,
+        weight: float,
+        sampling: float,
+        curator: float,
+        reports: float,
+        bias: float,
+        *,
+        error: float | None = None,
+    ) -> Point:
+        total = float(sampling + curator + reports + bias)
+        if self.laplace:
+            noise = Noise(normal=sampling + reports + bias, laplace=(curator / 2) ** 0.5)
+        else:
+            noise = Noise(normal=total, laplace=0.0)
+        return Point(
+            weight=weight,
+            sampling=sampling,
+            privacy=float(curator + reports),
+            bias=float(bias),
+            error=total if error is None else error,
+            half_width=noise.half_width(0.95),
+            gain_over_best=float(setting.gain_over_best(total)),
+            gain_over_worst=float(setting.gain_over_worst(total)),
+        )
+
+
+def _weight(setting: Setting, name: str) -> float:
+    """The weight on the trusted group; the known-variance weight believes that the groups are alike."""
+    by_name: dict[str, Callable[[], Any]] = {
+        "trusted-only": lambda: 1.0,
+        "full-local": lambda: 0.0,
+        "local-only": lambda: 0.0,
+        "naive": setting.weight_naive,
+        "privacy": setting.weight_privacy,
+        "known-variance": setting.without_mean_gap().weight_known_variance,
+    }
+    return float(by_name[name]())
+
+
+@lru_cache(maxsize=128)
+def window_channel(epsilon: str) -> WindowChannel:
+    """The channel of a study with this ε."""
+    return WindowChannel(epsilon=epsilon)

@@ -1,0 +1,255 @@
+"""What a study would give, before anything is collected: every estimator's error, and what it takes to do better.
+
+The paper's estimators are in closed form (`hybriddp.theory`), with the Laplace noise that the paper gives both groups.
+Ours has its own channel and is predicted by `planning.adaptive`. Nothing here sees data.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hybriddp import _check
+from hybriddp.errors import ParameterError
+from hybriddp.grid import Grid
+from hybriddp.planning.cases import FULL_LOCAL_OURS, OURS, PAPERS, Point, Question
+from hybriddp.planning.crowds import largest_sd
+from hybriddp.privacy import Privacy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From the best to the worst case; both the same where nothing is unknown."""
+
+    best: float
+    worst: float
+
+    @classmethod
+    def of(cls, values: "list[float]") -> "Span":
+        """The span of these values."""
+        return cls(min(values), max(values))
+
+    def __str__(self) -> str:
+        low, high = readable(self.best), readable(self.worst)
+        return high if low == high else f"{low} to {high}"
+
+
+def readable(number: float) -> str:
+    """A number with four digits, or as many as it has before the point."""
+    return f"{number:,.0f}" if abs(number) >= 1e4 else f"{number:,.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One estimator in a plan, in the units of the values.
+
+    Attributes
+    ----------
+    name : str
+        Which estimator.
+    weight : Span
+        Its weight on the trusted group.
+    rmse : Span
+        The typical error: the root of the expected squared error against the mean of all users' values.
+    half_width : Span
+        The 95 % interval is the answer, give or take this.
+    sampling, privacy, bias : Span
+        The three parts of the expected squared error: users who do not all weigh the same, noise, and groups whose
+        means differ.
+    gain_over_best, gain_over_worst : Span
+        By how much the better (R) and the worse (r) of trusted-only and full-local err more, in squared error.
+    """
+
+    name: str
+    weight: Span
+    rmse: Span
+    half_width: Span
+    sampling: Span
+    privacy: Span
+    bias: Span
+    gain_over_best: Span
+    gain_over_worst: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a study would give.
+
+    Attributes
+    ----------
+    n_users, n_trusted : int
+        How many users, and how many of them trust the curator.
+    privacy : Privacy
+        What everybody is promised.
+    bounds : (float, float)
+        The public range of a value.
+    sd, mean, mean_gap, variance_ratio : float or None
+        What is known or guessed about the values. Without ``sd``, everything is a span from all values alike to half
+        of them at each bound.
+    options : tuple of Option
+        The paper's estimators and ours, which is the last.
+    full_local : Span
+        The typical error if nobody trusts, with our channel.
+    """
+
+    n_users: int
+    n_trusted: int
+    privacy: Privacy
+    bounds: tuple[float, float]
+    sd: float | None
+    mean: float | None
+    mean_gap: float
+    variance_ratio: float
+    options: tuple[Option, ...]
+    full_local: Span
+
+    def __getitem__(self, name: str) -> Option:
+        for option in self.options:
+            if option.name == name:
+                return option
+        raise KeyError(name)
+
+    @property
+    def width(self) -> float:
+        """Upper bound minus lower bound."""
+        return self.bounds[1] - self.bounds[0]
+
+    @property
+    def trusted_fraction(self) -> float:
+        """The share of the users who trust the curator."""
+        return self.n_trusted / self.n_users
+
+    @property
+    def rmse(self) -> float:
+        """The typical error of our estimate, in the worst case."""
+        return self[OURS].rmse.worst
+
+    @property
+    def noise_limit(self) -> float:
+        """The error from which on an answer is mostly noise: the values' own spread, at most a tenth of the range."""
+        return 0.1 * self.width if self.sd is None else min(self.sd, 0.1 * self.width)
+
+    @property
+    def mostly_noise(self) -> bool:
+        """Whether the answer would tell little."""
+        return self.rmse > self.noise_limit
+
+    def explain(self) -> str:
+        """The plan in plain words."""
+        from hybriddp.planning.words import story
+
+        return story(self)
+
+    def plot(self, path: "Path | str | None" = None) -> "Figure":
+        """A picture of what other shares of trusting users would give, and of groups that differ."""
+        from pathlib import Path
+
+        from hybriddp.figures.plan import draw
+
+        return draw(self, path=None if path is None else Path(path))
+
+    def _repr_html_(self) -> str:
+        from hybriddp.planning.page import fragment
+
+        return fragment(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        from hybriddp.planning.page import plain
+
+        return plain(self)
+
+
+def plan(
+    *,
+    n_users: int,
+    trusted_fraction: float,
+    epsilon: float | str,
+    bounds: tuple[float, float],
+    sd: float | None = None,
+    mean: float | None = None,
+    mean_gap: float = 0.0,
+    variance_ratio: float = 1.0,
+    delta: float | str = 0,
+) -> Plan:
+    """What a study would give, before a single value is collected.
+
+    Parameters
+    ----------
+    n_users : int
+        How many users there would be.
+    trusted_fraction : float
+        The share of them who would trust the curator, rounded to whole users.
+    epsilon, delta : float or str
+        What everybody would be promised.
+    bounds : (float, float)
+        The public range of a value.
+    sd : float, optional
+        The standard deviation of the values. If nobody knows, leave it out: the plan then shows the best and the worst
+        case instead of a guess.
+    mean : float, optional
+        A rough guess of the mean: matters only where noise covers a good part of the range.
+    mean_gap : float
+        By how much the trusted users' mean would be higher than the others'.
+    variance_ratio : float
+        How many times as large the variance of the trusted users' values would be; ``sd`` is that of the others.
+
+    Examples
+    --------
+    >>> pay = plan(n_users=252_540, trusted_fraction=0.01, epsilon=1.0, bounds=(0, 2_349_033), sd=53_254)
+    >>> pay["adaptive"].rmse.worst, pay["trusted-only"].rmse.worst
+    (1620.6, 1686.1)
+    """
+    users = _check.integer("n_users", n_users, at_least=4)
+    privacy = Privacy(epsilon=epsilon, delta=delta)
+    grid = Grid.of(bounds)
+    fraction = _check.number("trusted_fraction", trusted_fraction, _check.FRACTION)
+    n_trusted = round(fraction * users)
+    if not 2 <= n_trusted <= users - 2:
+        words = f"such that each of the two groups of {users:,} users has at least two"
+        raise ParameterError("trusted_fraction", words, trusted_fraction)
+    if sd is not None:
+        _check.number("sd", sd, _check.NON_NEGATIVE)
+    if mean is not None:
+        inside = _check.Range("a number between the bounds", grid.lower, grid.upper)
+        _check.number("mean", mean, inside)
+    if abs(_check.number("mean_gap", mean_gap)) > grid.width:
+        raise ParameterError("mean_gap", "a number no larger than the range", mean_gap)
+    ratio = _check.number("variance_ratio", variance_ratio, _check.POSITIVE)
+    question = Question(users, n_trusted, privacy, grid, mean, mean_gap / grid.width, ratio)
+    most = largest_sd(question.unit_mean)
+    if sd is not None and sd * max(ratio, 1.0) ** 0.5 > most * grid.width:
+        words = f"at most {most * grid.width:,.6g}: no values between the bounds with this mean vary more"
+        raise ParameterError("sd", words, sd)
+    spreads = [0.0, most / max(ratio, 1.0) ** 0.5] if sd is None else [sd / grid.width]
+    cases = [question.case(spread) for spread in spreads]
+    names = [*PAPERS, OURS]
+    return Plan(
+        n_users=users,
+        n_trusted=n_trusted,
+        privacy=privacy,
+        bounds=(grid.lower, grid.upper),
+        sd=None if sd is None else float(sd),
+        mean=mean,
+        mean_gap=float(mean_gap),
+        variance_ratio=ratio,
+        options=tuple(_option(name, [case[name] for case in cases]) for name in names),
+        full_local=Span.of([case[FULL_LOCAL_OURS].error ** 0.5 for case in cases]),
+    )
+
+
+def _option(name: str, points: list[Point]) -> Option:
+    return Option(
+        name=name,
+        weight=Span.of([p.weight for p in points]),
+        rmse=Span.of([p.error**0.5 for p in points]),
+        half_width=Span.of([p.half_width for p in points]),
+        sampling=Span.of([p.sampling for p in points]),
+        privacy=Span.of([p.privacy for p in points]),
+        bias=Span.of([p.bias for p in points]),
+        gain_over_best=Span.of([p.gain_over_best for p in points]),
+        gain_over_worst=Span.of([p.gain_over_worst for p in points]),
+    )

@@ -1,0 +1,226 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybriddp import plan
+from hybriddp.errors import ParameterError
+from hybriddp.mean import MeanStudy
+from hybriddp.planning import Plan, Span
+from hybriddp.planning.adaptive import expected
+from hybriddp.planning.crowds import crowd_like, largest_sd
+from hybriddp.release.mechanisms import mechanism_for
+from hybriddp.simulation import simulate
+from hybriddp.simulation.distributions import named
+from hybriddp.theory import Setting, gaussian_noise, laplace_noise
+
+GOOD = {"n_users": 10_000, "trusted_fraction": 0.01, "epsilon": 1.0, "bounds": (0, 240), "sd": 30.0}
+UNITS = 1 << 24
+
+
+def _plan(**changes: object) -> Plan:
+    return plan(**{**GOOD, **changes})
+
+
+# Definition: the paper's estimators are those of the theory
+
+
+@settings(max_examples=60)
+@given(
+    n=st.integers(100, 10**7),
+    c=st.floats(0.02, 0.9),
+    epsilon=st.sampled_from([0.1, 0.5, 1.0, 2.0]),
+    width=st.floats(1e-3, 1e6),
+    spread=st.floats(0.001, 0.5),
+    gap=st.floats(-0.5, 0.5),
+)
+def test_the_papers_estimators_are_those_of_the_theory(
+    n: int, c: float, epsilon: float, width: float, spread: float, gap: float
+) -> None:
+    made = plan(
+        n_users=n, trusted_fraction=c, epsilon=epsilon, bounds=(5, 5 + width), sd=spread * width, mean_gap=gap * width
+    )
+    width = made.width
+    share = made.n_trusted / n
+    noise = laplace_noise(n_users=n, trusted_fraction=share, width=width, epsilon=epsilon)
+    setting = Setting(
+        n_users=n,
+        trusted_fraction=share,
+        trusted_variance=made.sd**2,
+        local_variance=made.sd**2,
+        trusted_noise=noise.trusted,
+        local_noise=noise.local,
+        trusted_mean=made.mean_gap,
+    )
+    mistaken = setting.without_mean_gap().weight_known_variance()
+    expected_errors = {
+        "trusted-only": setting.error_trusted_only(),
+        "full-local": setting.error_full_local(),
+        "local-only": setting.error_local_only(),
+        "naive": setting.error_hybrid(setting.weight_naive()),
+        "privacy": setting.error_hybrid(setting.weight_privacy()),
+        "known-variance": setting.error_hybrid(mistaken),
+    }
+    for name, error in expected_errors.items():
+        option = made[name]
+        assert option.rmse.worst**2 == pytest.approx(float(error), rel=1e-12), name
+        assert option.sampling.worst + option.privacy.worst + option.bias.worst == pytest.approx(
+            float(error), rel=1e-12
+        )
+        assert option.gain_over_best.worst == pytest.approx(float(setting.gain_over_best(error)), rel=1e-12)
+        assert option.gain_over_worst.worst == pytest.approx(float(setting.gain_over_worst(error)), rel=1e-12)
+
+
+# The adaptive estimate: the prediction agrees with the real pipeline within three standard errors at 48 settings
+
+SETTINGS = [
+    *product(("beta(10,10)", "beta(0.1,0.1)"), (1_000, 100_000), (0.005, 0.05), (0.1, 1.0, 3.0)),
+    *product(("lognormal(0.05,0.05)", "bernoulli(0.02)"), (1_000, 100_000), (0.005, 0.05), (0.1, 1.0, 3.0)),
+]
+
+
+def _score(setting: tuple[str, int, float, float], scale: float = 1.0) -> float:
+    data, n, c, epsilon = setting
+    study, crowd, n_t = MeanStudy("x", bounds=(0, 1), epsilon=epsilon), named(data), round(c * n)
+    noise = mechanism_for(study.privacy).variance / (n_t * UNITS) ** 2
+    predicted = expected(study.channel, crowd, n_trusted=n_t, n_local=n - n_t, trusted_noise=noise, laplace=True)
+    result = simulate(
+        data, study=study, n_users=n, trusted_fraction=c, trials=400, estimators=("adaptive",), random_state=3
+    )["adaptive"]
+    return (result.observed_mse - scale**2 * predicted.answer) / result.observed_mse_se
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_prediction_for_the_adaptive_weight_agrees_with_the_pipeline(
+    setting: tuple[str, int, float, float],
+) -> None:
+    assert len(SETTINGS) == 48
+    assert abs(_score(setting)) < 3
+
+
+@pytest.mark.parametrize("scale", [0.8, 1.2])
+def test_the_same_test_rejects_a_scale_that_is_20_percent_off(scale: float) -> None:
+    scores = [abs(_score(setting, scale)) for setting in SETTINGS[:6]]
+    assert np.median(scores) > 3
+
+
+@pytest.mark.parametrize(("n", "c", "gap"), [(10_000, 0.05, 0.1), (100_000, 0.005, 0.25), (1_000, 0.05, 0.3)])
+def test_the_prediction_sees_what_a_gap_does(n: int, c: float, gap: float) -> None:
+    study, n_t = MeanStudy("x", bounds=(0, 1), epsilon=1.0), round(c * n)
+    noise = mechanism_for(study.privacy).variance / (n_t * UNITS) ** 2
+    values = np.linspace(0.2, 0.6, 1001)
+    crowd = crowd_like(0.4, float(values.std()))
+    predicted = expected(
+        study.channel, crowd, n_trusted=n_t, n_local=n - n_t, trusted_noise=noise, laplace=True, gap=gap
+    )
+    observed = simulate(
+        values + gap,
+        local_data=values,
+        study=study,
+        n_users=n,
+        trusted_fraction=c,
+        trials=600,
+        estimators=("adaptive",),
+    )["adaptive"]
+    assert observed.observed_mse == pytest.approx(predicted.total, rel=0.25)
+
+
+def test_full_local_is_that_of_our_channel() -> None:
+    made = _plan(sd=None)
+    study = MeanStudy("x", bounds=(0, 240), epsilon=1.0)
+    most = study.channel.worst_variance * 240**2 / 10_000  # type: ignore[union-attr]
+    assert made.full_local.worst == pytest.approx(most**0.5, rel=0.01)
+
+
+# Identities
+
+
+def test_unknown_spread_is_a_span_that_holds_every_known_one() -> None:
+    unknown = _plan(sd=None)
+    for sd in (0.0, 1.0, 30.0, 80.0, 120.0):
+        known = _plan(sd=sd)
+        for option, span in zip(known.options, unknown.options, strict=True):
+            slack = 1.03 if option.name == "adaptive" else 1 + 1e-12
+            assert span.rmse.best / slack <= option.rmse.worst <= span.rmse.worst * slack, (option.name, sd)
+            assert option.rmse.best == option.rmse.worst
+
+
+def test_more_of_everything_is_better() -> None:
+    base = _plan().rmse
+    assert _plan(n_users=20_000).rmse < base
+    assert _plan(trusted_fraction=0.02).rmse < base
+    assert _plan(epsilon=2.0).rmse < base
+    assert _plan(bounds=(0, 480)).rmse > base
+
+
+def test_units_do_not_matter() -> None:
+    hours = _plan(bounds=(0, 4), sd=0.5)
+    assert hours.rmse * 60 == pytest.approx(_plan().rmse, rel=1e-9)
+    assert _plan(bounds=(100, 340)).rmse == pytest.approx(_plan().rmse, rel=1e-9)
+
+
+def test_a_guess_of_the_mean_counts_what_keeping_to_the_bounds_gains() -> None:
+    noisy = {"n_users": 1000, "epsilon": 0.1, "trusted_fraction": 0.005}
+    assert _plan(**noisy, mean=120).rmse < _plan(**noisy).rmse
+    assert _plan(**noisy).mostly_noise
+    assert not _plan().mostly_noise
+
+
+def test_gaussian_noise_has_another_law() -> None:
+    pure, approximate = _plan(trusted_fraction=0.5), _plan(trusted_fraction=0.5, delta=1e-6)
+    assert approximate["adaptive"].rmse.worst > pure["adaptive"].rmse.worst
+    ours = approximate["adaptive"]
+    assert ours.half_width.worst == pytest.approx(1.959964 * ours.rmse.worst, rel=1e-6)
+    noise = gaussian_noise(n_users=10_000, trusted_fraction=0.5, width=240, epsilon=1.0, delta=1e-6)
+    assert ours.privacy.worst < 2 * float(noise.trusted)
+
+
+def test_crowds_have_the_moments_they_are_made_for() -> None:
+    for mean, sd in ((0.5, 0.2), (0.02, 0.03), (0.3, largest_sd(0.3)), (0.9, 0.0)):
+        crowd = crowd_like(mean, sd)
+        assert crowd.mean == pytest.approx(mean, abs=2e-3)
+        assert math.sqrt(crowd.variance) == pytest.approx(sd, rel=0.02, abs=1e-6)
+
+
+def test_a_span_is_written_as_one_number_where_it_is_one() -> None:
+    assert str(Span(2.0, 2.0)) == "2"
+    assert str(Span(1.5, 12_345.6)) == "1.5 to 12,346"
+    assert Span.of([3.0, 1.0, 2.0]) == Span(1.0, 3.0)
+
+
+# Edges
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("n_users", {"n_users": 3}),
+        ("n_users", {"n_users": 100.5}),
+        ("trusted_fraction", {"trusted_fraction": 0}),
+        ("trusted_fraction", {"trusted_fraction": 1.5}),
+        ("trusted_fraction", {"trusted_fraction": 0.0001}),
+        ("epsilon", {"epsilon": 0}),
+        ("delta", {"delta": 2}),
+        ("bounds", {"bounds": (1, 0)}),
+        ("sd", {"sd": -1}),
+        ("sd", {"sd": 121}),
+        ("sd", {"sd": 100, "mean": 10}),
+        ("sd", {"sd": 100, "variance_ratio": 2}),
+        ("mean", {"mean": 241}),
+        ("mean_gap", {"mean_gap": 241}),
+        ("mean_gap", {"mean_gap": float("nan")}),
+        ("variance_ratio", {"variance_ratio": 0}),
+    ],
+)
+def test_bad_parameters_are_named(name: str, change: dict[str, object]) -> None:
+    with pytest.raises(ParameterError) as caught:
+        _plan(**change)
+    assert caught.value.name == name
+
+
+def test_unknown_estimators_are_not_in_a_plan() -> None:
+    with pytest.raises(KeyError):
+        _plan()["best"]

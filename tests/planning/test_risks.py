@@ -1,0 +1,140 @@
+import json
+
+import numpy as np
+import pytest
+
+from hybriddp import MeanStudy, plan
+from hybriddp.errors import ParameterError
+from hybriddp.planning import Plan, crossovers, differences, poisoning
+from hybriddp.planning.page import page
+from hybriddp.theory import Setting
+
+
+def _plan(**changes: object) -> Plan:
+    good = {"n_users": 20_000, "trusted_fraction": 0.01, "epsilon": 1.0, "bounds": (0, 240), "sd": 30.0}
+    return plan(**{**good, **changes})
+
+
+# Forged reports: what the plan says is what happens
+
+
+@pytest.mark.parametrize("forged", [0, 1, 50])
+def test_forged_reports_move_the_answer_by_as_much_as_is_said(forged: int) -> None:
+    made = _plan()
+    study = MeanStudy("x", bounds=(0, 240), epsilon=1.0)
+    weight = made["adaptive"].weight.worst
+    codes = np.full(19_800, 0)
+    honest = study.estimate(trusted=[5.0] * 200, local=codes, weight=weight, random_state=1)
+    codes[:forged] = 255  # from the smallest code to the largest
+    attacked = study.estimate(trusted=[5.0] * 200, local=codes, weight=weight, random_state=1)
+    assert attacked.value - honest.value == pytest.approx(poisoning(made, forged).local, rel=1e-9, abs=1e-9)
+    values = np.zeros(200)
+    before = study.estimate(trusted=values, local=codes, weight=weight, random_state=1)
+    values[:forged] = 240.0
+    after = study.estimate(trusted=values, local=codes, weight=weight, random_state=1)
+    assert after.value - before.value == pytest.approx(poisoning(made, forged).trusted, rel=1e-6, abs=1e-9)
+
+
+def test_more_forgers_than_users_can_do_no_more() -> None:
+    made = _plan()
+    assert poisoning(made, 10**9).local == poisoning(made, 19_800).local
+    with pytest.raises(ParameterError):
+        poisoning(made, -1)
+
+
+# Groups that differ
+
+
+def test_differences_start_with_none_and_are_those_of_plans() -> None:
+    made = _plan()
+    rows = differences(made)
+    assert rows[0].mean_gap == 0
+    assert rows[0].adaptive == made.rmse
+    assert [row.mean_gap for row in rows[:6]] == pytest.approx([0, 3, 7.5, 15, 30, 60])
+    assert {row.variance_ratio for row in rows[6:]} == {0.25, 0.5, 2.0, 4.0}
+    assert rows[4].trusted_only == pytest.approx(_plan(mean_gap=30)["trusted-only"].rmse.worst)
+    assert all(row.full_local == pytest.approx(made.full_local.worst) for row in rows)
+    assert rows[5].adaptive < rows[5].known_variance / 5
+
+
+def test_impossible_spreads_are_left_out() -> None:
+    assert {row.variance_ratio for row in differences(_plan(sd=110.0))} == {1.0, 0.25, 0.5}
+    assert len(differences(_plan(sd=None))) == 10
+
+
+# Crossovers
+
+
+def test_the_trusted_alone_are_as_good_as_everybody_local_from_the_crossover_on() -> None:
+    made = _plan()
+    found = crossovers(made).trusted_only_wins
+    assert found is not None
+
+    def alone(users: int) -> float:
+        return float(
+            Setting(
+                n_users=20_000,
+                trusted_fraction=users / 20_000,
+                trusted_variance=900,
+                local_variance=900,
+                trusted_noise=2 * 240**2 / users**2,
+                local_noise=0,
+            ).error_trusted_only()
+        )
+
+    assert alone(found) <= made.full_local.worst**2 < alone(found - 1)
+
+
+def test_halving_and_least_users_are_what_they_say() -> None:
+    made = _plan()
+    found = crossovers(made)
+    assert found.halves_the_error is not None
+    assert found.least_users is not None
+    assert _plan(trusted_fraction=found.halves_the_error / 20_000).rmse <= made.full_local.worst / 2
+    small = _plan(n_users=found.least_users)
+    assert small.rmse <= small.noise_limit == 24.0
+    assert crossovers(_plan(sd=0.0)).least_users is None
+
+
+# Words, values and pages
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, "Recommendation: worth it"),
+        ({"n_users": 400, "epsilon": 0.1}, "not like this: the answer would be mostly noise. Ask at least"),
+        ({"trusted_fraction": 0.3}, "the trusted users alone are enough"),
+        ({"trusted_fraction": 0.0002}, "the opt-ins hardly help"),
+        ({"mean_gap": 12.0}, "publish the two groups' means side by side"),
+        ({"sd": None}, "nobody knows how much they vary"),
+        (
+            {"epsilon": 12},
+            "more than 99.9 % of the time instead of 50 %. A smaller ε is more private. This one is hardly",
+        ),
+        ({"epsilon": 5}, "right at most 99.3 %"),
+        ({"delta": 1e-6}, "(but for a chance of 0.000001)"),
+        ({}, "With 1 % opted in you get the error of"),
+        ({}, "To halve the error of a study in which nobody trusts"),
+        ({}, "forged local reports could move the answer by at most"),
+    ],
+)
+def test_the_story_says_what_the_numbers_mean(change: dict[str, object], words: str) -> None:
+    assert words in _plan(**change).explain()
+
+
+def test_the_plan_is_plain_values_and_a_page() -> None:
+    made = _plan(sd=None)
+    stored = json.loads(json.dumps(made.to_dict()))
+    assert [row["name"] for row in stored["estimators"]][-1] == "adaptive"
+    assert stored["rmse"] == made.rmse
+    html = page(made)
+    for words in ("Plan of a hybrid study", "adaptive (ours)", "<svg", "If the groups differ", "mean gap"):
+        assert words in html
+    assert "<table>" in made._repr_html_()
+
+
+def test_the_picture_has_both_panels(tmp_path: object) -> None:
+    figure = _plan(sd=None).plot(f"{tmp_path}/plan.png")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["Opt-ins, at ε = 1", "If those who trust are different"]

@@ -1,0 +1,86 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybriddp import plan, solve
+from hybriddp.errors import ParameterError
+
+FIXED = {"bounds": (0, 240), "sd": 30.0}
+
+
+@settings(max_examples=25)
+@given(n=st.integers(500, 10**6), c=st.floats(0.005, 0.6), factor=st.floats(0.3, 1.5))
+def test_solving_for_users_or_opt_ins_inverts_the_plan(n: int, c: float, factor: float) -> None:
+    made = plan(n_users=n, trusted_fraction=c, epsilon=1.0, **FIXED)
+    target = factor * made.rmse
+    found = solve(for_="n_users", target_rmse=target, trusted_fraction=c, epsilon=1.0, **FIXED)
+    assert found.plan.rmse <= target
+    assert found.value == found.plan.n_users >= 4
+    if factor >= 1:
+        assert found.value <= n
+    if plan(n_users=n, trusted_fraction=(n - 2) / n, epsilon=1.0, **FIXED).rmse > target:
+        with pytest.raises(ParameterError, match="^target_rmse must be at least"):
+            solve(for_="trusted_fraction", target_rmse=target, n_users=n, epsilon=1.0, **FIXED)
+        return
+    opted = solve(for_="trusted_fraction", target_rmse=target, n_users=n, epsilon=1.0, **FIXED)
+    assert opted.plan.rmse <= target
+    assert 0 < opted.value < 1
+    if opted.plan.n_trusted > 2:
+        one_less = plan(n_users=n, trusted_fraction=(opted.plan.n_trusted - 1) / n, epsilon=1.0, **FIXED)
+        assert one_less.rmse > 0.999 * target
+
+
+@settings(max_examples=6)
+@given(epsilon=st.sampled_from([0.1, 0.25, 0.7, 1.0, 2.0, 4.0]))
+def test_solving_for_epsilon_inverts_the_plan(epsilon: float) -> None:
+    known = {"n_users": 50_000, "trusted_fraction": 0.01, **FIXED}
+    target = plan(epsilon=epsilon, **known).rmse
+    found = solve(for_="epsilon", target_rmse=target, **known)
+    assert found.plan.rmse <= target
+    assert found.value == pytest.approx(epsilon, rel=6e-3)
+    assert 0.01 <= found.value <= 20
+    assert float(found.plan.privacy.epsilon) == found.value
+
+
+def test_solving_for_the_error_is_the_plan() -> None:
+    known = {"n_users": 50_000, "trusted_fraction": 0.01, "epsilon": 1.0, **FIXED}
+    found = solve(for_="rmse", **known)
+    assert found.value == plan(**known).rmse
+
+
+def test_the_smallest_value_is_enough_for_a_modest_target() -> None:
+    assert solve(for_="epsilon", target_rmse=230, n_users=10**6, trusted_fraction=0.1, **FIXED).value == 0.01
+    few = solve(for_="trusted_fraction", target_rmse=100, n_users=10**5, epsilon=1.0, **FIXED)
+    assert few.plan.n_trusted == 2
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ({"for_": "epsilon", "n_users": 50, "trusted_fraction": 0.1, "target_rmse": 1e-6}, "no ε up to 20"),
+        ({"for_": "n_users", "epsilon": 0.1, "trusted_fraction": 0.1, "target_rmse": 1e-9}, "not even 10,000,000,000"),
+        ({"for_": "trusted_fraction", "n_users": 50, "epsilon": 0.1, "target_rmse": 1e-6}, "all but two users trust"),
+    ],
+)
+def test_what_no_value_reaches_is_said_so(known: dict[str, object], words: str) -> None:
+    with pytest.raises(ParameterError, match=f"target_rmse must be at least .* of the range.*{words}"):
+        solve(**known, **FIXED)
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("for_", {"for_": "sd", "target_rmse": 1.0}),
+        ("epsilon", {"for_": "epsilon", "epsilon": 1.0, "n_users": 100, "trusted_fraction": 0.1, "target_rmse": 1.0}),
+        ("n_users", {"for_": "epsilon", "trusted_fraction": 0.1, "target_rmse": 1.0}),
+        ("target_rmse", {"for_": "epsilon", "n_users": 100, "trusted_fraction": 0.1}),
+        ("target_rmse", {"for_": "epsilon", "n_users": 100, "trusted_fraction": 0.1, "target_rmse": -1.0}),
+        ("target_rmse", {"for_": "rmse", "n_users": 100, "trusted_fraction": 0.1, "epsilon": 1, "target_rmse": 1.0}),
+        ("trusted_fraction", {"for_": "n_users", "trusted_fraction": 2, "epsilon": 1, "target_rmse": 1.0}),
+        ("n_users", {"for_": "trusted_fraction", "n_users": 2, "epsilon": 1, "target_rmse": 1.0}),
+    ],
+)
+def test_contradictory_goals_are_explained(name: str, known: dict[str, object]) -> None:
+    with pytest.raises(ParameterError) as caught:
+        solve(**known, **FIXED)
+    assert caught.value.name == name
