@@ -72,10 +72,12 @@ class Grid:
             raise ParameterError("bounds", "a pair (lower, upper) with lower below upper", (self.lower, self.upper))
         with np.errstate(over="ignore"):
             scale = np.float64(UNITS) / np.float64(upper - lower)
-        if not (np.isfinite(upper - lower) and np.isfinite(scale)):
-            raise ParameterError("bounds", "a pair whose difference floating point can divide", (lower, upper))
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
+        if not (np.isfinite(upper - lower) and np.isfinite(scale) and 1e-140 < upper - lower < 1e140):
+            raise ParameterError(
+                "bounds", "a pair whose difference floating point can divide and square", (lower, upper)
+            )
+        object.__setattr__(self, "lower", lower + 0.0)  # no minus zero: equal bounds have equal texts
+        object.__setattr__(self, "upper", upper + 0.0)
 
     @classmethod
     def of(cls, bounds: tuple[float, float]) -> "Grid":

@@ -55,10 +55,10 @@ class Privacy:
 def _canonical_delta(delta: float | str) -> str:
     try:
         number = Decimal(repr(float(delta)) if isinstance(delta, float) else delta)
-        valid = not isinstance(delta, bool) and number.is_finite() and 0 <= number < 1
+        valid = not isinstance(delta, bool) and number.is_finite() and (number == 0 or Decimal("1e-300") <= number < 1)
     except (InvalidOperation, TypeError, ValueError):
         valid = False
     if not valid:
-        raise ParameterError("delta", "0 or a number between 0 and 1", delta)
+        raise ParameterError("delta", "0 or a number between 0 and 1 (of at least 1e-300)", delta)
     text = format(number, "f")
     return (text.rstrip("0").rstrip(".") or "0") if "." in text else text

@@ -101,6 +101,14 @@ def byte_source(random_state: int | np.random.Generator | None) -> ByteSource:
     return SeededBytes(int(random_state))
 
 
+def simulation_generator(random_state: int | np.random.Generator, purpose: str) -> np.random.Generator:
+    """A numpy generator for one purpose, so that the same seed given for two purposes does not give the same noise."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    source = byte_source(random_state)  # checks the seed
+    return np.random.default_rng([*source.take(16).tolist(), *purpose.encode()])
+
+
 class _Streams:
     """The keystreams of this process, one per thread."""
 

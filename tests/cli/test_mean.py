@@ -135,7 +135,7 @@ def test_groups_as_json_and_with_numbers_for_keys(countries: Path, tmp_path: Pat
         _run(countries, tmp_path / "ledger.json", "--group", "region", "--keys", "0,1", "--json").stdout
     )
     assert answer["by"] == "region"
-    assert [part["key"] for part in answer["parts"]] == [0, 1]
+    assert [part["key"] for part in answer["parts"]] == ["0", "1"]
     assert sum(part["estimate"]["n_local"] for part in answer["parts"]) == 4500
 
 

@@ -14,6 +14,7 @@ from hybriddp.simulation.trial import Scene, play
 
 TRIALS = 1000
 BETAS = [*product(("beta(10,10)", "uniform", "beta(0.1,0.1)"), (1_000, 10_000, 100_000), (0.005, 0.05), (0.1, 1.0))]
+WEAK = [*product(("uniform", "beta(2,8)"), (2_000,), (0.005,), (8.0, 16.0, 20.0))]  # where rounding to rows matters
 FLIGHTS = [*product(("flights",), (327_346,), (0.001, 0.01, 0.1), (0.1, 1.0, 3.0))]
 
 
@@ -48,7 +49,7 @@ def _coverage(point: tuple[str, int, float, float], scale: float = 1.0) -> float
     return float(np.mean(np.array(_scaled_errors(*point)) <= scale))
 
 
-@pytest.mark.parametrize("point", [*BETAS, *FLIGHTS])
+@pytest.mark.parametrize("point", [*BETAS, *FLIGHTS, *WEAK])
 def test_intervals_cover_at_every_point(point: tuple[str, int, float, float]) -> None:
     assert _coverage(point) >= 0.93
 

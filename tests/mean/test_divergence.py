@@ -34,7 +34,7 @@ def test_a_larger_gap_leaves_less_of_the_extra_weight() -> None:
     shares = [_report(gap) for gap in (0.0, 0.001, 0.05, 0.1, 0.3)]
     assert shares[0] == shares[1] == 1.0
     assert shares[1] > shares[2] > shares[3] > shares[4] > 0
-    assert ETA == 0.05
+    assert ETA == 0.02
 
 
 def test_the_price_is_at_most_its_share_of_the_error() -> None:

@@ -1,3 +1,6 @@
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -74,3 +77,49 @@ def test_a_seed_repeats_all_parts() -> None:
     assert STUDY.estimate_parts("country", _parts(), random_state=5) == STUDY.estimate_parts(
         "country", _parts(), random_state=5
     )
+
+
+def test_a_summary_of_another_study_spends_nothing() -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    parts = _parts()
+    parts["FR"] = (parts["DE"][0], parts["FR"][1])
+    with pytest.raises(ProtocolError, match="belongs to study"):
+        STUDY.estimate_parts("country", parts, ledger=ledger)
+    wrongs: list[Any] = [[1.0, 2.0], (1, 2), (parts["DE"][1], parts["DE"][0])]
+    for wrong in wrongs:
+        with pytest.raises(DataError, match="7: summaries must hold a pair"):
+            STUDY.estimate_parts("country", {**parts, 7: wrong, "FR": _parts()["FR"]}, ledger=ledger)
+    assert ledger.events == ()
+
+
+def test_keys_that_are_the_same_to_the_ledger_spend_nothing() -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    parts = _parts()
+    twin = STUDY.part("country", "7")
+    parts["7"] = twin.summarize_trusted([1.0, 2.0]), twin.summarize_local([1, 2])
+    with pytest.raises(BudgetError):
+        STUDY.estimate_parts("country", parts, ledger=ledger)
+    assert ledger.events == ()
+
+
+def test_what_another_process_spent_is_seen_before_the_first_part_is_paid(tmp_path: Path) -> None:
+    mine, other = (Ledger(Privacy(epsilon=1), path=tmp_path / "book.json") for _ in range(2))
+    STUDY.part("country", 7).estimate(trusted=[1.0, 2.0], local=[1, 2], ledger=other)
+    with pytest.raises(BudgetError):
+        STUDY.estimate_parts("country", _parts(), ledger=mine)
+    assert len(Ledger(Privacy(epsilon=1), path=tmp_path / "book.json").events) == 1
+
+
+def test_a_study_is_released_once_in_whole_or_in_parts() -> None:
+    ledger = Ledger(Privacy(epsilon=5))
+    STUDY.estimate_parts("country", _parts(), ledger=ledger)
+    with pytest.raises(BudgetError):
+        STUDY.estimate(trusted=[1.0, 2.0], local=[1, 2], ledger=ledger)
+    with pytest.raises(BudgetError):
+        STUDY.part("age", 18).estimate(trusted=[1.0, 2.0], local=[1, 2], ledger=ledger)
+    assert STUDY.part("age", 18).whole_digest == STUDY.digest
+
+
+def test_a_part_is_named_in_what_is_published() -> None:
+    estimate = STUDY.part("country", "DE").estimate(trusted=[1.0, 2.0], local=[1, 2], random_state=1)
+    assert estimate.to_dict()["users"] == {"by": "country", "key": "DE"}

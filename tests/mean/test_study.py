@@ -1,12 +1,16 @@
 import json
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from hybriddp.channels import RandomizedResponse, WindowChannel
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
-from hybriddp.mean import MeanStudy
+from hybriddp.mean import LocalSummary, MeanStudy
+from hybriddp.mean.combine import shrink
 from hybriddp.privacy import Privacy
+from hybriddp.randomness import ByteSource
 from hybriddp.release import Ledger
 
 STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=0.5)
@@ -25,6 +29,7 @@ def test_text_and_study_are_inverses() -> None:
     assert again.digest == STUDY.digest
     assert hash(again) == hash(STUDY)
     assert MeanStudy("other", bounds=(0, 240), epsilon=0.5).digest != STUDY.digest
+    assert MeanStudy("x", bounds=(-0.0, 1), epsilon=1).digest == MeanStudy("x", bounds=(0.0, 1), epsilon=1).digest
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"name":"x"}'])
@@ -68,6 +73,9 @@ def test_a_study_with_a_channel_that_is_not_private_is_refused() -> None:
     [
         ("name", {"name": ""}),
         ("name", {"name": 5}),
+        ("name", {"name": "\ud800"}),
+        ("bounds", {"bounds": (0, 1e200)}),
+        ("bounds", {"bounds": (0, 1e-170)}),
         ("bounds", {"bounds": (1, 0)}),
         ("bounds", {"bounds": None}),
         ("epsilon", {"epsilon": 0}),
@@ -227,6 +235,132 @@ def test_one_group_alone_is_only_used_when_asked_for() -> None:
         assert abs(alone.value - MINUTES.mean()) < 6 * alone.population_noise.variance**0.5
     with pytest.raises(DataError, match="Both groups are empty"):
         STUDY.estimate(trusted=None, local=None, single_group=True)
+
+
+@pytest.mark.parametrize("weight", ["trusted-only", "naive", "privacy", 0.3, 1.0])
+def test_a_weight_that_asks_for_an_empty_group_is_refused(weight: str | float) -> None:
+    with pytest.raises(DataError, match="The trusted group is empty, but weight="):
+        STUDY.estimate(trusted=None, local=CODES, weight=weight, single_group=True)
+
+
+def test_local_only_releases_nothing_about_the_trusted_group() -> None:
+    ledger = Ledger(Privacy(epsilon=0.5))
+    with pytest.raises(DataError, match="The local group is empty, but weight='local-only'"):
+        STUDY.estimate(trusted=TRUSTED, local=[], weight="local-only", single_group=True, ledger=ledger)
+    for weight in ("local-only", 0.0):
+        estimate = STUDY.estimate(trusted=TRUSTED, local=CODES, weight=weight, ledger=ledger)
+        assert estimate.value == estimate.local_mean
+        assert estimate.trusted is None
+        assert not estimate.privacy.released
+        assert "Nobody is counting" not in estimate.explain()
+        assert estimate.error.sampling > 0  # against the mean of everybody
+    assert ledger.events == ()
+
+
+def test_full_local_is_paid_for_before_it_is_drawn_and_seeded_ones_are_not() -> None:
+    spent = Ledger(Privacy(epsilon=0.5))
+    STUDY.estimate(trusted=TRUSTED, local=CODES, ledger=spent)
+    drawn = []
+
+    class Watched(WindowChannel):
+        def draw_part(self, inputs: NDArray[Any], source: ByteSource) -> NDArray[Any]:
+            drawn.append(len(inputs))
+            return super().draw_part(inputs, source)
+
+    channel = STUDY.channel
+    assert isinstance(channel, WindowChannel)
+    watched = Watched.of(epsilon=channel.epsilon, window=channel.window, half=channel.half)
+    study = MeanStudy("session minutes", bounds=(0, 240), epsilon=0.5, channel=watched)
+    with pytest.raises(BudgetError):
+        study.estimate(trusted=TRUSTED, local=CODES, weight="full-local", ledger=spent)
+    assert drawn == []
+    fresh = Ledger(Privacy(epsilon=5))
+    part = study.part("country", "DE")
+    codes = part.summarize_local(CODES)
+    seeded = part.estimate(trusted=TRUSTED, local=codes, weight="full-local", ledger=fresh, random_state=1)
+    assert "NOT a private release" in seeded.explain()
+    assert not fresh.events
+    part.estimate(trusted=TRUSTED, local=codes, weight="full-local", ledger=fresh)
+    assert [event.part for event in fresh.events] == [part.users]
+    with pytest.raises(BudgetError):  # the study promises one release, though the budget would allow more
+        part.estimate(trusted=TRUSTED, local=codes, weight="full-local", ledger=fresh)
+    study.estimate(trusted=[], local=CODES, weight="full-local", ledger=fresh)
+    assert len(fresh.events) == 1
+
+
+def test_the_same_seed_for_devices_and_curator_gives_different_noise() -> None:
+    values = np.full(4000, 120.0)
+    codes = STUDY.randomize(values, random_state=5)
+    both = STUDY.estimate(trusted=values, local=codes, weight="full-local", random_state=5)
+    local = STUDY.summarize_local(codes)
+    assert isinstance(local, LocalSummary)
+    assert both.unbiased != pytest.approx(STUDY.estimate(trusted=None, local=local, single_group=True).unbiased)
+
+
+def test_a_single_world_says_when_it_is_a_simulation() -> None:
+    alone = STUDY.estimate(trusted=None, local=CODES, single_group=True, random_state=1)
+    assert alone.privacy.seeded
+    assert "NOT a private release" in alone.explain()
+    with pytest.raises(ParameterError, match="^random_state must be"):
+        STUDY.estimate(trusted=TRUSTED, local=CODES, random_state=-1)
+
+
+def test_gaussian_noise_can_be_simulated() -> None:
+    study = MeanStudy("x", bounds=(0, 240), epsilon=0.5, delta=1e-6)
+    local = study.summarize_local(CODES)
+    drawn = [study.estimate(trusted=TRUSTED, local=local, weight=1.0, random_state=i) for i in range(300)]
+    spread = np.std([estimate.value for estimate in drawn])
+    assert spread == pytest.approx(drawn[0].error.trusted_noise ** 0.5, rel=0.25)
+
+
+# What the adaptive answer is made of
+
+
+def test_groups_that_differ_lose_the_extra_weight_in_the_answer_itself() -> None:
+    study = MeanStudy("x", bounds=(0, 1), epsilon=2.0)
+    codes = study.randomize(np.full(50_000, 0.2), random_state=1)
+    estimate = study.estimate(trusted=np.full(2000, 0.8), local=codes, random_state=2)
+    assert estimate.divergence is not None
+    assert estimate.divergence.share < 0.05
+    c = 2000 / 52_000
+    assert estimate.weight == pytest.approx(c + (estimate.weighting.weight - c) * estimate.divergence.share)
+    assert estimate.value == pytest.approx(0.2 + 0.6 * estimate.weight, abs=0.02)
+    assert "of the trusted group's extra weight was kept" in estimate.explain()
+
+
+def test_the_answer_is_the_shrunk_one_and_the_interval_is_about_the_unbiased_one() -> None:
+    noisy = MeanStudy("x", bounds=(0, 1), epsilon=0.1)
+    codes = noisy.randomize(np.full(2000, 0.9), random_state=1)
+    estimate = noisy.estimate(trusted=np.full(100, 0.9), local=codes, random_state=2)
+    assert estimate.value == pytest.approx(shrink(estimate.unbiased, estimate.sample_noise.variance))
+    assert estimate.value != pytest.approx(estimate.unbiased, abs=1e-4)
+    interval = estimate.interval(0.5)
+    half = estimate.sample_noise.half_width(0.5)
+    assert interval.lower == pytest.approx(max(estimate.unbiased - half, 0))
+    assert interval.upper == pytest.approx(min(estimate.unbiased + half, 1))
+
+
+def test_what_doubt_costs_is_in_both_intervals() -> None:
+    estimate = STUDY.estimate(trusted=TRUSTED, local=CODES, random_state=3)
+    assert estimate.divergence is not None
+    price = estimate.divergence.price * 240**2
+    assert price > 0
+    n_t, n_l, w, s = 1000, 20_000, estimate.weight, estimate.weighting.range.upper * 240**2
+    noise = estimate.error.trusted_noise + estimate.error.local_noise
+    assert estimate.population_noise.variance == pytest.approx(w**2 * s / n_t + (1 - w) ** 2 * s / n_l + price + noise)
+    assert estimate.error.sampling == pytest.approx((w - n_t / 21_000) ** 2 * s * (1 / n_t + 1 / n_l) + price)
+
+
+def test_few_reports_say_nothing_about_the_variance() -> None:
+    """A fair coin, two reports: the population interval must still cover."""
+    study, rng = MeanStudy("x", bounds=(0, 1), epsilon=1.0), np.random.default_rng(1)
+    covered = 0
+    for _ in range(400):
+        local = study.randomize(rng.integers(0, 2, 3).astype(float), random_state=rng)
+        trusted = rng.integers(0, 2, 1000).astype(float)
+        interval = study.estimate(trusted=trusted, local=local, random_state=rng).population_interval(0.95)
+        covered += interval.lower <= 0.5 <= interval.upper
+    assert covered >= 0.92 * 400
 
 
 # Nothing is spent on what is refused

@@ -152,3 +152,20 @@ def test_summaries_of_the_other_kind_are_refused() -> None:
     with pytest.raises(DataError, match="needs a study"):
         LaplaceSummary("a", 1, 0.5)
     assert MeanStudy.from_json(LAPLACE.to_json()) == LAPLACE
+
+
+@pytest.mark.parametrize("text", ["[]", "5", "null", "{}", "x"])
+def test_texts_that_are_no_summaries_are_refused(text: str) -> None:
+    for kind in (TrustedSummary, LocalSummary, LaplaceSummary):
+        with pytest.raises(DataError, match=f"not a {kind.__name__}"):
+            kind.from_json(text)
+
+
+def test_an_empty_list_of_reports_is_an_empty_summary() -> None:
+    assert STUDY.summarize_local([]).count == 0
+    assert LAPLACE.summarize_local([]).count == 0
+
+
+def test_a_summary_with_the_wrong_number_of_codes_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="has 5 codes"):
+        STUDY.estimate(trusted=[0.5, 0.6], local=LocalSummary(STUDY.digest, (1,) * 5))

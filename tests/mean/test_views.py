@@ -8,6 +8,7 @@ from rich.console import Console
 
 from hybriddp.mean import Estimate, MeanStudy
 from hybriddp.mean.page import page
+from hybriddp.mean.story import parts_table
 
 MINUTES = np.random.default_rng(0).gamma(2.0, 20.0, 5000)
 
@@ -88,3 +89,13 @@ def test_the_picture_has_one_bar_per_answer(tmp_path: Path, ending: str) -> None
     assert [label.get_text() for label in axes.get_yticklabels()] == ["trusted alone", "local alone", "hybrid"]
     assert "a simulation" in axes.get_title(loc="left")
     assert _estimate().plot(str(path)).axes
+
+
+def test_names_and_keys_are_no_markup() -> None:
+    study = MeanStudy("minutes [bold]x[/b]", bounds=(0, 240), epsilon=1).part("country", "[/b]")
+    estimate = study.estimate(trusted=[1.0, 2.0], local=[1, 2], random_state=1)
+    stream = io.StringIO()
+    console = Console(file=stream, width=120)
+    console.print(estimate)
+    console.print(parts_table([estimate]))
+    assert "minutes [bold]x[/b] [country = [/b]]" in stream.getvalue()

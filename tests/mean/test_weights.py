@@ -74,7 +74,11 @@ def test_the_reports_estimate_the_variance_without_bias(epsilon: float) -> None:
     channel = WindowChannel(epsilon=epsilon)
     table = np.array([channel.weights(row) for row in range(channel.n_rows)]) / 2**channel.bits
     inputs = np.array([(float(channel.row_mean(row)) + 1) / 2 for row in range(channel.n_rows)])
-    assert table @ channel.square_values == pytest.approx(inputs**2, abs=1e-9)
+    assert table @ channel.square_values == pytest.approx(inputs**2 - channel.rounding_variance, abs=1e-9)
+    between = np.linspace(0, 1, 100_001)
+    low = np.searchsorted(inputs, between, side="right").clip(1, len(inputs) - 1) - 1
+    rounding = (between - inputs[low]) * (inputs[low + 1] - between)
+    assert channel.rounding_variance == pytest.approx(rounding.mean(), rel=1e-3)
     rng, population = np.random.default_rng(0), Beta(0.5, 2.0)
     found = []
     for seed in range(200):

@@ -189,7 +189,109 @@ def test_parts_survive_the_way_to_text_and_back() -> None:
     assert "trusted users with country = DE" in again.explain()
 
 
-@pytest.mark.parametrize(("by", "key"), [("", "DE"), (5, "DE"), ("country", None), ("country", True), ("country", 1.5)])
+@pytest.mark.parametrize(
+    ("by", "key"),
+    [("", "DE"), (5, "DE"), ("c", None), ("c", True), ("c", 1.5), ("c", ""), ("c", " DE"), ("c", "DE ")],
+)
 def test_bad_parts_are_named(by: object, key: object) -> None:
     with pytest.raises(ParameterError):
         Part(by, key)
+
+
+@pytest.mark.parametrize("other", ["de", "ＤＥ", "De"])
+def test_keys_that_are_spelled_almost_alike_are_the_same(other: str) -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    ledger.spend(_part_event(1, "country", "DE"))
+    with pytest.raises(BudgetError):
+        ledger.spend(_part_event(1, "country", other))
+    numbers = Ledger(Privacy(epsilon=1))
+    numbers.spend(_part_event(1, "region", "07"))
+    with pytest.raises(BudgetError):
+        numbers.spend(_part_event(1, "region", 7))
+
+
+def test_delta_adds_up_over_releases_and_is_the_most_over_parts() -> None:
+    ledger = Ledger(Privacy(epsilon=4, delta="0.003"))
+    part = Privacy(epsilon=1, delta="0.001")
+    for key, times in (("DE", 1), ("FR", 2)):
+        for _ in range(times):
+            ledger.spend(Event.now("a", who="trusted", study="d", privacy=part, part=Part("country", key)))
+    assert ledger.spent("trusted").delta == Fraction("0.002")
+    assert ledger.spent("trusted", part=Part("country", "DE")).delta == Fraction("0.001")
+    ledger.spend(Event.now("b", who="trusted", study="d", privacy=part))
+    with pytest.raises(BudgetError, match="δ = 0 left"):
+        ledger.spend(Event.now("b", who="trusted", study="d", privacy=part))
+
+
+def test_a_studys_promise_holds_however_large_the_budget_is() -> None:
+    ledger, promise = Ledger(Privacy(epsilon=10, delta="0.1")), Privacy(epsilon=1, delta="0.001")
+    half = Privacy(epsilon="0.5", delta="0.0006")
+    ledger.spend(Event.now("a", who="trusted", study="d", privacy=half), promised=promise)
+    with pytest.raises(BudgetError):  # δ is spent, though ε is not
+        ledger.spend(Event.now("b", who="trusted", study="d", privacy=half), promised=promise)
+    ledger.spend(Event.now("c", who="trusted", study="other", privacy=half), promised=promise)
+
+
+def test_the_promise_of_a_study_covers_its_parts() -> None:
+    ledger, promise = Ledger(Privacy(epsilon=5)), Privacy(epsilon=1)
+    ledger.spend(_part_event(1, "country", "DE"), promised=promise)
+    ledger.spend(_part_event(1, "country", "FR"), promised=promise)
+    with pytest.raises(BudgetError):
+        ledger.spend(_part_event(1, "age", "18"), promised=promise)
+    with pytest.raises(BudgetError):
+        ledger.spend(event(1), promised=promise)
+
+
+def test_all_or_none_of_many_events_are_written(tmp_path: Path) -> None:
+    ledger = Ledger(Privacy(epsilon=1), path=tmp_path / "ledger.json")
+    with pytest.raises(BudgetError):
+        ledger.spend_all([_part_event(1, "country", "DE"), _part_event(1, "country", "de")])
+    assert ledger.events == ()
+    assert not (tmp_path / "ledger.json").exists()
+    ledger.spend_all([_part_event(1, "country", "DE"), _part_event(1, "country", "FR")])
+    assert len(Ledger(Privacy(epsilon=1), path=tmp_path / "ledger.json").events) == 2
+
+
+def test_a_link_and_another_folder_lead_to_the_same_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    first = Ledger(Privacy(epsilon=1), path="book.json")
+    first.spend(event("0.5"))
+    (tmp_path / "link.json").symlink_to(tmp_path / "book.json")
+    second = Ledger(Privacy(epsilon=1), path=tmp_path / "link.json")
+    second.spend(event("0.5"))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(BudgetError):
+        first.spend(event("0.5"))
+    assert (tmp_path / "link.json").is_symlink()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_book_of_another_budget_or_none_at_all_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "book.json"
+    Ledger(Privacy(epsilon=1, delta="0.001"), path=path).spend(event("0.5"))
+    with pytest.raises(BudgetError, match="another budget"):
+        Ledger(Privacy(epsilon=1, delta="0.002"), path=path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match="cannot be read as a ledger"):
+        Ledger(Privacy(epsilon=1), path=path)
+    with pytest.raises(DataError, match="cannot be read as a ledger"):
+        Ledger(Privacy(epsilon=1), path=tmp_path)
+    with pytest.raises(ParameterError, match="^budget must be a Privacy"):
+        Ledger(1.0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"version": 2}, {"events": [{"what": "x"}]}, {"budget": {"epsilon": "0"}}, {"events": 5}]
+)
+def test_texts_that_are_no_ledgers_are_refused(change: dict[str, object]) -> None:
+    stored = json.loads(Ledger(Privacy(epsilon=1)).to_json())
+    with pytest.raises(DataError, match="not a ledger|has version"):
+        Ledger.from_json(json.dumps({**stored, **change}))
+
+
+def test_an_event_without_a_price_is_refused() -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    ledger.spend(event("0.5"))
+    with pytest.raises(DataError, match="not a ledger"):
+        Ledger.from_json(ledger.to_json().replace('"epsilon": "0.5"', '"epsilon": "-1"'))

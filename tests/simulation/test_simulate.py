@@ -61,8 +61,38 @@ def test_groups_that_differ_are_drawn_and_predicted() -> None:
         data="beta(10, 10)", local_data="beta(2, 8)", n_users=5000, trusted_fraction=0.1, trials=2000, estimators=FIXED
     )
     for outcome in result.outcomes:
-        if outcome.name not in ("full-local", "known-variance"):  # told one variance; theory has one per group
+        if outcome.name != "full-local":  # its noise is that of the local crowd in theory, of both in the pipeline
             assert abs(outcome.observed_mse - outcome.predicted_mse) / outcome.observed_mse_se < 5.9, outcome
+
+
+def test_few_values_drawn_anew_have_the_variance_of_their_distribution() -> None:
+    result = _run(data=[0, 10], n_users=2000, trials=3000, estimators=("trusted-only", 0.5))
+    for outcome in result.outcomes:
+        assert abs(outcome.observed_mse - outcome.predicted_mse) / outcome.observed_mse_se < 5.9, outcome
+
+
+def test_a_study_with_gaussian_noise_can_be_simulated() -> None:
+    study = MeanStudy("x", bounds=(0, 10), epsilon=1, delta=1e-6)
+    result = _run(study=study, trials=2000, trusted_fraction=0.3, estimators=("trusted-only", 0.5))
+    for outcome in result.outcomes:
+        assert abs(outcome.observed_mse - outcome.predicted_mse) / outcome.observed_mse_se < 5.9, outcome
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data": VALUES[1:]},
+        {"trusted_fraction": 0.06},
+        {"study": MeanStudy("y", bounds=(0, 10), epsilon=0.5)},
+        {"estimators": ("adaptive",)},
+        {"n_users": 1000},
+    ],
+)
+def test_a_checkpoint_knows_its_simulation(tmp_path: Path, change: dict[str, object]) -> None:
+    path = tmp_path / "sums.json"
+    _run(trials=100, checkpoint=path)
+    with pytest.raises(DataError, match="another simulation"):
+        _run(**{"trials": 100, "checkpoint": path, **change})
 
 
 # Identities
@@ -92,7 +122,8 @@ def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
 def test_the_result_is_a_table_and_text() -> None:
     result = _run(estimators=("adaptive", 0.3))
     assert (result.n_trusted, result.n_local, result.trials) == (50, 950, 60)
-    assert result["0.3"].weight == pytest.approx(0.3)
+    assert result["0.3"].weight == result[0.3].weight == pytest.approx(0.3)
+    assert _run(estimators=(1,))[1.0].weight == 1
     assert result.truth == pytest.approx(VALUES.mean(), abs=1e-6)
     stored = json.loads(result.to_json())
     assert stored["private_release"] is False
@@ -131,6 +162,8 @@ def test_named_distributions_have_their_moments(text: str, mean: float, sd: floa
         ("estimators", {"estimators": ()}),
         ("estimators", {"estimators": ("best",)}),
         ("estimators", {"estimators": (1.5,)}),
+        ("estimators", {"estimators": 0.5}),
+        ("checkpoint", {"checkpoint": "no such folder/sums.json"}),
         ("n_users", {"data": "uniform"}),
         ("n_users", {"local_data": "uniform"}),
         ("n_users", {"data": "uniform", "n_users": 1}),

@@ -117,11 +117,12 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, reader: str) -> None:
 
 
 @pytest.mark.parametrize("reader_of_text", ["polars", "duckdb"])
-def test_a_word_far_down_in_a_column_of_numbers_is_named(tmp_path: Path, reader_of_text: str) -> None:
+def test_a_word_far_down_in_a_column_of_numbers_is_found_and_not_repeated(tmp_path: Path, reader_of_text: str) -> None:
     path = tmp_path / "long.csv"
     path.write_text("x\n" + "1.5\n" * 50_000 + "oops\n")
-    with pytest.raises(DataError, match="long.csv cannot be read: .*(oops|Line: 50002)"):
+    with pytest.raises(DataError, match="long.csv cannot be read: ") as caught:
         summarize(path, STUDY, value="x", engine=reader_of_text)
+    assert "oops" not in str(caught.value)  # it may be somebody's secret
 
 
 def test_the_same_file_twice_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hybriddp.mean import MeanStudy
 from hybriddp.tables import GroupedSummaries, summarize
 
 STUDY = MeanStudy("x", bounds=(-60, 1440), epsilon=0.5)
-COUNTRIES = ["DE", "other", "ÖS\u0301 ", "FR"]
+COUNTRIES = ["DE", "other", "ÖS\u0301", "FR"]
 Engine = Callable[[pl.DataFrame], Any]
 
 
@@ -122,15 +122,23 @@ def test_keys_of_another_kind_than_the_column_are_refused(engine: Engine) -> Non
     table = engine(pl.DataFrame({"x": [1.0], "country": ["DE"], "year": [2001], "share": [0.5]}))
     with pytest.raises(DataError, match="Column 'country' must hold integers .*, but holds String"):
         summarize(table, STUDY, value="x", group="country", keys=[1])
-    with pytest.raises(DataError, match="Column 'year' must hold texts.*, but holds Int64"):
-        summarize(table, STUDY, value="x", group="year", keys=["2001"])
+    for keys in (["this year"], ["02001"]):
+        with pytest.raises(DataError, match="Column 'year' must hold texts.*, but holds Int64"):
+            summarize(table, STUDY, value="x", group="year", keys=keys)
     with pytest.raises(DataError, match="Column 'share' must hold integers .*, but holds Float64"):
         summarize(table, STUDY, value="x", group="share", keys=[1])
     with pytest.raises(DataError, match="no column 'county'. Did you mean 'country'"):
         summarize(table, STUDY, value="x", group="county", keys=["DE"])
 
 
-@pytest.mark.parametrize("keys", [[], "DE", ["DE", "DE"], ["DE", 1], [True], [1.0], [None], [2**63]])
+def test_texts_of_integers_name_the_keys_of_a_column_of_integers(engine: Engine) -> None:
+    table = engine(pl.DataFrame({"x": [1.0, 2.0, 3.0], "year": [2001, 2002, -7]}))
+    result = summarize(table, STUDY, value="x", group="year", keys=["2002", "-7", "0"])
+    assert [part.trusted.count for part in result.values() if part.trusted] == [1, 1, 0]
+    assert result.other == 1
+
+
+@pytest.mark.parametrize("keys", [5, [], "DE", ["DE", "DE"], ["DE", 1], [True], [1.0], [None], [2**63]])
 def test_keys_must_be_public_names(keys: Any) -> None:  # noqa: ANN401
     with pytest.raises(ParameterError, match="^keys must be all texts or all integers"):
         summarize(pl.DataFrame({"x": [1.0], "k": ["DE"]}), STUDY, value="x", group="k", keys=keys)

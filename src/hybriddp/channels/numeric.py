@@ -168,17 +168,25 @@ class NumericChannel(NumberChannel, FiniteChannel):
 
     @cached_property
     def square_values(self) -> FloatArray:
-        """A second value of each code, whose mean in every row is the *square* of the row's input, on the unit range.
+        """A second value of each code, whose mean in a row is about the *square* of the row's input, on the unit range.
 
         The square of a code's value is too large by the channel's variance, which depends on the input. Here that has
-        been taken off row by row, by the smallest correction that does it. So the mean of many is an unbiased
-        estimate of the mean square, and with it of the variance of the values.
+        been taken off row by row, by the smallest correction that does it, and the `rounding_variance` besides, since
+        an input between two rows is rounded to one of them. So the mean of many estimates the mean square, and with it
+        the variance of the values: without bias, if values lie anywhere between the rows.
         """
         variances = np.array([float(self.row_variance(row)) for row in range(self.n_rows)])
         middle = variances.mean()
         correction = middle + np.linalg.lstsq(self.probabilities, variances - middle, rcond=None)[0]
-        result: FloatArray = self.values**2 - correction
+        result: FloatArray = self.values**2 - correction - self.rounding_variance
         return result
+
+    @cached_property
+    def rounding_variance(self) -> float:
+        """What rounding an input to one of its two rows adds to the variance, on average over uniform inputs."""
+        rows = [float(self.row_mean(row)) / 2 for row in range(self.n_rows)]
+        gaps = np.diff(np.clip(rows, -0.5, 0.5))
+        return float((gaps**3).sum() / 6)
 
     @property
     def largest_value(self) -> float:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from hybriddp.cli.targets import check_targets
+from hybriddp.cli.targets import check_targets, write_page
 from hybriddp.cli.waiting import waiting
 from hybriddp.errors import ParameterError
 from hybriddp.mean import Estimate, MeanStudy
@@ -66,28 +66,26 @@ def mean(
         estimates = list(parts.values())
         published = {"by": group, "parts": [{"key": key, "estimate": part.to_dict()} for key, part in parts.items()]}
         left_out = f"{_left_out(many.values())}; {many.other:,} rows have none of the keys"
-    _write(estimates, plot, html)
+    # The answer has been paid for: it is shown before anything else can fail.
     if as_json:
         typer.echo(json.dumps(published, indent=2))
-        return
-    _show(estimates)
-    typer.echo(f"Left out: {left_out}.")
+    else:
+        _show(estimates)
+        typer.echo(f"Left out: {left_out}.")
+    _write(estimates, plot, html)
     for written in (ledger, plot, html):
-        if written is not None:
+        if written is not None and not as_json:
             typer.echo(f"Written: {written}")
 
 
-def _keys(group: str | None, keys: str | None) -> list[str] | list[int]:
-    """The keys between the commas; numbers if all of them are."""
+def _keys(group: str | None, keys: str | None) -> list[str]:
+    """The keys between the commas."""
     if (group is None) != (keys is None):
         raise ParameterError("keys", "given exactly if --group is: they are public, never read from the data", keys)
     texts = [key.strip() for key in (keys or "").split(",")]
     if keys is not None and not all(texts):
         raise ParameterError("keys", "the keys of the groups, with commas between them", keys)
-    try:
-        return [int(key) for key in texts] if keys is not None else []
-    except ValueError:
-        return texts
+    return texts
 
 
 def _left_out(summaries: Iterable[Summaries]) -> str:
@@ -102,7 +100,7 @@ def _write(estimates: Sequence[Estimate], plot: Path | None, html: Path | None) 
 
         draw(estimates, path=plot)
     if html is not None:
-        html.write_text(page(estimates), encoding="utf-8")
+        write_page(html, page(estimates))
 
 
 def _show(estimates: Sequence[Estimate]) -> None:

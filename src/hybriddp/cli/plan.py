@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hybriddp.cli.numbers import number
-from hybriddp.cli.targets import check_targets
+from hybriddp.cli.targets import check_targets, write_page
 from hybriddp.cli.waiting import waiting
 from hybriddp.errors import ParameterError
 from hybriddp.planning import Plan, differences, plan, solve
@@ -61,7 +61,7 @@ def make_plan(
         if plot is not None:
             made.plot(plot)
         if html is not None:
-            html.write_text(page(made), encoding="utf-8")
+            write_page(html, page(made))
     if as_json:
         typer.echo(json.dumps({"solved": found, **made.to_dict()}, indent=2))
         return

@@ -19,3 +19,13 @@ def check_targets(plot: Path | None, html: Path | None) -> None:
     for target in (plot, html):
         if target is not None and not target.parent.is_dir():
             raise DataError(f"{target} cannot be written: there is no folder {target.parent}.")
+        if target is not None and target.is_dir():
+            raise DataError(f"{target} cannot be written: it is a folder.")
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a page, or raise `DataError`."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as reason:
+        raise DataError(f"{path} cannot be written: {reason.strerror}.") from reason

@@ -13,6 +13,7 @@ from hybriddp.mean.estimate import Estimate, Statement
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.privacy import Neighbours
+from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.total import release_total
@@ -33,34 +34,38 @@ def answer(
     single_group: bool,
     ledger: Ledger | None,
     random_state: int | np.random.Generator | None,
+    paid: bool = False,
 ) -> Estimate:
     """The estimate of a study; see `MeanStudy.estimate`."""
     _check_rule(study, weight, sd)
-    reports = None if local is None else _local_summary(study, local)
+    reports = None if local is None else local_summary(study, local)
     if weight == "full-local":
         return _full_local(study, trusted, reports, ledger, random_state)
-    raw = None if trusted is None else _trusted_summary(study, trusted)
+    raw = None if trusted is None else trusted_summary(study, trusted)
     check_sizes(study, raw, reports, single_group=single_group)
+    _check_one_group(raw, reports, weight)
     local_group = local_group_of(study, reports) if reports is not None and reports.count else None
     adaptive = weight == "adaptive"
     seeded = random_state is not None
-    if raw is None or not raw.count:
-        statement = _statement(study, counted=False, seeded=seeded)
-        return combine.single_world(study, None, local_group, statement, adaptive=adaptive)
+    if raw is None or not raw.count or weight in ("local-only", 0.0):  # nothing about the trusted group is released
+        statement = _statement(study, released=False, counted=False, seeded=seeded)
+        everybody = (raw.count if raw else 0) + (reports.count if reports else 0)
+        return combine.single_world(study, None, local_group, statement, everybody=everybody, adaptive=adaptive)
     # Everything has been checked: only now is anything spent.
     released = release_total(
         raw.count,
         raw.total,
-        study=study.digest,
+        study=study.whole_digest,
         privacy=study.privacy,
         part=study.users,
         ledger=ledger,
+        paid=paid,
         random_state=random_state,
     )
     trusted_group = TrustedGroup.of(released)
-    statement = _statement(study, counted=released.counted, seeded=seeded)
+    statement = _statement(study, released=True, counted=released.counted, seeded=seeded)
     if local_group is None:
-        return combine.single_world(study, trusted_group, None, statement, adaptive=adaptive)
+        return combine.single_world(study, trusted_group, None, statement, everybody=raw.count, adaptive=adaptive)
     return weigh(study, trusted_group, local_group, weight, sd, statement)
 
 
@@ -113,21 +118,38 @@ def _full_local(
         raise DataError(f"There are fewer users than the {study.min_group_size} that the study asks for.")
     seeded = random_state is not None
     counted = ledger is not None and not seeded
-    if ledger is not None and counted:
-        event = Event.now(
-            "reports for the trusted group", who="trusted", study=study.digest, privacy=study.privacy, part=study.users
-        )
+    if ledger is not None and counted and len(placed.units):
+        what, whole = "reports for the trusted group", study.whole_digest
+        event = Event.now(what, who="trusted", study=whole, privacy=study.privacy, part=study.users)
         ledger.spend(event, promised=study.privacy)
-    theirs = study.summarize_local(study.channel.sample(placed.units, random_state=random_state))
+    generator = None if random_state is None else simulation_generator(random_state, "full-local")
+    theirs = study.summarize_local(study.channel.sample(placed.units, random_state=generator))
     everybody = theirs if reports is None else theirs + reports
-    statement = _statement(study, counted=counted, seeded=seeded)
-    return combine.single_world(study, None, local_group_of(study, everybody), statement, adaptive=False)
+    statement = _statement(study, released=True, counted=counted, seeded=seeded)
+    group = local_group_of(study, everybody)
+    return combine.single_world(study, None, group, statement, everybody=group.count, adaptive=False)
 
 
-def _statement(study: "MeanStudy", *, counted: bool, seeded: bool) -> Statement:
+def _statement(study: "MeanStudy", *, released: bool, counted: bool, seeded: bool) -> Statement:
     return Statement(
-        study.privacy.epsilon, study.privacy.delta, Neighbours.REPLACE_ONE.value, counted=counted, seeded=seeded
+        study.privacy.epsilon,
+        study.privacy.delta,
+        Neighbours.REPLACE_ONE.value,
+        released=released,
+        counted=counted,
+        seeded=seeded,
     )
+
+
+def _check_one_group(
+    trusted: TrustedSummary | None, local: LocalSummary | LaplaceSummary | None, weight: str | float
+) -> None:
+    """Where a group is empty, a weight that asks for it is a contradiction."""
+    if trusted is not None and trusted.count and local is not None and local.count:
+        return
+    mine, missing = (("trusted-only", 1.0), "local") if trusted and trusted.count else (("local-only", 0.0), "trusted")
+    if weight != "adaptive" and weight not in mine:
+        raise DataError(f"The {missing} group is empty, but weight={weight!r} asks for it.")
 
 
 def local_group_of(study: "MeanStudy", reports: LocalSummary | LaplaceSummary) -> LocalGroup:
@@ -169,16 +191,18 @@ def _check_rule(study: "MeanStudy", weight: str | float, sd: float | None) -> No
         _check.number("sd", sd, most)
 
 
-def _trusted_summary(study: "MeanStudy", trusted: TrustedSummary | ArrayLike) -> TrustedSummary:
+def trusted_summary(study: "MeanStudy", trusted: TrustedSummary | ArrayLike) -> TrustedSummary:
+    """The summary of raw values, or one that belongs to the study."""
     if not isinstance(trusted, TrustedSummary):
         return study.summarize_trusted(trusted)
     _check_digest(study, trusted.study)
     return trusted
 
 
-def _local_summary(
+def local_summary(
     study: "MeanStudy", local: LocalSummary | LaplaceSummary | ArrayLike
 ) -> LocalSummary | LaplaceSummary:
+    """The summary of codes, or one that belongs to the study."""
     if not isinstance(local, LocalSummary | LaplaceSummary):
         return study.summarize_local(local)
     _check_digest(study, local.study)

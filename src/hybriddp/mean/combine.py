@@ -7,7 +7,8 @@ $$
 \tfrac12 + a\,(y - \tfrac12), \qquad a = \frac{1/4}{1/4 + E},
 $$
 
-errs by at most $a E$ whatever the mean is: always less than $y$ itself. What is still outside is cut to the bounds.
+errs by at most $a E$ whatever the mean is: always less than $y$ itself. Here $E$ is not known but estimated from above.
+What is still outside is cut to the bounds.
 """
 
 from dataclasses import dataclass
@@ -73,16 +74,18 @@ def single_world(
     local: LocalGroup | None,
     statement: Statement,
     *,
+    everybody: int,
     adaptive: bool,
 ) -> Estimate:
-    """The estimate from one group alone."""
+    """The estimate from one group alone, about the mean of so many users as there are in all."""
     if trusted is not None:
         most = _MOST_VARIANCE
-        parts = _Parts(0.0, most / trusted.count, trusted.noise, 0.0)
+        parts = _Parts(most * (1 / trusted.count - 1 / everybody), most / trusted.count, trusted.noise, 0.0)
         mean, weight = trusted.mean, 1.0
     elif local is not None:
         most = min(max(local.variance + 2 * local.variance_se, 0.0), _MOST_VARIANCE)
-        parts = _Parts(0.0, most / local.count, 0.0, local.noise / local.count)
+        sampling = most * (1 / local.count - 1 / everybody)
+        parts = _Parts(sampling, most / local.count, 0.0, local.noise / local.count)
         mean, weight = local.mean, 0.0
     else:
         raise AssertionError("one group is needed")

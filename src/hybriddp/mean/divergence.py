@@ -8,8 +8,8 @@ $$
 \frac{K}{V_D}\, D \min(1, \lambda^2 V_D/D^2),
 $$
 
-all of it where the difference is ordinary, next to nothing where it is not. $\lambda$ is the smallest one that costs at
-most a share $\eta$ of the error when the groups are alike.
+all of it where the difference is ordinary, next to nothing where it is not. $\lambda$ is the smallest one that is known
+to cost at most a share $\eta$ of the error when the groups are alike.
 """
 
 import math
@@ -22,7 +22,7 @@ from hybriddp._check import FloatArray
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
 from hybriddp.mean.weights import Weighting
 
-ETA = 0.05
+ETA = 0.02
 _LARGEST_LAMBDA = 12.0
 
 
@@ -39,7 +39,7 @@ class Divergence:
     share : float
         How much of the trusted group's extra weight was kept: 1 is all.
     price : float
-        What this caution adds to the expected squared error if the groups are alike, on the unit range.
+        What this caution adds at most to the expected squared error if the groups are alike, on the unit range.
     """
 
     difference: float
@@ -53,10 +53,10 @@ class Divergence:
         if abs(self.z) < 2:
             return "The two groups' means agree within what chance explains."
         size = "slightly" if abs(self.z) < 4 else "clearly"
-        kept = "all" if self.share == 1 else f"{100 * self.share:.0f} %"
+        kept = "" if self.share == 1 else f" {100 * self.share:.0f} % of the trusted group's extra weight was kept."
         return (
             f"The two groups' means differ {size} ({abs(self.z):.1f} standard errors): those who trust may be other "
-            f"people than those who do not. {kept} of the trusted group's extra weight was kept."
+            f"people than those who do not.{kept}"
         )
 
 
@@ -111,7 +111,11 @@ def compare(trusted: TrustedGroup, local: LocalGroup, variance: float, width: fl
 
 
 def null_risk(lam: float, laplace_share: float) -> float:
-    r"""$E[(y - \lambda^2/y)^2; |y| > \lambda]$ for a standardised $y$, part Laplace and part normal."""
+    r"""$E[(y - \lambda^2/y)^2; |y| > \lambda]$ for a standardised $y$ that is Laplace with this share, else normal.
+
+    The difference of the means is a *sum* of Laplace and normal noise of these shares, whose tails are lighter than
+    those of the mixture: so this is an upper bound of its risk.
+    """
     return laplace_share * _laplace_risk(lam) + (1 - laplace_share) * _normal_risk(lam)
 
 

@@ -44,18 +44,32 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What was promised to whom, and under which circumstances."""
+    """What was promised to whom, and under which circumstances.
+
+    Attributes
+    ----------
+    epsilon, delta, neighbours : str
+        The promise.
+    released : bool
+        Whether anything about the trusted group was released; local reports are private by themselves.
+    counted : bool
+        Whether a ledger has that release.
+    seeded : bool
+        Whether this is a simulation, and no release at all.
+    """
 
     epsilon: str
     delta: str
     neighbours: str
+    released: bool
     counted: bool
     seeded: bool
 
     def __str__(self) -> str:
         if self.seeded:
             return "A simulation with a seed: NOT a private release."
-        book = "" if self.counted else " Nobody is counting: give a ledger to make sure that it stays one release."
+        alone = self.released and not self.counted
+        book = " Nobody is counting: give a ledger to make sure that it stays one release." if alone else ""
         return (
             f"Every user, trusted or local, is promised ε = {self.epsilon}, δ = {self.delta} for this one release "
             f"({self.neighbours}).{book}"
@@ -96,8 +110,8 @@ class Estimate:
         What was asked.
     value : float
         The answer. With the adaptive weight it lies within the bounds and has been pulled towards their middle by as
-        much as makes the worst case best: a share of $4 E$ of the way, $E$ the expected squared error on the unit
-        range, so next to nothing unless noise covers a good part of the range.
+        much as makes the worst case best: a share of $4 E / (1 + 4 E)$ of the way, $E$ the expected squared error on
+        the unit range, so next to nothing unless noise covers a good part of the range.
     unbiased : float
         The weighted mean of the two groups as it is: for averaging over many estimates. May lie outside of the bounds.
     weight : float
@@ -211,6 +225,7 @@ class Estimate:
         return {
             "study": self.study.name,
             "digest": self.study.digest,
+            "users": None if self.study.users is None else {"by": self.study.users.by, "key": self.study.users.key},
             "value": self.value,
             "unbiased": self.unbiased,
             "standard_error": self.standard_error,
@@ -231,6 +246,7 @@ class Estimate:
                 "epsilon": self.privacy.epsilon,
                 "delta": self.privacy.delta,
                 "neighbours": self.privacy.neighbours,
+                "released": self.privacy.released,
                 "counted": self.privacy.counted,
                 "private_release": not self.privacy.seeded,
             },

@@ -15,6 +15,8 @@ from hybriddp.grid import UNITS
 from hybriddp.mean.summary import LaplaceSummary
 from hybriddp.release.total import PrivateTotal
 
+_FEW = 30  # so few reports say nothing reliable about how values vary
+
 
 @dataclass(frozen=True, slots=True)
 class TrustedGroup:
@@ -90,7 +92,7 @@ class LocalGroup:
             count=n,
             mean=mean,
             variance=square - mean**2 + excess,
-            variance_se=(spread / n) ** 0.5,
+            variance_se=(spread / n) ** 0.5 if n >= _FEW else math.inf,
             noise=min(max(noise, channel.least_variance), channel.worst_variance),
         )
 

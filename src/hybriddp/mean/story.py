@@ -65,8 +65,9 @@ def table(estimate: "Estimate") -> "Table":
     """The answers as a table for the terminal."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    view = Table(title=estimate.study.title, title_justify="left", box=box.SIMPLE_HEAD, caption_justify="left")
+    view = Table(title=Text(estimate.study.title), title_justify="left", box=box.SIMPLE_HEAD, caption_justify="left")
     for heading in ("", "users", "mean", "95 % interval"):
         view.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
     for row in rows(estimate):
@@ -81,8 +82,9 @@ def parts_table(estimates: Sequence["Estimate"]) -> "Table":
     """The answers of many parts, a line each, with a word where the two groups of one disagree."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    view = Table(title=estimates[0].study.name, title_justify="left", box=box.SIMPLE_HEAD)
+    view = Table(title=Text(estimates[0].study.name), title_justify="left", box=box.SIMPLE_HEAD)
     view.add_column("", no_wrap=True)
     for heading in ("trusted", "local", "weight", "mean", "95 % interval", "groups"):
         view.add_column(heading, justify="right", no_wrap=True)
@@ -90,7 +92,7 @@ def parts_table(estimates: Sequence["Estimate"]) -> "Table":
         interval, gap = e.interval(0.95), e.divergence
         agree = "one only" if gap is None else "agree" if abs(gap.z) < 2 else f"differ, z = {gap.z:.1f}"
         view.add_row(
-            str(e.study.users.key) if e.study.users else e.study.name,
+            Text(str(e.study.users.key) if e.study.users else e.study.name),
             f"{e.n_trusted:,}",
             f"{e.n_local:,}",
             f"{100 * e.weight:.1f} %",

@@ -77,7 +77,7 @@ class MeanStudy:
         channel: WindowChannel | DiscreteLaplace | str = "window",
         users: Part | None = None,
     ) -> None:
-        if not isinstance(name, str) or not name.strip():
+        if not isinstance(name, str) or not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name):
             raise ParameterError("name", "a text that says what the values are", name)
         grid = Grid.of(bounds)
         object.__setattr__(self, "name", name)
@@ -105,6 +105,14 @@ class MeanStudy:
             channel=self.channel,
             users=Part(by, key),
         )
+
+    @cached_property
+    def whole_digest(self) -> str:
+        """The digest of the study of everybody: a user pays once for it, in whichever part she is."""
+        if self.users is None:
+            return self.digest
+        fields = json.loads(self.to_json()) | {"users": None}
+        return MeanStudy.from_json(json.dumps(fields, separators=(",", ":"), ensure_ascii=False)).digest
 
     @property
     def title(self) -> str:
@@ -195,6 +203,8 @@ class MeanStudy:
         if np.ma.is_masked(codes):
             raise DataError("reports must all be there, but some are masked. Leave them out first.")
         array = np.atleast_1d(np.asarray(codes))
+        if array.shape == (0,):
+            array = np.empty(0, np.int64)  # an empty list has no integers to tell by
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise DataError(f"reports must be a one-dimensional array of integers, got {array.dtype}.")
         least, most = self.reports_between
@@ -295,7 +305,7 @@ class MeanStudy:
         ...     parts[key] = part.summarize_trusted([minutes] * 500), part.summarize_local(codes)
         >>> estimates = study.estimate_parts("country", parts, random_state=2)
         >>> {key: round(estimate.value) for key, estimate in estimates.items()}
-        {'DE': 59, 'FR': 90}
+        {'DE': 60, 'FR': 90}
         """
         return estimate_parts(self, by, summaries, single_group=single_group, ledger=ledger, random_state=random_state)
 

@@ -27,6 +27,8 @@ class _Additive:
         """The summary that a text describes, checked."""
         try:
             stored: dict[str, Any] = json.loads(text)
+            if not isinstance(stored, dict):
+                raise TypeError(text)
             return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()})
         except (TypeError, ValueError) as reason:
             raise DataError(f"The text is not a {cls.__name__}.") from reason

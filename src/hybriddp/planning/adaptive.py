@@ -82,11 +82,12 @@ def expected(
     guess_sd = math.sqrt(w0**2 * (trusted_noise + spread_t) + (1 - w0) ** 2 * (noise_l + spread_l))
     v_d = spread_t + trusted_noise + spread_l + noise_l
     total = np.zeros(5)
-    for z_variance, mass_variance in _nodes(_VARIANCE_NODES):
+    told = math.isfinite(typical.variance_se)  # few reports say nothing about the variance
+    for z_variance, mass_variance in _nodes(_VARIANCE_NODES if told else 1):
         for z_mean, mass_mean in _nodes(_MEAN_NODES):
             at = mean + guess_sd * z_mean
             trusted = TrustedGroup(n_trusted, at, trusted_noise, laplace=laplace)
-            variance = typical.variance + typical.variance_se * z_variance
+            variance = typical.variance + (typical.variance_se * z_variance if told else 0.0)
             local = LocalGroup(n_local, at, variance, typical.variance_se, typical.noise)
             chosen = weights.adaptive(trusted, local)
             w = chosen.weight

@@ -1,5 +1,6 @@
 """What a ledger is about: something that cost some users privacy."""
 
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,8 +29,14 @@ class Part:
     def __post_init__(self) -> None:
         if not isinstance(self.by, str) or not self.by.strip():
             raise ParameterError("by", "a text that says what the users are grouped by", self.by)
-        if not (type(self.key) is int or isinstance(self.key, str)):
-            raise ParameterError("key", "a text or an integer", self.key)
+        if not (type(self.key) is int or (isinstance(self.key, str) and self.key.strip() == self.key != "")):
+            raise ParameterError("key", "an integer, or a text without spaces around it", self.key)
+
+    @property
+    def same_key(self) -> str:
+        """Keys that are spelled almost alike are the same to a ledger: better to count too much than too little."""
+        text = unicodedata.normalize("NFKC", str(self.key)).strip().casefold()
+        return str(int(text)) if text.lstrip("-").isdecimal() else text
 
     def __str__(self) -> str:
         return f"{self.by} = {self.key}"

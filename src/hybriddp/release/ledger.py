@@ -8,13 +8,13 @@ cut. The arithmetic is exact.
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 
-from hybriddp.errors import BudgetError, DataError
+from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Neighbours, Privacy
 from hybriddp.release.event import Event, Part, Spent, total
 
@@ -26,7 +26,7 @@ class Ledger:
     ----------
     budget : Privacy
         What every user may spend in total.
-    path : Path, optional
+    path : Path or str, optional
         A file that every event is written to before `spend` returns. If it exists, the ledger goes on from it.
 
     Examples
@@ -37,14 +37,17 @@ class Ledger:
     (Fraction(0, 1), Fraction(1, 1))
     """
 
-    def __init__(self, budget: Privacy, *, path: Path | None = None) -> None:
+    def __init__(self, budget: Privacy, *, path: Path | str | None = None) -> None:
+        if not isinstance(budget, Privacy):
+            raise ParameterError("budget", "a Privacy", budget)
         self.budget = budget
         self._events: tuple[Event, ...] = ()
-        self._path = path
+        # Links and later changes of the working directory must not make two books of one.
+        self._path = None if path is None else Path(path).resolve()
         self._lock = Lock()
-        if path is not None:
+        if self._path is not None:
             with self._exclusive():
-                self._read(path)
+                self._read(self._path)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -59,9 +62,9 @@ class Ledger:
             by_key: dict[str, list[Event]] = {}
             for event in mine:
                 if event.part is not None and event.part.by == cut:
-                    by_key.setdefault(str(event.part.key), []).append(event)
+                    by_key.setdefault(event.part.same_key, []).append(event)
             if part is not None and part.by == cut:
-                spent += total(by_key.get(str(part.key), []))
+                spent += total(by_key.get(part.same_key, []))
             else:  # a user may be in whichever part has spent most
                 costs = [total(events) for events in by_key.values()]
                 spent += Spent(max(cost.epsilon for cost in costs), max(cost.delta for cost in costs))
@@ -79,16 +82,26 @@ class Ledger:
 
         Call it *before* the noise is drawn: a release that fails afterwards counts as spent.
         """
+        self.spend_all([event], promised=promised)
+
+    def spend_all(self, events: Sequence[Event], *, promised: Privacy | None = None) -> None:
+        """Write all of these events down, or raise `BudgetError` and write none if one costs more than is left."""
         with self._exclusive():
             if self._path is not None:
                 self._read(self._path)  # another process may have spent in the meantime
-            self.check(event, promised=promised)
-            self._events = (*self._events, event)
-            if self._path is not None:
-                self._write(self._path)
+            before = self._events
+            try:
+                for event in events:
+                    self._check(event, promised)
+                    self._events = (*self._events, event)
+                if self._path is not None:
+                    self._write(self._path)
+            except BaseException:
+                self._events = before
+                raise
 
-    def check(self, event: Event, *, promised: Privacy | None = None) -> None:
-        """Raise `BudgetError` if the event would cost more than is left; nothing is spent either way."""
+    def _check(self, event: Event, promised: Privacy | None) -> None:
+        """Raise `BudgetError` if the event would cost more than is left."""
         left = self.remaining(event.who, part=event.part)
         if promised is not None:
             before = self.spent(event.who, part=event.part, study=event.study)
@@ -122,12 +135,15 @@ class Ledger:
         """The ledger that a text describes; refused if its events cost more than its budget."""
         try:
             stored = json.loads(text)
+            if stored["version"] != 1:
+                raise DataError(f"The ledger has version {stored['version']!r}; this program knows version 1.")
             ledger = cls(Privacy(**stored["budget"]))
             events = [Event.of(event) for event in stored["events"]]
-        except (KeyError, TypeError, ValueError) as reason:
+            for event in events:
+                event.privacy  # noqa: B018  (refuses what is no price)
+        except (KeyError, TypeError, ValueError, ParameterError, AttributeError) as reason:
             raise DataError("The text is not a ledger.") from reason
-        for event in events:
-            ledger.spend(event)
+        ledger.spend_all(events)
         return ledger
 
     def _refusal(self, event: Event, left: Spent) -> str:
@@ -141,7 +157,11 @@ class Ledger:
     def _read(self, path: Path) -> None:
         if not path.exists():
             return
-        stored = Ledger.from_json(path.read_text(encoding="utf-8"))
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as reason:
+            raise DataError(f"{path} cannot be read as a ledger.") from reason
+        stored = Ledger.from_json(text)
         if stored.budget != self.budget:
             raise BudgetError(f"{path} is the ledger of another budget: {stored.budget} instead of {self.budget}.")
         self._events = stored.events
@@ -154,6 +174,11 @@ class Ledger:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # the new name too
+        finally:
+            os.close(folder)
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:

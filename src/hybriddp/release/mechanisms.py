@@ -1,7 +1,8 @@
 r"""Noise on an integer total, drawn by OpenDP: discrete Laplace for pure privacy, discrete Gaussian where δ > 0.
 
-One user changes the total by at most $2^{24}$ units. The scale is the smallest floating-point number for which
-OpenDP's own privacy map says that this costs no more than what was promised, compared as exact fractions.
+One user changes the total by at most $2^{24}$ units. The scale is the smallest floating-point number (for Gaussian
+noise but for a part in $10^9$) for which OpenDP's own privacy map says that this costs no more than what was promised,
+compared as exact fractions.
 """
 
 import math
@@ -13,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from hybriddp.channels.laplace import DiscreteLaplace
-from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.privacy import Privacy
-from hybriddp.randomness import byte_source
+from hybriddp.randomness import byte_source, simulation_generator
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,10 @@ def draw(mechanism: Mechanism, privacy: Privacy, random_state: int | np.random.G
     """One draw of the noise. With a ``random_state`` it can be repeated, and hides nothing."""
     if random_state is None:
         return int(_measurement(mechanism)(0))
-    if mechanism.kind == "discrete-gaussian":
-        raise ParameterError("random_state", "None where δ > 0: only Laplace noise can be simulated", random_state)
-    return int(_simulated(privacy.epsilon).noise(1, byte_source(random_state))[0])
+    generator = simulation_generator(random_state, "release")
+    if mechanism.kind == "discrete-gaussian":  # σ is at least 2^20 units or so: rounding changes nothing one could see
+        return round(generator.normal(0.0, mechanism.scale))
+    return int(_simulated(privacy.epsilon).noise(1, byte_source(generator))[0])
 
 
 @lru_cache(maxsize=64)

@@ -46,6 +46,7 @@ def release_total(
     privacy: Privacy,
     part: Part | None = None,
     ledger: Ledger | None = None,
+    paid: bool = False,
     random_state: int | np.random.Generator | None = None,
 ) -> PrivateTotal:
     """The total of the trusted group with noise, paid for first.
@@ -62,13 +63,15 @@ def release_total(
         Which part of the trusted group it is about, for the ledger.
     ledger : Ledger, optional
         Where the cost is written down before the noise is drawn; `BudgetError` if there is not enough left.
+    paid : bool
+        Whether it has been written down already, together with others (`total_event`).
     random_state : int or numpy.random.Generator, optional
         For simulation only. A simulation is not a release and is not written down.
     """
     mechanism = mechanism_for(privacy)
     seeded = random_state is not None
-    counted = ledger is not None and not seeded
-    if ledger is not None and not seeded:
+    counted = (ledger is not None or paid) and not seeded
+    if ledger is not None and not seeded and not paid:
         ledger.spend(total_event(study, privacy, part), promised=privacy)
     noise = draw(mechanism, privacy, random_state)
     return PrivateTotal(

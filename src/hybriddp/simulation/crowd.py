@@ -69,9 +69,14 @@ class Crowd:
 
     @property
     def variance(self) -> float:
-        """Of their values, on the unit range, with divisor n - 1: what the formulas need for random splits."""
+        """Of their values, on the unit range."""
         deviation = self.units / UNITS - self.mean
-        return float(deviation**2 @ self.users) / (self.count - 1)
+        return float(deviation**2 @ self.users) / self.count
+
+    @property
+    def split_variance(self) -> float:
+        """The same with divisor n - 1: what the formulas need if these very people are split at random."""
+        return self.variance * self.count / (self.count - 1)
 
     def split(self, n_trusted: int, rng: np.random.Generator) -> "tuple[Crowd, Crowd]":
         """Who trusts and who does not: everybody equally likely."""

@@ -1,7 +1,7 @@
 """What a simulation found: errors observed and predicted, gains, coverage."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -81,8 +81,9 @@ class Simulation:
     outcomes: tuple[Outcome, ...]
 
     def __getitem__(self, name: str | float) -> Outcome:
+        wanted = name if isinstance(name, str) else str(float(name))
         for outcome in self.outcomes:
-            if outcome.name == str(name):
+            if outcome.name == wanted:
                 return outcome
         raise KeyError(name)
 
@@ -168,10 +169,10 @@ def outcomes(scene: Scene, sums: Sums) -> tuple[Outcome, ...]:
     for i, name in enumerate(scene.estimators):
         result.append(
             Outcome(
-                name=str(name),
+                name=name if isinstance(name, str) else str(float(name)),
                 weight=float(sums.weights[i] / sums.trials),
                 answer=sums.first_answers[i],
-                predicted_mse=predicted_error(setting, name),
+                predicted_mse=predicted_error(setting, name, scene.sd),
                 observed_mse=float(mse[i]),
                 observed_mse_se=float(spread[i]),
                 gain_over_best=float(setting.gain_over_best(mse[i])),
@@ -188,11 +189,12 @@ def predicted_setting(scene: Scene) -> Setting:
     study = scene.study
     area = study.width**2
     mechanism = mechanism_for(study.privacy)
+    trusted, local = (crowd.split_variance if scene.fixed else crowd.variance for crowd in (scene.trusted, scene.local))
     return Setting(
         n_users=scene.n_trusted + scene.n_local,
         trusted_fraction=scene.n_trusted / (scene.n_trusted + scene.n_local),
-        trusted_variance=scene.trusted.variance * area,
-        local_variance=scene.local.variance * area,
+        trusted_variance=trusted * area,
+        local_variance=local * area,
         trusted_noise=mechanism.variance / (scene.n_trusted * UNITS) ** 2 * area,
         local_noise=report_variance(study, scene.local) * area,
         trusted_mean=scene.trusted.mean * study.width,
@@ -207,15 +209,17 @@ def report_variance(study: MeanStudy, crowd: Crowd) -> float:
     return float(study.channel.variance(crowd.units / UNITS) @ crowd.users) / crowd.count
 
 
-def predicted_error(setting: Setting, name: str | float) -> float:
-    """The expected squared error of an estimator."""
+def predicted_error(setting: Setting, name: str | float, sd: float) -> float:
+    """The expected squared error of an estimator; the known-variance weight is told this ``sd``, and no means."""
+    variance = np.asarray(sd**2)
+    told = replace(setting.without_mean_gap(), trusted_variance=variance, local_variance=variance)
     by_name = {
         "trusted-only": setting.error_trusted_only,
         "full-local": setting.error_full_local,
         "local-only": setting.error_local_only,
         "naive": lambda: setting.error_hybrid(setting.weight_naive()),
         "privacy": lambda: setting.error_hybrid(setting.weight_privacy()),
-        "known-variance": setting.error_known_variance,
+        "known-variance": lambda: setting.error_hybrid(told.weight_known_variance()),
         "adaptive": setting.error_known_variance,
     }
     return float(by_name[name]() if isinstance(name, str) else setting.error_hybrid(name))

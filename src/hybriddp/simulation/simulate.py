@@ -71,7 +71,8 @@ def simulate(
     processes : int or None
         How many processes share the work; None for one per core. The result does not depend on it.
     checkpoint : path, optional
-        A file for the sums so far; a run with the same file goes on where the last one stopped.
+        A file for the sums so far; a run with the same file goes on where the last one stopped. If it has more trials
+        already than are asked for, all of them count.
     progress : callable, optional
         Called with the number of trials done.
 
@@ -84,6 +85,10 @@ def simulate(
     """
     if not isinstance(study, MeanStudy):
         raise ParameterError("study", "a MeanStudy", study)
+    if isinstance(estimators, str) or not isinstance(estimators, Sequence):
+        raise ParameterError("estimators", "a sequence of names and weights", estimators)
+    if checkpoint is not None and not Path(checkpoint).parent.is_dir():
+        raise ParameterError("checkpoint", "a file in a folder that exists", checkpoint)
     scene = _scene(data, study, trusted_fraction, tuple(estimators), n_users, local_data)
     trials = _check.integer("trials", trials, at_least=2)
     seeds = np.random.SeedSequence(_check.integer("random_state", random_state, at_least=0)).spawn(-(-trials // _BLOCK))
@@ -169,7 +174,7 @@ def _scene(
         n_trusted=n_trusted,
         n_local=n - n_trusted,
         fixed=n_users is None,
-        sd=min(crowd.variance**0.5, 0.5) * study.width,
+        sd=min((crowd.variance if n_users is not None else crowd.split_variance) ** 0.5, 0.5) * study.width,
         estimators=estimators,
     )
 

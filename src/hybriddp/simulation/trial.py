@@ -75,7 +75,12 @@ def play(scene: Scene, rng: np.random.Generator) -> Trial:
     released = release_total(trusted.count, trusted.total, study=study.digest, privacy=study.privacy, random_state=rng)
     trusted_group = TrustedGroup.of(released)
     statement = Statement(
-        study.privacy.epsilon, study.privacy.delta, Neighbours.REPLACE_ONE.value, counted=False, seeded=True
+        study.privacy.epsilon,
+        study.privacy.delta,
+        Neighbours.REPLACE_ONE.value,
+        released=True,
+        counted=False,
+        seeded=True,
     )
     everybody = None
     if "full-local" in scene.estimators:
@@ -107,6 +112,7 @@ def _answer(
     statement: Statement,
 ) -> Estimate:
     if name == "full-local":
-        return single_world(scene.study, None, everybody, statement, adaptive=False)
+        assert everybody is not None  # noqa: S101  (made if it is asked for)
+        return single_world(scene.study, None, everybody, statement, everybody=everybody.count, adaptive=False)
     sd = scene.sd if name == "known-variance" else None
     return weigh(scene.study, trusted, local, name, sd, statement)

@@ -1,5 +1,6 @@
 """Files through an engine: Polars, DuckDB or Spark read them when, and as far as, they are needed."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("polars", "duckdb", "spark")
 _Scan = Callable[[list[str], str, Sequence[str]], Any]  # files, their format, and the columns that hold numbers
+_QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'")
 _ROWS_FOR_TYPES = 10_000  # rows of a .csv or .jsonl file that Polars looks at to tell the types of its columns
 
 
@@ -138,6 +140,10 @@ def _errors(engine: str) -> tuple[type[Exception], ...]:
 
 
 def _first_line(reason: Exception) -> str:
-    """What an engine says in short; an error of Java says in its first line only that it is one."""
+    """What an engine says in short; an error of Java says in its first line only that it is one.
+
+    What stands between quotation marks may be somebody's value, so it is left out.
+    """
     lines = str(reason).strip().splitlines() or [type(reason).__name__]
-    return lines[1].lstrip(": ") if lines[0].startswith("An error occurred while calling") and lines[1:] else lines[0]
+    java = lines[0].startswith("An error occurred while calling") and lines[1:]
+    return _QUOTED.sub("…", lines[1].lstrip(": ") if java else lines[0])

@@ -60,23 +60,24 @@ class Query:
             counted = frame.select(**cells).group_by(*by).agg(rows=nw.len(), **sums)
         else:
             counted = frame.select(**cells).select(rows=nw.len(), **sums)
+        texts = bool(self.keys) and isinstance(self.keys[0], str)
         for row in _collect(counted):
-            key = row.get("key")
+            key = str(row["key"]) if texts else row.get("key")  # the text "7" may name the integer 7
             tallies[key if key in tallies else None].add(row)
 
     def _key(self, nw: Any, dtype: Any) -> Any:  # noqa: ANN401
         """The group of a row, or a key that was not asked for: no nulls, which engines treat differently."""
         x, other = nw.col(self.group), 0
-        if isinstance(self.keys[0], str):
+        if not dtype.is_integer():
             x = x if dtype == nw.String else x.cast(nw.String)
             text = "other"
             while text in self.keys:
                 text += "_"
             return nw.when(x.is_in(list(self.keys))).then(x).otherwise(nw.lit(text))
-        x = x.cast(nw.Int64)
-        while other in self.keys:
+        x, keys = x.cast(nw.Int64), [int(key) for key in self.keys]
+        while other in keys:
             other += 1
-        return nw.when(x.is_in(list(self.keys))).then(x).otherwise(nw.lit(other, nw.Int64))
+        return nw.when(x.is_in(keys)).then(x).otherwise(nw.lit(other, nw.Int64))
 
     def _check_columns(self, nw: Any, frame: Any) -> None:  # noqa: ANN401
         schema = frame.collect_schema()
@@ -87,9 +88,11 @@ class Query:
                 raise DataError(f"Column {column!r} must hold numbers, but holds {schema[column]}.")
         if self.group is not None:
             texts = isinstance(self.keys[0], str)
+            whole = all(str(key).lstrip("-").isdecimal() and str(int(key)) == str(key) for key in self.keys)
             dtype = schema[self.group]
             wide = dtype in (nw.UInt64, nw.Int128, nw.UInt128)
-            if not (dtype in (nw.String, nw.Categorical, nw.Enum) if texts else dtype.is_integer() and not wide):
+            by_text = texts and dtype in (nw.String, nw.Categorical, nw.Enum)
+            if not by_text and not (whole and dtype.is_integer() and not wide):
                 kind = "texts" if texts else "integers that fit into Int64"
                 raise DataError(f"Column {self.group!r} must hold {kind}, as the keys are, but holds {dtype}.")
 

@@ -76,8 +76,8 @@ def summarize(
     group : str, optional
         A column of texts or integers, for one answer per group, such as per country.
     keys : sequence of str or of int, optional
-        The groups that there are answers for. They are public, so they are given and never read from the data: that
-        a group is there at all may be somebody's secret.
+        The groups that there are answers for. They are public, so they are given and never read from the data. Texts
+        of integers, as a command line has them, also name the keys of a column of integers.
     engine : {"polars", "duckdb", "spark"}, optional
         What reads files, and only files: Polars if not given. Spark uses the running session, or starts a local one.
     progress : callable, optional
@@ -127,7 +127,7 @@ def _public_keys(group: str | None, keys: Sequence[str] | Sequence[int] | None) 
     if group is None or keys is None:
         return []
     words = "all texts or all integers that fit into Int64, at least one, none of them twice"
-    if isinstance(keys, str):
+    if isinstance(keys, str) or not hasattr(keys, "__iter__"):
         raise ParameterError("keys", words, keys)
     given: Sequence[object] = keys
     public: list[Any] = [int(key) if isinstance(key, np.integer) else key for key in given]
@@ -187,5 +187,7 @@ def _frame(table: Any, numbers: list[str]) -> Any:  # noqa: ANN401
                     column = nw.new_series(name, values, nw.Float64, backend=frame.implementation)
                     frame = frame.with_columns(column)
         return frame.lazy()
+    except nw.exceptions.DuplicateError as reason:
+        raise DataError("The table has two columns of the same name. Rename one of them.") from reason
     except TypeError as reason:
         raise DataError(f"table must be a dataframe, a relation or file names, got {type(table).__name__}.") from reason
