@@ -47,12 +47,12 @@ FIGURE = PaperFigure(
     number=1,
     title="Gain of the known-variance weight on Beta distributions",
     shows=(
-        "How many times as large the better single world's squared error is as the hybrid's, over the number of users, for "
-        "little, medium and much spread."
+        "How many times as large as the hybrid's the squared error of the better single world is, over the number of "
+        "users, for little, medium and much spread."
     ),
     differs=(
-        "Four of the curves without a peak have it at 400 to 451 users, left of the plot, where the text says below one "
-        "user (erratum 18)."
+        "Four of the curves without a peak have it at 400 to 451 users, left of the plot, where the text says below "
+        "one user (erratum 18)."
     ),
     theory=theory,
     draw=draw,

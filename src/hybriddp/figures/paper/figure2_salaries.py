@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from hybriddp.figures.canvas import MUTED, canvas
+import numpy as np
+
+from hybriddp.figures.canvas import INK, canvas
 from hybriddp.figures.paper import salaries
 from hybriddp.figures.paper.figure import PaperFigure
 from hybriddp.figures.paper.files import save_all
-from hybriddp.figures.paper.heat import heat_panel
+from hybriddp.figures.paper.heat import heat_panel, pale_to_blue
 from hybriddp.figures.paper.rows import DensityRow, GainRow
 from hybriddp.figures.paper.scenario import Weight
 
@@ -28,15 +30,16 @@ def draw(gains: Sequence[GainRow], _: Sequence[DensityRow], paths: Sequence[Path
             gains,
             title="(b) R for the UC salaries, from the paper's three numbers",
             label="R, gain over the better world",
-            norm=Normalize(1.0, 2.03),
-            colours="viridis",
+            norm=Normalize(1.0, 2.05),
+            colours=pale_to_blue(),
+            levels=np.linspace(1.0, 2.05, 22),
             contours=(1.1, 1.25, 1.5, 1.75),
-            line="white",
+            ticks=(1.0, 1.2, 1.4, 1.6, 1.8, 2.0),
         )
         figure.supxlabel(
-            "Dashed: both single worlds err alike. (a), the histogram of the salaries, is left out: it needs the file.",
+            "Dashed red: both single worlds err alike. Panel (a), the histogram of the salaries, needs their file.",
             fontsize=8,
-            color=MUTED,
+            color=INK,
         )
         save_all(figure, paths)
 

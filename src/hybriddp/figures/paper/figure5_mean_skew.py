@@ -59,7 +59,7 @@ def draw(gains: Sequence[GainRow], shapes: Sequence[DensityRow], paths: Sequence
                 lower.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
             if column:
                 upper.set_ylabel("")
-            if column == 2:
+            if column == len(SHIFTS) - 1:
                 lower.set_ylabel("")
         shared_legend(figure, gains)
         save_all(figure, paths)

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from hybriddp.figures.canvas import INK, MUTED, canvas
+import numpy as np
+
+from hybriddp.figures.canvas import INK, canvas
 from hybriddp.figures.paper import salaries
 from hybriddp.figures.paper.figure import PaperFigure
 from hybriddp.figures.paper.files import save_all
-from hybriddp.figures.paper.heat import heat_panel
+from hybriddp.figures.paper.heat import heat_panel, orange_to_purple, pale_to_blue
 from hybriddp.figures.paper.rows import DensityRow, GainRow
 from hybriddp.figures.paper.scenario import Weight
 
@@ -28,10 +30,11 @@ def draw(gains: Sequence[GainRow], _: Sequence[DensityRow], paths: Sequence[Path
             gains,
             title="(a) R, from the paper's three numbers",
             label="R, gain over the better world",
-            norm=TwoSlopeNorm(1.0, 0.3, 2.0),
-            colours="PuOr",
+            norm=TwoSlopeNorm(1.0, 0.2, 2.0),
+            colours=orange_to_purple(),
+            levels=np.linspace(0.2, 2.0, 37),
             contours=(0.5, 1.0, 1.5),
-            line=INK,
+            ticks=(0.2, 0.5, 1.0, 1.5, 2.0),
         )
         heat_panel(
             right,
@@ -39,12 +42,13 @@ def draw(gains: Sequence[GainRow], _: Sequence[DensityRow], paths: Sequence[Path
             title="(b) r, from the paper's three numbers",
             label="r, gain over the worse world",
             norm=LogNorm(1.0, 2400.0),
-            colours="viridis",
-            contours=(2, 10, 100, 1500),
-            line="white",
+            colours=pale_to_blue(),
+            levels=np.geomspace(1.0, 2400.0, 25),
+            contours=(10, 100, 1500),
+            ticks=(1, 10, 100, 1000),
             worst=True,
         )
-        figure.supxlabel("Dashed: both single worlds err alike.", fontsize=8, color=MUTED)
+        figure.supxlabel("Dashed red: both single worlds err alike.", fontsize=8, color=INK)
         save_all(figure, paths)
 
 

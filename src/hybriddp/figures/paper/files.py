@@ -18,5 +18,7 @@ def save_all(figure: "Figure", paths: Sequence[Path]) -> None:
         save(figure, path)
         if path.suffix == ".png":
             with Image.open(path) as picture:
-                small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+                small = picture.convert("RGB").quantize(
+                    256, method=Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE
+                )
             small.save(path, optimize=True)

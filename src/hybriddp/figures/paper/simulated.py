@@ -8,12 +8,17 @@ from itertools import product
 from multiprocessing import get_context
 
 from hybriddp.figures.paper.rows import SIMULATION, GainRow
-from hybriddp.figures.paper.scenario import EPSILONS, FRACTIONS, Scenario
+from hybriddp.figures.paper.scenario import Scenario
 from hybriddp.mean import MeanStudy
 from hybriddp.simulation import simulate
 
-USERS = (1_000, 3_000, 10_000, 30_000, 100_000)
-"""Every trusted fraction of the paper is a whole number of these."""
+USERS = {
+    (0.005, 0.1): (1_000, 3_200, 10_000, 40_000, 100_000),
+    (0.005, 1.0): (1_200, 3_800, 12_000, 38_000, 90_000),
+    (0.05, 0.1): (1_100, 3_600, 11_000, 36_000, 95_000),
+    (0.05, 1.0): (1_300, 4_200, 13_000, 42_000, 85_000),
+}
+"""Where the curve of a trusted fraction and an ε is simulated: apart from the others, with a whole trusted group."""
 
 _POINTS = 2001  # equally likely values that stand for a distribution, as for the named ones
 
@@ -31,8 +36,9 @@ class Dot:
 
 def dots(scenarios: Sequence[Scenario], *, first_seed: int) -> list[Dot]:
     """All points of a figure; each has a seed of its own, whatever else is simulated."""
-    places = product(scenarios, FRACTIONS, EPSILONS, USERS)
-    return [Dot(scenario, n, c, epsilon, first_seed + i) for i, (scenario, c, epsilon, n) in enumerate(places)]
+    curves = [(c, epsilon, n) for (c, epsilon), users in USERS.items() for n in users]
+    places = product(scenarios, curves)
+    return [Dot(scenario, n, c, epsilon, first_seed + i) for i, (scenario, (c, epsilon, n)) in enumerate(places)]
 
 
 def run(dot: Dot, trials: int) -> GainRow:
