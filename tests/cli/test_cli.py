@@ -18,7 +18,7 @@ QUICK = ["demo", "--trials", "20"]
 def test_help_names_every_command_and_exit_code() -> None:
     result = RUN.invoke(cli.app, ["--help"])
     assert result.exit_code == 0
-    for word in ("demo", "mean", "channel", "randomize", "refused for privacy", "--version"):
+    for word in ("demo", "mean", "channel", "randomize", "figures", "refused for privacy", "--version"):
         assert word in " ".join(result.output.split())
 
 

@@ -59,7 +59,8 @@ def test_a_refusal_says_who_spent_what_and_changes_nothing() -> None:
     ledger.spend(event("0.7"))
     before = ledger.events
     with pytest.raises(
-        BudgetError, match=r"would cost trusted users ε = 0\.5.*have ε = 0\.3.*Spent before: a release \(trusted users\), ε = 0\.7"
+        BudgetError,
+        match=r"would cost trusted users ε = 0\.5.*have ε = 0\.3.*Spent before: a release \(trusted users\), ε = 0\.7",
     ):
         ledger.spend(event("0.5"))
     assert ledger.events == before

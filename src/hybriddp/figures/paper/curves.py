@@ -84,7 +84,10 @@ def density_panel(
     for label in dict.fromkeys(row.group if by_group else row.population for row in rows):
         of = [row for row in rows if label in {row.group, row.population}]
         values = [of[0].value, *(row.value for row in of), of[-1].value]
-        axes.plot(values, [0.0, *(row.density for row in of), 0.0], color=colours[label], label=label)
+        heights = [0.0, *(row.density for row in of), 0.0]
+        axes.plot(values, heights, color=colours[label], label=label)
+        if by_group:
+            axes.fill_between(values, heights, color=colours[label], alpha=0.15)
     axes.set_ylim(0.0, top)
     axes.set_xlabel("value")
     axes.set_ylabel("density")

@@ -38,7 +38,7 @@ def draw(gains: Sequence[GainRow], shapes: Sequence[DensityRow], paths: Sequence
         for axes, scenario in zip(panels[1:], SCENARIOS, strict=True):
             rows = [row for row in gains if row.panel == scenario.panel]
             gain_panel(axes, rows, title=f"({scenario.panel}) R on {scenario.trusted.name}")
-            axes.set_ylim(0.9, 2.3)
+            axes.set_ylim(0.85, 2.3)
         shared_legend(figure, gains)
         save_all(figure, paths)
 

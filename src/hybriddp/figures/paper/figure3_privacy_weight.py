@@ -33,7 +33,7 @@ def draw(gains: Sequence[GainRow], _: Sequence[DensityRow], paths: Sequence[Path
             if column:
                 panels[0, column].set_ylabel("")
                 panels[1, column].set_ylabel("")
-        panels[0, 0].set_ylim(0.0, 2.3)
+        panels[0, 0].set_ylim(0.0, 2.5)
         panels[1, 0].yaxis.set_major_formatter(lambda y, _: f"{y:g}")
         shared_legend(figure, gains)
         save_all(figure, paths)

@@ -28,7 +28,7 @@ def draw(gains: Sequence[GainRow], _: Sequence[DensityRow], paths: Sequence[Path
             rows = [row for row in gains if row.panel == scenario.panel]
             title = f"({scenario.panel}) trusted {scenario.trusted.name}, local {scenario.local.name}"
             gain_panel(axes, rows, title=title)
-            axes.set_ylim(0.9, 2.3)
+            axes.set_ylim(0.85, 2.3)
         shared_legend(figure, gains)
         save_all(figure, paths)
 

@@ -54,7 +54,7 @@ def draw(gains: Sequence[GainRow], shapes: Sequence[DensityRow], paths: Sequence
             upper.legend(loc="upper center", ncols=2)
             rows = [row for row in gains if row.panel == scenario.panel]
             gain_panel(lower, rows, title=f"({scenario.panel}) R at t = {t:g}", log=t > 0.0)
-            lower.set_ylim(*((1e-4, 3.0) if t > 0.0 else (0.9, 2.3)))
+            lower.set_ylim(*((1e-4, 3.0) if t > 0.0 else (0.85, 2.3)))
             if t > 0.0:
                 lower.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
             if column:
