@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from hybriddp import cli
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.figures.paper import FIGURES, PICTURES, make, select
-from hybriddp.figures.paper.figure import Gap
+from hybriddp.figures.paper.figure import Gap, PaperFigure
 from hybriddp.figures.paper.rows import DensityRow, GainRow, write_csv
 
 RUN = CliRunner()
@@ -53,9 +53,8 @@ def test_every_figure_is_written_in_both_formats(folder: Path, number: int) -> N
     assert svg.read_text(encoding="utf-8").startswith("<?xml")
 
 
-@pytest.mark.parametrize("figure", PICTURES, ids=lambda figure: str(figure.number))
-def test_the_tables_have_one_header_and_every_digit(folder: Path, figure: object) -> None:
-    (picture,) = [one for one in PICTURES if one is figure]
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: str(picture.number))
+def test_the_tables_have_one_header_and_every_digit(folder: Path, picture: PaperFigure) -> None:
     rows, written = picture.theory(), _table(folder / f"figure{picture.number}.csv")
     assert list(written[0]) == [field.name for field in fields(GainRow)]
     assert len(written) == len(rows)
