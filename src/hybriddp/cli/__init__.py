@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hybriddp import __version__
-from hybriddp.cli import channel, demo, mean, plan, randomize, simulate
+from hybriddp.cli import channel, demo, figures, mean, plan, randomize, simulate
 from hybriddp.errors import HybridDPError
 
 __all__ = ["app", "main"]
@@ -49,6 +49,7 @@ app.command(name="simulate")(simulate.run_simulation)
 app.command(name="mean")(mean.mean)
 app.command(name="channel")(channel.channel)
 app.command(name="randomize")(randomize.randomize)
+app.command(name="figures")(figures.figures)
 
 
 def main() -> None:

@@ -59,7 +59,7 @@ def solve(
     >>> found = solve(for_="trusted_fraction", target_rmse=2000, n_users=252_540, epsilon=1.0,
     ...               bounds=(0, 2_349_033), sd=53_254)
     >>> found.plan.n_trusted, found.plan.rmse <= 2000
-    (1881, True)
+    (1853, True)
     """
     unknown = _check.choice("for_", for_, UNKNOWNS)
     given = {"n_users": n_users, "trusted_fraction": trusted_fraction, "epsilon": epsilon, "rmse": target_rmse}

@@ -1,0 +1,104 @@
+"""``hybriddp figures``: the figures of the paper, as pictures and as tables."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from hybriddp import _check
+from hybriddp.cli.progress import trials_bar
+from hybriddp.errors import ParameterError
+from hybriddp.figures.paper import FIGURES, Made, make, select
+from hybriddp.figures.paper.figure import Gap, PaperFigure
+
+
+def figures(
+    numbers: Annotated[
+        list[int] | None, typer.Argument(help="Which figures; none of them lists what there is.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All figures of the paper.")] = False,
+    output: Annotated[Path, typer.Option(help="Folder for the files; made if it is not there.")] = Path("figures"),
+    trials: Annotated[int, typer.Option(help="How often the pipeline runs for each simulated dot.")] = 1000,
+    simulation: Annotated[
+        bool, typer.Option("--simulation/--no-simulation", help="Whether dots are simulated beside the theory.")
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
+) -> None:
+    """Draw the paper's figures: a picture (PNG and SVG) and the numbers behind it (CSV) of each.
+
+    Lines are exact. The dots beside them are the real pipeline with the paper's Laplace noise, run many times with a
+    fixed seed: a simulation, not a private release.
+    """
+    if everything and numbers:
+        raise ParameterError("the numbers of figures", "left out with --all", numbers, shown_as="numbers")
+    chosen = FIGURES if everything else select(numbers or ())
+    if not chosen:
+        _list(as_json=as_json)
+        return
+    _check.integer("trials", trials, at_least=2)
+    pictures = [figure for figure in chosen if isinstance(figure, PaperFigure)]
+    runs = trials * sum(len(figure.dots()) for figure in pictures) if simulation else 0
+    with trials_bar("running the pipeline", runs, quiet=as_json or not runs) as update:
+        made = make(pictures, output=output, trials=trials if simulation else None, progress=update)
+    if as_json:
+        typer.echo(json.dumps(_as_dict(chosen, made, trials if simulation else None), indent=2))
+        return
+    _print(chosen, made)
+
+
+def _list(*, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(_as_dict(FIGURES, [], None), indent=2))
+        return
+    console = Console()
+    for figure in FIGURES:
+        console.print(f"[bold]{figure.number}[/]  {escape(figure.title)}", soft_wrap=True, highlight=False)
+        if isinstance(figure, Gap):
+            console.print(f"   needs {escape(figure.needs)}", soft_wrap=True, highlight=False)
+    console.print("\nhybriddp figures 1 3      these two\nhybriddp figures --all    all of them", highlight=False)
+
+
+def _print(chosen: Sequence[PaperFigure | Gap], made: Sequence[Made]) -> None:
+    console = Console()
+    files = {result.figure.number: result.files for result in made}
+    for figure in chosen:
+        if isinstance(figure, Gap):
+            lines = [f"[bold]Figure {figure.number}. {escape(figure.title)}[/]: needs {escape(figure.needs)}."]
+        else:
+            lines = [
+                f"[bold]Figure {figure.number}. {escape(figure.title)}[/]",
+                escape(figure.shows),
+                f"Differs: {escape(figure.differs)}",
+                f"Files: {escape(' '.join(map(str, files[figure.number])))}",
+            ]
+        for line in lines:
+            console.print(line, soft_wrap=True, highlight=False)
+        console.print()
+
+
+def _as_dict(chosen: Sequence[PaperFigure | Gap], made: Sequence[Made], trials: int | None) -> dict[str, Any]:
+    files = {result.figure.number: [str(path) for path in result.files] for result in made}
+    return {
+        "private_release": False,
+        "trials": trials,
+        "figures": [
+            {
+                "number": figure.number,
+                "title": figure.title,
+                "shows": figure.shows,
+                "differs": figure.differs,
+                "files": files.get(figure.number, []),
+            }
+            for figure in chosen
+            if isinstance(figure, PaperFigure)
+        ],
+        "missing": [
+            {"number": figure.number, "title": figure.title, "needs": figure.needs}
+            for figure in chosen
+            if isinstance(figure, Gap)
+        ],
+    }

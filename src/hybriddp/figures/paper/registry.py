@@ -1,0 +1,38 @@
+"""All figures of the paper, in its order."""
+
+from collections.abc import Sequence
+
+from hybriddp.errors import ParameterError
+from hybriddp.figures.paper import (
+    figure1_known_variance,
+    figure2_salaries,
+    figure3_privacy_weight,
+    figure4_variance_skew,
+    figure5_mean_skew,
+    figure8_salaries_privacy_weight,
+)
+from hybriddp.figures.paper.figure import Gap, PaperFigure
+
+FIGURES: tuple[PaperFigure | Gap, ...] = (
+    figure1_known_variance.FIGURE,
+    figure2_salaries.FIGURE,
+    figure3_privacy_weight.FIGURE,
+    figure4_variance_skew.FIGURE,
+    figure5_mean_skew.FIGURE,
+    Gap(6, "K-means with both groups", "K-means, which is not there yet"),
+    Gap(7, "Amplification by Gaussian noise", "privacy amplification per group, which is not there yet"),
+    figure8_salaries_privacy_weight.FIGURE,
+)
+"""What the paper shows, the gaps included."""
+
+PICTURES = tuple(figure for figure in FIGURES if isinstance(figure, PaperFigure))
+"""Those that can be made."""
+
+
+def select(numbers: Sequence[int]) -> tuple[PaperFigure | Gap, ...]:
+    """The figures of these numbers, in the order of the paper, each once."""
+    known = {figure.number for figure in FIGURES}
+    for number in numbers:
+        if number not in known:
+            raise ParameterError("the number of a figure", f"from 1 to {len(FIGURES)}", number, shown_as="number")
+    return tuple(figure for figure in FIGURES if figure.number in numbers)

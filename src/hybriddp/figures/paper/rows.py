@@ -1,0 +1,85 @@
+"""The numbers behind a figure, as rows of a tidy table."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from hybriddp.errors import DataError
+
+THEORY = "theory"
+SIMULATION = "simulation"
+
+
+@dataclass(frozen=True, slots=True)
+class GainRow:
+    """One point of a curve or of a heat map.
+
+    Attributes
+    ----------
+    panel : str
+        The letter of the paper's panel; "bc" if the point is in two.
+    source : str
+        ``"theory"`` (exact) or ``"simulation"``; ``"crossover"`` for the line of a heat map on which both single worlds
+        are equally good.
+    trusted, local : str
+        What the values of each group are drawn from.
+    n_users, trusted_fraction, epsilon : float
+        The setting.
+    weight : float
+        The weight on the trusted group.
+    gain_over_best, gain_over_worst : float
+        The paper's R and r.
+    gain_over_best_se, gain_over_worst_se : float or None
+        Their standard errors, in a simulation.
+    trials : int or None
+        How often the pipeline ran, in a simulation.
+    """
+
+    panel: str
+    source: str
+    trusted: str
+    local: str
+    n_users: float
+    trusted_fraction: float
+    epsilon: float
+    weight: float
+    gain_over_best: float
+    gain_over_worst: float
+    gain_over_best_se: float | None = None
+    gain_over_worst_se: float | None = None
+    trials: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DensityRow:
+    """One point of a density.
+
+    Attributes
+    ----------
+    panel : str
+        The letter of the paper's panel.
+    group : str
+        Whose: ``"trusted"``, ``"local"`` or ``"both"``.
+    population : str
+        Of what.
+    value, density : float
+        Where and how dense.
+    """
+
+    panel: str
+    group: str
+    population: str
+    value: float
+    density: float
+
+
+def write_csv(rows: Sequence[GainRow] | Sequence[DensityRow], path: Path) -> None:
+    """Write the rows with one header line; every number with all its digits, what is not there as nothing."""
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, [field.name for field in fields(rows[0])], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(asdict(row) for row in rows)
+    except OSError as reason:
+        raise DataError(f"The numbers cannot be written to {path}: {reason}.") from None

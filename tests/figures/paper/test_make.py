@@ -1,0 +1,143 @@
+"""Files, the registry and the command."""
+
+import csv
+import json
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hybriddp import cli
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.figures.paper import FIGURES, PICTURES, make, select
+from hybriddp.figures.paper.figure import Gap, PaperFigure
+from hybriddp.figures.paper.rows import DensityRow, GainRow, write_csv
+
+RUN = CliRunner()
+ROOT = Path(__file__).parents[3]
+
+
+def _table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Everything but the dots, made by the command."""
+    target = tmp_path_factory.mktemp("figures") / "new"
+    result = RUN.invoke(cli.app, ["figures", "--all", "--no-simulation", "--output", str(target)])
+    assert result.exit_code == 0
+    assert "Figure 6. K-means with both groups: needs K-means, which is not there yet." in result.output
+    for figure in PICTURES:
+        assert f"Figure {figure.number}. {figure.title}" in result.output
+        assert figure.differs in result.output
+    return target
+
+
+def test_the_registry_has_the_paper_order_and_no_hole() -> None:
+    assert [figure.number for figure in FIGURES] == list(range(1, 9))
+    assert [figure.number for figure in FIGURES if isinstance(figure, Gap)] == [6, 7]
+    assert [figure.number for figure in select([8, 1, 8])] == [1, 8]
+    with pytest.raises(ParameterError, match=r"must be from 1 to 8, got number=9"):
+        select([1, 9])
+
+
+@pytest.mark.parametrize("number", [figure.number for figure in PICTURES])
+def test_every_figure_is_written_in_both_formats(folder: Path, number: int) -> None:
+    png, svg = (folder / f"figure{number}.{ending}" for ending in ("png", "svg"))
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert 10_000 < png.stat().st_size < 150_000
+    assert svg.read_text(encoding="utf-8").startswith("<?xml")
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: str(picture.number))
+def test_the_tables_have_one_header_and_every_digit(folder: Path, picture: PaperFigure) -> None:
+    rows, written = picture.theory(), _table(folder / f"figure{picture.number}.csv")
+    assert list(written[0]) == [field.name for field in fields(GainRow)]
+    assert len(written) == len(rows)
+    for row, line in zip(rows, written, strict=True):
+        assert float(line["gain_over_best"]) == row.gain_over_best
+        assert float(line["n_users"]) == row.n_users
+        assert line["trials"] == ""
+    densities, beside = picture.densities(), folder / f"figure{picture.number}_densities.csv"
+    assert beside.exists() == bool(densities)
+    if densities:
+        assert list(_table(beside)[0]) == [field.name for field in fields(DensityRow)]
+        assert len(_table(beside)) == len(densities)
+
+
+def test_with_dots_the_table_has_them_too(tmp_path: Path) -> None:
+    done: list[int] = []
+    (made,) = make(select([4]), output=tmp_path, trials=4, processes=1, progress=done.append)
+    dots = [row for row in _table(tmp_path / "figure4.csv") if row["source"] == "simulation"]
+    assert len(dots) == 2 * 4 * 5
+    assert {row["trials"] for row in dots} == {"4"}
+    assert all(float(row["gain_over_best_se"]) > 0 for row in dots)
+    assert done[-1] == 4 * len(dots)
+    assert [path.name for path in made.files] == ["figure4.png", "figure4.svg", "figure4.csv"]
+
+
+def test_the_command_prints_json_and_nothing_else(tmp_path: Path) -> None:
+    result = RUN.invoke(cli.app, ["figures", "2", "7", "--output", str(tmp_path), "--json"])
+    answer = json.loads(result.stdout)
+    assert answer["private_release"] is False
+    assert [figure["number"] for figure in answer["figures"]] == [2]
+    assert all(Path(name).exists() for name in answer["figures"][0]["files"])
+    assert [gap["number"] for gap in answer["missing"]] == [7]
+
+
+def test_without_numbers_the_command_says_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = RUN.invoke(cli.app, ["figures"])
+    assert result.exit_code == 0
+    assert all(figure.title in result.output for figure in FIGURES)
+    listed = json.loads(RUN.invoke(cli.app, ["figures", "--json"]).stdout)
+    assert len(listed["figures"]) + len(listed["missing"]) == 8
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["9"], 2, "the number of a figure must be from 1 to 8, got number=9."),
+        (["1", "0"], 2, "from 1 to 8, got number=0."),
+        (["one"], 2, "Invalid value"),
+        (["1", "--all"], 2, "left out with --all"),
+        (["1", "--trials", "1"], 2, "trials must be an integer of at least 2"),
+        (["2", "--output", "{file}/below"], 4, "The figures cannot be written to"),
+    ],
+)
+def test_wrong_usage_ends_with_one_line(
+    arguments: list[str],
+    code: int,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("in the way", encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["hybriddp", "figures", *(part.format(file=file) for part in arguments)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == code
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_table_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    rows = PICTURES[0].densities()
+    with pytest.raises(DataError, match="The numbers cannot be written to"):
+        write_csv(rows, tmp_path / "nowhere" / "figure1.csv")
+
+
+def test_the_page_shows_every_picture_and_names_every_gap() -> None:
+    page = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
+    for figure in FIGURES:
+        assert f"## Figure {figure.number}." in page
+        picture = ROOT / "docs" / "figures" / f"figure{figure.number}.png"
+        assert picture.exists() != isinstance(figure, Gap)
+        assert (f"(figures/{picture.name})" in page) == picture.exists()
+        assert not picture.exists() or picture.stat().st_size < 150_000
