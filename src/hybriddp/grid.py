@@ -110,10 +110,11 @@ class Grid:
                 "Leave them out: there is no report for a value that is not there."
             )
 
-    def units(self, x: FloatArray) -> NDArray[np.int32]:
-        """The units of finite floats."""
-        y = np.clip(x, self.lower, self.upper)
-        y -= self.lower
+    def units(self, x: FloatArray, *, scratch: FloatArray | None = None) -> NDArray[np.int32]:
+        """The units of finite floats; ``scratch`` is a buffer that is at least as long, to work in."""
+        y = np.clip(x, self.lower, self.upper, out=None if scratch is None else scratch[: len(x)])
+        if self.lower:  # taking nothing off changes nothing
+            y -= self.lower
         y *= UNITS / self.width
         y += 0.5
         return y.astype(np.int32)  # cuts the fraction off, which is the floor of what is not negative

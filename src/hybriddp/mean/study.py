@@ -24,7 +24,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
 from hybriddp.release.ledger import Ledger
 
-_CHUNK = 1 << 16  # values summed at a time: they stay in the cache, and 2^16 reports below 2^47 in 64 bits
+_CHUNK = 1 << 17  # values summed at a time: they stay in the cache, and as many reports below 2^46 fit in 64 bits
 MOST_BAD_CODES = 0.01  # a larger share of reports that are no codes means that they are reports of something else
 
 
@@ -186,13 +186,14 @@ class MeanStudy:
         if array.ndim != 1:
             raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
         count = total = 0
+        scratch = np.empty(min(_CHUNK, len(array)))
         for start in range(0, len(array), _CHUNK):
             x = as_floats(array[start : start + _CHUNK])
             finite = np.isfinite(x)
             if not finite.all():
                 x = x[finite]
             count += len(x)
-            total += int(self.grid.units(x).sum(dtype=np.int64))
+            total += int(self.grid.units(x, scratch=scratch).sum(dtype=np.int64))
         return TrustedSummary(self.digest, count, total, len(array) - count)
 
     def summarize_local(self, codes: ArrayLike) -> LocalSummary | LaplaceSummary:
@@ -324,5 +325,5 @@ def _channel(kind: str, epsilon: str) -> WindowChannel | DiscreteLaplace:
 
 
 def _exact_sum(reports: NDArray[Any]) -> int:
-    """The sum of reports, each below 2^47 in size; all together may need more than 64 bits."""
+    """The sum of reports, each below 2^46 in size; all together may need more than 64 bits."""
     return sum(int(reports[i : i + _CHUNK].sum(dtype=np.int64)) for i in range(0, len(reports), _CHUNK))
