@@ -2,5 +2,5 @@
 
 from benchmarks import channels, mean_speed, table_speed, theory_grid
 
-for benchmark in (theory_grid, channels, mean_speed, table_speed):
+for benchmark in (theory_grid, channels, mean_speed, simulation_speed, table_speed):
     benchmark.main()

@@ -174,6 +174,7 @@ def plan(
     mean_gap: float = 0.0,
     variance_ratio: float = 1.0,
     delta: float | str = 0,
+    mode: str = "one-shot",
 ) -> Plan:
     """What a study would give, before a single value is collected.
 
@@ -196,6 +197,9 @@ def plan(
         By how much the trusted users' mean would be higher than the others'.
     variance_ratio : float
         How many times as large the variance of the trusted users' values would be; ``sd`` is that of the others.
+    mode : {"one-shot"}
+        Everybody is asked once, for everything. (Studies in two phases, which narrow the range first, are not there
+        yet.)
 
     Examples
     --------
@@ -203,6 +207,8 @@ def plan(
     >>> pay["adaptive"].rmse.worst, pay["trusted-only"].rmse.worst
     (1605.0, 1686.1)
     """
+    if mode != "one-shot":
+        raise ParameterError("mode", '"one-shot": studies in two phases are not there yet', mode)
     users = _check.integer("n_users", n_users, at_least=4)
     privacy = Privacy(epsilon=epsilon, delta=delta)
     grid = Grid.of(bounds)
