@@ -7,6 +7,7 @@
     ├── DataError (ValueError)          the data given cannot be used
     ├── BudgetError                     the release would cost more privacy than is left
     ├── ProtocolError                   two parties do not agree on the study, the channel or the wire format
+    ├── NumericalError                  a number could not be computed to the accuracy that a guarantee needs
     └── MissingExtraError (ImportError) an optional library is not installed
 
 Every message is one sentence that names the thing, what it must be and what it is, and, where there is one, a
@@ -15,7 +16,15 @@ second sentence with the remedy. On the command line each class ends the program
 
 from typing import ClassVar
 
-__all__ = ["BudgetError", "DataError", "HybridDPError", "MissingExtraError", "ParameterError", "ProtocolError"]
+__all__ = [
+    "BudgetError",
+    "DataError",
+    "HybridDPError",
+    "MissingExtraError",
+    "NumericalError",
+    "ParameterError",
+    "ProtocolError",
+]
 
 
 class HybridDPError(Exception):
@@ -65,6 +74,10 @@ class ProtocolError(HybridDPError):
     """Two parties do not agree on the study, the channel or the wire format."""
 
     exit_code: ClassVar[int] = 4
+
+
+class NumericalError(HybridDPError):
+    """A number could not be computed to the accuracy that a guarantee needs, so none is given."""
 
 
 class MissingExtraError(HybridDPError, ImportError):

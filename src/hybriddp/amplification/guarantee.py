@@ -1,0 +1,104 @@
+"""What somebody who sees only the published estimate learns about a user: a number per group, with what it rests on."""
+
+from dataclasses import dataclass
+
+from hybriddp.errors import BudgetError, ParameterError
+from hybriddp.privacy import Neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """(ε, δ) of one group of users."""
+
+    epsilon: float
+    delta: float
+
+    def __str__(self) -> str:
+        return f"ε′ = {self.epsilon:.4g}" + (f", δ = {self.delta:g}" if self.delta else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What must be true for the second tier of protection; the first tier, every user's own ε, needs none of it.
+
+    Attributes
+    ----------
+    honest_local : float
+        How many local users' noise the adversary does not know. A local user counts her own.
+    colluding_local : float
+        How many local users pool what they know of their noise.
+    noise : str
+        What the noise is.
+    """
+
+    honest_local: float
+    colluding_local: float
+    noise: str
+
+    def sentences(self) -> tuple[str, ...]:
+        """All of them, in words."""
+        return (
+            "The adversary sees the published estimate and nothing else: no group means, no report, no range.",
+            "The weight and the noise were fixed before any data was seen.",
+            "Group sizes are public.",
+            f"At most {self.colluding_local:,.0f} local users pool what they know; the noise of the other "
+            f"{self.honest_local:,.0f} is theirs alone, and a local user counts her own.",
+            f"Neighbours: {Neighbours.REPLACE_ONE.value}.",
+            "This is the only release about these values.",
+            f"Noise: {self.noise}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Amplified:
+    """The second tier of protection, per group.
+
+    Attributes
+    ----------
+    trusted, local : Guarantee
+        What somebody who sees only the published estimate can learn about a user of each group.
+    unamplified : Guarantee
+        The first tier: what everybody is promised, whoever looks and whatever else is published.
+    assumptions : Assumptions
+        What the second tier rests on.
+    method : str
+        How it was computed.
+    """
+
+    trusted: Guarantee
+    local: Guarantee
+    unamplified: Guarantee
+    assumptions: Assumptions
+    method: str
+
+    @property
+    def everyone(self) -> Guarantee:
+        """What holds for every user: the weaker of the two."""
+        return Guarantee(max(self.trusted.epsilon, self.local.epsilon), max(self.trusted.delta, self.local.delta))
+
+    def __str__(self) -> str:
+        lines = [
+            f"Against who sees only the published estimate: trusted users {self.trusted}; local users {self.local}.",
+            f"Against everybody else, the curator included for local users: {self.unamplified} as promised.",
+            f"({self.method}) Assumptions:",
+            *(f"- {sentence}" for sentence in self.assumptions.sentences()),
+        ]
+        return "\n".join(lines)
+
+    def __add__(self, _: object) -> "Amplified":
+        """Refused: the second tier of two releases about the same values is not known."""
+        raise BudgetError(
+            "Two amplified releases cannot be composed: each rests on being the only one. Add up the promised ε."
+        )
+
+
+def fixed_weight(weight: float | str) -> None:
+    """Nothing for a number; `ParameterError` for a weight that depends on the data."""
+    if isinstance(weight, str):
+        raise ParameterError(
+            "weight",
+            "a number fixed before any data was seen",
+            weight,
+            remedy="An adaptive weight is itself computed from the reports, so the published estimate may tell more "
+            "than its noise hides: only the promised ε holds.",
+        )

@@ -1,0 +1,57 @@
+r"""Amplification in a study with a window channel: what the curator's noise alone does for local users.
+
+The others' codes depend on the others' values, which an adversary may know, so they do not count as noise here. In
+units of the range over $2^{24}$ the published estimate is
+
+$$
+\frac{w}{n_T}(S_T + N) + \frac{1-w}{n_L}\,2^{24} \sum_i v_i,
+$$
+
+$N$ the curator's discrete Laplace noise with $P[N = k] \propto e^{-\epsilon |k|/2^{24}}$ and $v_i$ the values of the
+codes. It is published as a multiple of $g = 2^{j} w/n_T$ units, so that each published value stands for $2^j$
+neighbouring values of $N$, wherever the rest of the sum lies. Then whatever moves the sum by $D$ units changes the odds
+of no published value by more than $e^{\epsilon \lceil D n_T/w \rceil / 2^{24}}$: pure, and in whole numbers.
+
+A trusted user moves it by $w 2^{24}/n_T$: she keeps ε. A local user moves it by at most $(1-w) 2^{24} v_{\max}/n_L$,
+$v_{\max}$ the largest difference of two codes' values.
+"""
+
+import math
+from dataclasses import dataclass
+
+from hybriddp import _check
+from hybriddp.channels.window import WindowChannel
+from hybriddp.grid import UNITS
+
+_CELL = 1 << 12  # lattice points of the curator's noise that share a published value: 1/4096 of the range over n_T
+
+
+@dataclass(frozen=True, slots=True)
+class WindowAmplification:
+    """Pure ε′ of each group, and the step between published values as a share of the range."""
+
+    trusted: float
+    local: float
+    resolution: float
+
+
+def exact(channel: WindowChannel, *, n_trusted: int, n_local: int, weight: float) -> WindowAmplification:
+    """The bound for a weight that was fixed before any data was seen.
+
+    Examples
+    --------
+    >>> found = exact(WindowChannel(epsilon=1.0), n_trusted=1000, n_local=99_000, weight=0.5)
+    >>> found.trusted, found.local
+    (1.0, 0.028192)
+    """
+    n_t, n_l = _check.integer("n_trusted", n_trusted, at_least=1), _check.integer("n_local", n_local, at_least=1)
+    w = _check.number("weight", weight, _check.WEIGHT)
+    epsilon = float(channel.epsilon)
+    if w == 0:  # nothing of the trusted group is published, and no noise of the curator
+        return WindowAmplification(trusted=0.0, local=epsilon, resolution=0.0)
+    steps = math.ceil((1 - w) / n_l * channel.largest_value * UNITS * n_t / w)
+    return WindowAmplification(
+        trusted=epsilon,
+        local=min(epsilon, epsilon * steps / UNITS),
+        resolution=w / n_t * _CELL / UNITS,
+    )

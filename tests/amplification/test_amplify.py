@@ -1,0 +1,140 @@
+import math
+
+import numpy as np
+import pytest
+
+from hybriddp import MeanStudy
+from hybriddp.amplification import Amplified, amplify, laplace
+from hybriddp.amplification.amplify import VOID
+from hybriddp.amplification.window import _CELL, exact
+from hybriddp.channels import WindowChannel
+from hybriddp.errors import BudgetError, ParameterError
+from hybriddp.grid import UNITS
+
+LAPLACE = MeanStudy("pay", bounds=(0, 2_349_033), epsilon=1.0, channel="laplace")
+WINDOW = MeanStudy("pay", bounds=(0, 2_349_033), epsilon=1.0)
+GOOD = {"n_users": 252_540, "trusted_fraction": 0.01, "weight": "known-variance", "sd": 53_254.0}
+
+
+def _found(study: MeanStudy = LAPLACE, **changes: object) -> Amplified:
+    return amplify(study, **{**GOOD, **changes})
+
+
+def test_a_laplace_study_has_the_numbers_of_the_formulas() -> None:
+    found = _found(delta=1e-7, weight=0.9, sd=None, colluding_local=1000)
+    formula = laplace.exact(
+        n_users=252_540,
+        trusted_fraction=2525 / 252_540,
+        weight=0.9,
+        width=2_349_033,
+        epsilon=1.0,
+        honest_local=252_540 - 2525 - 1000,
+        delta=1e-7,
+    )
+    assert (found.trusted.epsilon, found.local.epsilon) == (formula.trusted.epsilon, formula.local.epsilon)
+    assert found.everyone.epsilon == found.trusted.epsilon
+    assert found.unamplified.epsilon == 1.0
+
+
+def test_it_says_what_it_rests_on() -> None:
+    text = str(_found(colluding_local=1000))
+    for words in (
+        "sees only the published estimate",
+        "The weight and the noise were fixed before any data was seen",
+        "At most 1,000 local users pool",
+        "a local user counts her own",
+        "one user's value is replaced",
+        "This is the only release",
+        "ε′ = 1",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize("weight", ["privacy", "naive", 0.5])
+@pytest.mark.parametrize("study", [LAPLACE, WINDOW])
+def test_every_public_weight_has_a_guarantee_within_the_promise(study: MeanStudy, weight: str | float) -> None:
+    found = _found(study, weight=weight, sd=None)
+    assert 0 < found.local.epsilon <= 1
+    assert 0 < found.trusted.epsilon <= 1
+
+
+# Refusals
+
+
+def test_an_adaptive_weight_is_refused_and_what_still_holds_is_said() -> None:
+    with pytest.raises(ParameterError, match="fixed before any data was seen.*only the promised ε holds"):
+        _found(weight="adaptive", sd=None)
+
+
+@pytest.mark.parametrize("what", list(VOID))
+def test_anything_else_that_is_published_voids_it(what: str) -> None:
+    with pytest.raises(ParameterError, match="Only the promised ε holds"):
+        _found(also_published=(what,))
+
+
+def test_two_of_them_are_not_composed() -> None:
+    with pytest.raises(BudgetError, match="cannot be composed"):
+        _found() + _found()
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("study", {"study": "pay"}),
+        ("study", {"study": MeanStudy("x", bounds=(0, 1), epsilon=1, delta=1e-6)}),
+        ("n_users", {"n_users": 1}),
+        ("trusted_fraction", {"trusted_fraction": 1e-9}),
+        ("colluding_local", {"colluding_local": -1}),
+        ("colluding_local", {"colluding_local": 252_540}),
+        ("weight", {"weight": 2.0, "sd": None}),
+        ("sd", {"sd": None}),
+        ("sd", {"weight": "naive"}),
+        ("also_published", {"also_published": ("a photograph",)}),
+        ("delta", {"delta": 1.0}),
+        ("delta", {"delta": -0.1, "study": WINDOW}),
+    ],
+)
+def test_bad_parameters_are_named(name: str, change: dict[str, object]) -> None:
+    with pytest.raises(ParameterError) as caught:
+        _found(**{"study": LAPLACE, **change})
+    assert caught.value.name == name
+
+
+# Window channels: the bound by brute force over all published values
+
+
+@pytest.mark.parametrize(("n_trusted", "n_local", "weight"), [(3, 10, 0.5), (5, 60, 0.3), (7, 100, 0.9)])
+def test_no_published_value_is_likelier_by_more_than_the_bound(n_trusted: int, n_local: int, weight: float) -> None:
+    channel = WindowChannel(epsilon=2.0, n_codes=16)
+    bound = exact(channel, n_trusted=n_trusted, n_local=n_local, weight=weight)
+    rate = 2.0 / UNITS
+    k = np.arange(-12_000_000, 12_000_001, dtype=float)  # far enough to see the largest odds
+    log_pmf = -np.abs(k) * rate
+
+    def cells(rest: float) -> dict[int, float]:
+        """The logarithm of each published value's probability, the rest of the sum given, in steps of w/n_T units."""
+        first = math.ceil(-rest)  # the first k of cell 0 is the smallest with k + rest >= 0
+        start = (first - int(k[0])) % _CELL
+        whole = (len(k) - start) // _CELL * _CELL
+        mass = np.log(np.exp(log_pmf[start : start + whole].reshape(-1, _CELL)).sum(axis=1))
+        index = np.floor((k[start] + rest) / _CELL + 1e-9).astype(int)
+        return dict(zip(range(index, index + len(mass)), mass, strict=True))
+
+    values = channel.values
+    worst = 0.0
+    for low, high in ((values[0], values[-1]), (values[3], values[7]), (values[8], values[9])):
+        scale = (1 - weight) / n_local * UNITS * n_trusted / weight  # of a code's value, in the same steps
+        one, other = cells(0.3 + low * scale), cells(0.3 + high * scale)
+        both = sorted(set(one) & set(other))[2:-2]
+        worst = max([worst, *(abs(one[cell] - other[cell]) for cell in both)])
+    assert worst <= bound.local * (1 + 1e-9)
+    assert worst > 0.9 * min(bound.local, 2.0) or bound.local == 2.0
+
+
+def test_the_window_bound_has_its_limits() -> None:
+    channel = WindowChannel(epsilon=1.0)
+    assert exact(channel, n_trusted=100, n_local=100, weight=0.0).local == 1.0
+    assert exact(channel, n_trusted=100, n_local=100, weight=1.0).local == 0.0
+    assert exact(channel, n_trusted=10**6, n_local=10, weight=0.5).local == 1.0
+    falling = [exact(channel, n_trusted=100, n_local=n, weight=0.5).local for n in (200, 2000, 20_000)]
+    assert falling == sorted(falling, reverse=True)

@@ -1,0 +1,180 @@
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from hybriddp.amplification import laplace
+from hybriddp.amplification.sums import LaplaceSum
+from hybriddp.errors import NumericalError, ParameterError
+from hybriddp.theory import UC_SALARIES as PAY
+from hybriddp.theory import Setting, laplace_noise
+
+# The law of the sum
+
+
+def _bessel(x: float, k: int) -> float:
+    """The density of a sum of k standard Laplace variables: |x|^{k-1/2} K_{k-1/2}(|x|) / (√π Γ(k) 2^{k-1/2})."""
+    with mpmath.workdps(40):
+        order = mpmath.mpf(k) - mpmath.mpf(1) / 2
+        x = mpmath.mpf(x)
+        value = x**order * mpmath.besselk(order, x) / (mpmath.sqrt(mpmath.pi) * mpmath.gamma(k) * 2**order)
+        return float(mpmath.log(value))
+
+
+@pytest.mark.parametrize("terms", [2, 30, 40, 100])
+@pytest.mark.parametrize("sds", [0.01, 1.0, 5.0, 12.0])
+def test_the_density_of_equal_terms_is_the_bessel_density(terms: int, sds: float) -> None:
+    law = LaplaceSum(first=1.0, others=1.0, terms=terms - 1)
+    x = sds * law.sd
+    assert law.at(x).log_density == pytest.approx(_bessel(x, terms), abs=1e-11)
+    without = LaplaceSum(first=0.0, others=1.0, terms=terms)
+    assert without.at(x).log_density == pytest.approx(_bessel(x, terms), abs=1e-11)
+
+
+@pytest.mark.parametrize(("first", "others", "terms"), [(1.0, 0.5, 1), (1.0, 0.01, 5000), (0.2, 1.0, 3), (0.0, 1.0, 7)])
+def test_the_tail_is_the_integral_of_the_density(first: float, others: float, terms: int) -> None:
+    law = LaplaceSum(first, others, terms)
+    for sds in (-1.0, 0.0, 0.5, 3.0):
+        x = sds * law.sd
+        mass, _ = integrate.quad(lambda y: math.exp(law.at(y).log_density), x, x + 4 * law.sd, epsabs=1e-13, limit=200)
+        assert math.exp(law.at(x).log_tail) - math.exp(law.at(x + 4 * law.sd).log_tail) == pytest.approx(mass, abs=1e-9)
+
+
+def test_the_law_is_that_of_drawn_sums() -> None:
+    law, rng = LaplaceSum(1.0, 0.3, 20), np.random.default_rng(0)
+    drawn = rng.laplace(0, 1.0, 100_000) + 0.3 * rng.laplace(0, 1.0, (100_000, 20)).sum(axis=1)
+    grid = np.linspace(-8, 8, 201)
+    cdf = np.array([1 - math.exp(law.at(x).log_tail) for x in grid])
+    assert stats.kstest(drawn, lambda x: np.interp(x, grid, cdf)).pvalue > 1e-6
+    assert stats.kstest(1.2 * drawn, lambda x: np.interp(x, grid, cdf)).pvalue < 1e-6
+
+
+def test_what_does_not_settle_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hybriddp.amplification.sums._POINTS", (4, 8))
+    with pytest.raises(NumericalError, match="did not settle"):
+        LaplaceSum(1.0, 0.3, 20).at(1.0)
+
+
+# The guarantee
+
+
+def _pay(c: float, collusion: float, delta: float) -> laplace.Amplification:
+    noise = laplace_noise(n_users=PAY.n_users, trusted_fraction=c, width=PAY.width, epsilon=1.0)
+    setting = Setting(
+        n_users=PAY.n_users,
+        trusted_fraction=c,
+        trusted_variance=PAY.variance,
+        local_variance=PAY.variance,
+        trusted_noise=noise.trusted,
+        local_noise=noise.local,
+    )
+    return laplace.exact(
+        n_users=PAY.n_users,
+        trusted_fraction=c,
+        weight=float(setting.weight_known_variance()),
+        width=PAY.width,
+        epsilon=1.0,
+        honest_local=round((1 - collusion) * (1 - c) * PAY.n_users),
+        delta=delta,
+    )
+
+
+@pytest.mark.parametrize(
+    ("c", "collusion", "delta", "trusted", "local"),
+    [
+        (0.001, 0.0, 1e-5, 0.924776, 2.4894e-3),
+        (0.001, 0.0, 1e-7, 0.988058, 3.7252e-3),
+        (0.001, 0.9, 1e-7, 0.999985, 4.2087e-3),
+        (0.01, 0.0, 1e-7, 0.999998, 6.5174e-4),
+        (0.1, 0.0, 1e-7, 0.9999995, 2.9609e-4),
+        (0.001, 0.0, 0.0, 1.0, 4.2157e-3),
+        (0.01, 0.0, 0.0, 1.0, 6.5279e-4),
+        (0.1, 0.0, 0.0, 1.0, 2.9650e-4),
+    ],
+)
+def test_the_numbers_of_the_salaries(c: float, collusion: float, delta: float, trusted: float, local: float) -> None:
+    found = _pay(c, collusion, delta)
+    assert found.trusted.epsilon == pytest.approx(trusted, abs=6e-7)
+    assert found.local.epsilon == pytest.approx(local, rel=1.5e-5)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6])
+def test_one_term_agrees_with_dp_accounting(delta: float) -> None:
+    known = {"n_users": 1000, "trusted_fraction": 0.1, "weight": 0.7, "width": 1.0, "epsilon": 1.5}
+    found = laplace.exact(**known, honest_local=0, delta=delta)
+    loss = pld.from_laplace_mechanism(1 / 1.5, value_discretization_interval=1e-4)
+    assert found.trusted.epsilon == pytest.approx(loss.get_epsilon_for_delta(delta), abs=3e-4)
+    assert found.trusted.epsilon == pytest.approx(1.5 + 2 * math.log1p(-delta))
+
+
+@pytest.mark.parametrize(("terms", "shift", "delta"), [(3, 1.0, 1e-3), (30, 2.0, 1e-5), (10, 0.1, 1e-4)])
+def test_delta_is_the_hockey_stick_divergence(terms: int, shift: float, delta: float) -> None:
+    """By direct integration of max(0, p(x - D) - e^ε p(x)) over a grid: an oracle that knows no half lines."""
+    law = LaplaceSum(1.0, 0.5, terms)
+    epsilon = laplace._epsilon(law, shift, delta)
+    grid = np.linspace(-14 * law.sd, 14 * law.sd, 40_001)
+    p = np.exp([law.at(x).log_density for x in grid[::10]])
+    density = np.exp(np.interp(grid, grid[::10], np.log(p)))
+    moved = np.interp(grid - shift, grid, density)
+    found = np.trapezoid(np.maximum(moved - math.exp(epsilon) * density, 0), grid)
+    assert found == pytest.approx(delta, rel=2e-3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    c=st.floats(0.01, 0.5),
+    w=st.floats(0.05, 0.95),
+    epsilon=st.floats(0.1, 3.0),
+    honest=st.tuples(st.integers(1, 500), st.integers(1, 500)),
+    deltas=st.tuples(st.floats(1e-9, 1e-2), st.floats(1e-9, 1e-2)),
+)
+def test_more_noise_or_a_larger_delta_never_hurts(
+    c: float, w: float, epsilon: float, honest: tuple[int, int], deltas: tuple[float, float]
+) -> None:
+    few, many = sorted(honest)
+    small, large = sorted(deltas)
+    known = {"n_users": 2000, "trusted_fraction": c, "weight": w, "width": 1.0, "epsilon": epsilon}
+    base = laplace.exact(**known, honest_local=few, delta=small)
+    pure = laplace.exact(**known, honest_local=few)
+    for better in (
+        laplace.exact(**known, honest_local=many, delta=small),
+        laplace.exact(**known, honest_local=few, delta=large),
+    ):
+        assert better.trusted.epsilon <= base.trusted.epsilon * (1 + 1e-8) + 1e-11
+        assert better.local.epsilon <= base.local.epsilon * (1 + 1e-8) + 1e-11
+    assert base.trusted.epsilon <= pure.trusted.epsilon <= epsilon * (1 + 1e-12)
+    assert base.local.epsilon <= pure.local.epsilon <= epsilon * (1 + 1e-12)
+    assert max(pure.trusted.epsilon, pure.local.epsilon) == pytest.approx(epsilon)  # the worst user gains nothing
+    assert pure.everyone.epsilon == pytest.approx(epsilon)
+
+
+def test_limits() -> None:
+    known = {"n_users": 1000, "trusted_fraction": 0.1, "width": 1.0, "epsilon": 1.0}
+    assert laplace.exact(**known, weight=1.0, honest_local=900).local.epsilon == 0.0
+    assert laplace.exact(**known, weight=0.0, honest_local=0).local.epsilon == math.inf
+    assert laplace.exact(**known, weight=0.5, honest_local=900, delta=0.9).trusted.epsilon == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("n_users", {"n_users": 1}),
+        ("trusted_fraction", {"trusted_fraction": 1}),
+        ("weight", {"weight": -0.1}),
+        ("width", {"width": -1}),
+        ("epsilon", {"epsilon": 0}),
+        ("honest_local", {"honest_local": 1.5}),
+        ("honest_local", {"honest_local": 5000}),
+        ("delta", {"delta": 1}),
+    ],
+)
+def test_bad_parameters_are_named(name: str, change: dict[str, float]) -> None:
+    good = {"n_users": 1000, "trusted_fraction": 0.1, "weight": 0.5, "width": 1.0, "epsilon": 1.0, "honest_local": 900}
+    with pytest.raises(ParameterError) as caught:
+        laplace.exact(**{**good, **change})
+    assert caught.value.name == name
