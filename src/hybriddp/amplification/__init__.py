@@ -1,0 +1,1 @@
+"""What protects a user beyond the noise on one report."""
