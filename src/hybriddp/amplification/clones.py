@@ -17,7 +17,7 @@ $$
 R(x) \ge e^{-\epsilon_0}\,\tfrac12 \bigl(R(x_0) + R(x_1)\bigr) = e^{-\epsilon_0}\,\tfrac12 (U + V) :
 $$
 
-with probability $e^{-\epsilon_0}$ it comes from a *clone*, who sends a draw from $U$ or from $V$ as a fair coin says. An
+with probability $e^{-\epsilon_0}$ it comes from a *clone*, who sends a draw from $U$ or $V$ as a fair coin says. An
 observer who is told every report that is neither from a clone nor from the one user, and for the rest whether they were
 drawn from $U$ or $V$, still only sees
 
@@ -27,8 +27,8 @@ C \sim \mathrm{Bin}(n-1, e^{-\epsilon_0}),\; A \sim \mathrm{Bin}(C, \tfrac12),
 $$
 
 with $\Delta \sim \mathrm{Bern}(\alpha)$ for $x_0$ and $\mathrm{Bern}(1-\alpha)$ for $x_1$. So δ(ε) of this pair bounds
-δ(ε) of the shuffled reports, whatever $R$ and the other values are. Exchanging the two counts exchanges $x_0$ and $x_1$:
-one direction is enough.
+δ(ε) of the shuffled reports, whatever $R$ and the other values are. Exchanging the two counts exchanges $x_0$ and
+$x_1$: one direction is enough.
 
 The sharper pair of [FMT23] is not used: by its erratum it does not hold for every randomiser.
 """
@@ -39,14 +39,15 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 
-SLACK = 1e-9
+SLACK = 1e-10
 """How much is added for rounding, relative to the terms before they are subtracted (they are right to about 1e-11)."""
 
 BRACKET = 1e-7
 """How far, relatively, `numerical_epsilon` may lie above the ε where its δ is met."""
 
-_MOST_OTHERS = 10**9  # beyond, the tails lose digits; fewer others than there are is the safe side
+_MOST_OTHERS = 10**8  # beyond, the tails lose digits; fewer others than there are is the safe side
 _BLOCKS = 400
+_ONE_BY_ONE = 20  # this many numbers of clones, from 0 on, are never taken together
 _FARTHEST = 38.0  # standard deviations of C; what lies beyond weighs less than the smallest float
 
 
@@ -61,9 +62,9 @@ def closed_form_epsilon(*, local_epsilon: float, n_reports: int, delta: float) -
     Notes
     -----
     Why it holds. Let $p = e^{-\epsilon_0}$ and $L = \log(2/\delta)$, so $np \ge 16L$. By Chernoff's inequality,
-    $C < np/2$ has probability at most $\delta/2$; by Hoeffding's, $A > C/2 + \sqrt{CL/2}$ has too. Otherwise $C \ge 8L$,
-    so $s = \sqrt{CL/2} \le C/4$, and if the user is known to send a draw from $U$ for one value and from $V$ for the
-    other, the likelihood ratio of the two counts is
+    $C < np/2$ has probability at most $\delta/2$; by Hoeffding's, $A > C/2 + \sqrt{CL/2}$ has too. Otherwise
+    $C \ge 8L$, so $s = \sqrt{CL/2} \le C/4$, and if the user is known to send a draw from $U$ for one value and
+    from $V$ for the other, the likelihood ratio of the two counts is
 
     $$
     \frac{A+1}{C-A} \le 1 + \frac{1 + 2s}{C/2 - s} \le 1 + \frac{4 + 8s}{C}
@@ -122,7 +123,8 @@ def _clones(local_epsilon: float, n_reports: int) -> tuple[FloatArray, FloatArra
     # Finest in the middle, and still fine where few clones make a large δ_c.
     reach = math.asinh(_FARTHEST / 2.0)
     steps = 2.0 * np.sinh(np.linspace(-reach, reach, _BLOCKS))
-    fewest = np.unique(np.append(np.clip(np.floor(mean + sd * steps), 0.0, others), 0.0))
+    starts = np.concatenate([np.arange(_ONE_BY_ONE), np.floor(mean + sd * steps)])
+    fewest = np.unique(np.clip(starts, 0.0, others))
     below = np.append(stats.binom.cdf(fewest - 1.0, others, share), 1.0)
     above = np.append(stats.binom.sf(fewest - 1.0, others, share), 0.0)
     # A difference of small tails, not of numbers near 1.
