@@ -110,7 +110,7 @@ def test_epsilon_lies_between_the_published_bounds() -> None:
     # Printed with the reference implementation of [FMT21] as its example: a lower and an upper bound of the same δ(ε).
     ours = numerical_epsilon(local_epsilon=4.0, n_reports=10**5, delta=1e-6)
     assert 0.1675385583317841 < ours < 0.172790550755978
-    # Its closed form is of an earlier version, with a factor that is larger by less than 1 %.
+    # Its closed form has another factor than the theorem, (e^ε₀ - 1)/(e^ε₀ + 1/(1 + x)): larger by less than 1 %.
     closed = closed_form_epsilon(local_epsilon=4.0, n_reports=10**5, delta=1e-6)
     assert closed is not None
     assert 0.99 * 0.5378040242374512 < closed < 0.5378040242374512
