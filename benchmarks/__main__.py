@@ -1,6 +1,6 @@
 """Run every benchmark."""
 
-from benchmarks import channels, mean_speed, simulation_speed, table_speed, theory_grid
+from benchmarks import amplification_speed, channels, mean_speed, simulation_speed, table_speed, theory_grid
 
-for benchmark in (theory_grid, channels, mean_speed, simulation_speed, table_speed):
+for benchmark in (theory_grid, channels, mean_speed, simulation_speed, amplification_speed, table_speed):
     benchmark.main()

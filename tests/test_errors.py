@@ -5,6 +5,7 @@ from hybriddp import errors
 EXIT_CODES: dict[type[errors.HybridDPError], int] = {
     errors.HybridDPError: 1,
     errors.MissingExtraError: 1,
+    errors.NumericalError: 1,
     errors.ParameterError: 2,
     errors.BudgetError: 3,
     errors.DataError: 4,

@@ -9,12 +9,15 @@ it costs.
 
 **For knowing the error beforehand**: `plan` and `solve`; `simulate` for trying it out; `hybriddp.theory` for formulas.
 
+**For what outsiders learn**: `amplify`.
+
 **For reports that devices randomise**: `hybriddp.channels`.
 
 **For catching what goes wrong**: `hybriddp.errors`.
 """
 
 from hybriddp import channels, errors, theory
+from hybriddp.amplification import amplify
 from hybriddp.mean import MeanStudy
 from hybriddp.planning import plan, solve
 from hybriddp.privacy import Privacy
@@ -29,6 +32,7 @@ __all__ = [
     "MeanStudy",
     "Privacy",
     "__version__",
+    "amplify",
     "channels",
     "errors",
     "plan",

@@ -14,7 +14,7 @@ class Guarantee:
     delta: float
 
     def __str__(self) -> str:
-        return f"ε′ = {self.epsilon:.4g}" + (f", δ = {self.delta:g}" if self.delta else "")
+        return f"ε′ = {self.epsilon:.4g}" + (f" (δ = {self.delta:g})" if self.delta else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Amplified:
     def __str__(self) -> str:
         lines = [
             f"Against who sees only the published estimate: trusted users {self.trusted}; local users {self.local}.",
-            f"Against everybody else, the curator included for local users: {self.unamplified} as promised.",
+            f"Against everybody else (for local users, the curator too): ε = {self.unamplified.epsilon:g}, as promised.",
             f"({self.method}) Assumptions:",
             *(f"- {sentence}" for sentence in self.assumptions.sentences()),
         ]

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from hybriddp.figures.paper.rows import DensityRow, GainRow
+from hybriddp.figures.paper.rows import DensityRow, Row
 from hybriddp.figures.paper.scenario import Scenario
 from hybriddp.figures.paper.simulated import Dot, dots
 
-Drawing = Callable[[Sequence[GainRow], Sequence[DensityRow], Sequence[Path]], None]
+Drawing = Callable[[Any, Sequence[DensityRow], Sequence[Path]], None]
 """Takes all numbers and the files that the picture is written to."""
 
 
@@ -44,7 +45,7 @@ class PaperFigure:
     title: str
     shows: str
     differs: str
-    theory: Callable[[], list[GainRow]]
+    theory: Callable[[], Sequence[Row]]
     draw: Drawing
     densities: Callable[[], list[DensityRow]] = _nothing
     scenarios: tuple[Scenario, ...] = ()

@@ -8,7 +8,7 @@ from hybriddp import _check
 from hybriddp.errors import DataError
 from hybriddp.figures.canvas import import_matplotlib
 from hybriddp.figures.paper.figure import PaperFigure
-from hybriddp.figures.paper.rows import DensityRow, GainRow, write_csv
+from hybriddp.figures.paper.rows import DensityRow, GainRow, Row, write_csv
 from hybriddp.figures.paper.simulated import run_all
 
 
@@ -61,7 +61,7 @@ def make(
     return made
 
 
-def _write(figure: PaperFigure, gains: list[GainRow], output: Path) -> Iterator[Path]:
+def _write(figure: PaperFigure, gains: list[Row], output: Path) -> Iterator[Path]:
     name = f"figure{figure.number}"
     densities = figure.densities()
     pictures = [output / f"{name}.{ending}" for ending in ("png", "svg")]
@@ -72,6 +72,6 @@ def _write(figure: PaperFigure, gains: list[GainRow], output: Path) -> Iterator[
         yield _table(densities, output / f"{name}_densities.csv")
 
 
-def _table(rows: list[GainRow] | list[DensityRow], path: Path) -> Path:
+def _table(rows: list[Row] | list[DensityRow], path: Path) -> Path:
     write_csv(rows, path)
     return path

@@ -9,6 +9,7 @@ from hybriddp.figures.paper import (
     figure3_privacy_weight,
     figure4_variance_skew,
     figure5_mean_skew,
+    figure7_amplification,
     figure8_salaries_privacy_weight,
 )
 from hybriddp.figures.paper.figure import Gap, PaperFigure
@@ -20,7 +21,7 @@ FIGURES: tuple[PaperFigure | Gap, ...] = (
     figure4_variance_skew.FIGURE,
     figure5_mean_skew.FIGURE,
     Gap(6, "K-means with both groups", "K-means, which is not there yet"),
-    Gap(7, "Amplification by Gaussian noise", "privacy amplification per group, which is not there yet"),
+    figure7_amplification.FIGURE,
     figure8_salaries_privacy_weight.FIGURE,
 )
 """What the paper shows, the gaps included."""

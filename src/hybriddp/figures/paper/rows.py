@@ -52,6 +52,38 @@ class GainRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AmplificationRow:
+    """One point of the map of amplification.
+
+    Attributes
+    ----------
+    trusted_fraction, colluding : float
+        The share of users who trust, and the share of local users who collude.
+    weight : float
+        The weight on the trusted group.
+    printed : float
+        ε′ as the paper's theorem prints it, for everybody.
+    classic_trusted, classic_local : float
+        The same calibration with each group's own sensitivity.
+    exact_trusted, exact_local : float
+        ε′ exactly.
+    """
+
+    trusted_fraction: float
+    colluding: float
+    weight: float
+    printed: float
+    classic_trusted: float
+    classic_local: float
+    exact_trusted: float
+    exact_local: float
+
+
+Row = GainRow | AmplificationRow
+"""What the theory behind a figure consists of."""
+
+
+@dataclass(frozen=True, slots=True)
 class DensityRow:
     """One point of a density.
 
@@ -74,7 +106,7 @@ class DensityRow:
     density: float
 
 
-def write_csv(rows: Sequence[GainRow] | Sequence[DensityRow], path: Path) -> None:
+def write_csv(rows: Sequence[Row] | Sequence[DensityRow], path: Path) -> None:
     """Write the rows with one header line; every number with all its digits, what is not there as nothing."""
     try:
         with path.open("w", encoding="utf-8", newline="") as file:

@@ -1,0 +1,47 @@
+"""One guarantee of an outsider's view, and a map of 100 x 100 of them."""
+
+import time
+
+import numpy as np
+
+from benchmarks.timing import medians
+from hybriddp.amplification import gaussian, laplace, shuffled
+from hybriddp.theory import UC_SALARIES, laplace_noise
+
+
+def main() -> None:
+    """Measure and print."""
+    n, m = UC_SALARIES.n_users, UC_SALARIES.width
+    noise = laplace_noise(n_users=n, trusted_fraction=0.01, width=m, epsilon=1.0)
+    known = {"n_users": n, "trusted_fraction": 0.01, "weight": 0.9, "width": m}
+    taken = medians(
+        {
+            "Gaussian": lambda: gaussian.exact(
+                **known, trusted_noise=noise.trusted, local_noise=noise.local, honest_local=200_000, delta=1e-7
+            ),
+            "Laplace": lambda: laplace.exact(**known, epsilon=1.0, honest_local=200_000, delta=1e-7),
+            "shuffled": lambda: shuffled(local_epsilon=1.0, n_reports=1_000_000, delta=1e-6),
+        },
+        rounds=9,
+    )
+    for name, seconds in taken.items():
+        print(f"one evaluation, {name}: {1e3 * seconds:.1f} ms")
+    c, f = np.meshgrid(np.geomspace(0.001, 0.1, 100), np.linspace(0, 0.99, 100))
+    start = time.perf_counter()
+    gaussian.exact(
+        n_users=n, trusted_fraction=c, weight=0.9, width=m, trusted_noise=1e6, local_noise=1e13,
+        honest_local=(1 - f) * (1 - c) * n, delta=1e-7,
+    )  # fmt: skip
+    print(f"a map of 100 x 100, Gaussian: {time.perf_counter() - start:.2f} s")
+    start = time.perf_counter()
+    for share in np.geomspace(0.001, 0.1, 10):
+        for honest in np.linspace(1000, 200_000, 10):
+            laplace.exact(
+                n_users=n, trusted_fraction=float(share), weight=0.9, width=m, epsilon=1.0, honest_local=int(honest),
+                delta=1e-7,
+            )  # fmt: skip
+    print(f"a map of 100 x 100, Laplace, from a hundredth of it: {100 * (time.perf_counter() - start):.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""``hybriddp amplify``: the two tiers of protection of a study, in a table and in words."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from hybriddp.amplification import Amplified, amplify
+from hybriddp.cli.numbers import number
+from hybriddp.cli.targets import check_targets
+from hybriddp.errors import ParameterError
+from hybriddp.mean import MeanStudy
+
+
+def run_amplify(
+    bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value.")],
+    users: Annotated[float, typer.Option(help="How many users: 252,540.", parser=number)],
+    trusted: Annotated[float, typer.Option(help="The share who trust the curator: 1%.", parser=number)],
+    epsilon: Annotated[str, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.")],
+    weight: Annotated[str, typer.Option(help="A fixed number, known-variance, privacy or naive.")],
+    delta: Annotated[float, typer.Option(help="The δ that may be allowed for.", parser=number)] = 0.0,
+    sd: Annotated[float | None, typer.Option(help="Public, for known-variance.", parser=number)] = None,
+    colluding: Annotated[
+        float, typer.Option(help="How many local users pool what they know: 50% or 1,000.", parser=number)
+    ] = 0.0,
+    channel: Annotated[str, typer.Option(help="laplace (the paper's) or window.")] = "laplace",
+    also_published: Annotated[
+        list[str] | None, typer.Option(help="What else is published, such as 'group means'; may be repeated.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a map over shares and collusion here (.png, …).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Say what somebody learns who sees only the published estimate, and what it rests on.
+
+    The first tier is what everybody is promised, whoever looks. The second tier is smaller, and holds only against who
+    sees the published estimate and nothing else.
+    """
+    check_targets(plot, None)
+    study = MeanStudy("study", bounds=bounds, epsilon=epsilon, channel=channel)
+    if users != int(users):
+        raise ParameterError("users", "a whole number", users)
+    n = int(users)
+    n_local = n - round(trusted * n)
+    pooled = colluding * n_local if colluding < 1 else colluding
+    found = amplify(
+        study,
+        n_users=n,
+        trusted_fraction=trusted,
+        weight=_weight(weight),
+        sd=sd,
+        colluding_local=round(pooled),
+        delta=delta,
+        also_published=tuple(also_published or ()),
+    )
+    if plot is not None:
+        from hybriddp.figures.amplification import draw
+
+        draw(study, n_users=n, weight=_weight(weight), sd=sd, delta=delta, path=plot)
+    if as_json:
+        published = {**asdict(found), "everyone": asdict(found.everyone)}
+        published["assumptions"] = list(found.assumptions.sentences())
+        typer.echo(json.dumps(published, indent=2))
+        return
+    console = Console(highlight=False)
+    console.print(_table(found))
+    console.print(str(found), soft_wrap=True)
+    if plot is not None:
+        typer.echo(f"Written: {plot}")
+
+
+def _weight(text: str) -> float | str:
+    try:
+        return number(text)
+    except typer.BadParameter:
+        return text
+
+
+def _table(found: Amplified) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, title="How much a value can show", title_justify="left")
+    for heading in ("", "who sees everything", "who sees the estimate only", "times less"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for name, group in (("trusted users", found.trusted), ("local users", found.local)):
+        times = found.unamplified.epsilon / group.epsilon if group.epsilon else float("inf")
+        table.add_row(name, f"ε = {found.unamplified.epsilon:g}", str(group), f"{times:,.3g}")
+    return table

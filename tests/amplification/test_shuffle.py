@@ -1,0 +1,301 @@
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+
+from hybriddp.amplification.clones import (
+    BRACKET,
+    SLACK,
+    closed_form_epsilon,
+    numerical_delta,
+    numerical_epsilon,
+)
+from hybriddp.amplification.shuffle import ShuffledPrivacy, largest_local_epsilon, shuffled
+from hybriddp.errors import ParameterError
+from tests.amplification.exact import (
+    clone_counts,
+    hockey_stick,
+    randomized_response,
+    shuffled_delta,
+    subset_selection,
+)
+
+BLOCKS = 2e-3  # relative: what taking numbers of clones together may cost in ε
+
+local_epsilons = st.floats(0.01, 20)
+reports = st.integers(1, 10**7)
+deltas = st.floats(-12, -0.5).map(lambda exponent: 10.0**exponent)
+
+
+# Definition
+
+
+@pytest.mark.parametrize("n_reports", range(1, 9))
+@pytest.mark.parametrize("local_epsilon", [0.01, 0.3, 1.0, 2.5, 6.0, 20.0])
+def test_delta_is_that_of_the_enumerated_counts(local_epsilon: float, n_reports: int) -> None:
+    first, second = (clone_counts(local_epsilon, n_reports, flipped=flipped) for flipped in (False, True))
+    for share in (0.0, 0.1, 0.37, 0.5, 0.8, 0.99, 1.0, 1.5):
+        epsilon = share * local_epsilon
+        exact = hockey_stick(first, second, epsilon)
+        ours = numerical_delta(epsilon=epsilon, local_epsilon=local_epsilon, n_reports=n_reports)
+        assert exact == pytest.approx(hockey_stick(second, first, epsilon), abs=1e-14)
+        assert exact - 1e-14 <= ours <= exact + 1e-9
+        assert ours <= exact * (1 + 20 * SLACK) + 1e-14
+
+
+@pytest.mark.parametrize(("n_reports", "epsilon"), [(300, 0.1), (300, 0.5), (1000, 0.05), (1000, 0.25)])
+def test_delta_agrees_with_fifty_digits(n_reports: int, epsilon: float) -> None:
+    local_epsilon = 1.0
+    with mp.workdps(50):
+        odds, ratio = mp.exp(mpf(local_epsilon)), mp.exp(mpf(epsilon))
+        alpha, share = odds / (odds + 1), 1 / odds
+        exact = mpf(0)
+        clones = (1 - share) ** (n_reports - 1)
+        for c in range(n_reports):
+            # Beyond 12 standard deviations of C nothing matters at the precision asked for.
+            if abs(c - n_reports * share) < 12 * math.sqrt(n_reports * share):
+                pmf = mpf(2) ** -c
+                previous, total = mpf(0), mpf(0)
+                for a in range(c + 2):
+                    p, q = alpha * previous + (1 - alpha) * pmf, (1 - alpha) * previous + alpha * pmf
+                    total += max(p - ratio * q, 0)
+                    previous, pmf = pmf, pmf * (c - a) / (a + 1)
+                exact += clones * total
+            clones *= share / (1 - share) * (n_reports - 1 - c) / (c + 1)
+        ours = numerical_delta(epsilon=epsilon, local_epsilon=local_epsilon, n_reports=n_reports)
+        assert exact <= ours <= exact * mpf("1.0001")
+
+
+@pytest.mark.parametrize("local_epsilon", [0.5, 1.0, 3.0])
+def test_delta_agrees_with_dp_accounting(local_epsilon: float) -> None:
+    first, second = (clone_counts(local_epsilon, 40, flipped=flipped) for flipped in (False, True))
+    losses = [
+        pld.from_two_probability_mass_functions(
+            {outcome: math.log(mass) for outcome, mass in first.items()},
+            {outcome: math.log(mass) for outcome, mass in second.items()},
+            pessimistic_estimate=pessimistic,
+            value_discretization_interval=1e-4,
+        )
+        for pessimistic in (False, True)
+    ]
+    for epsilon in (0.1, 0.3, 0.45):
+        low, high = (loss.get_delta_for_epsilon(epsilon) for loss in losses)
+        ours = numerical_delta(epsilon=epsilon, local_epsilon=local_epsilon, n_reports=40)
+        assert low <= ours <= high * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("local_epsilon", [0.2, 1.0, 3.0])
+@pytest.mark.parametrize("n_reports", [1, 2, 3, 5, 6])
+def test_no_shuffled_channel_is_above_the_bound(local_epsilon: float, n_reports: int) -> None:
+    channels = [randomized_response(local_epsilon, 2), randomized_response(local_epsilon, 3)]
+    if n_reports <= 3:
+        channels += [randomized_response(local_epsilon, 5), subset_selection(local_epsilon, 4, 2)]
+    for channel in channels:
+        for share in (0.0, 0.1, 0.3, 0.6, 0.9):
+            epsilon = share * local_epsilon
+            bound = numerical_delta(epsilon=epsilon, local_epsilon=local_epsilon, n_reports=n_reports)
+            assert shuffled_delta(channel, n_reports, epsilon) <= bound
+
+
+def test_one_report_of_randomized_response_meets_the_bound() -> None:
+    bound = numerical_delta(epsilon=0.4, local_epsilon=1.0, n_reports=1)
+    assert shuffled_delta(randomized_response(1.0, 2), 1, 0.4) == pytest.approx(bound, rel=1e-8)
+
+
+def test_epsilon_lies_between_the_published_bounds() -> None:
+    # Printed with the reference implementation of [FMT21] as its example: a lower and an upper bound of the same δ(ε).
+    ours = numerical_epsilon(local_epsilon=4.0, n_reports=10**5, delta=1e-6)
+    assert 0.1675385583317841 < ours < 0.172790550755978
+    # Its closed form has another factor than the theorem, (e^ε₀ - 1)/(e^ε₀ + 1/(1 + x)): larger by less than 1 %.
+    closed = closed_form_epsilon(local_epsilon=4.0, n_reports=10**5, delta=1e-6)
+    assert closed is not None
+    assert 0.99 * 0.5378040242374512 < closed < 0.5378040242374512
+
+
+@given(st.floats(0.01, 12), st.integers(100, 10**9), deltas)
+def test_the_closed_form_is_never_below_the_numerical_bound(local_epsilon: float, n_reports: int, delta: float) -> None:
+    closed = closed_form_epsilon(local_epsilon=local_epsilon, n_reports=n_reports, delta=delta)
+    valid = local_epsilon <= math.log(n_reports / (16 * math.log(2 / delta)))
+    assert (closed is not None) == valid
+    if closed is not None:
+        # δ where the closed form promises it, with no ε in between
+        assert numerical_delta(epsilon=closed, local_epsilon=local_epsilon, n_reports=n_reports) <= delta
+
+
+# Identities
+
+
+@given(local_epsilons, reports, deltas)
+def test_epsilon_is_met_and_nearly_the_smallest(local_epsilon: float, n_reports: int, delta: float) -> None:
+    epsilon = numerical_epsilon(local_epsilon=local_epsilon, n_reports=n_reports, delta=delta)
+    assert 0 <= epsilon <= local_epsilon
+    assert numerical_delta(epsilon=epsilon, local_epsilon=local_epsilon, n_reports=n_reports) <= delta
+    if epsilon > 0:
+        below = epsilon * (1 - 2 * BRACKET)
+        assert numerical_delta(epsilon=below, local_epsilon=local_epsilon, n_reports=n_reports) > delta
+
+
+@settings(max_examples=150)
+@given(local_epsilons, local_epsilons, reports, reports, deltas, deltas)
+def test_more_noise_more_reports_and_more_delta_never_cost_privacy(
+    local_1: float, local_2: float, n_1: int, n_2: int, delta_1: float, delta_2: float
+) -> None:
+    better = shuffled(local_epsilon=min(local_1, local_2), n_reports=max(n_1, n_2), delta=max(delta_1, delta_2))
+    for local, n, delta in (
+        (max(local_1, local_2), max(n_1, n_2), max(delta_1, delta_2)),
+        (min(local_1, local_2), min(n_1, n_2), max(delta_1, delta_2)),
+        (min(local_1, local_2), max(n_1, n_2), min(delta_1, delta_2)),
+    ):
+        worse = shuffled(local_epsilon=local, n_reports=n, delta=delta)
+        assert better.epsilon <= worse.epsilon * (1 + BLOCKS)
+        assert worse.epsilon <= worse.local_epsilon
+
+
+@settings(max_examples=100)
+@given(local_epsilons, st.integers(2, 10**6), deltas, st.data())
+def test_colluding_users_count_as_absent(local_epsilon: float, n: int, delta: float, data: st.DataObject) -> None:
+    colluding = data.draw(st.integers(0, n - 1))
+    with_them = shuffled(local_epsilon=local_epsilon, n_reports=n, delta=delta, colluding=colluding)
+    without = shuffled(local_epsilon=local_epsilon, n_reports=n - colluding, delta=delta)
+    assert with_them.epsilon == without.epsilon
+    assert with_them.epsilon >= shuffled(local_epsilon=local_epsilon, n_reports=n, delta=delta).epsilon * (1 - BLOCKS)
+
+
+@pytest.mark.parametrize("local_epsilon", [0.01, 1.0, 20.0])
+def test_alone_among_colluders_only_the_report_protects(local_epsilon: float) -> None:
+    promise = shuffled(local_epsilon=local_epsilon, n_reports=1000, delta=1e-6, colluding=999)
+    assert promise.epsilon == local_epsilon
+    assert promise.method == "local"
+    assert "no more than that" in str(promise)
+
+
+def test_hardly_randomised_reports_have_no_clones() -> None:
+    promise = shuffled(local_epsilon=20.0, n_reports=1000, delta=1e-6)
+    assert promise.epsilon == pytest.approx(20.0, abs=1e-4)
+
+
+def test_very_many_reports_need_no_epsilon() -> None:
+    assert shuffled(local_epsilon=0.01, n_reports=10**9, delta=1e-6).epsilon == 0.0
+
+
+def test_beyond_all_tails_the_closed_form_is_better() -> None:
+    promise = shuffled(local_epsilon=10.0, n_reports=10**15, delta=1e-6)
+    assert promise.method == "closed form"
+    assert promise.epsilon < shuffled(local_epsilon=10.0, n_reports=10**9, delta=1e-6).epsilon
+
+
+@settings(max_examples=50)
+@given(st.floats(-2, 1.5).map(lambda exponent: 10.0**exponent), st.integers(1, 10**6), deltas)
+def test_the_inverse_keeps_the_promise_and_the_next_does_not(epsilon: float, n_reports: int, delta: float) -> None:
+    local = largest_local_epsilon(epsilon=epsilon, delta=delta, n_reports=n_reports)
+    assert shuffled(local_epsilon=local, n_reports=n_reports, delta=delta).epsilon <= epsilon
+    assert local == float(f"{local:.3g}")
+    assert local >= min(epsilon, 20.0) * 0.99
+    if local < 20.0:
+        following = float(f"{local * 1.01:.3g}")
+        if following <= 20.0:
+            assert shuffled(local_epsilon=following, n_reports=n_reports, delta=delta).epsilon > epsilon
+
+
+def test_the_inverse_goes_from_a_hundredth_to_twenty() -> None:
+    assert largest_local_epsilon(epsilon=0.01, delta=1e-6, n_reports=1) == 0.01
+    assert largest_local_epsilon(epsilon=100.0, delta=1e-6, n_reports=1) == 20.0
+    assert largest_local_epsilon(epsilon=0.5, delta=1e-6, n_reports=1000, colluding=999) == 0.5
+
+
+def test_a_promise_in_words() -> None:
+    words = str(shuffled(local_epsilon=4.0, n_reports=100_000, delta=1e-6, colluding=100))
+    assert "Each report is 4-private by itself" in words
+    assert "Shuffling 100,000 reports makes them (0.17, 1e-06)-private together (numerical bound), if" in words
+    assert "At most 100 other users pool what they know with the curator, so that 99,900 reports count." in words
+    assert "trusted group are not covered" in words
+
+
+def test_words_never_promise_more_than_the_number() -> None:
+    promise = ShuffledPrivacy(0.12301, 1e-6, 1.0, 10, 0, "numerical", ())
+    assert "(0.124, 1e-06)" in str(promise)
+    assert "(0, 1e-06)" in str(ShuffledPrivacy(0.0, 1e-6, 1.0, 10, 0, "numerical", ()))
+    assert "No other user" in shuffled(local_epsilon=1.0, n_reports=10, delta=1e-6).assumptions[3]
+
+
+# Edges
+
+
+GOOD = {"local_epsilon": 1.0, "n_reports": 1000, "delta": 1e-6, "colluding": 0}
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        *(
+            ("local_epsilon", bad)
+            for bad in (0.0, 0.009, 20.1, -1.0, float("nan"), float("inf"), "1", None, True, [1.0])
+        ),
+        *(("n_reports", bad) for bad in (0, -1, 10.0, "10", None, True)),
+        *(("delta", bad) for bad in (0.0, 1e-101, 1.0, -1e-6, float("nan"), "1e-6", None)),
+        *(("colluding", bad) for bad in (-1, 1000, 1001, 0.5, None, True)),
+    ],
+)
+def test_bad_parameters_are_named(name: str, bad: object) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
+        shuffled(**{**GOOD, name: bad})
+    if name != "local_epsilon":
+        with pytest.raises(ParameterError, match=f"^{name} must be"):
+            largest_local_epsilon(
+                **{**{k: v for k, v in GOOD.items() if k != "local_epsilon"}, "epsilon": 1.0, name: bad}
+            )
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("inf"), "1"])
+def test_the_inverse_needs_a_positive_epsilon(bad: object) -> None:
+    with pytest.raises(ParameterError, match="^epsilon must be"):
+        largest_local_epsilon(epsilon=bad, delta=1e-6, n_reports=1000)
+
+
+def test_the_inverse_says_when_nothing_keeps_it() -> None:
+    with pytest.raises(ParameterError, match="local_epsilon = epsilon would keep it, but no channel goes below 0.01"):
+        largest_local_epsilon(epsilon=5e-4, delta=1e-6, n_reports=100)
+
+
+# Statistical
+
+
+def _beaten(*, local_epsilon: float, n_reports: int, epsilon: float, delta: float) -> bool:
+    """Whether some threshold on shuffled bits tells one user's value apart better than (ε, δ) allows.
+
+    Half of the draws choose the threshold, the other half test it; by Hoeffding's inequality a true (ε, δ) is refuted
+    with probability at most 1e-6.
+    """
+    rng = np.random.default_rng(20250711)
+    trials = 200_000
+    truth = 1.0 / (1.0 + math.exp(-local_epsilon))
+    # All others hold 0, which hides the one user least; the curator sees the number of ones.
+    others = rng.binomial(n_reports - 1, 1.0 - truth, size=(2, 2, trials))
+    ones = others + (rng.random((2, 2, trials)) < np.array([truth, 1.0 - truth])[None, :, None])
+    thresholds = np.arange(n_reports + 1)
+    choosing, testing = (
+        np.array([np.searchsorted(np.sort(sample), thresholds, side="left") for sample in half]) for half in ones
+    )
+    excess = [
+        (1 - half[0] / trials) - math.exp(epsilon) * (1 - half[1] / trials) - delta for half in (choosing, testing)
+    ]
+    margin = (1.0 + math.exp(epsilon)) * math.sqrt(math.log(2e6) / (2 * trials))
+    return bool(excess[1][np.argmax(excess[0])] > margin)
+
+
+@pytest.mark.parametrize(("local_epsilon", "n_reports"), [(0.5, 50), (1.0, 100), (2.0, 400)])
+@pytest.mark.parametrize("delta", [1e-2, 1e-6])
+def test_a_distinguisher_does_not_beat_the_bound(local_epsilon: float, n_reports: int, delta: float) -> None:
+    promise = shuffled(local_epsilon=local_epsilon, n_reports=n_reports, delta=delta)
+    assert promise.epsilon < 0.9 * local_epsilon
+    assert not _beaten(local_epsilon=local_epsilon, n_reports=n_reports, epsilon=promise.epsilon, delta=delta)
+
+
+@pytest.mark.parametrize(("local_epsilon", "n_reports"), [(0.5, 50), (1.0, 100), (2.0, 400)])
+def test_the_distinguisher_finds_a_promise_that_is_far_too_good(local_epsilon: float, n_reports: int) -> None:
+    promise = shuffled(local_epsilon=local_epsilon, n_reports=n_reports, delta=1e-6)
+    assert _beaten(local_epsilon=local_epsilon, n_reports=n_reports, epsilon=promise.epsilon / 20, delta=1e-6)

@@ -1,0 +1,53 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hybriddp import cli
+
+RUN = CliRunner()
+PAY = ["amplify", "--users", "252,540", "--trusted", "1%", "--epsilon", "1", "--bounds", "0", "2349033"]
+
+
+def test_both_tiers_are_shown_with_what_they_rest_on() -> None:
+    options = ["--weight", "known-variance", "--sd", "53,254", "--delta", "1e-7", "--colluding", "50%"]
+    result = RUN.invoke(cli.app, [*PAY, *options])
+    assert result.exit_code == 0
+    for words in ("trusted users", "local users", "At most 125,008 local users pool", "Group sizes are public"):
+        assert words in result.output
+
+
+def test_json_has_everything_and_windows_too() -> None:
+    stored = json.loads(RUN.invoke(cli.app, [*PAY, "--weight", "0.9", "--channel", "window", "--json"]).stdout)
+    assert stored["trusted"]["epsilon"] == stored["everyone"]["epsilon"] == 1.0
+    assert 0 < stored["local"]["epsilon"] < 0.01
+    assert any("rounded to a multiple of" in sentence for sentence in stored["assumptions"])
+
+
+def test_a_map_is_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "map.png"
+    assert RUN.invoke(cli.app, [*PAY, "--weight", "privacy", "--plot", str(path)]).exit_code == 0
+    assert path.stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--weight", "adaptive"], 2, "only the promised ε holds"),
+        (["--weight", "0.5", "--also-published", "group means"], 2, "Only the promised ε holds"),
+        (["--weight", "0.5", "--colluding", "300,000"], 2, "colluding_local must be"),
+        (["--weight", "known-variance"], 2, "sd must be given"),
+        (["--weight", "0.5", "--users", "10.5"], 2, "users must be a whole number"),
+        (["--weight", "0.5", "--plot", "x.docx"], 4, "must end in one of"),
+    ],
+)
+def test_bad_input_ends_with_one_line(
+    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["hybriddp", *PAY, *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == code
+    assert message in " ".join(capsys.readouterr().err.split())
