@@ -97,22 +97,24 @@ def _amplified(study: MeanStudy, n_trusted: int, n_local: int, w: float, honest:
             honest_local=honest,
             delta=delta,
         )
-        trusted, local = found.trusted.epsilon, found.local.epsilon
+        trusted, local, local_delta = found.trusted.epsilon, found.local.epsilon, delta
         noise = "Laplace on both sides, treated as continuous: publish no more digits than the noise leaves meaning."
         method = "sums of Laplace variables, certified"
     else:
         _check.number("delta", delta, _check.Range("a number from 0 and below 1", 0.0, 1.0, upper_open=True))
-        bound = window_exact(study.channel, n_trusted=n_trusted, n_local=n_local, weight=w)
-        trusted, local, delta = bound.trusted, bound.local, 0.0
+        bound = window_exact(
+            study.channel, n_trusted=n_trusted, n_local=n_local, weight=w, honest_local=honest, delta=delta
+        )
+        trusted, local, local_delta = bound.trusted, bound.local, 0.0
         noise = (
-            "the curator's alone counts, since the others' codes depend on values that the adversary may know. The "
+            "the curator's, and for trusted users that part of the codes that depends on no value. The "
             f"published value is rounded to a multiple of {bound.resolution * study.width:.3g}, or the sum of codes "
             "can be read off its last digits."
         )
-        method = "the curator's discrete Laplace noise, in whole units"
+        method = "the curator's discrete Laplace noise in whole units, and the blanket of uniform codes"
     return Amplified(
-        trusted=Guarantee(min(trusted, promised), delta),
-        local=Guarantee(min(local, promised), delta),
+        trusted=Guarantee(min(trusted, promised), delta if trusted < promised else 0.0),
+        local=Guarantee(min(local, promised), local_delta),
         unamplified=Guarantee(promised, 0.0),
         assumptions=Assumptions(honest_local=honest, colluding_local=n_local - honest, noise=noise),
         method=method,

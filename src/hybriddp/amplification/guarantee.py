@@ -79,7 +79,7 @@ class Amplified:
     def __str__(self) -> str:
         lines = [
             f"Against who sees only the published estimate: trusted users {self.trusted}; local users {self.local}.",
-            f"Against everybody else (for local users, the curator too): ε = {self.unamplified.epsilon:g}, as promised.",
+            f"Against everybody else (for local users the curator too): ε = {self.unamplified.epsilon:g}, as promised.",
             f"({self.method}) Assumptions:",
             *(f"- {sentence}" for sentence in self.assumptions.sentences()),
         ]

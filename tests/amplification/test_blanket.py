@@ -1,0 +1,99 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from hybriddp.amplification import blanket
+from hybriddp.amplification.blanket import trusted_epsilon
+from hybriddp.amplification.window import exact
+from hybriddp.channels import WindowChannel
+
+CHANNEL = WindowChannel(epsilon=1.0, n_codes=64)
+VALUES = CHANNEL.values - 0.5
+
+
+def _sampled_delta(kappa: float, terms: int, epsilon: float, shift: float = 1.0) -> float:
+    """δ from the definition: the density of the sum as an average of Laplace densities around sampled sums of codes."""
+    rng = np.random.default_rng(3)
+    sums = kappa * rng.choice(VALUES, (20_000, terms)).sum(axis=1)
+    y = np.linspace(-30, 30, 6001)
+    around = np.histogram(sums, bins=np.linspace(-30, 30, 6002))[0] / len(sums)
+    density = np.convolve(around, 0.5 * np.exp(-np.abs(y)), mode="same")
+    moved = np.interp(y - shift, y, density)
+    return float(np.trapezoid(np.maximum(moved - math.exp(epsilon) * density, 0.0), y))
+
+
+# Definition
+
+
+@pytest.mark.parametrize(("kappa", "terms"), [(0.05, 1500), (0.1, 600), (0.02, 20_000)])
+@pytest.mark.parametrize("epsilon", [0.3, 0.7])
+def test_delta_is_that_of_the_definition_from_above(kappa: float, terms: int, epsilon: float) -> None:
+    found = blanket._blanket(CHANNEL, kappa, terms, 1.0, 0.0)
+    assert found is not None
+    assert _sampled_delta(kappa, terms, epsilon) < 1.05 * found.delta(epsilon)
+    paid = epsilon - found.slack  # what is paid for in ε has been taken off
+    assert _sampled_delta(kappa, terms, paid) == pytest.approx(found.delta(epsilon), rel=0.06)
+    assert _sampled_delta(1.2 * kappa, terms, paid) != pytest.approx(found.delta(epsilon), rel=0.06)
+    assert found.slack < 0.006
+
+
+def test_without_codes_it_is_the_laplace_mechanism() -> None:
+    """With next to no weight on the codes, δ(ε) = 1 - e^{(ε - 1)/2} of one Laplace variable."""
+    found = blanket._blanket(CHANNEL, 1e-4, 1000, 1.0, 0.0)
+    assert found is not None
+    for epsilon in (0.2, 0.6, 0.9):
+        exact_delta = 1 - math.exp((epsilon - 1) / 2)
+        assert exact_delta <= found.delta(epsilon) <= exact_delta + 0.002
+
+
+def test_the_blanket_is_what_every_row_has_in_common() -> None:
+    share = blanket._blanket_share(CHANNEL)
+    common = CHANNEL.probabilities.min(axis=0).sum()
+    assert share == pytest.approx(common, rel=1e-12)
+
+
+def test_the_number_of_uniform_codes_is_rarely_smaller() -> None:
+    for delta in (1e-3, 1e-9):
+        terms = blanket._surely(5000, 0.4, delta)
+        assert stats.binom.cdf(terms - 1, 5000, 0.4) <= delta < stats.binom.cdf(terms + 1, 5000, 0.4)
+    assert blanket._surely(3, 0.4, 1e-9) == 0
+
+
+def test_the_bound_of_the_characteristic_function_holds_everywhere() -> None:
+    s = np.sort(np.random.default_rng(0).uniform(0.0, 399.0, 20_000))
+    cosine = np.abs(np.cos(np.outer(s, VALUES)).mean(axis=1))
+    for start in (0.01, 0.1, 0.5, 2.0, 30.0):
+        assert cosine[s >= start].max() <= blanket._largest_from(CHANNEL, start)
+
+
+# Identities and limits
+
+
+@settings(max_examples=20)
+@given(honest=st.tuples(st.integers(200, 20_000), st.integers(200, 20_000)), weight=st.floats(0.02, 0.5))
+def test_more_honest_users_never_hurt(honest: tuple[int, int], weight: float) -> None:
+    few, many = sorted(honest)
+    known = {"n_trusted": 50, "n_local": 20_000, "weight": weight, "delta": 1e-4, "cell": 1e-5}
+    worse, better = (trusted_epsilon(CHANNEL, honest=count, **known) for count in (few, many))
+    assert better <= worse + 2e-3  # the grids differ a little
+    assert 0 <= better <= 1.0
+
+
+def test_codes_help_trusted_users_if_a_delta_is_allowed_for() -> None:
+    known = {"n_trusted": 50, "n_local": 20_000, "weight": 0.05}
+    assert exact(CHANNEL, **known).trusted == 1.0
+    allowed = exact(CHANNEL, **known, delta=1e-4)
+    assert 0.2 < allowed.trusted < 0.95
+    assert allowed.local == exact(CHANNEL, **known).local
+    assert exact(CHANNEL, **known, delta=1e-4, honest_local=0).trusted == 1.0
+    assert exact(CHANNEL, **known, delta=0.9).trusted == 0.0
+
+
+@pytest.mark.parametrize("change", [{"weight": 1.0}, {"weight": 0.0}, {"honest": 0}, {"honest": 2}, {"weight": 1e-6}])
+def test_where_it_can_show_nothing_the_promise_stays(change: dict[str, float]) -> None:
+    known = {"n_trusted": 50, "n_local": 20_000, "weight": 0.05, "delta": 1e-9, "cell": 1e-5, "honest": 20_000}
+    assert trusted_epsilon(CHANNEL, **{**known, **change}) == 1.0
