@@ -1,16 +1,16 @@
 r"""What a blanket of uniform codes adds to the curator's noise, for a user of the trusted group.
 
-A row of a window channel gives weight $a$ to every code, whatever the input: with probability $\gamma = n a/2^B$ a report
-is a uniform code ([BBGN19] call that the privacy blanket). Given all values, and which reports are of that kind, the
-published estimate is a constant plus, in units of the scale of the curator's noise,
+A row of a window channel gives weight $a$ to every code, whatever the input: with probability $\gamma = n a/2^B$ a
+report is a uniform code ([BBGN19] call that the privacy blanket). Given all values, and which reports are of that kind,
+the published estimate is a constant plus, in units of the scale of the curator's noise,
 
 $$
 Y = X + \kappa \sum_{i=1}^{M} v_{U_i}, \qquad
 \kappa = \epsilon\,\frac{(1-w)\, n_T}{w\, n_L},
 $$
 
-$X$ Laplace, $U_i$ uniform codes and $M$ binomial. More terms only hide more, so $M$ is replaced by a number $M_0$ that it
-falls short of with a probability that is added to δ. A trusted user shifts $Y$ by ε.
+$X$ Laplace, $U_i$ uniform codes and $M$ binomial. More terms only hide more, so $M$ is replaced by a number $M_0$ that
+it falls short of with a probability that is added to δ. A trusted user shifts $Y$ by ε.
 
 The density $p$ of $Y$ is that of a sum with $X$, so $|\log p(y) - \log p(z)| \le |y - z|$. That makes three
 roundings harmless, each paid for in ε: a normal dither of standard deviation $g$, which no frequency above some $T$
