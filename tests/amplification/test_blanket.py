@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -100,3 +101,24 @@ def test_codes_help_trusted_users_if_a_delta_is_allowed_for() -> None:
 def test_where_it_can_show_nothing_the_promise_stays(change: dict[str, float]) -> None:
     known = {"n_trusted": 50, "n_local": 20_000, "weight": 0.05, "delta": 1e-9, "cell": 1e-5, "honest": 20_000}
     assert trusted_epsilon(CHANNEL, **{**known, **change}) == 1.0
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-4])
+def test_it_agrees_with_dp_accounting_on_a_finite_channel(delta: float) -> None:
+    """The law of the published value in cells of a hundredth, moved by one scale, as two probability mass functions."""
+    kappa, terms = 0.05, 1500
+    size, unit = 1 << 18, kappa / 50
+    steps = np.rint(VALUES * 50).astype(int)
+    law = np.fft.irfft(np.fft.rfft(np.bincount(steps % size, minlength=size) / len(steps)) ** terms, size)
+    y = unit * np.where(np.arange(size) < size // 2, np.arange(size), np.arange(size) - size)
+    noise = np.exp(-np.abs(y))
+    density = np.fft.fftshift(np.fft.irfft(np.fft.rfft(np.maximum(law, 0)) * np.fft.rfft(noise / noise.sum()), size))
+    cells = np.maximum(density[: size // 10 * 10].reshape(-1, 10).sum(axis=1), 1e-18)
+    shift = round(1.0 / (10 * unit))
+    lower = {i: float(np.log(mass)) for i, mass in enumerate(cells[shift:])}
+    upper = {i: float(np.log(mass)) for i, mass in enumerate(cells[:-shift])}
+    loss = pld.from_two_probability_mass_functions(lower, upper, value_discretization_interval=1e-3)
+    found = blanket._blanket(CHANNEL, kappa, terms, 1.0, 0.0)
+    assert found is not None
+    epsilon = loss.get_epsilon_for_delta(delta)
+    assert found.delta(epsilon + found.slack + 2e-3) < delta < found.delta(epsilon - 4e-3)

@@ -178,3 +178,13 @@ def test_bad_parameters_are_named(name: str, change: dict[str, float]) -> None:
     with pytest.raises(ParameterError) as caught:
         laplace.exact(**{**good, **change})
     assert caught.value.name == name
+
+
+@settings(max_examples=20, deadline=None)
+@given(epsilons=st.tuples(st.floats(0.1, 3.0), st.floats(0.1, 3.0)), w=st.floats(0.05, 0.95))
+def test_a_larger_promise_is_never_amplified_to_a_smaller_one(epsilons: tuple[float, float], w: float) -> None:
+    small, large = sorted(epsilons)
+    known = {"n_users": 2000, "trusted_fraction": 0.1, "weight": w, "width": 1.0, "honest_local": 300, "delta": 1e-5}
+    first, second = laplace.exact(**known, epsilon=small), laplace.exact(**known, epsilon=large)
+    assert first.trusted.epsilon <= second.trusted.epsilon * (1 + 1e-8) + 1e-11
+    assert first.local.epsilon <= second.local.epsilon * (1 + 1e-8) + 1e-11

@@ -30,6 +30,8 @@ _ROSTER = {"trusted-only": "trusted only", "full-local": "full local", "adaptive
 _NEXT = """\
 What to try next:
   hybriddp demo --epsilon 0.1 --trusted 1       more privacy, and five times as many who trust
+  hybriddp plan --users 2,000,000 --trusted 0.2% --epsilon 0.5 --bounds 0 600
+                                                what a study of yours would give
   hybriddp channel --epsilon 1                  what the devices do, and why it is private
   hybriddp mean --help                          the same for a table of your own\
 """
