@@ -162,6 +162,14 @@ def test_concentration_prices_what_the_analytic_formula_does_not_cover() -> None
     assert price("pld", tight, laplace("0.1")) <= price("zcdp", tight, laplace("0.1"))
 
 
+@finer_accountants
+def test_a_claim_that_is_better_than_every_formula_counts(name: str) -> None:
+    noise = gaussian(3.0, "discrete-gaussian")
+    claim = next(e for e in map(Fraction, np.arange(1.0, 3.0, 1 / 128)) if _exact_delta((noise,), float(e)) <= DELTA)
+    claimed = Cost(claim, DELTA, noise.mechanism)
+    assert price(name, claimed) == claim < price(name, noise)
+
+
 def test_many_small_pure_releases_cost_less_than_their_sum() -> None:
     small, large = [laplace("0.05")] * 60, laplace("1.5")
     rho = 60 * Fraction("0.05") ** 2 / 2
@@ -317,6 +325,17 @@ def test_ten_gaussian_studies_cost_far_less_than_ten_times_one(name: str) -> Non
     assert len(ledger.events) == 10
     assert f"Priced by the accountant '{name}'" in ledger.explain()
     assert "at δ = 1e-06" in ledger.explain()
+
+
+@finer_accountants
+def test_the_promise_of_a_study_is_a_sum(name: str) -> None:
+    ledger, promise = Ledger(Privacy(epsilon=10, delta="1e-6"), accountant=name), Privacy(epsilon="4.95", delta="1e-6")
+    tenth = _event(_decimal(laplace("0.1")))
+    ledger.spend_all([tenth] * 49, promised=promise)
+    assert ledger.spent("trusted").epsilon < 4
+    with pytest.raises(BudgetError, match="have ε = 0.05"):
+        ledger.spend(tenth, promised=promise)
+    ledger.spend(tenth)
 
 
 # Files

@@ -54,10 +54,12 @@ class Accountant:
         By sums, it is the sums. Else it is ε at ``delta``, the budget's δ; if no ε is enough at this δ, it is the sums,
         whose δ is larger.
         """
+        if self.adds_up:
+            return _sums(exposure)
         histories = exposure.histories()
-        prices = [] if self.adds_up else [self.price(history, delta) for history in histories]
+        prices = [self.price(history, delta) for history in histories]
         known = [price for price in prices if price is not None]
-        if self.adds_up or len(known) < len(histories):
+        if len(known) < len(prices):
             return _sums(exposure)
         return Spent(max(known), delta if any(histories) else Fraction(0))
 

@@ -24,7 +24,8 @@ class Cost:
     @classmethod
     def of(cls, event: Event) -> "Cost":
         """What the event cost."""
-        return cls(event.privacy.exact_epsilon, event.privacy.exact_delta, event.mechanism)
+        privacy = event.privacy
+        return cls(privacy.exact_epsilon, privacy.exact_delta, event.mechanism)
 
     @property
     def order(self) -> tuple[Fraction, Fraction, str]:
@@ -58,15 +59,15 @@ class Exposure:
     @classmethod
     def of(cls, events: Sequence[Event], part: Part | None = None) -> "Exposure":
         """The events of a group; with ``part``, of those of its users who are in this part."""
-        whole = history(Cost.of(event) for event in events if event.part is None)
+        whole = tuple(Cost.of(event) for event in events if event.part is None)
         cuts = []
         for cut in sorted({event.part.by for event in events if event.part is not None}):
-            by_key: dict[str, list[Cost]] = {}
+            by_key: dict[str, list[Event]] = {}
             for event in events:
                 if event.part is not None and event.part.by == cut:
-                    by_key.setdefault(event.part.same_key, []).append(Cost.of(event))
+                    by_key.setdefault(event.part.same_key, []).append(event)
             mine = [by_key.get(part.same_key, [])] if part is not None and part.by == cut else by_key.values()
-            cuts.append(tuple(history(costs) for costs in mine))
+            cuts.append(tuple(tuple(map(Cost.of, some)) for some in mine))
         return cls(whole, tuple(cuts))
 
     def histories(self) -> list[History]:
@@ -83,7 +84,7 @@ class Exposure:
 
 
 def _undominated(parts: Iterable[History]) -> list[History]:
-    counted = {part: Counter(part) for part in parts}  # parts with the same history are one
+    counted = {history(part): Counter(part) for part in parts}  # parts with the same history are one
     return [part for part, mine in counted.items() if not any(mine < other for other in counted.values())]
 
 
