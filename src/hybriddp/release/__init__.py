@@ -4,8 +4,10 @@
 private numbers cannot be handed a raw one by mistake. `Ledger` keeps count of what has been spent.
 """
 
+from hybriddp.release.accountant import Accountant
 from hybriddp.release.event import Event, Part
 from hybriddp.release.ledger import Ledger
+from hybriddp.release.mechanism_price import MechanismPrice
 from hybriddp.release.total import PrivateTotal, release_total
 
-__all__ = ["Event", "Ledger", "Part", "PrivateTotal", "release_total"]
+__all__ = ["Accountant", "Event", "Ledger", "MechanismPrice", "Part", "PrivateTotal", "release_total"]

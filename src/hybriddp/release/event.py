@@ -1,7 +1,6 @@
 """What a ledger is about: something that cost some users privacy."""
 
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -9,6 +8,7 @@ from typing import Any
 
 from hybriddp.errors import ParameterError
 from hybriddp.privacy import Privacy
+from hybriddp.release.mechanism_price import MechanismPrice
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class Event:
         The time in UTC.
     part : Part or None
         Which of these users, if not all of them.
+    mechanism : MechanismPrice or None
+        How it was done, if an accountant may know: several releases together may then cost less than the sum.
     """
 
     what: str
@@ -69,18 +71,36 @@ class Event:
     delta: str
     when: str
     part: Part | None = None
+    mechanism: MechanismPrice | None = None
+
+    def __post_init__(self) -> None:
+        if self.mechanism is not None:
+            self.mechanism.check(self.privacy)
 
     @classmethod
-    def now(cls, what: str, *, who: str, study: str, privacy: Privacy, part: Part | None = None) -> "Event":
+    def now(
+        cls,
+        what: str,
+        *,
+        who: str,
+        study: str,
+        privacy: Privacy,
+        part: Part | None = None,
+        mechanism: MechanismPrice | None = None,
+    ) -> "Event":
         """An event that happens now."""
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls(what=what, who=who, study=study, epsilon=privacy.epsilon, delta=privacy.delta, when=when, part=part)
+        return cls(what, who, study, privacy.epsilon, privacy.delta, when, part, mechanism)
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "Event":
         """The event with these plain values, as they are stored."""
-        part = fields.get("part")
-        return cls(**{**fields, "part": None if part is None else Part(**part)})
+        part, mechanism = fields.get("part"), fields.get("mechanism")
+        read = {
+            "part": None if part is None else Part(**part),
+            "mechanism": None if mechanism is None else MechanismPrice(**mechanism),
+        }
+        return cls(**{**fields, **read})
 
     @property
     def users(self) -> str:
@@ -95,19 +115,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a user has spent: exact sums."""
+    """What a user has spent, as exact numbers."""
 
     epsilon: Fraction
     delta: Fraction
 
     def __add__(self, other: "Spent") -> "Spent":
         return Spent(self.epsilon + other.epsilon, self.delta + other.delta)
-
-
-def total(events: Iterable[Event]) -> Spent:
-    """What all of these cost somebody whom all of them are about."""
-    prices = [event.privacy for event in events]
-    return Spent(
-        epsilon=sum((price.exact_epsilon for price in prices), Fraction(0)),
-        delta=sum((price.exact_delta for price in prices), Fraction(0)),
-    )

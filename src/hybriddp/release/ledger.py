@@ -1,9 +1,9 @@
 """The book of what has been spent: one user, one study, ε in total, whatever the study does inside.
 
-Events are data; the ledger prices them. What happens to the same users adds up, what happens to disjoint groups of
+Events are data; an accountant prices them. What happens to the same users adds up, what happens to disjoint groups of
 users does not: every single user is in one of them. A group may be cut into parts, by country for example; a user is in
 one part of each cut, so what she has spent is what was spent on all, plus the most that was spent on any part of each
-cut. The arithmetic is exact.
+cut. By default the arithmetic is a sum, and exact.
 """
 
 import json
@@ -16,7 +16,11 @@ from threading import Lock
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Neighbours, Privacy
-from hybriddp.release.event import Event, Part, Spent, total
+from hybriddp.release.accountant import Accountant
+from hybriddp.release.cost import Exposure
+from hybriddp.release.event import Event, Part, Spent
+
+_BASIC = Accountant("basic")
 
 
 class Ledger:
@@ -28,6 +32,9 @@ class Ledger:
         What every user may spend in total.
     path : Path or str, optional
         A file that every event is written to before `spend` returns. If it exists, the ledger goes on from it.
+    accountant : str
+        ``"basic"`` adds up ε and δ, exactly. ``"zcdp"`` and ``"pld"`` know that many releases, of Gaussian noise above
+        all, cost less together than their sum, and say what ε they cost at the budget's δ. See `Accountant`.
 
     Examples
     --------
@@ -37,10 +44,11 @@ class Ledger:
     (Fraction(0, 1), Fraction(1, 1))
     """
 
-    def __init__(self, budget: Privacy, *, path: Path | str | None = None) -> None:
+    def __init__(self, budget: Privacy, *, path: Path | str | None = None, accountant: str = "basic") -> None:
         if not isinstance(budget, Privacy):
             raise ParameterError("budget", "a Privacy", budget)
         self.budget = budget
+        self.accountant = Accountant(accountant)
         self._events: tuple[Event, ...] = ()
         # Links and later changes of the working directory must not make two books of one.
         self._path = None if path is None else Path(path).resolve()
@@ -55,25 +63,17 @@ class Ledger:
         return self._events
 
     def spent(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
-        """The most that any of these users has spent, in all studies or in one; of one part, if it is given."""
-        mine = [event for event in self._events if event.who == who and study in (None, event.study)]
-        spent = total(event for event in mine if event.part is None)
-        for cut in {event.part.by for event in mine if event.part is not None}:
-            by_key: dict[str, list[Event]] = {}
-            for event in mine:
-                if event.part is not None and event.part.by == cut:
-                    by_key.setdefault(event.part.same_key, []).append(event)
-            if part is not None and part.by == cut:
-                spent += total(by_key.get(part.same_key, []))
-            else:  # a user may be in whichever part has spent most
-                costs = [total(events) for events in by_key.values()]
-                spent += Spent(max(cost.epsilon for cost in costs), max(cost.delta for cost in costs))
-        return spent
+        """The most that any of these users has spent, in all studies or in one; of one part, if it is given.
+
+        If the accountant does not add up, it is ε at the budget's δ.
+        """
+        return self.accountant.spent(self._exposure(who, part, study), self.budget.exact_delta)
 
     def remaining(self, who: str, *, part: Part | None = None) -> Spent:
-        """What each of these users has left at least."""
+        """What each of these users has left at least; if the accountant does not add up, ε at the budget's δ."""
         spent = self.spent(who, part=part)
-        return Spent(epsilon=self.budget.exact_epsilon - spent.epsilon, delta=self.budget.exact_delta - spent.delta)
+        delta = self.budget.exact_delta - (spent.delta if self.accountant.adds_up else 0)
+        return Spent(epsilon=self.budget.exact_epsilon - spent.epsilon, delta=delta)
 
     def spend(self, event: Event, *, promised: Privacy | None = None) -> None:
         """Write the event down, or raise `BudgetError` and change nothing if it costs more than is left.
@@ -92,25 +92,44 @@ class Ledger:
             before = self._events
             try:
                 for event in events:
-                    self._check(event, promised)
+                    self._check_sums(event, promised)
                     self._events = (*self._events, event)
+                if not self.accountant.adds_up:
+                    self._check_price(events, before)
                 if self._path is not None:
                     self._write(self._path)
             except BaseException:
                 self._events = before
                 raise
 
-    def _check(self, event: Event, promised: Privacy | None) -> None:
-        """Raise `BudgetError` if the event would cost more than is left."""
-        left = self.remaining(event.who, part=event.part)
-        if promised is not None:
-            before = self.spent(event.who, part=event.part, study=event.study)
-            left = Spent(
-                epsilon=min(left.epsilon, promised.exact_epsilon - before.epsilon),
-                delta=min(left.delta, promised.exact_delta - before.delta),
-            )
+    def _exposure(self, who: str, part: Part | None = None, study: str | None = None) -> Exposure:
+        return Exposure.of([e for e in self._events if e.who == who and study in (None, e.study)], part)
+
+    def _check_sums(self, event: Event, promised: Privacy | None) -> None:
+        """Raise `BudgetError` if the event would cost more than is left of a sum: the budget, or the promise."""
+        limits = []
+        if self.accountant.adds_up:
+            limits.append(self.remaining(event.who, part=event.part))
+        if promised is not None:  # a study's promise is the sum of its releases, whoever prices the budget
+            before = _BASIC.spent(self._exposure(event.who, event.part, event.study), promised.exact_delta)
+            limits.append(Spent(promised.exact_epsilon - before.epsilon, promised.exact_delta - before.delta))
+        if not limits:
+            return
+        left = Spent(min(limit.epsilon for limit in limits), min(limit.delta for limit in limits))
         if event.privacy.exact_epsilon > left.epsilon or event.privacy.exact_delta > left.delta:
             raise BudgetError(self._refusal(event, left))
+
+    def _check_price(self, events: Sequence[Event], before: Sequence[Event]) -> None:
+        """Raise `BudgetError` if all that is written now costs more than the budget, by an accountant without sums."""
+        for who in dict.fromkeys(event.who for event in events):
+            spent = self.spent(who)
+            if spent.epsilon > self.budget.exact_epsilon or spent.delta > self.budget.exact_delta:
+                what = "; ".join(dict.fromkeys(f"{e.what} ({e.users})" for e in events if e.who == who))
+                cost = f"ε = {float(spent.epsilon):g}, δ = {float(spent.delta):g}"
+                raise BudgetError(
+                    f"With {what}, {who} users would have spent {cost} by the accountant {self.accountant.name!r}, "
+                    f"of ε = {self.budget.epsilon}, δ = {self.budget.delta}. Spent before: {_story(before, who)}."
+                )
 
     def explain(self) -> str:
         """The story in plain words."""
@@ -118,17 +137,24 @@ class Ledger:
             f"Every user may spend ε = {self.budget.epsilon}, δ = {self.budget.delta}. {Neighbours.REPLACE_ONE.value}."
         ]
         lines += [f"{e.when}: {e.what} ({e.users}): ε = {e.epsilon}, δ = {e.delta}" for e in self._events]
+        lines.append(self.accountant.explain(self.budget.exact_delta))
         for who in dict.fromkeys(event.who for event in self._events):
             left = self.remaining(who)
+            joint = ", " if self.accountant.adds_up else " at "
             lines.append(
-                f"Left to every one of the {who} users: ε = {float(left.epsilon):g}, δ = {float(left.delta):g}"
+                f"Left to every one of the {who} users: ε = {float(left.epsilon):g}{joint}δ = {float(left.delta):g}"
             )
         return "\n".join(lines if self._events else [*lines, "Nothing has been spent."])
 
     def to_json(self) -> str:
         """The whole ledger as text."""
-        budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
-        return json.dumps({"version": 1, "budget": budget, "events": [asdict(e) for e in self._events]}, indent=1)
+        stored = {
+            "version": 1,
+            "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
+            "accountant": self.accountant.name,
+            "events": [asdict(e) for e in self._events],
+        }
+        return json.dumps(stored, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> "Ledger":
@@ -137,7 +163,8 @@ class Ledger:
             stored = json.loads(text)
             if stored["version"] != 1:
                 raise DataError(f"The ledger has version {stored['version']!r}; this program knows version 1.")
-            ledger = cls(Privacy(**stored["budget"]))
+            # Ledgers that name no accountant were written before there was another one.
+            ledger = cls(Privacy(**stored["budget"]), accountant=stored.get("accountant", "basic"))
             events = [Event.of(event) for event in stored["events"]]
             for event in events:
                 event.privacy  # noqa: B018  (refuses what is no price)
@@ -147,11 +174,10 @@ class Ledger:
         return ledger
 
     def _refusal(self, event: Event, left: Spent) -> str:
-        mine = [e for e in self._events if e.who == event.who]
-        before = "; ".join(f"{e.what} ({e.users}), ε = {e.epsilon}, {e.when}" for e in mine)
         return (
             f"{event.what} would cost {event.users} ε = {event.epsilon}, δ = {event.delta}, but they have "
-            f"ε = {float(left.epsilon):g}, δ = {float(left.delta):g} left. Spent before: {before or 'nothing'}."
+            f"ε = {float(left.epsilon):g}, δ = {float(left.delta):g} left. "
+            f"Spent before: {_story(self._events, event.who)}."
         )
 
     def _read(self, path: Path) -> None:
@@ -164,6 +190,12 @@ class Ledger:
         stored = Ledger.from_json(text)
         if stored.budget != self.budget:
             raise BudgetError(f"{path} is the ledger of another budget: {stored.budget} instead of {self.budget}.")
+        if stored.accountant != self.accountant:
+            name = stored.accountant.name
+            raise BudgetError(
+                f"{path} was written with the accountant {name!r}, not {self.accountant.name!r}. "
+                f"Open it with accountant={name!r}, or begin a new ledger."
+            )
         self._events = stored.events
 
     def _write(self, path: Path) -> None:
@@ -193,3 +225,8 @@ class Ledger:
             with self._path.with_name(f"{self._path.name}.lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 yield
+
+
+def _story(events: Sequence[Event], who: str) -> str:
+    told = "; ".join(f"{e.what} ({e.users}), ε = {e.epsilon}, {e.when}" for e in events if e.who == who)
+    return told or "nothing"

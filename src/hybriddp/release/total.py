@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hybriddp.grid import UNITS
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Event, Part
 from hybriddp.release.ledger import Ledger
+from hybriddp.release.mechanism_price import MechanismPrice
 from hybriddp.release.mechanisms import Mechanism, draw, mechanism_for
 
 
@@ -81,4 +83,7 @@ def release_total(
 
 def total_event(study: str, privacy: Privacy, part: Part | None) -> Event:
     """What `release_total` writes into the ledger."""
-    return Event.now("total of the trusted group", who="trusted", study=study, privacy=privacy, part=part)
+    noise = mechanism_for(privacy)
+    mechanism = MechanismPrice.noise(noise.kind, sensitivity=UNITS, scale=noise.scale)
+    what = "total of the trusted group"
+    return Event.now(what, who="trusted", study=study, privacy=privacy, part=part, mechanism=mechanism)
