@@ -89,11 +89,14 @@ def test_halving_and_least_users_are_what_they_say() -> None:
     made = _plan()
     found = crossovers(made)
     assert found.halves_the_error is not None
-    assert found.least_users is not None
     assert _plan(trusted_fraction=found.halves_the_error / 20_000).rmse <= made.full_local.worst / 2
-    small = _plan(n_users=found.least_users)
+    assert found.least_users is None  # even two who trust, and 198 others, are enough
+    private = crossovers(_plan(epsilon=0.1)).least_users
+    assert private is not None
+    small = _plan(epsilon=0.1, n_users=private)
     assert small.rmse <= small.noise_limit == 24.0
     assert crossovers(_plan(sd=0.0)).least_users is None
+    assert "would be mostly noise: off by more than 24" in _plan(epsilon=0.1).explain()
 
 
 # Words, values and pages

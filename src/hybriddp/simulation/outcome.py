@@ -1,7 +1,7 @@
 """What a simulation found: errors observed and predicted, gains, coverage."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ class Simulation:
     trials: int
     seed: int
     truth: float
-    setting: Setting
+    setting: Setting = field(compare=False)
     outcomes: tuple[Outcome, ...]
 
     def __getitem__(self, name: str | float) -> Outcome:
