@@ -31,7 +31,7 @@ from hybriddp.channels.window import WindowChannel
 
 _LARGEST_S = 400.0  # up to which the characteristic function of a code's value is bounded
 _TABLE_STEP = 0.01
-_GRID = 3e-4  # the step h at most
+_GRID = 4e-4  # the step h at most
 _TAIL = 36.0  # e^-36 of a Laplace variable is beyond
 
 
@@ -90,9 +90,9 @@ def trusted_epsilon(
     if found.delta(0.0) <= target:
         return 0.0
     low, high = 0.0, promised
-    x = float(brentq(lambda e: math.log(found.delta(e) / target), low, high, xtol=1e-6))
+    x = float(brentq(lambda e: math.log(found.delta(e) / target), low, high, xtol=2e-5))
     while found.delta(x) > target:
-        x += 1e-6
+        x += 2e-5
     return min(x, promised)
 
 

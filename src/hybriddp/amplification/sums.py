@@ -119,8 +119,9 @@ class LaplaceSum:
         return one(a) + self.terms * one(b) + 1 / s**2
 
     def _saddle(self, x: float) -> float:
+        """Near enough to the root of the slope: any point of the interval would do, the root is the best."""
         low, high = 0.0, 1 / self.widest
-        for _ in range(60):
+        for _ in range(24):
             middle = (low + high) / 2
             low, high = (middle, high) if self._slope(middle, x) < 0 else (low, middle)
         return low
