@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from hybriddp.amplification import laplace
+from hybriddp.amplification.by_group import Amplification
 from hybriddp.amplification.sums import LaplaceSum
 from hybriddp.errors import NumericalError, ParameterError
 from hybriddp.theory import UC_SALARIES as PAY
@@ -63,7 +64,7 @@ def test_what_does_not_settle_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 # The guarantee
 
 
-def _pay(c: float, collusion: float, delta: float) -> laplace.Amplification:
+def _pay(c: float, collusion: float, delta: float) -> Amplification[float]:
     noise = laplace_noise(n_users=PAY.n_users, trusted_fraction=c, width=PAY.width, epsilon=1.0)
     setting = Setting(
         n_users=PAY.n_users,

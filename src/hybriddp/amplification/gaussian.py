@@ -18,27 +18,8 @@ from numpy.typing import ArrayLike
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
+from hybriddp.amplification.by_group import Amplification, GroupEpsilon
 from hybriddp.theory import gaussian_epsilon
-
-
-@dataclass(frozen=True, slots=True)
-class GroupEpsilon:
-    """ε′ of one group."""
-
-    epsilon: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class Amplification:
-    """ε′ of each group, and of everyone: the larger one."""
-
-    trusted: GroupEpsilon
-    local: GroupEpsilon
-
-    @property
-    def everyone(self) -> GroupEpsilon:
-        """What holds for every user."""
-        return GroupEpsilon(np.maximum(self.trusted.epsilon, self.local.epsilon)[()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +61,7 @@ def shifts(
     )
 
 
-def exact(*, delta: ArrayLike, **setting: ArrayLike) -> Amplification:
+def exact(*, delta: ArrayLike, **setting: ArrayLike) -> Amplification[FloatArray]:
     r"""The smallest ε′ of each group at δ, by the analytic Gaussian mechanism.
 
     Parameters
@@ -113,7 +94,7 @@ def exact(*, delta: ArrayLike, **setting: ArrayLike) -> Amplification:
     )
 
 
-def classic(*, delta: ArrayLike, **setting: ArrayLike) -> Amplification:
+def classic(*, delta: ArrayLike, **setting: ArrayLike) -> Amplification[FloatArray]:
     r"""The same with the paper's calibration, $\epsilon' = \Delta\sqrt{2 \ln(1.25/\delta)}/s'$: for comparison.
 
     It is a valid guarantee only where ε′ is at most 1.

@@ -17,29 +17,10 @@ import math
 from dataclasses import dataclass
 
 from hybriddp import _check
+from hybriddp.amplification.by_group import Amplification, GroupEpsilon
 from hybriddp.amplification.sums import LaplaceSum
 
 _ERROR = 1e-12  # of a logarithm of a density or a tail: ten times what the integrals are certified to
-
-
-@dataclass(frozen=True, slots=True)
-class Epsilon:
-    """ε′ of one group."""
-
-    epsilon: float
-
-
-@dataclass(frozen=True, slots=True)
-class Amplification:
-    """ε′ of each group, and of everyone: the larger one."""
-
-    trusted: Epsilon
-    local: Epsilon
-
-    @property
-    def everyone(self) -> Epsilon:
-        """What holds for every user."""
-        return Epsilon(max(self.trusted.epsilon, self.local.epsilon))
 
 
 def exact(
@@ -51,7 +32,7 @@ def exact(
     epsilon: float,
     honest_local: int,
     delta: float = 0.0,
-) -> Amplification:
+) -> Amplification[float]:
     r"""An upper bound of ε′ of each group at δ, tight to about nine digits.
 
     Parameters
@@ -85,8 +66,8 @@ def exact(
     shift_t, shift_l = w * m / (c * n), (1 - w) * m / ((1 - c) * n)
     noise = LaplaceSum(shift_t / eps, shift_l / eps, honest)
     return Amplification(
-        trusted=Epsilon(_epsilon(noise, shift_t, dlt)),
-        local=Epsilon(_epsilon(noise, shift_l, dlt)),
+        trusted=GroupEpsilon(_epsilon(noise, shift_t, dlt)),
+        local=GroupEpsilon(_epsilon(noise, shift_l, dlt)),
     )
 
 

@@ -52,21 +52,9 @@ def _trusted_only_wins(made: Plan) -> int | None:
 
 
 def _solved(made: Plan, unknown: str, target: float) -> int | None:
-    known: dict[str, object] = {
-        "epsilon": made.privacy.epsilon,
-        "delta": made.privacy.delta,
-        "bounds": made.bounds,
-        "sd": made.sd,
-        "mean": made.mean,
-        "mean_gap": made.mean_gap,
-        "variance_ratio": made.variance_ratio,
-    }
-    if unknown == "n_users":
-        known["trusted_fraction"] = made.trusted_fraction
-    else:
-        known["n_users"] = made.n_users
+    known = {name: value for name, value in made.question.items() if name != unknown}
     try:
-        found = solve(for_=unknown, target_rmse=target, **known)  # type: ignore[arg-type]
+        found = solve(for_=unknown, target_rmse=target, **known)
     except ParameterError:
         return None
     if unknown == "trusted_fraction":

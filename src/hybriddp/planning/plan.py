@@ -123,6 +123,21 @@ class Plan:
         return self.n_trusted / self.n_users
 
     @property
+    def question(self) -> dict[str, Any]:
+        """What was asked, as the arguments of `plan`."""
+        return {
+            "n_users": self.n_users,
+            "trusted_fraction": self.trusted_fraction,
+            "epsilon": self.privacy.epsilon,
+            "delta": self.privacy.delta,
+            "bounds": self.bounds,
+            "sd": self.sd,
+            "mean": self.mean,
+            "mean_gap": self.mean_gap,
+            "variance_ratio": self.variance_ratio,
+        }
+
+    @property
     def rmse(self) -> float:
         """The typical error of our estimate, in the worst case."""
         return self[OURS].rmse.worst

@@ -78,20 +78,7 @@ def _difference(made: Plan, gap: float, ratio: float) -> Difference:
 
 def again(made: Plan, **changes: float) -> Plan:
     """The same plan with something changed."""
-    return plan(
-        **{  # type: ignore[arg-type]
-            "n_users": made.n_users,
-            "trusted_fraction": made.trusted_fraction,
-            "epsilon": made.privacy.epsilon,
-            "delta": made.privacy.delta,
-            "bounds": made.bounds,
-            "sd": made.sd,
-            "mean": made.mean,
-            "mean_gap": made.mean_gap,
-            "variance_ratio": made.variance_ratio,
-            **changes,
-        }
-    )
+    return plan(**{**made.question, **changes})
 
 
 def poisoning(made: Plan, forged: int) -> Poisoning:
