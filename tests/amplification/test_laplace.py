@@ -189,3 +189,23 @@ def test_a_larger_promise_is_never_amplified_to_a_smaller_one(epsilons: tuple[fl
     first, second = laplace.exact(**known, epsilon=small), laplace.exact(**known, epsilon=large)
     assert first.trusted.epsilon <= second.trusted.epsilon * (1 + 1e-8) + 1e-11
     assert first.local.epsilon <= second.local.epsilon * (1 + 1e-8) + 1e-11
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"weight": 0.999999},
+        {"weight": 1e-6, "honest_local": 1},
+        {"epsilon": 500.0},
+        {"delta": 5e-324},
+        {"width": 1e160},
+        {"width": 1e-300},
+    ],
+)
+def test_extreme_settings_fall_back_to_what_always_holds(change: dict[str, float]) -> None:
+    good = {"n_users": 1000, "trusted_fraction": 0.1, "weight": 0.5, "width": 1.0, "epsilon": 1.0, "honest_local": 900}
+    known = {**good, **change}
+    delta = known.pop("delta", 1e-6)
+    found, pure = laplace.exact(**known, delta=delta), laplace.exact(**known)
+    assert 0 <= found.trusted.epsilon <= pure.trusted.epsilon
+    assert 0 <= found.local.epsilon <= pure.local.epsilon

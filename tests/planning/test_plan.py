@@ -162,11 +162,14 @@ def test_units_do_not_matter() -> None:
     assert _plan(bounds=(100, 340)).rmse == pytest.approx(_plan().rmse, rel=1e-9)
 
 
-def test_a_guess_of_the_mean_counts_what_keeping_to_the_bounds_gains() -> None:
+def test_noise_is_called_noise_wherever_the_mean_is() -> None:
     noisy = {"n_users": 1000, "epsilon": 0.1, "trusted_fraction": 0.005}
-    assert _plan(**noisy, mean=120).rmse < _plan(**noisy).rmse
+    assert _plan(**noisy, mean=120).rmse == pytest.approx(_plan(**noisy).rmse)
+    errors = [_plan(**{**noisy, "epsilon": epsilon}, mean=120).rmse for epsilon in (0.01, 0.1, 0.5, 2.0)]
+    assert errors == sorted(errors, reverse=True)
     assert _plan(**noisy).mostly_noise
     assert not _plan().mostly_noise
+    assert not _plan(sd=0.0).mostly_noise
 
 
 def test_gaussian_noise_has_another_law() -> None:

@@ -84,3 +84,19 @@ def test_contradictory_goals_are_explained(name: str, known: dict[str, object]) 
     with pytest.raises(ParameterError) as caught:
         solve(**known, **FIXED)
     assert caught.value.name == name
+
+
+def test_opt_ins_that_do_harm_before_they_help_are_not_skipped() -> None:
+    known = {"n_users": 400, "epsilon": 1.0, "bounds": (0, 1), "sd": 0.2, "mean_gap": 0.5}
+    few = plan(**known, trusted_fraction=6 / 400).rmse
+    found = solve(for_="trusted_fraction", target_rmse=1.0001 * few, **known)
+    assert found.plan.n_trusted <= 6
+
+
+@pytest.mark.parametrize("fraction", [0.05, 0.3, 0.5, 0.9])
+def test_the_smallest_study_that_there_can_be_is_tried(fraction: float) -> None:
+    found = solve(for_="n_users", target_rmse=200.0, trusted_fraction=fraction, epsilon=1.0, **FIXED)
+    smaller = int(found.value) - 1
+    if smaller >= 4 and 2 <= round(fraction * smaller) <= smaller - 2:
+        assert plan(n_users=smaller, trusted_fraction=fraction, epsilon=1.0, **FIXED).rmse > 200.0
+    assert found.plan.n_trusted >= 2

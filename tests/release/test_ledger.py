@@ -295,3 +295,16 @@ def test_an_event_without_a_price_is_refused() -> None:
     ledger.spend(event("0.5"))
     with pytest.raises(DataError, match="not a ledger"):
         Ledger.from_json(ledger.to_json().replace('"epsilon": "0.5"', '"epsilon": "-1"'))
+
+
+@pytest.mark.parametrize("who", ["Trusted", "trusted ", "", None, ["a"]])
+def test_another_spelling_is_not_another_account(who: object) -> None:
+    with pytest.raises(ParameterError, match='^who must be "trusted" or "local"'):
+        event(1, who=who)
+
+
+def test_odd_keys_and_versions_are_handled() -> None:
+    assert Part("c", "--5").same_key == "--5"
+    assert Part("c", "-05").same_key == "-5"
+    with pytest.raises(DataError, match="has version"):
+        Ledger.from_json(Ledger(Privacy(epsilon=1)).to_json().replace('"version": 1', '"version": true'))

@@ -32,6 +32,7 @@ from hybriddp.channels.window import WindowChannel
 _LARGEST_S = 400.0  # up to which the characteristic function of a code's value is bounded
 _TABLE_STEP = 0.01
 _GRID = 4e-4  # the step h at most
+_MOST_POINTS = 1 << 20
 _TAIL = 36.0  # e^-36 of a Laplace variable is beyond
 
 
@@ -60,8 +61,10 @@ class Blanket:
     error: float
 
     def delta(self, epsilon: float) -> float:
-        """An upper bound of δ at this ε."""
-        moved = np.exp(max(epsilon - self.slack, 0.0)) * self.density[: -self.shift_steps]
+        """An upper bound of δ at this ε; below the slack nothing can be shown."""
+        if epsilon < self.slack:
+            return 1.0
+        moved = np.exp(epsilon - self.slack) * self.density[: -self.shift_steps]
         excess = np.maximum(self.density[self.shift_steps :] - moved, 0.0).sum()
         edge = self.density[: self.shift_steps].sum()
         return float((excess + edge) * self.step * math.exp(self.slack)) + self.error * (1 + math.exp(epsilon))
@@ -81,15 +84,15 @@ def trusted_epsilon(
         return promised
     terms = _surely(honest, _blanket_share(channel), delta / 100)
     kappa = promised * (1 - weight) * n_trusted / (weight * n_local)
-    if terms == 0:
+    if terms <= 0 or not 1e-100 < kappa < 1e100:
         return promised
     found = _blanket(channel, kappa, terms, promised, cell)
     target = delta * 0.99
-    if found is None or found.delta(promised) > target:
+    if found is None or found.slack >= promised or found.delta(promised) > target:
         return promised
-    if found.delta(0.0) <= target:
-        return 0.0
-    low, high = 0.0, promised
+    if found.delta(found.slack) <= target:
+        return found.slack
+    low, high = found.slack, promised
     x = float(brentq(lambda e: math.log(found.delta(e) / target), low, high, xtol=2e-5))
     while found.delta(x) > target:
         x += 2e-5
@@ -117,7 +120,7 @@ def _blanket(channel: WindowChannel, kappa: float, terms: int, shift: float, cel
     values = channel.values - 0.5  # symmetric about 0
     spread = kappa * math.sqrt(terms * float(np.mean(values**2)))
     half = _TAIL + shift + 9 * spread
-    step = shift / math.ceil(shift / _GRID)
+    step = shift / math.ceil(shift / max(_GRID, 2 * half / _MOST_POINTS))
     points = next_fast_len(2 * math.ceil(half / step), real=True)
     period = points * step
     # Frequencies are used while the sum of codes lets them through.
@@ -128,8 +131,7 @@ def _blanket(channel: WindowChannel, kappa: float, terms: int, shift: float, cel
     dither = 8.7 / highest
     if kappa * t[-1] > _LARGEST_S or dither > 0.05:
         return None
-    wave = _mean_cosine(values, kappa * t)
-    transform = wave**terms * np.exp(-((dither * t) ** 2) / 2) / (1 + t**2)
+    transform = _power(values, kappa * t, terms) * np.exp(-((dither * t) ** 2) / 2) / (1 + t**2)
     spectrum = np.zeros(points // 2 + 1)
     spectrum[: used + 1] = transform
     density = np.fft.fftshift(np.fft.irfft(spectrum, points)) / step
@@ -137,10 +139,27 @@ def _blanket(channel: WindowChannel, kappa: float, terms: int, shift: float, cel
     left_out = (between**terms + math.exp(-(8.7**2) / 2)) * math.atan(1 / t[-1]) / math.pi
     tails = 2 * math.exp(-_TAIL) + 4 * math.exp(-(9**2) / 2)
     # A fast Fourier transform errs by at most a few rounding errors per level, of the sum of what goes in.
-    rounding = 8 * np.finfo(float).eps * math.log2(points) * float(np.abs(transform).sum()) * 2 / period
+    # The transform itself has a relative error of some rounding errors of its exponent, which is 50 at most.
+    relative = 8 * np.finfo(float).eps * (math.log2(points) + 100)
+    rounding = relative * float(np.abs(transform).sum()) * 2 / period
     error = period * (left_out + rounding) + tails
     slack = 2 * (dither + dither**2 + step + cell)
     return Blanket(np.maximum(density, 0.0), step, round(shift / step), slack, error)
+
+
+def _power(values: FloatArray, s: FloatArray, terms: int) -> FloatArray:
+    r"""The characteristic function of a sum of ``terms`` uniform codes' values.
+
+    $E \cos(s v) = 1 - 2 E \sin^2(s v/2)$: near 1 only the second form keeps the digits that a large power needs.
+    """
+    upper = values[len(values) // 2 :] / 2
+    parts = [2 * (np.sin(np.outer(s[i : i + 256], upper)) ** 2).mean(axis=1) for i in range(0, len(s), 256)]
+    below = np.concatenate(parts)
+    with np.errstate(divide="ignore"):
+        size = np.where(below < 0.5, np.log1p(-np.minimum(below, 0.5)), np.log(np.abs(1 - below)))
+    sign = np.where((below > 1) & (terms % 2 == 1), -1.0, 1.0)
+    result: FloatArray = sign * np.exp(np.maximum(terms * size, -700.0))
+    return result
 
 
 def _mean_cosine(values: FloatArray, s: FloatArray) -> FloatArray:

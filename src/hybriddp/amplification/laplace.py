@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from hybriddp import _check
 from hybriddp.amplification.by_group import Amplification, GroupEpsilon
 from hybriddp.amplification.sums import LaplaceSum
+from hybriddp.errors import NumericalError
 
 _ERROR = 1e-12  # of a logarithm of a density or a tail: ten times what the integrals are certified to
 
@@ -57,13 +58,13 @@ def exact(
     n = _check.number("n_users", n_users, _check.USERS)
     c = _check.number("trusted_fraction", trusted_fraction, _check.FRACTION)
     w = _check.number("weight", weight, _check.WEIGHT)
-    m = _check.number("width", width, _check.POSITIVE)
+    _check.number("width", width, _check.POSITIVE)
     eps = _check.number("epsilon", epsilon, _check.POSITIVE)
     dlt = _check.number("delta", delta, _check.Range("a number from 0 and below 1", 0.0, 1.0, upper_open=True))
     honest = _check.integer("honest_local", honest_local, at_least=0)
     if honest > (1 - c) * n + 1:
         _check.number("honest_local", honest, _check.Range("at most the number of local users", 0.0, (1 - c) * n))
-    shift_t, shift_l = w * m / (c * n), (1 - w) * m / ((1 - c) * n)
+    shift_t, shift_l = w / (c * n), (1 - w) / ((1 - c) * n)  # in widths: noise and shifts grow with the width alike
     noise = LaplaceSum(shift_t / eps, shift_l / eps, honest)
     return Amplification(
         trusted=GroupEpsilon(_epsilon(noise, shift_t, dlt)),
@@ -83,7 +84,10 @@ def _epsilon(noise: LaplaceSum, shift: float, delta: float) -> float:
         return pure
     if noise.single:  # one Laplace variable: in closed form
         return max(0.0, pure + 2 * math.log1p(-delta))
-    return min(_search(noise, shift, delta * (1 - 1e-9)), pure)
+    try:
+        return min(_search(noise, shift, delta * (1 - 1e-9)), pure)
+    except (NumericalError, OverflowError, ZeroDivisionError, ValueError):
+        return pure  # which always holds: where one scale is next to nothing, or δ is, no integral settles
 
 
 def _search(noise: LaplaceSum, shift: float, target: float) -> float:

@@ -62,7 +62,8 @@ def exact(
     epsilon = float(channel.epsilon)
     if w == 0:  # nothing of the trusted group is published, and no noise of the curator
         return WindowAmplification(trusted=0.0, local=epsilon, resolution=0.0)
-    steps = math.ceil((1 - w) / n_l * channel.largest_value * UNITS * n_t / w)
+    moved = (1 - w) / n_l * channel.largest_value * n_t  # in ranges times w
+    steps = math.ceil(moved / w * UNITS) if moved < w else UNITS
     honest = n_l if honest_local is None else _check.integer("honest_local", honest_local, at_least=0)
     trusted = epsilon
     if delta > 0:

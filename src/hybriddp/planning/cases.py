@@ -74,8 +74,7 @@ class Question:
         area = self.grid.width**2
         ours = self.setting(sd, self.trusted_noise * area, found.report_variance * area)
         parts_of_ours = (found.sampling, found.trusted_noise, found.local_noise, found.bias)
-        known = None if self.mean is None else found.answer * area
-        points[OURS] = self._point(ours, found.weight, *(part * area for part in parts_of_ours), error=known)
+        points[OURS] = self._point(ours, found.weight, *(part * area for part in parts_of_ours))
         points[FULL_LOCAL_OURS] = self._point(ours, 0.0, 0.0, 0.0, float(ours.error_full_local()), 0.0)
         return points
 
@@ -119,8 +118,6 @@ class Question:
         curator: float,
         reports: float,
         bias: float,
-        *,
-        error: float | None = None,
     ) -> Point:
         total = float(sampling + curator + reports + bias)
         if self.laplace:
@@ -132,7 +129,7 @@ class Question:
             sampling=sampling,
             privacy=float(curator + reports),
             bias=float(bias),
-            error=total if error is None else error,
+            error=total,
             half_width=noise.half_width(0.95),
             gain_over_best=float(setting.gain_over_best(total)),
             gain_over_worst=float(setting.gain_over_worst(total)),

@@ -145,7 +145,7 @@ class Plan:
     @property
     def noise_limit(self) -> float:
         """The error from which on an answer is mostly noise: the values' own spread, at most a tenth of the range."""
-        return 0.1 * self.width if self.sd is None else min(self.sd, 0.1 * self.width)
+        return min(self.sd or self.width, 0.1 * self.width)
 
     @property
     def mostly_noise(self) -> bool:
@@ -207,7 +207,7 @@ def plan(
         The standard deviation of the values. If nobody knows, leave it out: the plan then shows the best and the worst
         case instead of a guess.
     mean : float, optional
-        A rough guess of the mean: matters only where noise covers a good part of the range.
+        A rough guess of the mean: it limits what the spread can be, and tells how much reports about such values vary.
     mean_gap : float
         By how much the trusted users' mean would be higher than the others'.
     variance_ratio : float

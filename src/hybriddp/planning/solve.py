@@ -13,6 +13,8 @@ from hybriddp.planning.plan import Plan, plan, readable
 UNKNOWNS = ("epsilon", "n_users", "trusted_fraction", "rmse")
 LEAST_EPSILON, MOST_EPSILON = "0.01", "20"
 MOST_USERS = 10**10
+_FEW = (LEAST_EPSILON, "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "4", "8", MOST_EPSILON)
+_STEPS = 24  # of the first, coarse look for a number that is enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +92,11 @@ def _epsilon(fixed: dict[str, Any], target: float) -> Solution:
     best = at(MOST_EPSILON)
     if best.rmse > target:
         raise _out_of_reach(best.rmse, target, f"no ε up to {MOST_EPSILON} gives less", best)
-    if (made := at(LEAST_EPSILON)).rmse <= target:
-        return Solution("epsilon", float(LEAST_EPSILON), made)
-    low, high = math.log(float(LEAST_EPSILON)), math.log(float(MOST_EPSILON))
+    # The first of a few that is enough, then halfway between it and the one before.
+    enough = next(i for i, epsilon in enumerate(_FEW) if at(epsilon).rmse <= target)
+    if enough == 0:
+        return Solution("epsilon", float(LEAST_EPSILON), at(LEAST_EPSILON))
+    low, high = math.log(float(_FEW[enough - 1])), math.log(float(_FEW[enough]))
     while high - low > 5e-4:
         middle = (low + high) / 2
         low, high = (low, middle) if at(_digits(math.exp(middle))).rmse <= target else (middle, high)
@@ -111,7 +115,9 @@ def _digits(epsilon: float) -> str:
 
 def _users(fixed: dict[str, Any], target: float) -> Solution:
     fraction = _check.number("trusted_fraction", fixed["trusted_fraction"], _check.FRACTION)
-    least = max(4, math.ceil(2 / min(fraction, 1 - fraction)) + 1)
+    least = max(4, math.floor(1.5 / min(fraction, 1 - fraction)) - 1)
+    while not 2 <= round(fraction * least) <= least - 2:
+        least += 1
     best = plan(n_users=MOST_USERS, **fixed)
     if best.rmse > target:
         raise _out_of_reach(best.rmse, target, f"not even {MOST_USERS:,} users give less", best)
@@ -129,10 +135,17 @@ def _fraction(fixed: dict[str, Any], target: float) -> Solution:
 
 
 def _smallest(least: int, most: int, at: Callable[[int], Plan], target: float) -> tuple[int, Plan]:
-    """By bisection on a logarithmic scale: the error falls as the number grows."""
-    if (made := at(least)).rmse <= target:
-        return least, made
-    low, high, best = least, most, at(most)
+    """The first of a few that is enough, then by bisection: the error falls as the number grows, but for groups that
+    differ, whose trusting part does harm before it helps.
+    """
+    few = [round(least * (most / least) ** (i / _STEPS)) for i in range(_STEPS + 1)]
+    plans = ((number, at(number)) for number in few)
+    low = least
+    for number, made in plans:
+        if made.rmse <= target:
+            high, best = number, made
+            break
+        low = number
     while high - low > 1:
         middle = min(max(round(math.sqrt(low * high)), low + 1), high - 1)
         made = at(middle)

@@ -36,7 +36,7 @@ class Part:
     def same_key(self) -> str:
         """Keys that are spelled almost alike are the same to a ledger: better to count too much than too little."""
         text = unicodedata.normalize("NFKC", str(self.key)).strip().casefold()
-        return str(int(text)) if text.lstrip("-").isdecimal() else text
+        return str(int(text)) if text.removeprefix("-").isdecimal() else text
 
     def __str__(self) -> str:
         return f"{self.by} = {self.key}"
@@ -74,6 +74,8 @@ class Event:
     mechanism: MechanismPrice | None = None
 
     def __post_init__(self) -> None:
+        if self.who not in ("trusted", "local"):  # another spelling would be another account
+            raise ParameterError("who", '"trusted" or "local"', self.who)
         if self.mechanism is not None:
             self.mechanism.check(self.privacy)
 

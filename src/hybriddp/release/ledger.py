@@ -161,13 +161,15 @@ class Ledger:
         """The ledger that a text describes; refused if its events cost more than its budget."""
         try:
             stored = json.loads(text)
-            if stored["version"] != 1:
+            if type(stored["version"]) is not int or stored["version"] != 1:
                 raise DataError(f"The ledger has version {stored['version']!r}; this program knows version 1.")
             # Ledgers that name no accountant were written before there was another one.
             ledger = cls(Privacy(**stored["budget"]), accountant=stored.get("accountant", "basic"))
             events = [Event.of(event) for event in stored["events"]]
             for event in events:
                 event.privacy  # noqa: B018  (refuses what is no price)
+        except DataError:
+            raise
         except (KeyError, TypeError, ValueError, ParameterError, AttributeError) as reason:
             raise DataError("The text is not a ledger.") from reason
         ledger.spend_all(events)

@@ -71,6 +71,12 @@ class MechanismPrice:
                 raise ParameterError(name, "a positive decimal as a text, like '16777216'", value)
         if self.kind.startswith("discrete") and self.exact_sensitivity.denominator != 1:
             raise ParameterError("sensitivity", "a whole number for discrete noise", self.sensitivity)
+        if self.kind == "discrete-gaussian" and self.exact_scale < 1:
+            raise ParameterError(
+                "scale", "at least 1 for discrete Gaussian noise: below it nothing is known", self.scale
+            )
+        if self.kind in GAUSSIAN and not Fraction(1, 10**100) <= self.exact_sensitivity / self.exact_scale <= 10**100:
+            raise ParameterError("scale", "within a factor of 1e100 of the sensitivity", self.scale)
 
     @classmethod
     def noise(cls, kind: str, *, sensitivity: float | str, scale: float | str) -> "MechanismPrice":
@@ -93,13 +99,13 @@ class MechanismPrice:
         return (self.exact_sensitivity / self.exact_scale) ** 2 / 2
 
     @property
-    def lattice_shift(self) -> Fraction | None:
-        """What ε of continuous noise is raised by to hold for this noise; None if nothing is known."""
+    def lattice_shift(self) -> Fraction:
+        """What ε of continuous noise is raised by to hold for this noise."""
         if not self.kind.startswith("discrete"):
             return Fraction(0)
         if self.kind in LAPLACE:
             return 2 / self.exact_scale
-        return self.exact_sensitivity / self.exact_scale**2 if self.exact_scale >= 1 else None
+        return self.exact_sensitivity / self.exact_scale**2
 
     def check(self, privacy: Privacy) -> None:
         """Raise `ParameterError` if this noise is too little for what is claimed of it."""
@@ -115,9 +121,7 @@ class MechanismPrice:
 
     def _least_delta(self, privacy: Privacy) -> float:
         """A δ that Gaussian noise of this scale has at least: the loss is no further *below* the continuous one's."""
-        epsilon = float(privacy.exact_epsilon + (self.lattice_shift or 0))
-        if self.lattice_shift is None:
-            return 0.0
+        epsilon = float(privacy.exact_epsilon + self.lattice_shift)
         return float(gaussian_delta(epsilon=epsilon, sensitivity=(2 * float(self.rho)) ** 0.5, sigma=1.0))
 
 

@@ -36,14 +36,11 @@ def dp_accounting() -> Any:  # noqa: ANN401
 @lru_cache(maxsize=1024)
 def pld_price(history: History, delta: Fraction) -> Fraction | None:
     """The ε of the history at this δ; None if another way is better."""
-    known = [cost for cost in history if cost.mechanism is not None and cost.mechanism.lattice_shift is not None]
-    gaussian, others = split(tuple(known))
-    # Discrete Gaussian noise of σ < 1 has no continuous noise above it: its (ε, δ) counts.
-    others += [cost for cost in history if cost.mechanism is None or cost.mechanism.lattice_shift is None]
+    gaussian, others = split(history)
     laplace = [c.mechanism for c in others if c.mechanism is not None and c.mechanism.kind in LAPLACE]
     left = delta - sum((cost.delta for cost in others), Fraction(0)) - len(history) * Fraction(_NOISE)
     shift = total_shift([*gaussian, *laplace])
-    if not others or left < Fraction(_LEAST_DELTA) or shift is None:
+    if not others or left < Fraction(_LEAST_DELTA):
         return None  # Gaussian noise alone has a formula, which is exact
     pld = dp_accounting().privacy_loss_distribution
     total = sum(float(cost.epsilon) for cost in history)

@@ -49,18 +49,14 @@ def zcdp_price(history: History, delta: Fraction) -> Fraction | None:
     if left > 0:
         prices += [_concentrated(gaussian, others, left)]
         if gaussian:
-            composed = composed_gaussian(gaussian, left)
-            prices += [None if composed is None else composed + sum(cost.epsilon for cost in others)]
+            prices += [composed_gaussian(gaussian, left) + sum(cost.epsilon for cost in others)]
     return min((price for price in prices if price is not None), default=None)
 
 
-def composed_gaussian(mechanisms: list[MechanismPrice], delta: Fraction) -> Fraction | None:
-    """The ε of all of these Gaussian mechanisms together; None if the analytic formula does not cover them."""
-    shift = total_shift(mechanisms)
-    if shift is None:
-        return None
+def composed_gaussian(mechanisms: list[MechanismPrice], delta: Fraction) -> Fraction:
+    """The ε of all of these Gaussian mechanisms together, by the analytic formula."""
     epsilon = gaussian_epsilon(delta=below(delta), sensitivity=joint_sensitivity(mechanisms), sigma=1.0)
-    return Fraction(float(epsilon)) + shift
+    return Fraction(float(epsilon)) + total_shift(mechanisms)
 
 
 def joint_sensitivity(mechanisms: list[MechanismPrice]) -> float:
@@ -69,10 +65,9 @@ def joint_sensitivity(mechanisms: list[MechanismPrice]) -> float:
     return math.nextafter(math.sqrt(above(twice_rho)), math.inf)
 
 
-def total_shift(mechanisms: list[MechanismPrice]) -> Fraction | None:
-    """What discrete noise costs more than continuous noise, over all of these; None if that is not known."""
-    shifts = [mechanism.lattice_shift for mechanism in mechanisms]
-    return sum((s for s in shifts if s is not None), Fraction(0)) if None not in shifts else None
+def total_shift(mechanisms: list[MechanismPrice]) -> Fraction:
+    """What discrete noise costs more than continuous noise, over all of these."""
+    return sum((mechanism.lattice_shift for mechanism in mechanisms), Fraction(0))
 
 
 def _concentrated(gaussian: list[MechanismPrice], others: list[Cost], delta: Fraction) -> Fraction:
