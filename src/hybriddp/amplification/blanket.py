@@ -64,10 +64,11 @@ class Blanket:
         """An upper bound of δ at this ε; below the slack nothing can be shown."""
         if epsilon < self.slack:
             return 1.0
-        moved = np.exp(epsilon - self.slack) * self.density[: -self.shift_steps]
-        excess = np.maximum(self.density[self.shift_steps :] - moved, 0.0).sum()
+        excess = np.exp(epsilon - self.slack) * self.density[: -self.shift_steps]
+        np.subtract(self.density[self.shift_steps :], excess, out=excess)
+        np.maximum(excess, 0.0, out=excess)
         edge = self.density[: self.shift_steps].sum()
-        return float((excess + edge) * self.step * math.exp(self.slack)) + self.error * (1 + math.exp(epsilon))
+        return float((excess.sum() + edge) * self.step * math.exp(self.slack)) + self.error * (1 + math.exp(epsilon))
 
 
 def trusted_epsilon(
