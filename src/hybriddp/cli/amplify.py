@@ -1,6 +1,7 @@
 """``hybriddp amplify``: the two tiers of protection of a study, in a table and in words."""
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -25,9 +26,7 @@ def run_amplify(
     weight: Annotated[str, typer.Option(help="A fixed number, known-variance, privacy or naive.")],
     delta: Annotated[float, typer.Option(help="The δ that may be allowed for.", parser=number)] = 0.0,
     sd: Annotated[float | None, typer.Option(help="Public, for known-variance.", parser=number)] = None,
-    colluding: Annotated[
-        float, typer.Option(help="How many local users pool what they know: 50% or 1,000.", parser=number)
-    ] = 0.0,
+    colluding: Annotated[str, typer.Option(help="How many local users pool what they know: 50% or 1,000.")] = "0",
     channel: Annotated[str, typer.Option(help="laplace (the paper's) or window.")] = "laplace",
     also_published: Annotated[
         list[str] | None, typer.Option(help="What else is published, such as 'group means'; may be repeated.")
@@ -46,14 +45,13 @@ def run_amplify(
         raise ParameterError("users", "a whole number", users)
     n = int(users)
     n_local = n - round(trusted * n)
-    pooled = colluding * n_local if colluding < 1 else colluding
     found = amplify(
         study,
         n_users=n,
         trusted_fraction=trusted,
         weight=_weight(weight),
         sd=sd,
-        colluding_local=round(pooled),
+        colluding_local=_colluding(colluding, n_local),
         delta=delta,
         also_published=tuple(also_published or ()),
     )
@@ -71,6 +69,12 @@ def run_amplify(
     console.print(str(found), soft_wrap=True)
     if plot is not None:
         typer.echo(f"Written: {plot}")
+
+
+def _colluding(text: str, n_local: int) -> int:
+    """A share of the local users, rounded up, if it is a percentage or a fraction; a number of them if not."""
+    value = number(text)
+    return math.ceil(value * n_local if text.strip().endswith("%") or 0 < value < 1 else value)
 
 
 def _weight(text: str) -> float | str:
