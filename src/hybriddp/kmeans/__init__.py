@@ -1,0 +1,1 @@
+"""K-means with both groups: the paper's algorithm, repaired, and ours."""
