@@ -84,7 +84,7 @@ def _gaussian_for(privacy: Privacy) -> Mechanism:
 
 
 def _keeps(privacy: Privacy, scale: float) -> bool:
-    dp = _opendp()
+    dp = import_opendp()
     approximate = dp.c.make_zCDP_to_approxDP(_measurement(Mechanism("discrete-gaussian", scale)))
     fixed = dp.c.make_fix_delta(approximate, delta=_below(privacy.exact_delta))
     return Fraction(fixed.map(UNITS)[0]) <= privacy.exact_epsilon
@@ -98,13 +98,14 @@ def _below(exact: Fraction) -> float:
 
 @lru_cache(maxsize=64)
 def _measurement(mechanism: Mechanism) -> Any:  # noqa: ANN401
-    dp = _opendp()
+    dp = import_opendp()
     space = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
     make = dp.m.make_laplace if mechanism.kind == "discrete-laplace" else dp.m.make_gaussian
     return make(*space, scale=mechanism.scale)
 
 
-def _opendp() -> Any:  # noqa: ANN401
+def import_opendp() -> Any:  # noqa: ANN401
+    """The library that draws the noise."""
     import opendp.prelude as dp  # here, because importing it takes four times as long as all of hybriddp
 
     dp.enable_features("contrib")

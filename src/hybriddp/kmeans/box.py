@@ -1,0 +1,123 @@
+"""The box that all points lie in, and where each point is in it.
+
+K-means compares distances, so all dimensions share one scale: the widest one becomes the unit interval, and distances
+keep their proportions. Bounds are public and chosen without looking at the data.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hybriddp._check import FloatArray
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.grid import Grid
+from hybriddp.kmeans.lloyd import blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Points in the unit box.
+
+    Attributes
+    ----------
+    points : ndarray, shape (n, d)
+        Where they are.
+    clamped : int
+        How many lay outside of the bounds and were moved to the nearest point inside.
+    """
+
+    points: FloatArray
+    clamped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The public range of every dimension.
+
+    Attributes
+    ----------
+    bounds : tuple of (float, float)
+        Lower and upper bound of each dimension.
+
+    Examples
+    --------
+    >>> box = Box.of([(0, 10), (0, 5)])
+    >>> box.place([[10, 5], [20, 0]])
+    Placed(points=array([[1. , 0.5],
+           [1. , 0. ]]), clamped=1)
+    """
+
+    bounds: tuple[tuple[float, float], ...]
+
+    @classmethod
+    def of(cls, bounds: Sequence[tuple[float, float]]) -> "Box":
+        """The box between these bounds, one pair per dimension."""
+        try:
+            pairs = [tuple(pair) for pair in bounds]
+        except TypeError:
+            pairs = []
+        if not pairs or any(len(pair) != 2 for pair in pairs):
+            raise ParameterError("bounds", "one pair (lower, upper) for each dimension", bounds)
+        grids = [Grid.of((lower, upper)) for lower, upper in pairs]
+        return cls(tuple((grid.lower, grid.upper) for grid in grids))
+
+    @property
+    def n_dimensions(self) -> int:
+        """How many dimensions a point has."""
+        return len(self.bounds)
+
+    @property
+    def lower(self) -> FloatArray:
+        """The lower bound of each dimension."""
+        return np.array([lower for lower, _ in self.bounds])
+
+    @property
+    def scale(self) -> float:
+        """The width of the widest dimension."""
+        return max(upper - lower for lower, upper in self.bounds)
+
+    @property
+    def widths(self) -> FloatArray:
+        """The width of each dimension, relative to the widest."""
+        return np.array([upper - lower for lower, upper in self.bounds]) / self.scale
+
+    def place(self, points: ArrayLike, what: str = "points") -> Placed:
+        """Points in the unit box; `DataError` if one is missing, not a number, or of another dimension."""
+        array = self.check(points, what)
+        placed = np.empty(array.shape)
+        clamped, widths, lower = 0, self.widths, self.lower
+        for part in blocks(len(array)):
+            moved = np.subtract(array[part], lower, dtype=np.float64)
+            moved /= self.scale
+            np.clip(moved, 0.0, widths, out=placed[part])
+            clamped += int(np.count_nonzero((moved != placed[part]).any(axis=1)))
+        return Placed(placed, clamped)
+
+    def check(self, points: ArrayLike, what: str = "points") -> NDArray[Any]:
+        """The points as a two-dimensional array of finite numbers, or `DataError`."""
+        if np.ma.is_masked(points):
+            raise DataError(f"{what} must all be there, but some coordinates are masked.")
+        try:
+            array = np.asarray(points)
+        except ValueError:
+            array = np.empty(0, object)
+        d = self.n_dimensions
+        if array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] != d:
+            raise DataError(
+                f"{what} must be a table of numbers with {d} columns, one for each pair of bounds, "
+                f"got {array.dtype} of shape {array.shape}."
+            )
+        bad = sum(int(np.count_nonzero(~np.isfinite(array[part]).all(axis=1))) for part in blocks(len(array)))
+        if bad:
+            raise DataError(
+                f"{what} must be finite, but {bad:,} of {len(array):,} hold NaN or infinity. Leave these users out."
+            )
+        return array
+
+    def values(self, centres: FloatArray) -> FloatArray:
+        """Points of the unit box in the units of the data."""
+        moved: FloatArray = self.lower + self.scale * centres
+        return moved

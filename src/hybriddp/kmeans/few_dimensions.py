@@ -1,0 +1,101 @@
+r"""Up to three dimensions: a grid for everybody's first guess, then refinement by local users.
+
+1. The trusted group's histogram on a grid, with noise. If a grid of local reports is the sharper one, half of the local
+   users are asked for their vertex too, and both are blended.
+2. K-means of the vertices, from several starts: post-processing, so local optima cost nothing.
+3. The other local users, in two rounds, say which centre is nearest and on which side of it they are.
+
+The grid has $M = (n_T\epsilon/10h)^{2d/(2+d)}$ vertices, where noise and rounding are in balance, with $h$ = 2 for
+replaced and 1 for added users; from local reports, $n_T\epsilon/h$ becomes $\sqrt{2n/V}$.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from hybriddp.kmeans.cells import Frequencies, blended, start
+from hybriddp.kmeans.measure import joined, mean_asks, measured_locally
+from hybriddp.kmeans.problem import Problem
+from hybriddp.kmeans.questions import GridQuestion, Labels
+from hybriddp.kmeans.refine import Known, half_distances, moved
+from hybriddp.kmeans.requests import Ask, Centres, Heard, Release, Step, Talk
+from hybriddp.kmeans.statistics import Histogram
+from hybriddp.kmeans.symbols import symbol_channel, symbol_variance
+
+ROUNDS = 2
+LEAST_RADIUS = 0.02
+_MOST_VERTICES = 4096
+
+
+def few_dimensions(problem: Problem) -> Talk:
+    """The algorithm: hands out what it wants to know, is given what was published."""
+    n_grid = local_grid_users(problem)
+    grid = box_grid(problem, n_grid)
+    asks: tuple[Ask, ...] = ()
+    grid_share = Fraction(1, 2) if n_grid else Fraction(0)
+    if n_grid:
+        asks = (Ask(grid, symbol_channel(problem.epsilon, grid.n_symbols), grid_share),)
+    release = Release(Histogram(grid), problem.trusted_share) if problem.n_trusted else None
+    heard = yield Step("a grid for the first centres", asks, release)
+    blend = blended(_trusted(heard, problem), _local(heard, asks))
+    begin = start(grid, blend.frequencies, problem.n_clusters, problem.dice())
+    known = Known(begin.centres, begin.variance, begin.sizes, np.full(problem.n_clusters, blend.trusted_weight))
+    for turn in range(ROUNDS if problem.n_local else 0):
+        half = half_distances(known.centres)
+        doubt = np.sqrt(known.variance.mean(axis=1))
+        radii = half if turn == 0 else np.minimum(half, 3 * np.sqrt(begin.spread) + 3 * doubt)
+        labels = Labels(known.centres)
+        radii = np.maximum(radii, LEAST_RADIUS)
+        share = (1 - grid_share) / ROUNDS
+        asks = mean_asks(labels, known.centres, radii, epsilon=problem.epsilon, share=share)
+        heard = yield Step(f"refinement, round {turn + 1} of {ROUNDS}", asks)
+        news = joined(measured_locally(asks, heard.answers), None, problem.n_local, 0)
+        known = moved(known, news, problem.widths)
+    return Centres(known.centres, known.variance, known.sizes, known.trusted_weight)
+
+
+def local_grid_users(problem: Problem) -> int:
+    """How many local users are asked for their vertex: half of them if theirs is the sharper grid, else none."""
+    n = problem.n_local // 2
+    unary = symbol_variance(float(problem.epsilon), _MOST_VERTICES)
+    trusted = problem.n_trusted * problem.trusted_epsilon / problem.replaced
+    return n if math.sqrt(2 * n / unary) > trusted else 0
+
+
+def box_grid(problem: Problem, n_grid: int) -> GridQuestion:
+    """A grid of the box with about as many vertices as the noise allows, all steps alike."""
+    d, epsilon = problem.n_dimensions, float(problem.epsilon)
+    sharpness = [problem.n_trusted * problem.trusted_epsilon / problem.replaced]
+    if n_grid:
+        # V depends on M where there are few symbols: one step of iteration is enough.
+        rough = math.sqrt(2 * n_grid / symbol_variance(epsilon, _MOST_VERTICES))
+        m = max(2, int((rough / 10) ** (2 * d / (2 + d))))
+        sharpness.append(math.sqrt(2 * n_grid / symbol_variance(epsilon, m)))
+    m = (max(sharpness) / 10) ** (2 * d / (2 + d))
+    m = min(max(m, 2**d, 4 * problem.n_clusters), _MOST_VERTICES)
+    density = (m / float(np.prod(problem.widths))) ** (1 / d)
+    sizes = np.maximum(np.ceil(problem.widths * density - 1e-9), 2).astype(int)
+    while np.prod(sizes) > _MOST_VERTICES:
+        sizes[np.argmax(sizes)] -= 1
+    step = problem.widths / (sizes - 1)
+    return GridQuestion(None, np.zeros(d), step, tuple(int(size) for size in sizes))
+
+
+def _trusted(heard: Heard, problem: Problem) -> Frequencies | None:
+    published = heard.published
+    if published is None:
+        return None
+    n, m = problem.n_trusted, len(published.values)
+    threshold = problem.replaced / problem.trusted_epsilon * math.log(m) / n
+    return Frequencies(published.values / n, published.variance / n**2, n, threshold)
+
+
+def _local(heard: Heard, asks: tuple[Ask, ...]) -> Frequencies | None:
+    if not asks:
+        return None
+    (answers,), (ask,) = heard.answers, asks
+    n, m = int(answers.users.sum()), ask.question.n_symbols
+    variance = symbol_variance(float(ask.channel.epsilon), m) / max(n, 1)
+    shares = answers.counts(ask.channel)[0] / max(n, 1)
+    return Frequencies(shares, variance, n, math.sqrt(2 * math.log(m) * variance))

@@ -1,0 +1,269 @@
+"""What a device is asked: from a point to one symbol, before the channel.
+
+A question is public. What it makes of a point may be any function of the point and of dice: the channel behind it hides
+which symbol it was, and all of the privacy is there. A question may come in several *variants* (other coordinates, for
+example); who answers which does not depend on the points.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.lloyd import nearest
+
+IntArray = NDArray[np.int64]
+
+
+class Question(ABC):
+    """From points of the unit box to symbols."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def n_variants(self) -> int:
+        """In how many variants it comes."""
+
+    @property
+    @abstractmethod
+    def n_symbols(self) -> int:
+        """How many answers there are."""
+
+    @abstractmethod
+    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
+        """The symbol of each point, in its variant."""
+
+    @abstractmethod
+    def fields(self) -> dict[str, Any]:
+        """What its text holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A few directions in which points are looked at: $A(x - o)$; or the points as they are."""
+
+    origin: FloatArray
+    axes: FloatArray
+
+    def see(self, points: FloatArray) -> FloatArray:
+        """The coordinates of the points in these directions."""
+        seen: FloatArray = (points - self.origin) @ self.axes.T
+        return seen
+
+
+@dataclass(frozen=True, slots=True)
+class GridQuestion(Question):
+    """Near which vertex of a grid? Each coordinate is rounded up or down at random, so that its mean stays.
+
+    Attributes
+    ----------
+    view : View or None
+        The directions of the grid; None for those of the box.
+    low, step : ndarray, shape (q,)
+        The first vertex and the distance between vertices, in each direction.
+    sizes : tuple of int
+        How many vertices there are in each direction, at least 2.
+    """
+
+    kind: ClassVar[str] = "grid"
+
+    view: View | None
+    low: FloatArray
+    step: FloatArray
+    sizes: tuple[int, ...]
+
+    @property
+    def n_variants(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def n_symbols(self) -> int:
+        """One symbol for each vertex."""
+        return int(np.prod(self.sizes))
+
+    def position(self, points: FloatArray) -> FloatArray:
+        """Where points are on the grid, in steps, moved into it if they lie outside."""
+        seen = points if self.view is None else self.view.see(points)
+        return np.clip((seen - self.low) / self.step, 0.0, np.array(self.sizes) - 1.0)
+
+    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:  # noqa: ARG002
+        """The vertex that each point is rounded to."""
+        position = self.position(points)
+        vertex = np.floor(position)
+        vertex += dice.random(position.shape, np.float32) < position - vertex
+        return self.index(vertex.astype(np.int64))
+
+    def index(self, vertices: IntArray) -> IntArray:
+        """The number of a vertex, the last direction running fastest."""
+        number = vertices[:, 0]
+        for axis, size in enumerate(self.sizes[1:], start=1):
+            number = number * size + vertices[:, axis]
+        return number
+
+    def vertices(self) -> FloatArray:
+        """The coordinates of all vertices, in the order of their symbols."""
+        axes = [low + step * np.arange(size) for low, step, size in zip(self.low, self.step, self.sizes, strict=True)]
+        return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+    def fields(self) -> dict[str, Any]:
+        """What its text holds."""
+        return {**_view_fields(self.view), "low": self.low, "step": self.step, "sizes": list(self.sizes)}
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Which of several centres is nearest, all of the space or only in some directions.
+
+    Attributes
+    ----------
+    centres : ndarray, shape (K, d) or (K, q)
+        The centres, in the directions of the view if there is one.
+    view : View or None
+        The directions that count; None for all.
+    """
+
+    centres: FloatArray
+    view: View | None = None
+
+    def of(self, points: FloatArray) -> NDArray[np.intp]:
+        """The label of each point."""
+        return nearest(points if self.view is None else self.view.see(points), self.centres)
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualQuestion(Question):
+    r"""Which centre, and to which side of it? One symbol for a label and the signs of some coordinates.
+
+    Coordinate $j$ of the residual $z = (x - c)/r$, cut to $[-1, 1]$, becomes $\pm 1$ at random so that its mean is
+    $z_j$.
+
+    Attributes
+    ----------
+    labels : Labels
+        Which centre is meant.
+    centres : ndarray, shape (K, d)
+        $c$: where residuals are measured from.
+    radii : ndarray, shape (K,)
+        $r$: residuals further out are cut.
+    coordinates : ndarray of int, shape (n_variants, s)
+        Which coordinates each variant is about; none for the label alone. One may occur twice.
+    """
+
+    kind: ClassVar[str] = "residual"
+
+    labels: Labels
+    centres: FloatArray
+    radii: FloatArray
+    coordinates: IntArray
+
+    @property
+    def n_variants(self) -> int:
+        """One for each list of coordinates."""
+        return len(self.coordinates)
+
+    @property
+    def n_signs(self) -> int:
+        """How many signs a symbol holds."""
+        return int(self.coordinates.shape[1])
+
+    @property
+    def n_symbols(self) -> int:
+        """A label and its signs."""
+        return len(self.centres) << self.n_signs
+
+    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
+        """The label and the signs of each point: sign *i* is bit *i*."""
+        label = self.labels.of(points)
+        symbol = label.astype(np.int64) << self.n_signs
+        for bit, coordinate in enumerate(self.coordinates.T):
+            up = _up(self, points, label, coordinate[variants], dice)
+            symbol += up.astype(np.int64) << bit
+        return symbol
+
+    def fields(self) -> dict[str, Any]:
+        """What its text holds."""
+        return {**_residual_fields(self), "coordinates": self.coordinates}
+
+
+@dataclass(frozen=True, slots=True)
+class BitQuestion(Question):
+    r"""To which side of its centre, times a public sign of that centre? One bit.
+
+    With $h$ a row of a Hadamard matrix the bit is $h_k s_j$ for label $k$ and sign $s_j$ as in `ResidualQuestion`.
+    Rows are orthogonal, so that the sum of $h_k$ times bits over all rows keeps cluster $k$ and cancels the others.
+
+    Attributes
+    ----------
+    labels : Labels
+        Which centre is meant.
+    centres : ndarray, shape (K, d)
+        Where residuals are measured from.
+    radii : ndarray, shape (K,)
+        Residuals further out are cut.
+    """
+
+    kind: ClassVar[str] = "bit"
+
+    labels: Labels
+    centres: FloatArray
+    radii: FloatArray
+
+    @property
+    def n_rows(self) -> int:
+        """The order of the Hadamard matrix: the power of two from the number of centres on."""
+        return 1 << (len(self.centres) - 1).bit_length()
+
+    @property
+    def n_variants(self) -> int:
+        """One for each row and coordinate, the coordinate running fastest."""
+        return int(self.n_rows * self.centres.shape[1])
+
+    @property
+    def n_symbols(self) -> int:
+        """Two."""
+        return 2
+
+    def public_signs(self) -> IntArray:
+        """The signs of each row (Sylvester's construction), shape (n_rows, K)."""
+        rows, columns = np.arange(self.n_rows)[:, None], np.arange(len(self.centres))
+        return 1 - 2 * (np.bitwise_count(rows & columns) & 1).astype(np.int64)
+
+    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
+        """The bit of each point: 1 if the product of the two signs is positive."""
+        label = self.labels.of(points)
+        row, coordinate = np.divmod(variants, self.centres.shape[1])
+        up = _up(self, points, label, coordinate, dice)
+        return (up == (self.public_signs()[row, label] > 0)).astype(np.int64)
+
+    def fields(self) -> dict[str, Any]:
+        """What its text holds."""
+        return _residual_fields(self)
+
+
+def _up(
+    question: ResidualQuestion | BitQuestion,
+    points: FloatArray,
+    label: NDArray[np.intp],
+    coordinate: IntArray,
+    dice: np.random.Generator,
+) -> NDArray[np.bool_]:
+    """Whether the sign of one coordinate of each residual is +1, which has probability (1 + z)/2."""
+    rest = points[np.arange(len(points)), coordinate] - question.centres[label, coordinate]
+    rest /= question.radii[label]
+    up: NDArray[np.bool_] = 2 * dice.random(len(points), np.float32) - 1 < rest  # beyond ±1 it is sure
+    return up
+
+
+def _view_fields(view: View | None) -> dict[str, Any]:
+    return {} if view is None else {"origin": view.origin, "axes": view.axes}
+
+
+def _residual_fields(question: ResidualQuestion | BitQuestion) -> dict[str, Any]:
+    labels = question.labels
+    seen = {} if labels.view is None else {"label_centres": labels.centres, **_view_fields(labels.view)}
+    return {"centres": question.centres, "radii": question.radii, **seen}

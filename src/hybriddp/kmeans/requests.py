@@ -1,0 +1,135 @@
+"""What the algorithm wants to know next: from local users through a channel, from the trusted group through noise.
+
+The algorithm itself never sees a point. It is a generator that hands out requests and is given what was published in
+return, so that everything it computes is post-processing, by construction.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.questions import Question
+from hybriddp.kmeans.statistics import Statistic
+from hybriddp.kmeans.symbols import SymbolChannel, symbol_counts
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question to some of the local users, each of whom answers once and is not asked again.
+
+    Attributes
+    ----------
+    question : Question
+        What.
+    channel : SymbolChannel
+        How it is answered: with all of ε.
+    share : Fraction
+        How many of the local users are asked.
+    """
+
+    question: Question
+    channel: SymbolChannel
+    share: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A statistic of the trusted group.
+
+    Attributes
+    ----------
+    statistic : Statistic
+        What.
+    share : Fraction
+        Which part of ε it costs.
+    """
+
+    statistic: Statistic
+    share: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is wanted at the same time.
+
+    Attributes
+    ----------
+    what : str
+        What for, in words.
+    asks : tuple of Ask
+        Of local users.
+    release : Release or None
+        Of the trusted group.
+    """
+
+    what: str
+    asks: tuple[Ask, ...] = ()
+    release: Release | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What local users answered, as counts.
+
+    Attributes
+    ----------
+    supports : ndarray, shape (n_variants, n_symbols)
+        How many reports support each symbol, in each variant.
+    users : ndarray, shape (n_variants,)
+        How many users answered each variant.
+    """
+
+    supports: IntArray
+    users: IntArray
+
+    def counts(self, channel: SymbolChannel) -> FloatArray:
+        """Unbiased counts of the symbols."""
+        return symbol_counts(channel, self.supports, self.users)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The numbers of a release, and the variance of the noise on each."""
+
+    values: IntArray
+    variance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What came back."""
+
+    answers: tuple[Answers, ...] = ()
+    published: Published | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Centres:
+    """What the algorithm ends with, in the unit box.
+
+    Attributes
+    ----------
+    centres : ndarray, shape (K, d)
+        The centres.
+    variance : ndarray, shape (K, d)
+        The variance of each coordinate that noise and sampling leave, as far as is known.
+    sizes : ndarray, shape (K,)
+        The share of users in each cluster.
+    trusted_weight : ndarray, shape (K,)
+        How much of each centre the trusted group decided.
+    """
+
+    centres: FloatArray
+    variance: FloatArray
+    sizes: FloatArray
+    trusted_weight: FloatArray
+
+
+Talk = Generator[Step, Heard, Centres]
+"""The algorithm."""

@@ -1,0 +1,186 @@
+r"""What the curator computes from the trusted group's points before noise: vectors of whole numbers.
+
+Of each statistic we know how much one user adds to it at most, as the sum of all absolute values ($L_1$). If a user's
+point is replaced, what she added leaves and something else of that size comes: the sensitivity is twice that bound. If
+a user joins or leaves, it is the bound itself. Bounds are enforced on integers, user by user, whatever the
+floating-point steps before have done.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.lloyd import blocks
+from hybriddp.kmeans.questions import GridQuestion, Labels
+
+IntArray = NDArray[np.int64]
+
+UNIT = 1 << 20
+"""What a residual of the length of its radius, or a matrix of the size of its bound, adds to a sum."""
+
+_FRACTION = 1 << 20  # parts of a step of the grid
+_HASH = 2654435761  # 2^32 over the golden ratio: multiples of it, modulo 2^32, are spread evenly
+
+
+class Statistic(ABC):
+    """A vector of integers, one vector per user, added up."""
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many numbers it is."""
+
+    @property
+    @abstractmethod
+    def most(self) -> int:
+        """The most that one user adds, all absolute values added up."""
+
+    @abstractmethod
+    def of(self, points: FloatArray) -> IntArray:
+        """The exact numbers of some users, from their points in the unit box."""
+
+
+@dataclass(frozen=True, slots=True)
+class One(Statistic):
+    """How many users there are. Costs nothing where group sizes are public."""
+
+    kind: ClassVar[str] = "count"
+
+    @property
+    def size(self) -> int:
+        """One number."""
+        return 1
+
+    @property
+    def most(self) -> int:
+        """One user counts one."""
+        return 1
+
+    def of(self, points: FloatArray) -> IntArray:
+        """The number of points."""
+        return np.array([len(points)], np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram(Statistic):
+    """How many users are at each vertex of a grid.
+
+    Rounding to a vertex is not drawn but computed: a hash of the position decides between up and down. For values that
+    spread over many positions this is as good as dice, it is the same in every engine, and a user is at one vertex for
+    sure.
+    """
+
+    kind: ClassVar[str] = "histogram"
+
+    grid: GridQuestion
+
+    @property
+    def size(self) -> int:
+        """One number for each vertex."""
+        return self.grid.n_symbols
+
+    @property
+    def most(self) -> int:
+        """A user is at one vertex."""
+        return 1
+
+    def of(self, points: FloatArray) -> IntArray:
+        """The number of users at each vertex."""
+        counts = np.zeros(self.size, np.int64)
+        last = np.array(self.grid.sizes) - 1
+        for part in blocks(len(points)):
+            fine = np.floor(self.grid.position(points[part]) * _FRACTION).astype(np.int64)
+            vertex, rest = np.divmod(fine, _FRACTION)
+            vertex += fine * _HASH % (1 << 32) // (1 << 12) < rest
+            counts += np.bincount(self.grid.index(np.minimum(vertex, last)), minlength=self.size)
+        return counts
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSums(Statistic):
+    """How many users are nearest to each centre, and the sum of their residuals, each cut to a radius in $L_1$.
+
+    Residuals are measured in parts of the radius of their cluster: a residual of that length adds `UNIT`, and a user
+    adds ``count_weight`` to the count of her cluster. All numbers get the same noise.
+    """
+
+    kind: ClassVar[str] = "sums"
+
+    labels: Labels
+    centres: FloatArray
+    radii: FloatArray
+    count_weight: int
+
+    @property
+    def size(self) -> int:
+        """A count and a vector for each cluster."""
+        return int(len(self.centres) * (1 + self.centres.shape[1]))
+
+    @property
+    def most(self) -> int:
+        """A user is in one cluster."""
+        return UNIT + self.count_weight
+
+    def of(self, points: FloatArray) -> IntArray:
+        """Weighted counts, then sums cluster by cluster."""
+        k, d = self.centres.shape
+        counts, sums = np.zeros(k, np.int64), np.zeros((k, d), np.int64)
+        for part in blocks(len(points)):
+            label = self.labels.of(points[part])
+            rest = (points[part] - self.centres[label]) / self.radii[label, None]
+            whole = fitted(rest)
+            counts += np.bincount(label, minlength=k)
+            np.add.at(sums, label, whole)
+        return np.concatenate([self.count_weight * counts, sums.ravel()])
+
+
+@dataclass(frozen=True, slots=True)
+class SecondMoments(Statistic):
+    r"""The sum of $zz^T$, $z = x - \mu$: the upper triangle, each user's cut to ``bound`` in $L_1$."""
+
+    kind: ClassVar[str] = "moments"
+
+    centre: FloatArray
+    bound: float
+
+    @property
+    def size(self) -> int:
+        """The upper triangle."""
+        d = len(self.centre)
+        return d * (d + 1) // 2
+
+    @property
+    def most(self) -> int:
+        """A matrix of the size of the bound."""
+        return UNIT
+
+    def of(self, points: FloatArray) -> IntArray:
+        """The entries of the upper triangle, row by row."""
+        rows, columns = np.triu_indices(len(self.centre))
+        total = np.zeros(self.size, np.int64)
+        for part in blocks(len(points), 1 << 12):
+            z = points[part] - self.centre
+            total += fitted(z[:, rows] * z[:, columns] / self.bound).sum(axis=0)
+        return total
+
+
+def fitted(vectors: FloatArray) -> IntArray:
+    r"""Vectors in whole parts of $2^{-20}$, those longer than 1 in $L_1$ shortened to it, exactly.
+
+    Examples
+    --------
+    >>> fitted(np.array([[0.25, -0.25], [3.0, 1.0]])).tolist()
+    [[262144, -262144], [786432, 262144]]
+    """
+    whole = np.rint(np.clip(vectors, -1e6, 1e6) * UNIT).astype(np.int64)
+    length = np.abs(whole).sum(axis=1, keepdims=True)
+    # Towards zero, so that the sum of the absolute values is never above UNIT.
+    short = np.sign(whole) * (np.abs(whole) * UNIT // np.maximum(length, UNIT))
+    result: IntArray = np.where(length > UNIT, short, whole)
+    return result
