@@ -181,7 +181,8 @@ def _yes(excess: Estimate) -> str:
 def _count_worse(than: str, excesses: Mapping[str, Estimate]) -> None:
     worse = sum(excess.is_measurably_positive for excess in excesses.values())
     print(
-        f"\nMeasurably worse than {than} in {worse} of {len(excesses)} cells; by chance alone, one in 40.", flush=True
+        f"\nMeasurably worse than {than} in {worse} of {len(excesses)} cells; by chance alone, one in 30 or so.",
+        flush=True,
     )
 
 

@@ -22,7 +22,7 @@ class Estimate:
 
     @property
     def is_measurably_positive(self) -> bool:
-        """Whether it is above 0 by more than two standard errors. By chance alone about one number in 40 is."""
+        """Whether it is above 0 by more than two standard errors. By chance alone one in 30 or so is."""
         return self.above(2.0) > 0
 
 
