@@ -111,7 +111,7 @@ def table(found: Sequence[Row]) -> None:
         line = []
         for library in libraries:
             by_set = {d: [run.ratio for run in grouped[d, e, library]] for d, e in cells if e == epsilon}
-            line.append(f"{geometric_mean(by_set)} | | ")
+            line.append(f"{geometric_mean(by_set)} | |")
         print(f"| all sets, geometric mean | {epsilon:g} | {' | '.join(line)} |")
 
 
