@@ -61,7 +61,7 @@ accuracy: $(VENV)/.dev
 	@$(INSTALL) -e '.[bench]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.mean_accuracy
 
-# Needs scikit-learn, and tens of minutes; one thread each, as others may be at work.
+# Needs scikit-learn, and ten minutes or so.
 kmeans: $(VENV)/.dev
 	@$(INSTALL) -e '.[bench]'
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.kmeans_accuracy

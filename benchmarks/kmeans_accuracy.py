@@ -56,13 +56,13 @@ class Plan:
 
 ALL = (HYBRID, TRUSTED_ONLY, FULL_LOCAL)
 PAPER = Plan(
-    "the paper's data",
-    tuple(LAYOUTS),
-    (7.0, 3.0, 1.0),
-    (0.001, 0.01),
-    ALL,
-    30,
-    (
+    title="the paper's data",
+    sets=tuple(LAYOUTS),
+    epsilons=(7.0, 3.0, 1.0),
+    fractions=(0.001, 0.01),
+    algorithms=ALL,
+    trials=30,
+    bounds=(
         Bound(7.0, 0.001, 1.005),
         Bound(7.0, 0.01, 1.005),
         Bound(3.0, 0.001, 1.01),
@@ -71,15 +71,23 @@ PAPER = Plan(
         Bound(1.0, 0.01, 1.02),
     ),
 )
-S1 = Plan("S1-like", ("s1",), (7.0,), (0.001, 0.01), ALL, 30, (Bound(7.0, 0.001, 1.01), Bound(7.0, 0.01, 1.01)))
+S1 = Plan(
+    title="S1-like",
+    sets=("s1",),
+    epsilons=(7.0,),
+    fractions=(0.001, 0.01),
+    algorithms=ALL,
+    trials=30,
+    bounds=(Bound(7.0, 0.001, 1.01), Bound(7.0, 0.01, 1.01)),
+)
 MORE_DIMENSIONS = Plan(
-    "more than three dimensions",
-    tuple(SPACE),
-    (7.0, 2.0, 1.0),
-    (0.001, 0.01, 0.05),
-    (HYBRID, FULL_LOCAL),
-    10,
-    (
+    title="more than three dimensions",
+    sets=tuple(SPACE),
+    epsilons=(7.0, 2.0, 1.0),
+    fractions=(0.001, 0.01, 0.05),
+    algorithms=(HYBRID, FULL_LOCAL),
+    trials=10,
+    bounds=(
         Bound(7.0, 0.001, 1.02),
         Bound(7.0, 0.01, 1.02),
         Bound(7.0, 0.05, 1.02),
@@ -88,6 +96,7 @@ MORE_DIMENSIONS = Plan(
         Bound(1.0, 0.05, 1.12),
     ),
 )
+PLANS = (PAPER, S1, MORE_DIMENSIONS)
 
 
 def measure(plan: Plan) -> Ratios:
@@ -197,21 +206,30 @@ def chosen(plan: Plan, arguments: argparse.Namespace) -> Plan:
     )
 
 
+def _values(field: str) -> list[float]:
+    return sorted({value for plan in PLANS for value in getattr(plan, field)})
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Measure what is asked for, print the tables, and each target with the number reached."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kmeans_accuracy")
     parser.add_argument("--trials", type=int, help="seeds per data set, at least 2; 30 in the plane and 10 else")
     parser.add_argument("--sets", nargs="+", choices=tuple(SETS), help="only these data sets")
-    parser.add_argument("--epsilons", nargs="+", type=float, help="only these ε")
-    parser.add_argument("--fractions", nargs="+", type=float, help="only these trusted shares")
+    parser.add_argument("--epsilons", nargs="+", type=float, choices=_values("epsilons"), help="only these ε")
+    parser.add_argument(
+        "--fractions", nargs="+", type=float, choices=_values("fractions"), help="only these trusted shares"
+    )
     arguments = parser.parse_args(words)
     if arguments.trials is not None and arguments.trials < 2:
         parser.error("--trials must be at least 2: one trial has no standard error")
+    parts = [chosen(plan, arguments) for plan in PLANS]
+    parts = [part for part in parts if part.sets and part.epsilons and part.fractions]
+    if not parts:
+        parser.error("these data sets are not measured at these ε and shares")
     targets = []
-    for plan, tables in ((PAPER, plane_table), (S1, plane_table), (MORE_DIMENSIONS, space_tables)):
-        part = chosen(plan, arguments)
-        if part.sets and part.epsilons and part.fractions:
-            targets += tables(part, measure(part))
+    for part in parts:
+        tables = plane_table if TRUSTED_ONLY in part.algorithms else space_tables
+        targets += tables(part, measure(part))
     print("\n### K-means, targets\n")
     print(TARGET_HEADER)
     for target in targets:

@@ -84,7 +84,10 @@ def geometric_mean(by_set: Mapping[str, Sequence[float]]) -> Estimate:
 
 
 def excess_over_better(ours: Sequence[float], baselines: Mapping[str, Sequence[float]]) -> tuple[str, Estimate]:
-    """How much higher ours is than the baseline with the lower mean, paired by seed; and which one that is."""
+    """How much higher ours is than the baseline with the lower mean, paired by seed; and which one that is.
+
+    The better one is chosen by the same trials, so that its luck counts too: a little hard on ours.
+    """
     better = min(baselines, key=lambda name: float(np.mean(baselines[name])))
     return better, mean(a - b for a, b in zip(ours, baselines[better], strict=True))
 

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.kmeans_accuracy import MORE_DIMENSIONS, PAPER, S1, chosen
+from benchmarks.kmeans_accuracy import PAPER, PLANS, S1, chosen, main
 from benchmarks.kmeans_peers import diffprivlib_spends
 from benchmarks.kmeans_summary import (
     Estimate,
@@ -80,7 +80,7 @@ def test_what_diffprivlib_spends(dimensions: int, spent: float) -> None:
 
 
 def test_every_bound_is_measured() -> None:
-    for plan in (PAPER, S1, MORE_DIMENSIONS):
+    for plan in PLANS:
         cells = {(e, c) for e in plan.epsilons for c in plan.fractions}
         assert {(bound.epsilon, bound.trusted_fraction) for bound in plan.bounds} <= cells
 
@@ -93,3 +93,17 @@ def test_a_part_of_a_plan() -> None:
     everything = argparse.Namespace(trials=None, sets=None, epsilons=None, fractions=None)
     assert chosen(PAPER, everything) == PAPER
     assert np.all([bound.at_most > 1 for bound in PAPER.bounds])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--trials", "1"], "at least 2"),
+        (["--epsilons", "5"], "invalid choice"),
+        (["--sets", "paper", "--epsilons", "2"], "not measured"),
+    ],
+)
+def test_a_part_that_does_not_exist(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(words)
+    assert message in capsys.readouterr().err
