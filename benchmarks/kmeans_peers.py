@@ -36,7 +36,7 @@ EPSILONS = (7.0, 2.0, 1.0)
 def diffprivlib_spends(dimensions: int) -> float:
     r"""What diffprivlib 0.6.6 spends per unit of the epsilon it is given.
 
-    Su et al. (2016, section 4) give a cluster's count $\epsilon_0$ and each of the $d$ sums $\epsilon_i$, with
+    Su et al. (2016) give a cluster's count $\epsilon_0$ and each of the $d$ sums $\epsilon_i$, with
     $\epsilon_0 / \epsilon_i = r = (4 d \rho^2)^{1/3}$, $\rho = .225$, so that $\epsilon_0 + d \epsilon_i$ is a round's
     share: $\epsilon_i = 1 / (d + r)$ of it. In ``models/k_means.py``, ``_split_epsilon`` returns
     $(\epsilon_i, \epsilon_0)$ and ``_update_centers`` takes it for $(\epsilon_0, \epsilon_i)$. Each sum then spends
