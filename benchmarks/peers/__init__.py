@@ -1,0 +1,1 @@
+"""Scripts that run other libraries in environments of their own."""
