@@ -79,6 +79,8 @@ class Start:
         The variance of each coordinate.
     sizes : ndarray, shape (K,)
         The share of users in each cluster.
+    size_variance : ndarray, shape (K,)
+        The variance of these shares.
     spread : ndarray, shape (K,)
         The variance of one coordinate within each cluster.
     """
@@ -86,6 +88,7 @@ class Start:
     centres: FloatArray
     variance: FloatArray
     sizes: FloatArray
+    size_variance: FloatArray
     spread: FloatArray
 
 
@@ -110,4 +113,7 @@ def start(grid: GridQuestion, found: Frequencies, n_clusters: int, dice: np.rand
         np.stack([np.bincount(label, s, n_clusters) for s in squares.T], axis=1) * found.variance / mass[:, None] ** 2
     )
     sampling = (spread + rounding) / (found.users * mass)
-    return Start(centres, noise + sampling[:, None], mass / mass.sum(), spread)
+    cells = np.bincount(label, minlength=n_clusters)
+    sizes = mass / mass.sum()
+    size_variance = cells * found.variance + sizes / found.users + (0.1 * sizes) ** 2
+    return Start(centres, noise + sampling[:, None], sizes, size_variance, spread)

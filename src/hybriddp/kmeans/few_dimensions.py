@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from hybriddp.kmeans.cells import Frequencies, blended, start
-from hybriddp.kmeans.measure import joined, mean_asks, measured_locally
+from hybriddp.kmeans.measure import local_sums, mean_asks, measured
 from hybriddp.kmeans.problem import Problem
 from hybriddp.kmeans.questions import GridQuestion, Labels
 from hybriddp.kmeans.refine import Known, half_distances, moved
@@ -40,7 +40,8 @@ def few_dimensions(problem: Problem) -> Talk:
     heard = yield Step("a grid for the first centres", asks, release)
     blend = blended(_trusted(heard, problem), _local(heard, asks))
     begin = start(grid, blend.frequencies, problem.n_clusters, problem.dice())
-    known = Known(begin.centres, begin.variance, begin.sizes, np.full(problem.n_clusters, blend.trusted_weight))
+    weight = np.full(problem.n_clusters, blend.trusted_weight)
+    known = Known(begin.centres, begin.variance, begin.sizes, begin.size_variance, weight)
     for turn in range(ROUNDS if problem.n_local else 0):
         half = half_distances(known.centres)
         doubt = np.sqrt(known.variance.mean(axis=1))
@@ -50,7 +51,7 @@ def few_dimensions(problem: Problem) -> Talk:
         share = (1 - grid_share) / ROUNDS
         asks = mean_asks(labels, known.centres, radii, epsilon=problem.epsilon, share=share)
         heard = yield Step(f"refinement, round {turn + 1} of {ROUNDS}", asks)
-        news = joined(measured_locally(asks, heard.answers), None, problem.n_local, 0)
+        news = measured(local_sums(asks, heard.answers), None, known.sizes, known.size_variance, radii)
         known = moved(known, news, problem.widths)
     return Centres(known.centres, known.variance, known.sizes, known.trusted_weight)
 

@@ -29,9 +29,33 @@ LABELS = Fraction(15, 100)
 COUNT_WEIGHT = UNIT // 9
 """A tenth of a release's budget for counts, nine for sums."""
 
+LEAST_SIZE = 0.1
+"""No cluster is taken to be smaller than this part of the average one."""
+
 _MOST_SIGNS = 8
 _MOST_SYMBOLS = 4096
-_SEEN = 4.0  # a cluster counts as seen if its size is this many standard errors above zero
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What one group says of every cluster, per user of that group.
+
+    Attributes
+    ----------
+    sizes : ndarray, shape (K,)
+        The share of users in each cluster; may be slightly negative.
+    size_variance : float
+        The variance of each share.
+    sums : ndarray, shape (K, d)
+        The mean, over all users, of the residual if the user is in the cluster, and 0 if not.
+    variance : ndarray, shape (K, d)
+        The variance of the sums.
+    """
+
+    sizes: FloatArray
+    size_variance: float
+    sums: FloatArray
+    variance: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +65,22 @@ class Measured:
     Attributes
     ----------
     sizes : ndarray, shape (K,)
-        The share of users in each cluster; may be slightly negative.
+        The share of users in each cluster.
+    size_variance : ndarray, shape (K,)
+        The variance of each share.
     step : ndarray, shape (K, d)
-        From the centre to the mean; 0 where the cluster was not seen.
+        From the centre to the mean.
     variance : ndarray, shape (K, d)
-        The variance of the step; infinite where the cluster was not seen.
+        The variance of the step.
+    trusted_weight : ndarray, shape (K,)
+        How much of the step the trusted group decided.
     """
 
     sizes: FloatArray
+    size_variance: FloatArray
     step: FloatArray
     variance: FloatArray
+    trusted_weight: FloatArray
 
 
 # Local ----------------------------------------------------------------------------------------------------------------
@@ -97,7 +127,7 @@ def cyclic(d: int, signs: int) -> np.ndarray:
     return (np.arange(d)[:, None] + np.arange(signs)) % d
 
 
-def measured_locally(asks: Sequence[Ask], answers: Sequence[Answers]) -> Measured:
+def local_sums(asks: Sequence[Ask], answers: Sequence[Answers]) -> Sums:
     """What the answers to `mean_asks` say."""
     question = asks[0].question
     assert isinstance(question, ResidualQuestion)  # noqa: S101
@@ -114,7 +144,8 @@ def measured_locally(asks: Sequence[Ask], answers: Sequence[Answers]) -> Measure
         sums, coordinate_users = _bit_sums(asks[1], answers[1], k, d)
         p, q = support(asks[1].channel)
         noise = np.full((k, 1), 1 / (p - q) ** 2) / coordinate_users
-    return _measured(sizes, sums / coordinate_users, noise, question.radii, size_noise)
+    radii = question.radii[:, None]
+    return Sums(sizes, size_noise, radii * sums / coordinate_users, radii**2 * noise)
 
 
 def _variance(ask: Ask) -> float:
@@ -151,52 +182,42 @@ def mean_release(labels: Labels, centres: FloatArray, radii: FloatArray, share: 
     return Release(ClusterSums(labels, centres, radii, COUNT_WEIGHT), share)
 
 
-def measured_by_trust(release: Release, published: Published, n_users: int, spread: FloatArray) -> Measured:
+def trusted_sums(release: Release, published: Published, n_users: int, spread: FloatArray) -> Sums:
     """What the release says; ``spread`` is the variance of one user's coordinate about her cluster's mean."""
     statistic = release.statistic
     assert isinstance(statistic, ClusterSums)  # noqa: S101
     k, d = statistic.centres.shape
     n = max(n_users, 1)
     sizes = published.values[:k] / COUNT_WEIGHT / n
-    sums = published.values[k:].reshape(k, d) / UNIT / n
-    noise = (
-        published.variance / UNIT**2 / n**2 + spread / statistic.radii[:, None] ** 2 * np.maximum(sizes, 0)[:, None] / n
-    )
+    unit = statistic.radii[:, None] / UNIT / n
+    noise = published.variance * unit**2 + spread * np.maximum(sizes, 0)[:, None] / n
     size_noise = published.variance / COUNT_WEIGHT**2 / n**2
-    return _measured(sizes, sums, noise, statistic.radii, size_noise)
+    return Sums(sizes, size_noise, unit * published.values[k:].reshape(k, d), noise)
 
 
 # Both -----------------------------------------------------------------------------------------------------------------
 
 
-def _measured(sizes: FloatArray, sums: FloatArray, noise: FloatArray, radii: FloatArray, size_noise: float) -> Measured:
-    """Steps from sums per user: a ratio of sums to sizes, cut to the radius."""
-    seen = sizes > _SEEN * math.sqrt(size_noise)
-    size = np.where(seen, sizes, 1.0)[:, None]
-    radius = radii[:, None]
-    step = np.where(seen[:, None], np.clip(sums / size, -1, 1) * radius, 0.0)
-    variance = np.where(seen[:, None], radius**2 * noise / size**2, np.inf)
-    return Measured(sizes, step, np.broadcast_to(variance, step.shape).copy())
+def measured(
+    local: Sums | None, trusted: Sums | None, sizes: FloatArray, size_variance: FloatArray, reach: FloatArray
+) -> Measured:
+    """Steps from sums: a ratio of sums to sizes.
 
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """Two measurements in one, and how much of it is the second one's."""
-
-    measured: Measured
-    weight: FloatArray
-
-
-def joined(local: Measured | None, trusted: Measured | None, n_local: int, n_trusted: int) -> Joined:
-    """Both groups' measurements, weighted by their variances."""
-    if trusted is None or local is None:
-        only = local if local is not None else trusted
-        assert only is not None  # noqa: S101
-        return Joined(only, np.full(len(only.sizes), 0.0 if trusted is None else 1.0))
-    precision, more = 1 / local.variance, 1 / trusted.variance
-    total = np.maximum(precision + more, 1e-300)
-    weight = more / total
-    step = (1 - weight) * local.step + weight * trusted.step
-    variance = np.where(precision + more > 0, 1 / total, np.inf)
-    sizes = (n_local * local.sizes + n_trusted * trusted.sizes) / (n_local + n_trusted)
-    return Joined(Measured(sizes, step, variance), weight.mean(axis=1))
+    Parameters
+    ----------
+    local, trusted : Sums or None
+        What the groups say.
+    sizes, size_variance : ndarray, shape (K,)
+        What was thought of the sizes before.
+    reach : ndarray, shape (K,)
+        No step is longer than this in a coordinate.
+    """
+    said = [sums for sums in (local, trusted) if sums is not None]
+    size_precision = 1 / size_variance + sum(1 / (s.size_variance + 1e-12) for s in said)
+    size = (sizes / size_variance + sum(s.sizes / (s.size_variance + 1e-12) for s in said)) / size_precision
+    safe = np.maximum(size, LEAST_SIZE / len(sizes))[:, None]
+    precision = sum(1 / s.variance for s in said)
+    total = sum(s.sums / s.variance for s in said) / precision
+    weight = np.zeros(len(sizes)) if trusted is None else np.mean(1 / trusted.variance / precision, axis=1)
+    step = np.clip(total / safe, -reach[:, None], reach[:, None])
+    return Measured(np.maximum(size, 0), 1 / size_precision, step, 1 / precision / safe**2, weight)

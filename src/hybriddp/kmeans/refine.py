@@ -10,12 +10,12 @@ If the step is longer than both variances can explain (a chi-square test at leve
 $v$ was too small, and is raised to what the step says.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.measure import Joined
+from hybriddp.kmeans.measure import Measured
 
 GUARD = 0.001
 
@@ -32,6 +32,8 @@ class Known:
         How uncertain each coordinate is.
     sizes : ndarray, shape (K,)
         The share of users in each cluster.
+    size_variance : ndarray, shape (K,)
+        How uncertain the shares are.
     trusted_weight : ndarray, shape (K,)
         How much of each centre the trusted group decided.
     """
@@ -39,6 +41,7 @@ class Known:
     centres: FloatArray
     variance: FloatArray
     sizes: FloatArray
+    size_variance: FloatArray
     trusted_weight: FloatArray
 
 
@@ -52,20 +55,17 @@ def half_distances(centres: FloatArray) -> FloatArray:
     return half
 
 
-def moved(known: Known, news: Joined, widths: FloatArray) -> Known:
+def moved(known: Known, news: Measured, widths: FloatArray) -> Known:
     """The centres after a measurement, kept in the box."""
-    step, fresh = news.measured.step, news.measured.variance
-    seen = np.isfinite(fresh).all(axis=1)
-    fresh = np.where(seen[:, None], fresh, 1.0)
-    variance = _guarded(known.variance, step, fresh)
-    gain = np.where(seen[:, None], variance / (variance + fresh), 0.0)
+    variance = _guarded(known.variance, news.step, news.variance)
+    gain = variance / (variance + news.variance)
     share = gain.mean(axis=1)
-    return replace(
-        known,
-        centres=np.clip(known.centres + gain * step, 0.0, widths),
-        variance=np.where(seen[:, None], gain * fresh, known.variance),
-        sizes=np.maximum(news.measured.sizes, 0.0),
-        trusted_weight=(1 - share) * known.trusted_weight + share * news.weight,
+    return Known(
+        centres=np.clip(known.centres + gain * news.step, 0.0, widths),
+        variance=gain * news.variance,
+        sizes=news.sizes,
+        size_variance=news.size_variance,
+        trusted_weight=(1 - share) * known.trusted_weight + share * news.trusted_weight,
     )
 
 
