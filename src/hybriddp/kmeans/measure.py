@@ -82,6 +82,12 @@ class Measured:
     variance: FloatArray
     trusted_weight: FloatArray
 
+    @classmethod
+    def nothing(cls, sizes: FloatArray, size_variance: FloatArray, d: int) -> "Measured":
+        """What is known if nobody was asked."""
+        k = len(sizes)
+        return cls(sizes, size_variance, np.zeros((k, d)), np.full((k, d), np.inf), np.zeros(k))
+
 
 # Local ----------------------------------------------------------------------------------------------------------------
 
@@ -106,7 +112,7 @@ def mean_asks(
 
 def sign_variance(k: int, d: int, signs: int, epsilon: float) -> float:
     """The variance that one user adds to a coordinate of a sum, in squared radii, if she reports that many signs."""
-    return d / signs * (2**signs * symbol_variance(epsilon, k << signs) + 1 / k)
+    return d / signs * ((1 << signs) * symbol_variance(epsilon, k << signs) + 1 / k)
 
 
 def bit_variance(d: int, epsilon: float) -> float:
@@ -182,7 +188,7 @@ def mean_release(labels: Labels, centres: FloatArray, radii: FloatArray, share: 
     return Release(ClusterSums(labels, centres, radii, COUNT_WEIGHT), share)
 
 
-def trusted_sums(release: Release, published: Published, n_users: int, spread: FloatArray) -> Sums:
+def trusted_sums(release: Release, published: Published, n_users: int, spread: float) -> Sums:
     """What the release says; ``spread`` is the variance of one user's coordinate about her cluster's mean."""
     statistic = release.statistic
     assert isinstance(statistic, ClusterSums)  # noqa: S101

@@ -5,6 +5,7 @@ $z_i z_j$; a coordinate may be in a list twice, with independent dice, which giv
 the sum of $zz^T$ directly, if it is large enough.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -117,8 +118,9 @@ def moments_by_trust(statistic: SecondMoments, published: Published, n_users: in
 
 
 def l1_bound(d: int, spread: float) -> float:
-    r"""The usual size of the upper triangle of $zz^T$ in $L_1$, for normal $z$ with variance ``spread``, and a fifth more.
+    r"""The usual size of the upper triangle of $zz^T$ in $L_1$, for normal $z$, and a fifth more.
 
-    $\sum_{i \le j} |z_i z_j| = (|z|_1^2 + |z|_2^2)/2$, with the mean $d + d(d-1)/\pi$.
+    $\sum_{i \le j} |z_i z_j| = (|z|_1^2 + |z|_2^2)/2$, with the mean $d + d(d-1)/\pi$ times the variance
+    of a coordinate, ``spread``.
     """
-    return 1.2 * spread * (d + d * (d - 1) / np.pi)
+    return 1.2 * spread * (d + d * (d - 1) / math.pi)

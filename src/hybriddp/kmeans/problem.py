@@ -43,6 +43,11 @@ class Problem:
         return len(self.widths)
 
     @property
+    def square(self) -> float:
+        """The mean of the squared widths: variances are relative to it."""
+        return float(np.mean(self.widths**2))
+
+    @property
     def trusted_epsilon(self) -> float:
         """What the trusted group has left."""
         return float(self.epsilon) * float(self.trusted_share)

@@ -231,14 +231,16 @@ class BitQuestion(Question):
     def public_signs(self) -> IntArray:
         """The signs of each row (Sylvester's construction), shape (n_rows, K)."""
         rows, columns = np.arange(self.n_rows)[:, None], np.arange(len(self.centres))
-        return 1 - 2 * (np.bitwise_count(rows & columns) & 1).astype(np.int64)
+        signs: IntArray = 1 - 2 * (np.bitwise_count(rows & columns) & 1).astype(np.int64)
+        return signs
 
     def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
         """The bit of each point: 1 if the product of the two signs is positive."""
         label = self.labels.of(points)
         row, coordinate = np.divmod(variants, self.centres.shape[1])
         up = _up(self, points, label, coordinate, dice)
-        return (up == (self.public_signs()[row, label] > 0)).astype(np.int64)
+        bits: NDArray[np.bool_] = up == (self.public_signs()[row, label] > 0)
+        return bits.astype(np.int64)
 
     def fields(self) -> dict[str, Any]:
         """What its text holds."""

@@ -58,11 +58,11 @@ def half_distances(centres: FloatArray) -> FloatArray:
 def moved(known: Known, news: Measured, widths: FloatArray) -> Known:
     """The centres after a measurement, kept in the box."""
     variance = _guarded(known.variance, news.step, news.variance)
-    gain = variance / (variance + news.variance)
+    gain = variance / (variance + news.variance)  # 0 where nothing was measured
     share = gain.mean(axis=1)
     return Known(
         centres=np.clip(known.centres + gain * news.step, 0.0, widths),
-        variance=gain * news.variance,
+        variance=(1 - gain) * variance,
         sizes=news.sizes,
         size_variance=news.size_variance,
         trusted_weight=(1 - share) * known.trusted_weight + share * news.trusted_weight,

@@ -1,0 +1,113 @@
+"""One round in all dimensions: ask both groups where the means are, and move the centres."""
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.covariance import Shape
+from hybriddp.kmeans.measure import (
+    Measured,
+    best_signs,
+    bit_variance,
+    local_sums,
+    mean_asks,
+    mean_release,
+    measured,
+    sign_variance,
+    trusted_sums,
+)
+from hybriddp.kmeans.problem import Problem
+from hybriddp.kmeans.questions import Labels
+from hybriddp.kmeans.refine import Known, half_distances, moved
+from hybriddp.kmeans.requests import Ask, Heard, Step
+
+L1_RADIUS = 0.92
+r"""Radius of a normal residual in $L_1$, per dimension and standard deviation: $1.15\sqrt{2/\pi}$."""
+
+_MULTIPLES = (2.5, 1.7, 1.2, 0.8)  # radii of signs, in standard deviations: the largest that is not too noisy
+_QUIET = 0.01  # not too noisy: the variance of a step, relative to that within a cluster
+_LEAST_WITHIN = 0.08  # the share of the variance that is within clusters, at least
+_MOST_DOUBT = 3.0  # doubt about a centre counts up to that many variances within a cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a step may cost.
+
+    Attributes
+    ----------
+    share : Fraction
+        Of the local users.
+    cost : Fraction
+        Of the trusted group's ε.
+    """
+
+    share: Fraction
+    cost: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Radii:
+    """How far residuals may reach: each coordinate of a local user, all of a trusted user's together."""
+
+    signs: FloatArray
+    sums: FloatArray
+
+
+def measure(
+    problem: Problem, what: str, labels: Labels, known: Known, radii: Radii, spread: float, effort: Effort
+) -> Generator[Step, Heard, Measured]:
+    """Ask both groups where the means of the clusters are; ``spread`` is the variance of a coordinate within one."""
+    asks: tuple[Ask, ...] = ()
+    if problem.n_local:
+        asks = mean_asks(labels, known.centres, radii.signs, epsilon=problem.epsilon, share=effort.share)
+    release = None
+    if problem.n_trusted and effort.cost:
+        release = mean_release(labels, known.centres, radii.sums, effort.cost * problem.trusted_share)
+    if not asks and release is None:
+        return Measured.nothing(known.sizes, known.size_variance, problem.n_dimensions)
+    heard = yield Step(what, asks, release)
+    local = local_sums(asks, heard.answers) if asks else None
+    trusted = None
+    if release is not None and heard.published is not None:
+        trusted = trusted_sums(release, heard.published, problem.n_trusted, spread)
+    return measured(local, trusted, known.sizes, known.size_variance, 1.5 * radii.signs)
+
+
+def next_round(
+    problem: Problem, what: str, known: Known, shape: Shape, total: float, effort: Effort
+) -> Generator[Step, Heard, Known]:
+    """Move the centres to where the means are."""
+    sd = _within(known, shape, total)
+    radii = _radii(problem, known, sd, effort.share)
+    news = yield from measure(problem, what, Labels(known.centres), known, radii, sd**2, effort)
+    # Cutting residuals at r takes a part of a small step: P[|z| < r] remains of it, for normal z.
+    kept = np.array([math.erf(r / (sd * math.sqrt(2))) for r in radii.signs])[:, None]
+    news = replace(news, step=news.step / kept, variance=news.variance / kept**2)
+    return moved(known, news, problem.widths)
+
+
+def _within(known: Known, shape: Shape, total: float) -> float:
+    """The standard deviation of a coordinate within clusters: the total variance without that between centres."""
+    weights = known.sizes / max(float(known.sizes.sum()), 1e-9)
+    squares = (known.centres - shape.mean) ** 2 - known.variance / 2  # noise makes centres look further apart
+    between = float(weights @ squares.sum(axis=1))
+    return math.sqrt(max(total - between, _LEAST_WITHIN * total) / len(shape.mean))
+
+
+def _radii(problem: Problem, known: Known, sd: float, share: Fraction) -> Radii:
+    k, d = known.centres.shape
+    width = np.sqrt(sd**2 + np.minimum(known.variance.mean(axis=1), _MOST_DOUBT * sd**2))
+    signs = _MULTIPLES[0] * width
+    if problem.n_local:
+        epsilon = float(problem.epsilon)
+        per_user = min(bit_variance(d, epsilon), sign_variance(k, d, best_signs(k, d, epsilon), epsilon))
+        noise = per_user * k**2 / (float(share) * problem.n_local)
+        quiet = [multiple for multiple in _MULTIPLES if noise * multiple**2 < _QUIET]
+        signs = (quiet[0] if quiet else _MULTIPLES[-1]) * width
+    cap = np.maximum(half_distances(known.centres), 1.2 * sd)
+    return Radii(np.minimum(signs, cap), L1_RADIUS * d * width)

@@ -1,0 +1,105 @@
+"""First centres in the main directions: a grid, bumps, and K-means with more centres than are wanted."""
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.bumps import bump_weights
+from hybriddp.kmeans.lloyd import nearest, weighted_kmeans
+from hybriddp.kmeans.problem import Problem
+from hybriddp.kmeans.questions import GridQuestion, View
+from hybriddp.kmeans.requests import Ask, Heard, Release, Step
+from hybriddp.kmeans.statistics import Histogram
+from hybriddp.kmeans.symbols import symbol_channel, symbol_variance
+
+REACH = 2.2  # standard deviations that the grid covers to either side of the mean
+FEWEST, MOST = 3, 13  # vertices in each direction
+_MANY_SYMBOLS = 1000  # a grid has about that many, as far as the variance of a report is concerned
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Centres in the directions of a view.
+
+    Attributes
+    ----------
+    centres : ndarray, shape (n, q)
+        Where.
+    sizes : ndarray, shape (n,)
+        The share of users near each.
+    size_variance : ndarray, shape (n,)
+        How uncertain the shares are.
+    """
+
+    centres: FloatArray
+    sizes: FloatArray
+    size_variance: FloatArray
+
+
+def sharpness(problem: Problem, share: Fraction, cost: Fraction) -> tuple[float, float]:
+    """One over the standard error of a frequency, from local and from trusted users: public, and before any is asked.
+
+    ``share`` is that of the local users who are asked, ``cost`` that of the trusted group's ε.
+    """
+    local = math.sqrt(float(share) * problem.n_local / symbol_variance(float(problem.epsilon), _MANY_SYMBOLS))
+    trusted = float(cost) * problem.n_trusted * problem.trusted_epsilon / (problem.replaced * math.sqrt(2))
+    return local, trusted
+
+
+def main_grid(problem: Problem, view: View, variances: FloatArray, share: Fraction, cost: Fraction) -> GridQuestion:
+    r"""A grid on the view with $M = (\sqrt2 N/10)^{2q/(2+q)}$ vertices for the sharpness $N$, and some more."""
+    q = len(variances)
+    both = math.hypot(*sharpness(problem, share, cost))
+    vertices = np.clip((math.sqrt(2) * both / 10) ** (2 * q / (2 + q)), 27, 2048)
+    size = int(np.clip(round(1.6 * vertices ** (1 / q)), FEWEST, MOST))
+    half = REACH * np.sqrt(variances)
+    return GridQuestion(view, -half, 2 * half / (size - 1), (size,) * q)
+
+
+def seeds(
+    problem: Problem, grid: GridQuestion, n_seeds: int, bump_sd: float, share: Fraction, cost: Fraction
+) -> Generator[Step, Heard, Seeds]:
+    """Ask both groups where on the grid they are, and cluster what they say."""
+    asks: tuple[Ask, ...] = ()
+    if problem.n_local:
+        asks = (Ask(grid, symbol_channel(problem.epsilon, grid.n_symbols), share),)
+    release = Release(Histogram(grid), cost * problem.trusted_share) if problem.n_trusted else None
+    heard = yield Step("a grid on the main directions", asks, release)
+
+    m, shares, precision = grid.n_symbols, np.zeros(grid.n_symbols), 0.0
+    if asks:
+        n = max(int(heard.answers[0].users.sum()), 1)
+        variance = symbol_variance(float(problem.epsilon), m) / n + 1 / n / m
+        shares += heard.answers[0].counts(asks[0].channel)[0] / n / variance
+        precision += 1 / variance
+    if heard.published is not None:
+        n = problem.n_trusted
+        variance = heard.published.variance / n**2 + 1 / n / m
+        shares += heard.published.values / n / variance
+        precision += 1 / variance
+    shares /= precision
+    weights = bump_weights(grid, shares, precision**-0.5, bump_sd)
+    return _clustered(grid, shares, weights, 1 / precision, n_seeds, problem.dice())
+
+
+def _clustered(
+    grid: GridQuestion,
+    shares: FloatArray,
+    weights: FloatArray,
+    variance: float,
+    n_seeds: int,
+    dice: np.random.Generator,
+) -> Seeds:
+    vertices = grid.vertices()
+    kept = np.flatnonzero(weights > 0)
+    if len(kept) < n_seeds:  # hardly anything stands out of the noise: the vertices that stand out most
+        kept = np.lexsort((shares, weights))[-min(4 * n_seeds, len(vertices)) :]
+    mass = np.maximum(weights[kept], 1e-9)
+    centres = weighted_kmeans(vertices[kept], mass, n_seeds, starts=8, generator=dice)[0].centres
+    sizes: FloatArray = np.bincount(nearest(vertices[kept], centres), mass / mass.sum(), n_seeds).astype(float)
+    cells = np.bincount(nearest(vertices, centres), minlength=n_seeds)
+    return Seeds(centres, sizes, cells * variance + (0.1 * sizes) ** 2 + (0.02 / n_seeds) ** 2)
