@@ -189,6 +189,8 @@ def _run(
     tau = _check.integer("iterations", iterations, at_least=1)
     cube = Cube.around(bounds)
     reading.check()
+    if random_state is None:
+        raise ParameterError("random_state", "an integer or a numpy.random.Generator: this is a simulation", None)
     trusted_points, local_points = cube.place("trusted", trusted), cube.place("local", local)
     if not len(trusted_points) + len(local_points):
         raise DataError("There are no points. Give those of at least one group.")
