@@ -267,12 +267,12 @@ def test_what_is_printed_comes_with_a_warning(reading: dict[str, Any], words: st
         ({"n_clusters": 0}, "n_clusters must be an integer of at least 1"),
         ({"epsilon": 0.0}, "epsilon must be a finite number above 0"),
         ({"iterations": 0}, "iterations must be an integer of at least 1"),
-        ({"bounds": (0, 1)}, "bounds must be a (lower, upper) pair per dimension"),
-        ({"bounds": [(0, 1), (1, 1)]}, "bounds must be a (lower, upper) pair per dimension"),
+        ({"bounds": (0, 1)}, "bounds must be"),
+        ({"bounds": [(0, 1), (1, 1)]}, "bounds must be"),
         ({"bounds": []}, "bounds must be"),
-        ({"bounds": [(0, 1)]}, "trusted must be an array of shape (n, 1), got its shape=(3, 2)"),
-        ({"local": [0.5, 0.5]}, "local must be an array of shape (n, 2), got its shape=(2,)"),
-        ({"local": [[0.5, math.nan]]}, "local must be a finite number"),
+        ({"bounds": [(0, 1)]}, "trusted must be a table of numbers with 1 columns"),
+        ({"local": [0.5, 0.5]}, "local must be a table of numbers with 2 columns"),
+        ({"local": [[0.5, math.nan]]}, "local must be finite"),
         ({"initial": [[0.5, 0.5]]}, "initial must be 2 centres, got their number=1"),
         ({"weights": "sum"}, "weights must be one of 'mean', 'printed'"),
         ({"assign_on": "noise"}, "assign_on must be one of 'true', 'report'"),
@@ -290,7 +290,7 @@ def test_parameters_are_checked(changes: dict[str, Any], message: str) -> None:
         "bounds": [(0, 1)] * 2,
         "random_state": 0,
     }
-    with pytest.raises(ParameterError) as caught:
+    with pytest.raises((DataError, ParameterError)) as caught:
         hybrid(**{**parameters, **changes})
     assert message in str(caught.value)
 

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.cube import Cube
+from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.packing import sphere_packing
 from hybriddp.kmeans.paper_groups import LocalGroup, Moments, Scales, TrustedGroup, truth_probability
 from hybriddp.kmeans.paper_reading import Reading
@@ -187,19 +187,19 @@ def _run(
     k = _check.integer("n_clusters", n_clusters, at_least=1)
     eps = _check.number("epsilon", epsilon, _check.POSITIVE)
     tau = _check.integer("iterations", iterations, at_least=1)
-    cube = Cube.around(bounds)
+    box = Box.of(bounds)
     reading.check()
     if random_state is None:
         raise ParameterError("random_state", "an integer or a numpy.random.Generator: this is a simulation", None)
-    trusted_points, local_points = cube.place("trusted", trusted), cube.place("local", local)
+    trusted_points, local_points = _group(box, trusted, "trusted"), _group(box, local, "local")
     if not len(trusted_points) + len(local_points):
         raise DataError("There are no points. Give those of at least one group.")
     for_start, for_trusted, for_local = simulation_generator(random_state, "paper K-means").spawn(3)
-    centres = _start(cube, k, initial, for_start)
+    centres = _start(box, k, initial, for_start)
     for sentence in reading.warnings():
         warnings.warn(sentence, UserWarning, stacklevel=3)
     scales = Scales.of(
-        n_dimensions=cube.n_dimensions, iterations=tau, epsilon=eps, replace_one=reading.neighbours == "replace-one"
+        n_dimensions=box.n_dimensions, iterations=tau, epsilon=eps, replace_one=reading.neighbours == "replace-one"
     )
     trusted_group = TrustedGroup(trusted_points.astype(np.float32), scale=scales.trusted, generator=for_trusted)
     local_group = LocalGroup(
@@ -221,8 +221,8 @@ def _run(
             w = privacy_weight(of_trusted, of_local, scales, printed=reading.weights == "printed")
             found = w[:, None] * of_trusted.means() + (1 - w[:, None]) * of_local.means()
             used.append(float(w.mean()))
-        centres = cube.clip(found)
-    return PaperClustering(cube.restore(centres), tuple(used) or None)
+        centres = np.clip(found, 0.0, box.widths)
+    return PaperClustering(box.values(centres), tuple(used) or None)
 
 
 def privacy_weight(trusted: Moments, local: Moments, scales: Scales, *, printed: bool) -> FloatArray:
@@ -236,10 +236,15 @@ def privacy_weight(trusted: Moments, local: Moments, scales: Scales, *, printed:
     )
 
 
-def _start(cube: Cube, n_clusters: int, initial: ArrayLike | None, generator: np.random.Generator) -> FloatArray:
+def _group(box: Box, points: ArrayLike, what: str) -> FloatArray:
+    """A group's points in the unit box; an empty list is nobody."""
+    return box.place(points, what).points if np.size(points) else np.empty((0, box.n_dimensions))
+
+
+def _start(box: Box, n_clusters: int, initial: ArrayLike | None, generator: np.random.Generator) -> FloatArray:
     if initial is None:
-        return cube.widths * sphere_packing(n_clusters, cube.n_dimensions, generator=generator)
-    centres = cube.place("initial", initial)
+        return box.widths * sphere_packing(n_clusters, box.n_dimensions, generator=generator)
+    centres = box.place(initial, "initial").points
     if len(centres) != n_clusters:
         raise ParameterError("initial", f"{n_clusters} centres", len(centres), shown_as="their number")
     return centres
