@@ -68,8 +68,8 @@ class Scales:
 
 def truth_probability(*, n_clusters: int, iterations: int, epsilon: float) -> float:
     r"""$p$, how likely a local user tells her cluster rather than one of all at random."""
-    odds = math.expm1(epsilon / (iterations + 1))
-    return odds / (n_clusters + odds)
+    e = epsilon / (iterations + 1)
+    return -math.expm1(-e) / (1 + (n_clusters - 1) * math.exp(-e))  # numerator and denominator times exp(-e)
 
 
 class TrustedGroup:
@@ -156,7 +156,8 @@ class LocalGroup:
     def _told(self, labels: NDArray[np.intp], n_clusters: int) -> NDArray[np.intp]:
         """The labels after randomised response; one random number says both whether and what."""
         u = self._generator.random(len(labels), dtype=np.float32)
-        any_cluster = ((u - self._truth) * (n_clusters / (1 - self._truth))).astype(np.intp)
+        lie = max(1 - self._truth, 2.0**-24)  # finer than u is
+        any_cluster = ((u - self._truth) * (n_clusters / lie)).astype(np.intp)
         return np.where(u < self._truth, labels, np.minimum(any_cluster, n_clusters - 1))
 
 

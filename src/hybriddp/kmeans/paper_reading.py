@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hybriddp import _check
+from hybriddp.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Reading:
     def check(self) -> None:
         """Nothing, if there is such a reading."""
         _check.choice("weights", self.weights, ("mean", "printed"))
+        if not isinstance(self.debias, bool):
+            raise ParameterError("debias", "True or False", self.debias)
         _check.choice("assign_on", self.assign_on, ("true", "report"))
         _check.choice("neighbours", self.neighbours, ("replace-one", "add-remove"))
 

@@ -95,15 +95,14 @@ def _cost_panel(axes: "Axes", rows: Sequence[ClusteringRow]) -> None:
 def _legend(figure: "Figure", rows: Sequence[ClusteringRow]) -> None:
     from matplotlib.lines import Line2D
 
+    drawn = {(row.algorithm, row.reading) for row in rows}
     handles = [
-        Line2D([], [], color=_COLOURS[algorithm], linestyle=_LINES[reading], label=f"{algorithm}, {reading}")
-        for algorithm in (Algorithm.TRUSTED_ONLY, Algorithm.FULL_LOCAL, Algorithm.HYBRID)
-        for reading in _LINES
+        Line2D([], [], color=colour, linestyle=line, label=", ".join(filter(None, (algorithm, reading))))
+        for algorithm, colour in _COLOURS.items()
+        for reading, line in {**_LINES, "": "-"}.items()
+        if (algorithm, reading) in drawn
     ]
-    handles += [
-        Line2D([], [], color=_COLOURS[Algorithm.OURS], label="ours"),
-        Line2D([], [], color=INK, linestyle=":", linewidth=1, label="without privacy"),
-    ]
+    handles.append(Line2D([], [], color=INK, linestyle=":", linewidth=1, label="without privacy"))
     title = f"Lines: mean of {rows[0].trials:,} trials; bands: the middle 80 % of them"
     legend = figure.legend(handles=handles, loc="outside lower center", ncols=4, title=title, title_fontsize=9)
     for text in (legend.get_title(), *legend.get_texts()):
