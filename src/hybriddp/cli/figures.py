@@ -13,7 +13,7 @@ from hybriddp import _check
 from hybriddp.cli.progress import trials_bar
 from hybriddp.errors import ParameterError
 from hybriddp.figures.paper import FIGURES, Made, make, select
-from hybriddp.figures.paper.figure import Gap, PaperFigure
+from hybriddp.figures.paper.figure import PaperFigure
 
 
 def figures(
@@ -22,7 +22,9 @@ def figures(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All figures of the paper.")] = False,
     output: Annotated[Path, typer.Option(help="Folder for the files; made if it is not there.")] = Path("figures"),
-    trials: Annotated[int, typer.Option(help="How often the pipeline runs for each simulated dot.")] = 1000,
+    trials: Annotated[
+        int, typer.Option(help="How often the pipeline runs for each simulated dot; a fiftieth of it for K-means.")
+    ] = 1000,
     simulation: Annotated[
         bool, typer.Option("--simulation/--no-simulation", help="Whether dots are simulated beside the theory.")
     ] = True,
@@ -31,7 +33,7 @@ def figures(
     """Draw the paper's figures: a picture (PNG and SVG) and the numbers behind it (CSV) of each.
 
     Lines are exact. The dots beside them are the real pipeline with the paper's Laplace noise, run many times with a
-    fixed seed: a simulation, not a private release.
+    fixed seed: a simulation, not a private release. Of K-means, figure 6, all is simulated.
     """
     if everything and numbers:
         raise ParameterError("the numbers of figures", "left out with --all", numbers, shown_as="numbers")
@@ -40,14 +42,13 @@ def figures(
         _list(as_json=as_json)
         return
     _check.integer("trials", trials, at_least=2)
-    pictures = [figure for figure in chosen if isinstance(figure, PaperFigure)]
-    runs = trials * sum(len(figure.dots()) for figure in pictures) if simulation else 0
+    runs = sum(dot.trials(trials) for figure in chosen for dot in figure.dots) if simulation else 0
     with trials_bar("running the pipeline", runs, quiet=as_json or not runs) as update:
-        made = make(pictures, output=output, trials=trials if simulation else None, progress=update)
+        made = make(chosen, output=output, trials=trials if simulation else None, progress=update)
     if as_json:
         typer.echo(json.dumps(_as_dict(chosen, made, trials if simulation else None), indent=2))
         return
-    _print(chosen, made)
+    _print(made)
 
 
 def _list(*, as_json: bool) -> None:
@@ -57,30 +58,25 @@ def _list(*, as_json: bool) -> None:
     console = Console()
     for figure in FIGURES:
         console.print(f"[bold]{figure.number}[/]  {escape(figure.title)}", soft_wrap=True, highlight=False)
-        if isinstance(figure, Gap):
-            console.print(f"   needs {escape(figure.needs)}", soft_wrap=True, highlight=False)
     console.print("\nhybriddp figures 1 3      these two\nhybriddp figures --all    all of them", highlight=False)
 
 
-def _print(chosen: Sequence[PaperFigure | Gap], made: Sequence[Made]) -> None:
+def _print(made: Sequence[Made]) -> None:
     console = Console()
-    files = {result.figure.number: result.files for result in made}
-    for figure in chosen:
-        if isinstance(figure, Gap):
-            lines = [f"[bold]Figure {figure.number}. {escape(figure.title)}[/]: needs {escape(figure.needs)}."]
-        else:
-            lines = [
-                f"[bold]Figure {figure.number}. {escape(figure.title)}[/]",
-                escape(figure.shows),
-                f"Differs: {escape(figure.differs)}",
-                f"Files: {escape(' '.join(map(str, files[figure.number])))}",
-            ]
+    for result in made:
+        figure = result.figure
+        lines = [
+            f"[bold]Figure {figure.number}. {escape(figure.title)}[/]",
+            escape(figure.shows),
+            f"Differs: {escape(figure.differs)}",
+            f"Files: {escape(' '.join(map(str, result.files)))}",
+        ]
         for line in lines:
             console.print(line, soft_wrap=True, highlight=False)
         console.print()
 
 
-def _as_dict(chosen: Sequence[PaperFigure | Gap], made: Sequence[Made], trials: int | None) -> dict[str, Any]:
+def _as_dict(chosen: Sequence[PaperFigure], made: Sequence[Made], trials: int | None) -> dict[str, Any]:
     files = {result.figure.number: [str(path) for path in result.files] for result in made}
     return {
         "private_release": False,
@@ -94,11 +90,5 @@ def _as_dict(chosen: Sequence[PaperFigure | Gap], made: Sequence[Made], trials: 
                 "files": files.get(figure.number, []),
             }
             for figure in chosen
-            if isinstance(figure, PaperFigure)
-        ],
-        "missing": [
-            {"number": figure.number, "title": figure.title, "needs": figure.needs}
-            for figure in chosen
-            if isinstance(figure, Gap)
         ],
     }

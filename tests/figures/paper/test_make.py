@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from hybriddp import cli
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.figures.paper import FIGURES, PICTURES, make, select
-from hybriddp.figures.paper.figure import Gap, PaperFigure
+from hybriddp.figures.paper import FIGURES, make, select
+from hybriddp.figures.paper.figure import PaperFigure
 from hybriddp.figures.paper.rows import DensityRow, write_csv
 
 RUN = CliRunner()
@@ -30,8 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("figures") / "new"
     result = RUN.invoke(cli.app, ["figures", "--all", "--no-simulation", "--output", str(target)])
     assert result.exit_code == 0
-    assert "Figure 6. K-means with both groups: needs K-means, which is not there yet." in result.output
-    for figure in PICTURES:
+    for figure in FIGURES:
         assert f"Figure {figure.number}. {figure.title}" in result.output
         assert figure.differs in result.output
     return target
@@ -39,13 +38,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_registry_has_the_paper_order_and_no_hole() -> None:
     assert [figure.number for figure in FIGURES] == list(range(1, 9))
-    assert [figure.number for figure in FIGURES if isinstance(figure, Gap)] == [6]
     assert [figure.number for figure in select([8, 1, 8])] == [1, 8]
     with pytest.raises(ParameterError, match=r"must be from 1 to 8, got number=9"):
         select([1, 9])
 
 
-@pytest.mark.parametrize("number", [figure.number for figure in PICTURES])
+@pytest.mark.parametrize("number", [figure.number for figure in FIGURES])
 def test_every_figure_is_written_in_both_formats(folder: Path, number: int) -> None:
     png, svg = (folder / f"figure{number}.{ending}" for ending in ("png", "svg"))
     assert png.read_bytes().startswith(b"\x89PNG")
@@ -53,7 +51,7 @@ def test_every_figure_is_written_in_both_formats(folder: Path, number: int) -> N
     assert svg.read_text(encoding="utf-8").startswith("<?xml")
 
 
-@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: str(picture.number))
+@pytest.mark.parametrize("picture", FIGURES, ids=lambda picture: str(picture.number))
 def test_the_tables_have_one_header_and_every_digit(folder: Path, picture: PaperFigure) -> None:
     rows, written = picture.theory(), _table(folder / f"figure{picture.number}.csv")
     assert list(written[0]) == [field.name for field in fields(rows[0])]
@@ -81,12 +79,11 @@ def test_with_dots_the_table_has_them_too(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_json_and_nothing_else(tmp_path: Path) -> None:
-    result = RUN.invoke(cli.app, ["figures", "2", "6", "--output", str(tmp_path), "--json"])
+    result = RUN.invoke(cli.app, ["figures", "2", "7", "--output", str(tmp_path), "--json"])
     answer = json.loads(result.stdout)
     assert answer["private_release"] is False
-    assert [figure["number"] for figure in answer["figures"]] == [2]
+    assert [figure["number"] for figure in answer["figures"]] == [2, 7]
     assert all(Path(name).exists() for name in answer["figures"][0]["files"])
-    assert [gap["number"] for gap in answer["missing"]] == [6]
 
 
 def test_without_numbers_the_command_says_what_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +92,7 @@ def test_without_numbers_the_command_says_what_there_is(tmp_path: Path, monkeypa
     assert result.exit_code == 0
     assert all(figure.title in result.output for figure in FIGURES)
     listed = json.loads(RUN.invoke(cli.app, ["figures", "--json"]).stdout)
-    assert len(listed["figures"]) + len(listed["missing"]) == 8
+    assert len(listed["figures"]) == 8
     assert list(tmp_path.iterdir()) == []
 
 
@@ -128,16 +125,15 @@ def test_wrong_usage_ends_with_one_line(
 
 
 def test_a_table_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
-    rows = PICTURES[0].densities()
+    rows = FIGURES[0].densities()
     with pytest.raises(DataError, match="The numbers cannot be written to"):
         write_csv(rows, tmp_path / "nowhere" / "figure1.csv")
 
 
-def test_the_page_shows_every_picture_and_names_every_gap() -> None:
+def test_the_page_shows_every_picture() -> None:
     page = (ROOT / "docs" / "figures.md").read_text(encoding="utf-8")
     for figure in FIGURES:
         assert f"## Figure {figure.number}." in page
         picture = ROOT / "docs" / "figures" / f"figure{figure.number}.png"
-        assert picture.exists() != isinstance(figure, Gap)
-        assert (f"(figures/{picture.name})" in page) == picture.exists()
-        assert not picture.exists() or picture.stat().st_size < 150_000
+        assert f"(figures/{picture.name})" in page
+        assert picture.stat().st_size < 150_000

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.figures.paper import PICTURES
+from hybriddp.figures.paper import FIGURES
 from hybriddp.figures.paper.rows import SIMULATION, GainRow
-from hybriddp.figures.paper.simulated import USERS, Dot, run, run_all
+from hybriddp.figures.paper.running import run_all
+from hybriddp.figures.paper.simulated import USERS, Dot
 
 TRIALS = 250
-ALL_DOTS = [dot for figure in PICTURES for dot in figure.dots()]
+ALL_DOTS = [dot for figure in FIGURES for dot in figure.dots if isinstance(dot, Dot)]
 SOME_DOTS = ALL_DOTS[::3]  # 3 divides neither the dots of a curve nor those of a panel: all of them have some
 
 
@@ -67,6 +68,6 @@ def test_a_dot_does_not_depend_on_how_the_work_is_shared() -> None:
     told: list[int] = []
     dots = ALL_DOTS[:2]
     shared = run_all(dots, trials=20, processes=2, progress=told.append)
-    assert shared == [run(dot, 20) for dot in dots]
+    assert shared == [dot.run(20) for dot in dots]
     assert told == [20, 40]
     assert run_all(dots, trials=20, processes=1) == shared

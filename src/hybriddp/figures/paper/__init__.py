@@ -4,6 +4,6 @@
 """
 
 from hybriddp.figures.paper.make import Made, make
-from hybriddp.figures.paper.registry import FIGURES, PICTURES, select
+from hybriddp.figures.paper.registry import FIGURES, select
 
-__all__ = ["FIGURES", "PICTURES", "Made", "make", "select"]
+__all__ = ["FIGURES", "Made", "make", "select"]

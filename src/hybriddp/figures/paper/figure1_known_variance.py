@@ -9,6 +9,7 @@ from hybriddp.figures.paper.figure import PaperFigure
 from hybriddp.figures.paper.files import save_all
 from hybriddp.figures.paper.rows import DensityRow, GainRow
 from hybriddp.figures.paper.scenario import Group, Scenario, Weight
+from hybriddp.figures.paper.simulated import dots
 
 GROUPS = (Group(10), Group(1), Group(0.1))
 SCENARIOS = tuple(
@@ -57,5 +58,5 @@ FIGURE = PaperFigure(
     theory=theory,
     draw=draw,
     densities=densities,
-    scenarios=SCENARIOS,
+    dots=dots(SCENARIOS, first_seed=10_000),
 )

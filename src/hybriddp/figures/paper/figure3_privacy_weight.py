@@ -10,6 +10,7 @@ from hybriddp.figures.paper.figure1_known_variance import GROUPS
 from hybriddp.figures.paper.files import save_all
 from hybriddp.figures.paper.rows import DensityRow, GainRow
 from hybriddp.figures.paper.scenario import Scenario, Weight
+from hybriddp.figures.paper.simulated import dots
 
 SCENARIOS = tuple(
     Scenario(panel, group, group, 1.0, Weight.PRIVACY) for panel, group in zip(("ad", "be", "cf"), GROUPS, strict=True)
@@ -52,5 +53,5 @@ FIGURE = PaperFigure(
     ),
     theory=theory,
     draw=draw,
-    scenarios=SCENARIOS,
+    dots=dots(SCENARIOS, first_seed=30_000),
 )

@@ -9,6 +9,7 @@ from hybriddp.figures.paper.figure import PaperFigure
 from hybriddp.figures.paper.files import save_all
 from hybriddp.figures.paper.rows import DensityRow, GainRow
 from hybriddp.figures.paper.scenario import Group, Scenario, Weight
+from hybriddp.figures.paper.simulated import dots
 
 SCENARIOS = (
     Scenario("a", Group(10), Group(0.1), 1.0, Weight.KNOWN_VARIANCE),
@@ -43,5 +44,5 @@ FIGURE = PaperFigure(
     differs="Nowhere: against figure 1, R changes by at most 0.0982, and by less than 0.01 at most places.",
     theory=theory,
     draw=draw,
-    scenarios=SCENARIOS,
+    dots=dots(SCENARIOS, first_seed=40_000),
 )

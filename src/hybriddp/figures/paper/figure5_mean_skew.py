@@ -9,6 +9,7 @@ from hybriddp.figures.paper.figure import PaperFigure
 from hybriddp.figures.paper.files import save_all
 from hybriddp.figures.paper.rows import DensityRow, GainRow
 from hybriddp.figures.paper.scenario import Group, Scenario, Weight
+from hybriddp.figures.paper.simulated import dots
 
 SHIFTS = (0.0, 0.25, 0.5)
 _CENTRED = 0.5  # moves the uniform distribution on [0, 1] to the middle of [0, 2]
@@ -79,5 +80,5 @@ FIGURE = PaperFigure(
     theory=theory,
     draw=draw,
     densities=densities,
-    scenarios=SCENARIOS,
+    dots=dots(SCENARIOS, first_seed=50_000),
 )

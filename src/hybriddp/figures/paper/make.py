@@ -8,8 +8,8 @@ from hybriddp import _check
 from hybriddp.errors import DataError
 from hybriddp.figures.canvas import import_matplotlib
 from hybriddp.figures.paper.figure import PaperFigure
-from hybriddp.figures.paper.rows import DensityRow, GainRow, Row, write_csv
-from hybriddp.figures.paper.simulated import run_all
+from hybriddp.figures.paper.rows import DensityRow, Row, write_csv
+from hybriddp.figures.paper.running import run_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ def make(
     output : Path
         The folder; made if it is not there.
     trials : int or None
-        How often the pipeline runs for each simulated point, at least 2; None for the theory alone.
+        How often the pipeline runs for each simulated point, at least 2, less often where it takes long; None for
+        no simulation.
     processes : int or None
         How many processes share the simulation; None for one per core. The result does not depend on it.
     progress : callable, optional
@@ -49,14 +50,14 @@ def make(
     except OSError as reason:
         raise DataError(f"The figures cannot be written to {output}: {reason}.") from None
     if trials is None:
-        simulated: Iterator[GainRow] = iter(())
+        simulated: Iterator[Row] = iter(())
     else:
-        todo = [dot for figure in figures for dot in figure.dots()]
+        todo = [dot for figure in figures for dot in figure.dots]
         trials = _check.integer("trials", trials, at_least=2)
         simulated = iter(run_all(todo, trials=trials, processes=processes, progress=progress))
     made = []
     for figure in figures:
-        dots = [] if trials is None else [next(simulated) for _ in figure.dots()]
+        dots = [] if trials is None else [next(simulated) for _ in figure.dots]
         made.append(Made(figure, tuple(_write(figure, [*figure.theory(), *dots], output))))
     return made
 

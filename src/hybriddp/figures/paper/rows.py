@@ -79,8 +79,48 @@ class AmplificationRow:
     exact_local: float
 
 
-Row = GainRow | AmplificationRow
-"""What the theory behind a figure consists of."""
+@dataclass(frozen=True, slots=True)
+class ClusteringRow:
+    """What K-means costs: the within-cluster sum of squares over all points.
+
+    Attributes
+    ----------
+    panel : str
+        The letter of the paper's panel; "bc" if it is in two.
+    source : str
+        ``"simulation"``, or ``"theory"`` for the best centres without privacy.
+    algorithm, reading : str
+        Which, and whether as printed or repaired; the reading is empty where there is but one.
+    trusted_fraction : float or None
+        The share of users who trust, if there are two groups.
+    iterations : int or None
+        The rounds, if they are chosen by hand.
+    epsilon : float or None
+        What every user is promised, if anything.
+    cost, cost_low, cost_high : float
+        On average over the trials, and between what the middle 80 % of them lie; all the same in theory.
+    cost_se : float or None
+        The standard error of the average, in a simulation.
+    trials : int or None
+        How often the algorithm ran.
+    """
+
+    panel: str
+    source: str
+    algorithm: str
+    reading: str
+    trusted_fraction: float | None
+    iterations: int | None
+    epsilon: float | None
+    cost: float
+    cost_low: float
+    cost_high: float
+    cost_se: float | None = None
+    trials: int | None = None
+
+
+Row = GainRow | AmplificationRow | ClusteringRow
+"""What the numbers behind a figure consist of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,8 @@
 """Dots beside the curves: the real pipeline with the paper's Laplace noise, many times, at a few numbers of users."""
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from multiprocessing import get_context
 
 from hybriddp.figures.paper.rows import SIMULATION, GainRow
 from hybriddp.figures.paper.scenario import Scenario
@@ -33,73 +30,50 @@ class Dot:
     epsilon: float
     seed: int
 
+    def trials(self, asked: int) -> int:
+        """All that are asked for."""
+        return asked
 
-def dots(scenarios: Sequence[Scenario], *, first_seed: int) -> list[Dot]:
+    def run(self, trials: int) -> GainRow:
+        """What the pipeline does there: the better and the worse single world, in theory, over the observed error."""
+        scenario = self.scenario
+        setting = scenario.setting(n_users=self.n_users, trusted_fraction=self.trusted_fraction, epsilon=self.epsilon)
+        # The pipeline's own known-variance weight takes one variance for both groups: others are given as numbers.
+        alike = scenario.trusted == scenario.local
+        estimator = str(scenario.weight) if alike else float(scenario.weight_in(setting))
+        result = simulate(
+            scenario.trusted.quantiles(_POINTS),
+            local_data=None if alike else scenario.local.quantiles(_POINTS),
+            study=MeanStudy("figure", bounds=(0, scenario.width), epsilon=self.epsilon, channel="laplace"),
+            n_users=self.n_users,
+            trusted_fraction=self.trusted_fraction,
+            trials=trials,
+            estimators=(estimator,),
+            random_state=self.seed,
+        )
+        outcome = result.outcomes[0]
+        best = float(setting.gain_over_best(outcome.observed_mse))
+        worst = float(setting.gain_over_worst(outcome.observed_mse))
+        relative = outcome.observed_mse_se / outcome.observed_mse
+        return GainRow(
+            panel=scenario.panel,
+            source=SIMULATION,
+            trusted=scenario.trusted.name,
+            local=scenario.local.name,
+            n_users=float(self.n_users),
+            trusted_fraction=self.trusted_fraction,
+            epsilon=self.epsilon,
+            weight=outcome.weight,
+            gain_over_best=best,
+            gain_over_worst=worst,
+            gain_over_best_se=best * relative,
+            gain_over_worst_se=worst * relative,
+            trials=trials,
+        )
+
+
+def dots(scenarios: Sequence[Scenario], *, first_seed: int) -> tuple[Dot, ...]:
     """All points of a figure; each has a seed of its own, whatever else is simulated."""
     curves = [(c, epsilon, n) for (c, epsilon), users in USERS.items() for n in users]
     places = product(scenarios, curves)
-    return [Dot(scenario, n, c, epsilon, first_seed + i) for i, (scenario, (c, epsilon, n)) in enumerate(places)]
-
-
-def run(dot: Dot, trials: int) -> GainRow:
-    """What the pipeline does there: the better and the worse single world, in theory, over the observed error."""
-    scenario = dot.scenario
-    setting = scenario.setting(n_users=dot.n_users, trusted_fraction=dot.trusted_fraction, epsilon=dot.epsilon)
-    # The pipeline's own known-variance weight takes one variance for both groups, so others are handed over as numbers.
-    alike = scenario.trusted == scenario.local
-    estimator = str(scenario.weight) if alike else float(scenario.weight_in(setting))
-    result = simulate(
-        scenario.trusted.quantiles(_POINTS),
-        local_data=None if alike else scenario.local.quantiles(_POINTS),
-        study=MeanStudy("figure", bounds=(0, scenario.width), epsilon=dot.epsilon, channel="laplace"),
-        n_users=dot.n_users,
-        trusted_fraction=dot.trusted_fraction,
-        trials=trials,
-        estimators=(estimator,),
-        random_state=dot.seed,
-    )
-    outcome = result.outcomes[0]
-    best = float(setting.gain_over_best(outcome.observed_mse))
-    worst = float(setting.gain_over_worst(outcome.observed_mse))
-    relative = outcome.observed_mse_se / outcome.observed_mse
-    return GainRow(
-        panel=scenario.panel,
-        source=SIMULATION,
-        trusted=scenario.trusted.name,
-        local=scenario.local.name,
-        n_users=float(dot.n_users),
-        trusted_fraction=dot.trusted_fraction,
-        epsilon=dot.epsilon,
-        weight=outcome.weight,
-        gain_over_best=best,
-        gain_over_worst=worst,
-        gain_over_best_se=best * relative,
-        gain_over_worst_se=worst * relative,
-        trials=trials,
-    )
-
-
-def run_all(
-    todo: Sequence[Dot],
-    *,
-    trials: int,
-    processes: int | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> list[GainRow]:
-    """All points, shared by processes (None: one per core); ``progress`` hears of the trials done."""
-    rows = []
-    for row in _results(todo, trials, processes):
-        rows.append(row)
-        if progress is not None:
-            progress(len(rows) * trials)
-    return rows
-
-
-def _results(todo: Sequence[Dot], trials: int, processes: int | None) -> Iterator[GainRow]:
-    workers = min(processes or os.cpu_count() or 1, len(todo))
-    if workers <= 1:
-        yield from (run(dot, trials) for dot in todo)
-        return
-    # A progress bar is a thread, and a process that is copied while threads run can hang: new ones are started instead.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(run, todo, [trials] * len(todo))
+    return tuple(Dot(scenario, n, c, epsilon, first_seed + i) for i, (scenario, (c, epsilon, n)) in enumerate(places))
