@@ -3,12 +3,12 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from zlib import crc32
 
 import numpy as np
 
 from benchmarks.kmeans_data import DataSet, Points
+from hybriddp.kmeans.hybrid import HybridKMeans
 from hybriddp.kmeans.lloyd import wcss, weighted_kmeans
 
 HYBRID, TRUSTED_ONLY, FULL_LOCAL = "hybrid", "trusted only", "full local"
@@ -54,9 +54,7 @@ def private(data: DataSet, algorithm: str, *, epsilon: float, trusted_fraction: 
         FULL_LOCAL: (None, data.points),
     }[algorithm]
     noise = np.random.default_rng([crc32(algorithm.encode()), crc32(data.name.encode()), seed])
-    model = import_module("hybriddp.kmeans.hybrid").HybridKMeans(
-        n_clusters=data.n_clusters, epsilon=epsilon, bounds=list(data.bounds), random_state=noise
-    )
+    model = HybridKMeans(n_clusters=data.n_clusters, epsilon=epsilon, bounds=list(data.bounds), random_state=noise)
     began = time.process_time()
     centres = model.fit(trusted, local).cluster_centers_
     return Fit(np.asarray(centres, dtype=float), time.process_time() - began)

@@ -13,6 +13,7 @@ class Neighbours(Enum):
     """Which two data sets must be hard to tell apart."""
 
     REPLACE_ONE = "one user's value is replaced; who is in which group, and how many are, is public"
+    ADD_REMOVE = "one trusted user joins or leaves; how many trusted users there are is not public"
 
 
 @dataclass(frozen=True, slots=True)

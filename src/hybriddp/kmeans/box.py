@@ -86,15 +86,15 @@ class Box:
 
     def place(self, points: ArrayLike, what: str = "points") -> Placed:
         """Points in the unit box; `DataError` if one is missing, not a number, or of another dimension."""
-        array = self.check(points, what)
-        placed = np.empty(array.shape)
-        clamped, widths, lower = 0, self.widths, self.lower
-        for part in blocks(len(array)):
-            moved = np.subtract(array[part], lower, dtype=np.float64)
-            moved /= self.scale
-            np.clip(moved, 0.0, widths, out=placed[part])
-            clamped += int(np.count_nonzero((moved != placed[part]).any(axis=1)))
-        return Placed(placed, clamped)
+        return self.place_checked(self.check(points, what))
+
+    def place_checked(self, points: NDArray[Any]) -> Placed:
+        """Points that `check` has let pass, in the unit box."""
+        moved = np.subtract(points, self.lower, dtype=np.float64)
+        moved /= self.scale
+        outside = (moved < 0.0) | (moved > self.widths)
+        np.clip(moved, 0.0, self.widths, out=moved)
+        return Placed(moved, int(np.count_nonzero(outside.any(axis=1))))
 
     def check(self, points: ArrayLike, what: str = "points") -> NDArray[Any]:
         """The points as a two-dimensional array of finite numbers, or `DataError`."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
+from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.questions import Question
 from hybriddp.kmeans.statistics import Statistic
 from hybriddp.kmeans.symbols import SymbolChannel, symbol_counts
@@ -87,6 +88,19 @@ class Answers:
 
     supports: IntArray
     users: IntArray
+
+    def __add__(self, other: "Answers") -> "Answers":
+        return Answers(self.supports + other.supports, self.users + other.users)
+
+    def check(self, n_variants: int, n_symbols: int) -> None:
+        """Raise `ProtocolError` if these cannot be answers to a question with so many variants and symbols."""
+        shapes = self.supports.shape == (n_variants, n_symbols) and self.users.shape == (n_variants,)
+        whole = self.supports.dtype.kind in "iu" and self.users.dtype.kind in "iu"
+        if not shapes or not whole or (self.supports < 0).any() or (self.supports > self.users[:, None]).any():
+            raise ProtocolError(
+                f"Answers must be counts of shape {(n_variants, n_symbols)}, none above the number of users of its "
+                f"variant, got shape {self.supports.shape}."
+            )
 
     def counts(self, channel: SymbolChannel) -> FloatArray:
         """Unbiased counts of the symbols."""

@@ -4,7 +4,6 @@ import warnings
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from importlib import import_module
 from itertools import count, product
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.figures.paper.rows import SIMULATION, ClusteringRow
 from hybriddp.kmeans import paper
+from hybriddp.kmeans.hybrid import HybridKMeans
 from hybriddp.kmeans.lloyd import nearest, wcss
 
 PLACES = ((0.20, 0.25), (0.35, 0.80), (0.65, 0.40), (0.85, 0.75))
@@ -99,9 +99,7 @@ class ClusteringDot:
         trusted, local = everybody[trusts], everybody[~trusts]
         public: dict[str, Any] = {"n_clusters": len(PLACES), "epsilon": EPSILON, "bounds": [(0.0, 1.0)] * 2}
         if self.algorithm is Algorithm.OURS:
-            ours = import_module("hybriddp.kmeans.hybrid").HybridKMeans(
-                **public, random_state=int(rng.integers(1 << 31))
-            )
+            ours = HybridKMeans(**public, random_state=int(rng.integers(1 << 31)))
             return np.asarray(ours.fit(trusted, local).cluster_centers_)
         public |= {"iterations": self.iterations, "random_state": rng}
         neighbours = "add-remove" if printed else "replace-one"

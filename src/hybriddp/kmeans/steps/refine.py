@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.measure import Measured
+from hybriddp.kmeans.steps.measure import Measured
 
 GUARD = 0.001
 

@@ -8,8 +8,10 @@ from fractions import Fraction
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.covariance import Shape
-from hybriddp.kmeans.measure import (
+from hybriddp.kmeans.questions import Labels
+from hybriddp.kmeans.requests import Ask, Heard, Step
+from hybriddp.kmeans.steps.covariance import Shape
+from hybriddp.kmeans.steps.measure import (
     Measured,
     best_signs,
     bit_variance,
@@ -20,10 +22,8 @@ from hybriddp.kmeans.measure import (
     sign_variance,
     trusted_sums,
 )
-from hybriddp.kmeans.problem import Problem
-from hybriddp.kmeans.questions import Labels
-from hybriddp.kmeans.refine import Known, half_distances, moved
-from hybriddp.kmeans.requests import Ask, Heard, Step
+from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.steps.refine import Known, half_distances, moved
 
 L1_RADIUS = 0.92
 r"""Radius of a normal residual in $L_1$, per dimension and standard deviation: $1.15\sqrt{2/\pi}$."""

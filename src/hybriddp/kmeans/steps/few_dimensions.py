@@ -14,13 +14,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from hybriddp.kmeans.cells import Frequencies, blended, start
-from hybriddp.kmeans.measure import local_sums, mean_asks, measured
-from hybriddp.kmeans.problem import Problem
 from hybriddp.kmeans.questions import GridQuestion, Labels
-from hybriddp.kmeans.refine import Known, half_distances, moved
 from hybriddp.kmeans.requests import Ask, Centres, Heard, Release, Step, Talk
 from hybriddp.kmeans.statistics import Histogram
+from hybriddp.kmeans.steps.cells import Frequencies, blended, start
+from hybriddp.kmeans.steps.measure import local_sums, mean_asks, measured
+from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.steps.refine import Known, half_distances, moved
 from hybriddp.kmeans.symbols import symbol_channel, symbol_variance
 
 ROUNDS = 2

@@ -19,14 +19,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from hybriddp.kmeans.covariance import fine_shape, rough_shape
 from hybriddp.kmeans.lloyd import nearest, weighted_kmeans
-from hybriddp.kmeans.problem import Problem
 from hybriddp.kmeans.questions import Labels, View
-from hybriddp.kmeans.refine import Known, moved
 from hybriddp.kmeans.requests import Centres, Heard, Step, Talk
-from hybriddp.kmeans.rounds import L1_RADIUS, Effort, Radii, measure, next_round
-from hybriddp.kmeans.seeds import Seeds, main_grid, seeds, sharpness
+from hybriddp.kmeans.steps.covariance import fine_shape, rough_shape
+from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.steps.refine import Known, moved
+from hybriddp.kmeans.steps.rounds import L1_RADIUS, Effort, Radii, measure, next_round
+from hybriddp.kmeans.steps.seeds import Seeds, main_grid, seeds, sharpness
 
 DIRECTIONS = 3
 OVER_SEED = 2

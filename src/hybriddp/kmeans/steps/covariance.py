@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.moments import Moments, l1_bound, moment_ask, moments_by_trust, moments_locally
-from hybriddp.kmeans.problem import Problem
 from hybriddp.kmeans.requests import Ask, Heard, Release, Step
 from hybriddp.kmeans.statistics import SecondMoments
+from hybriddp.kmeans.steps.moments import Moments, l1_bound, moment_ask, moments_by_trust, moments_locally
+from hybriddp.kmeans.steps.problem import Problem
 
 # The variance of a coordinate, relative to that of the box: what is assumed at least, at most and if nothing is known.
 LEAST, MOST, USUAL = 0.012, 0.05, 0.03
@@ -73,7 +73,8 @@ def fine_shape(problem: Problem, rough: Rough, share: Fraction, cost: Fraction) 
     statistic = SecondMoments(mean, l1_bound(d, rough.spread))
     release = Release(statistic, cost * problem.trusted_share) if problem.n_trusted else None
     heard = yield Step("finer moments", asks, release)
-    found: list[Moments] = []
+    # What is thought without any answer, as a faint voice among the others: round, and as wide as it looked.
+    found = [Moments(np.zeros(d), rough.spread * np.eye(d), np.full((d, d), (2 * rough.spread) ** 2))]
     shift = np.zeros(d)
     if asks:
         local = moments_locally(asks[0], heard.answers[0])

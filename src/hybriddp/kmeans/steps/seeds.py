@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.bumps import bump_weights
 from hybriddp.kmeans.lloyd import nearest, weighted_kmeans
-from hybriddp.kmeans.problem import Problem
 from hybriddp.kmeans.questions import GridQuestion, View
 from hybriddp.kmeans.requests import Ask, Heard, Release, Step
 from hybriddp.kmeans.statistics import Histogram
+from hybriddp.kmeans.steps.bumps import bump_weights
+from hybriddp.kmeans.steps.problem import Problem
 from hybriddp.kmeans.symbols import symbol_channel, symbol_variance
 
 REACH = 2.2  # standard deviations that the grid covers to either side of the mean

@@ -1,0 +1,63 @@
+"""Centres and how uncertain they are, in two dimensions of the box."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hybriddp import _check
+from hybriddp.errors import ParameterError
+from hybriddp.figures.canvas import HYBRID, INK, MUTED, canvas, save
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from hybriddp.kmeans.hybrid import HybridKMeans
+
+_HOLDS_95_PERCENT = (
+    2.448  # radius of the ellipse that holds 95 % of a normal variable in two dimensions: sqrt(-2 log 0.05)
+)
+
+
+def draw_centres(model: "HybridKMeans", path: Path | None, dimensions: tuple[int, int]) -> "Figure":
+    """The centres with ellipses that hold the best ones with 95 % confidence; dots grow with the clusters."""
+    centres, errors, bounds = model.cluster_centers_, model.standard_errors_, model.study.box.bounds
+    x, y = _checked(dimensions, len(bounds))
+    with canvas(6.4, 5.6) as figure:
+        from matplotlib.patches import Ellipse
+
+        axes = figure.subplots()
+        for k, (centre, error) in enumerate(zip(centres, errors, strict=True)):
+            height = 0.04 if y is None else error[y]
+            at = (centre[x], 0.0 if y is None else centre[y])
+            size = 2 * _HOLDS_95_PERCENT
+            axes.add_patch(Ellipse(at, size * error[x], size * height, facecolor=HYBRID, alpha=0.25, edgecolor=HYBRID))
+            axes.plot(*at, "o", color=HYBRID, markersize=4 + 12 * np.sqrt(model.sizes_[k]))
+            axes.annotate(str(k), at, xytext=(9, 7), textcoords="offset points", color=INK)
+        axes.set_xlim(*bounds[x])
+        axes.set_xlabel(f"dimension {x}")
+        if y is None:
+            axes.set_ylim(-1, 1)
+            axes.set_yticks([])
+        else:
+            axes.set_ylim(*bounds[y])
+            axes.set_ylabel(f"dimension {y}")
+        seeded = "" if model.private_release_ else " (a simulation)"
+        axes.set_title(f"{model.name}: {len(centres)} centres, ε = {model.privacy_.epsilon}{seeded}")
+        note = "shaded: 95 % by noise and sampling; dots: sizes of clusters"
+        axes.text(0.0, -0.13, note, transform=axes.transAxes, color=MUTED, fontsize=8.5)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+
+def _checked(dimensions: tuple[int, int], d: int) -> tuple[int, int | None]:
+    if d == 1:
+        return 0, None
+    try:
+        x, y = (_check.integer("dimensions", one, at_least=0) for one in dimensions)
+    except (TypeError, ValueError):
+        raise ParameterError("dimensions", "a pair of dimensions, counted from 0", dimensions) from None
+    if max(x, y) >= d or x == y:
+        raise ParameterError("dimensions", f"two different ones of 0 to {d - 1}", dimensions)
+    return x, y

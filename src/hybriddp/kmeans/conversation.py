@@ -1,0 +1,78 @@
+r"""Which algorithm, and what the trusted group does in it: decided by public numbers only.
+
+Where group sizes are public and the trusted group is too small to help in many dimensions, its points are reported as
+if they were local: the curator lets each of them answer one question, through the same channel. Its users then pay what
+local users pay, ε, and count as much.
+"""
+
+from fractions import Fraction
+
+from hybriddp.kmeans.requests import Release, Step, Talk
+from hybriddp.kmeans.statistics import One
+from hybriddp.kmeans.steps.few_dimensions import few_dimensions
+from hybriddp.kmeans.steps.many_dimensions import LEAST_COST, many_dimensions, trusted_takes_part
+from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.study import KMeansStudy
+
+FEW = 3
+"""Up to so many dimensions a grid covers the whole box."""
+
+SIZE_COST = Fraction(1, 20)
+"""What the size of the trusted group costs where it is not public, as a part of ε."""
+
+_LEAST_RELEASE = Fraction(1, 100)  # a release cannot cost less
+
+
+def joins_local(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
+    """Whether the trusted group's points are reported as if they were local."""
+    if study.size_is_private or not n_trusted or not n_local or study.box.n_dimensions <= FEW:
+        return False
+    return not _takes_part(_problem(study, n_trusted, n_local))
+
+
+def conversation(study: KMeansStudy, *, has_trusted: bool, n_trusted: int, n_local: int) -> Talk:
+    """The algorithm for a study.
+
+    Parameters
+    ----------
+    study : KMeansStudy
+        The study.
+    has_trusted : bool
+        Whether there is a trusted group at all.
+    n_trusted : int
+        Its size. Not looked at where it is private: it is released first.
+    n_local : int
+        The size of the local group.
+    """
+    share = Fraction(1)
+    if not has_trusted:
+        n_trusted = 0
+    elif study.size_is_private:
+        heard = yield Step("the size of the trusted group", release=Release(One(), SIZE_COST))
+        assert heard.published is not None  # noqa: S101
+        n_trusted, share = max(int(heard.published.values[0]), 1), 1 - SIZE_COST
+    elif joins_local(study, n_trusted, n_local):
+        n_trusted, n_local = 0, n_trusted + n_local
+    problem = _problem(study, n_trusted, n_local, share)
+    if study.box.n_dimensions <= FEW:
+        return (yield from few_dimensions(problem))
+    if n_local and not _takes_part(problem):
+        problem = _problem(study, 0, n_local, share)
+    return (yield from many_dimensions(problem))
+
+
+def _takes_part(problem: Problem) -> bool:
+    affordable = Fraction(problem.epsilon) * problem.trusted_share * LEAST_COST >= _LEAST_RELEASE
+    return affordable and trusted_takes_part(problem)
+
+
+def _problem(study: KMeansStudy, n_trusted: int, n_local: int, share: Fraction = Fraction(1)) -> Problem:
+    return Problem(
+        n_clusters=study.n_clusters,
+        widths=study.box.widths,
+        epsilon=study.privacy.epsilon,
+        replaced=study.replaced,
+        n_trusted=n_trusted,
+        n_local=n_local,
+        trusted_share=share,
+    )

@@ -1,0 +1,260 @@
+"""K-means with both groups, as an estimator in the manner of scikit-learn."""
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hybriddp._check import FloatArray
+from hybriddp.errors import ParameterError
+from hybriddp.kmeans.group import PointArray
+from hybriddp.kmeans.lloyd import nearest
+from hybriddp.kmeans.round import Counted, Round, crowd
+from hybriddp.kmeans.server import HybridKMeansServer, Spending
+from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.privacy import Privacy
+from hybriddp.randomness import ByteSource, byte_source, simulation_generator
+from hybriddp.release.ledger import Ledger
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+State = int | np.random.Generator | None
+
+
+@dataclass(frozen=True, slots=True)
+class Clamped:
+    """How many points of each group lay outside of the bounds. Not private: for the curator's eyes."""
+
+    trusted: int
+    local: int
+
+
+class HybridKMeans:
+    """K-means of the points of people who trust the curator and of people who do not.
+
+    The points of the trusted group are released through noise; every local user answers one question, through a channel
+    with all of ε. Bounds are required and never read from the data. There are no ``labels_`` and no ``inertia_``: they
+    would be raw numbers about private points.
+
+    Parameters
+    ----------
+    n_clusters : int
+        How many centres are wanted.
+    epsilon : float or str
+        What every user is promised in total.
+    bounds : sequence of (float, float)
+        The public range of each dimension, chosen without looking at the data.
+    random_state : int or numpy.random.Generator, optional
+        For simulation only: what comes out is **not** a private release.
+    neighbours : {"replace-one", "add-remove"}
+        What is hidden of a trusted user: where her point is, or whether she is there at all.
+    name : str
+        What the points are; a ledger tells studies apart by it.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray, shape (n_clusters, n_features)
+        The centres.
+    standard_errors_ : ndarray, shape (n_clusters, n_features)
+        How uncertain each coordinate is, through noise and sampling. What an unlucky start costs is not in it.
+    sizes_ : ndarray, shape (n_clusters,)
+        The share of users nearest to each centre, as released.
+    trusted_weight_ : ndarray, shape (n_clusters,)
+        How much of each centre the trusted group decided, from 0 to 1.
+    n_iter_ : int
+        How many steps there were.
+    n_trusted_, n_local_ : int
+        The sizes of the groups; that of the trusted group as released, if it is not public.
+    spending_ : tuple of Spending
+        What each step cost whom.
+    privacy_ : Privacy
+        What was promised to everybody.
+    clamped_ : Clamped
+        How many points lay outside of the bounds. Not private: not for publication.
+    private_release_ : bool
+        Whether the result may be published: not if a ``random_state`` was given.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> points = rng.choice([[2.0, 3.0], [7.0, 8.0]], 50_000) + 0.3 * rng.standard_normal((50_000, 2))
+    >>> model = HybridKMeans(n_clusters=2, epsilon=1, bounds=[(0, 10), (0, 10)], random_state=1)
+    >>> model.fit(trusted_points=points[:500], local_points=points[500:]).cluster_centers_.round(1)
+    array([[2., 3.],
+           [7., 8.]])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: float | str | None = None,
+        bounds: Sequence[tuple[float, float]] | None = None,
+        random_state: int | np.random.Generator | None = None,
+        neighbours: str = "replace-one",
+        name: str = "points",
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.random_state = random_state
+        self.neighbours = neighbours
+        self.name = name
+
+    # Fitting ------------------------------------------------------------------------------------------------------
+
+    @property
+    def study(self) -> KMeansStudy:
+        """The study that the parameters describe: what server and devices share."""
+        if self.epsilon is None:
+            raise ParameterError("epsilon", "what every user is promised, a number from 0.01 to 20", None)
+        if self.bounds is None:
+            raise ParameterError("bounds", "one public pair (lower, upper) for each dimension", None)
+        return KMeansStudy(
+            self.name,
+            n_clusters=self.n_clusters,
+            bounds=self.bounds,
+            epsilon=self.epsilon,
+            neighbours=self.neighbours,
+        )
+
+    def fit(
+        self,
+        trusted_points: ArrayLike | None = None,
+        local_points: ArrayLike | None = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> "HybridKMeans":
+        """Run the whole protocol in memory: server, trusted group and the devices of the local users.
+
+        Parameters
+        ----------
+        trusted_points, local_points : array_like, shape (n, n_features), optional
+            The points of the groups. Without one of the groups the study falls back to the other's world, and
+            `explain` says so.
+        ledger : Ledger, optional
+            Where releases are written down before their noise is drawn; `BudgetError` if there is not enough left.
+        """
+        study = self.study
+        nobody = np.empty((0, study.box.n_dimensions))
+        trusted = PointArray(study.box, nobody if trusted_points is None else trusted_points, "trusted_points")
+        local = PointArray(study.box, nobody if local_points is None else local_points, "local_points")
+        random_state, device_state = _states(self.random_state)
+        server = HybridKMeansServer(
+            study, n_local=local.count, trusted=trusted, ledger=ledger, random_state=random_state
+        )
+        devices = _Devices(local, byte_source(device_state))
+        while server.round is not None:
+            server.absorb(devices.answer(server.round))
+        self.clamped_ = Clamped(trusted.clamped, local.clamped)
+        return self._take(server)
+
+    def _take(self, server: HybridKMeansServer) -> "HybridKMeans":
+        """What a server that has ended found."""
+        result, box = server.result, server.study.box
+        self.cluster_centers_ = server.cluster_centers
+        self.standard_errors_: FloatArray = box.scale * np.sqrt(result.variance)
+        self.sizes_ = result.sizes / max(float(result.sizes.sum()), 1e-12)
+        self.trusted_weight_ = result.trusted_weight
+        self.spending_: tuple[Spending, ...] = server.spending
+        self.n_iter_ = len(server.spending)
+        self.n_features_in_ = box.n_dimensions
+        self.privacy_: Privacy = server.study.privacy
+        self.private_release_ = not server.seeded
+        self.counted_ = server.counted
+        self.joined_local_ = server.joins_local
+        self.n_trusted_, self.n_local_ = server.n_trusted, server.n_local
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:  # noqa: N803  (scikit-learn's name)
+        """The nearest centre of each row of ``X``, for your own use: the labels of private points are private."""
+        self._require_fitted()
+        return nearest(self.study.box.check(X, "X").astype(np.float64), self.cluster_centers_)
+
+    # Looking ------------------------------------------------------------------------------------------------------
+
+    def explain(self) -> str:
+        """What was spent where, how much each group had to say, and which centres are uncertain."""
+        from hybriddp.kmeans.story import story
+
+        self._require_fitted()
+        return story(self)
+
+    def plot(self, path: Path | str | None = None, *, dimensions: tuple[int, int] = (0, 1)) -> "Figure":
+        """The centres with ellipses of their uncertainty (95 %), in two of the dimensions.
+
+        Parameters
+        ----------
+        path : Path or str, optional
+            Where to write the picture: .png, .svg or .pdf.
+        dimensions : (int, int)
+            Which dimensions are shown.
+        """
+        from hybriddp.figures.kmeans import draw_centres
+
+        self._require_fitted()
+        return draw_centres(self, None if path is None else Path(path), dimensions)
+
+    # scikit-learn's conventions -----------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """The parameters, by name."""
+        return {
+            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
+        }
+
+    def set_params(self, **params: Any) -> "HybridKMeans":  # noqa: ANN401
+        """Change parameters by name."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ParameterError("the name of a parameter", f"one of {', '.join(known)}", name, shown_as="name")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "cluster_centers_")
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(estimator_type="clusterer", target_tags=TargetTags(required=False), input_tags=InputTags())
+
+    def _require_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise ParameterError("the model", "fitted first, with fit(trusted_points, local_points)", "not fitted")
+
+    def __repr__(self) -> str:
+        shown = {name: value for name, value in self.get_params().items() if value is not None}
+        return f"HybridKMeans({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+
+class _Devices:
+    """The devices of the local users, in random order: each answers once."""
+
+    def __init__(self, points: PointArray, source: ByteSource) -> None:
+        self.points, self.source = points, source
+        self.dice = np.random.default_rng(source.take(32).tolist())
+        self.order = self.dice.permutation(points.count)
+        self.share = Fraction(0)
+
+    def answer(self, asked: Round) -> Counted:
+        answers, n = [], len(self.order)
+        for ask in asked.asks:
+            first, self.share = self.share, self.share + ask.share
+            users = self.order[int(first * n) : int(self.share * n)]
+            answers.append(crowd(ask, self.points.some(users), source=self.source, dice=self.dice))
+        return Counted(tuple(answers))
+
+
+def _states(random_state: int | np.random.Generator | None) -> tuple[State, State]:
+    """States for the server and for the devices: one seed must not give both the same noise."""
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return random_state, random_state
+    return simulation_generator(random_state, "curator"), simulation_generator(random_state, "devices")

@@ -1,0 +1,65 @@
+"""Questions from the plain values of a message: checked, since a device answers what strangers ask."""
+
+from typing import Any
+
+import numpy as np
+
+from hybriddp._check import FloatArray
+from hybriddp.errors import ProtocolError
+from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, Question, ResidualQuestion, View
+
+_MOST = 4096
+_MOST_SIGNS = 16
+
+
+def question_of(d: int, fields: dict[str, Any]) -> Question:
+    """The question with these plain values, for points of ``d`` dimensions; `ProtocolError` if they are not one."""
+    kinds = {"grid": _grid_of, "residual": _residual_of, "bit": _bit_of}
+    if fields.get("kind") not in kinds:
+        raise ProtocolError(f"The question is refused: its kind is none of {', '.join(kinds)}.")
+    return kinds[fields["kind"]](d, fields)
+
+
+def _grid_of(d: int, fields: dict[str, Any]) -> Question:
+    view = _view_of(d, fields)
+    q = d if view is None else len(view.axes)
+    sizes = tuple(fields["sizes"])
+    low, step = _array(fields, "low", (q,)), _array(fields, "step", (q,))
+    if len(sizes) != q or not all(type(size) is int and 2 <= size <= _MOST for size in sizes) or not (step > 0).all():
+        raise ProtocolError("The question is refused: its grid is malformed.")
+    return GridQuestion(view, low, step, sizes)
+
+
+def _labels_of(d: int, fields: dict[str, Any]) -> tuple[Labels, FloatArray, FloatArray]:
+    k = len(fields["centres"])
+    centres, radii = _array(fields, "centres", (k, d)), _array(fields, "radii", (k,))
+    view = _view_of(d, fields)
+    seen = centres if view is None else _array(fields, "label_centres", (k, len(view.axes)))
+    if not k or not (radii > 0).all():
+        raise ProtocolError("The question is refused: it has no centres, or radii that are not positive.")
+    return Labels(seen, view), centres, radii
+
+
+def _residual_of(d: int, fields: dict[str, Any]) -> Question:
+    labels, centres, radii = _labels_of(d, fields)
+    coordinates = np.array(fields["coordinates"], np.int64).reshape(len(fields["coordinates"]), -1)
+    if not len(coordinates) or coordinates.shape[1] > _MOST_SIGNS or ((coordinates < 0) | (coordinates >= d)).any():
+        raise ProtocolError("The question is refused: its coordinates are malformed.")
+    return ResidualQuestion(labels, centres, radii, coordinates)
+
+
+def _bit_of(d: int, fields: dict[str, Any]) -> Question:
+    return BitQuestion(*_labels_of(d, fields))
+
+
+def _view_of(d: int, fields: dict[str, Any]) -> View | None:
+    if "axes" not in fields:
+        return None
+    return View(_array(fields, "origin", (d,)), _array(fields, "axes", (len(fields["axes"]), d)))
+
+
+def _array(fields: dict[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:
+    array = np.array(fields[name], np.float64)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ProtocolError(f"The question is refused: its {name} must be finite numbers of shape {shape}.")
+    return array

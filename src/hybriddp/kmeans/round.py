@@ -1,0 +1,224 @@
+"""A round: the public message to devices, what devices do with it, and how their reports are counted."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hybriddp._check import FloatArray
+from hybriddp.channels.response import RandomizedResponse
+from hybriddp.channels.text import channel_from_json
+from hybriddp.channels.unary import UnaryEncoding
+from hybriddp.errors import HybridDPError, ProtocolError
+from hybriddp.kmeans.question_text import question_of
+from hybriddp.kmeans.requests import Answers, Ask
+from hybriddp.kmeans.study import KMeansStudy, parsed
+from hybriddp.kmeans.symbols import crowd_supports, n_symbols, supports_of
+from hybriddp.randomness import ByteSource, byte_source
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """What devices send in answer to one ask of a round. Nothing but the codes depends on their points.
+
+    Attributes
+    ----------
+    users : ndarray, shape (n,)
+        Which of the points given these are.
+    variants : ndarray, shape (n,)
+        Which variant of the question each device drew.
+    codes : ndarray, shape (n,) or (n, n_bytes)
+        What came out of the channel.
+    """
+
+    users: IntArray
+    variants: IntArray
+    codes: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Reports as counts.
+
+    Attributes
+    ----------
+    answers : tuple of Answers
+        For each ask of the round.
+    rejected : int
+        How many reports were no answers: another variant or code than there are.
+    """
+
+    answers: tuple[Answers, ...]
+    rejected: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What a server asks local users, each of whom answers one round and never again.
+
+    Attributes
+    ----------
+    study : KMeansStudy
+        What it is about.
+    number : int
+        Which round, from 1.
+    what : str
+        What for, in words.
+    asks : tuple of Ask
+        The questions; a device answers one of them, drawn by their shares.
+    """
+
+    study: KMeansStudy
+    number: int
+    what: str
+    asks: tuple[Ask, ...]
+
+    @property
+    def share(self) -> Fraction:
+        """How many of the local users are asked in this round."""
+        return sum((ask.share for ask in self.asks), Fraction(0))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the message."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    # On devices ---------------------------------------------------------------------------------------------------
+
+    def answer(
+        self, points: ArrayLike, *, random_state: int | np.random.Generator | None = None
+    ) -> tuple[Reports, ...]:
+        """What the devices of users with these points send: one report each, to one of the asks.
+
+        Parameters
+        ----------
+        points : array_like, shape (n, d)
+            One point per user, in the units of the data.
+        random_state : int or numpy.random.Generator, optional
+            For simulation only: with it the reports can be repeated, and are **not private**.
+        """
+        placed = self.study.box.place(points).points
+        source = byte_source(random_state)
+        dice = np.random.default_rng(source.take(32).tolist())
+        shares = np.array([float(ask.share) for ask in self.asks])
+        which = dice.choice(len(self.asks), len(placed), p=shares / shares.sum())
+        return tuple(
+            self._reports(ask, placed, np.flatnonzero(which == i), dice, source) for i, ask in enumerate(self.asks)
+        )
+
+    @staticmethod
+    def _reports(
+        ask: Ask, placed: FloatArray, users: IntArray, dice: np.random.Generator, source: ByteSource
+    ) -> Reports:
+        variants = dice.integers(ask.question.n_variants, size=len(users))
+        symbols = ask.question.symbols(placed[users], variants, dice)
+        return Reports(users, variants, ask.channel.draw(len(users), lambda part: symbols[part], source))
+
+    # At the curator -----------------------------------------------------------------------------------------------
+
+    def count(self, reports: Sequence[Reports]) -> Counted:
+        """How many reports support each symbol; reports that are no answers are left out and counted."""
+        if len(reports) != len(self.asks):
+            raise ProtocolError(f"The round has {len(self.asks)} asks, got reports to {len(reports)}.")
+        rejected = 0
+        answers = []
+        for ask, some in zip(self.asks, reports, strict=True):
+            good = _are_answers(ask, some)
+            rejected += int(np.count_nonzero(~good))
+            answers.append(_counted(ask, some.variants[good], some.codes[good]))
+        return Counted(tuple(answers), rejected)
+
+    # As text ------------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """The message to devices: all they need, and nothing that is not public."""
+        fields = {
+            "type": "kmeans-round",
+            "version": 1,
+            "study": self.study.fields(),
+            "number": self.number,
+            "what": self.what,
+            "asks": [
+                {
+                    "question": {"kind": ask.question.kind, **_plain(ask.question.fields())},
+                    "channel": json.loads(ask.channel.to_json()),
+                    "share": str(ask.share),
+                }
+                for ask in self.asks
+            ],
+        }
+        return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Round":
+        """The round of a text; `ProtocolError` if it is not one, or if a channel promises less than the study."""
+        fields = parsed(text, "round")
+        if fields.get("type") != "kmeans-round" or fields.get("version") != 1:
+            raise ProtocolError("The round is refused: it is not a kmeans-round, version 1.")
+        try:
+            study = KMeansStudy.of(fields["study"])
+            asks = tuple(_ask(study, ask) for ask in fields["asks"])
+            result = cls(study, int(fields["number"]), str(fields["what"]), asks)
+        except (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError) as reason:
+            if isinstance(reason, HybridDPError):
+                raise
+            raise ProtocolError(f"The round is refused: it is incomplete or malformed ({reason}).") from None
+        if not asks:
+            raise ProtocolError("The round is refused: it asks nothing.")
+        return result
+
+
+def crowd(ask: Ask, blocks: Iterator[FloatArray], *, source: ByteSource, dice: np.random.Generator) -> Answers:
+    """The answers of a crowd of devices as counts, from their points in the unit box, block by block.
+
+    Variants are dealt out in turn, which is as good as drawing them for users in random order. The law of the counts is
+    that of one report per user.
+    """
+    variants = ask.question.n_variants
+    users, first = np.zeros(variants, np.int64), 0
+    supports = np.zeros((variants, n_symbols(ask.channel)), np.int64)
+    for points in blocks:
+        which = np.arange(first, first + len(points)) % variants
+        first += len(points)
+        symbols = ask.question.symbols(points, which, dice)
+        supports += crowd_supports(ask.channel, symbols, which, variants, source)
+        users += np.bincount(which, minlength=variants)
+    return Answers(supports, users)
+
+
+def _are_answers(ask: Ask, reports: Reports) -> NDArray[np.bool_]:
+    good: NDArray[np.bool_] = (reports.variants >= 0) & (reports.variants < ask.question.n_variants)
+    if isinstance(ask.channel, RandomizedResponse):
+        return good & (reports.codes >= 0) & (reports.codes < ask.channel.n_codes)
+    spare = -ask.channel.n_categories % 8  # bits of the last byte that stand for nothing are 0
+    return good & (reports.codes[:, -1] < 1 << (8 - spare))
+
+
+def _counted(ask: Ask, variants: IntArray, codes: NDArray[Any]) -> Answers:
+    n = ask.question.n_variants
+    supports = np.stack([supports_of(ask.channel, codes[variants == v]) for v in range(n)])
+    return Answers(supports, np.bincount(variants, minlength=n))
+
+
+def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
+    channel = channel_from_json(json.dumps(fields["channel"], separators=(",", ":")))
+    if not isinstance(channel, RandomizedResponse | UnaryEncoding) or channel.epsilon != study.privacy.epsilon:
+        raise ProtocolError("The round is refused: its channel is not one of symbols with the study's epsilon.")
+    question = question_of(study.box.n_dimensions, fields["question"])
+    if question.n_symbols > n_symbols(channel):
+        raise ProtocolError("The round is refused: its channel has fewer symbols than its question.")
+    share = Fraction(fields["share"])
+    if not 0 < share <= 1:
+        raise ProtocolError("The round is refused: a share of users is not between 0 and 1.")
+    return Ask(question, channel, share)
+
+
+def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields.items()}

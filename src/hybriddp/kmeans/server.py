@@ -1,0 +1,313 @@
+"""The curator's side of the protocol: rounds go out, counts come in, centres come out.
+
+The server's state is its *transcript*, everything that was published so far, and nothing else: what it computes is
+post-processing of that, always the same. So it can be written down between rounds and taken up again elsewhere, and
+whoever reads it learns no more than the releases have told everybody.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hybriddp import _check
+from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.kmeans.conversation import conversation, joins_local
+from hybriddp.kmeans.group import PointArray, TrustedGroup
+from hybriddp.kmeans.requests import Answers, Centres, Heard, Published, Release, Step
+from hybriddp.kmeans.round import Counted, Round, crowd
+from hybriddp.kmeans.state import State, decimal
+from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.kmeans.symbols import n_symbols
+from hybriddp.privacy import Privacy
+from hybriddp.randomness import byte_source, simulation_generator
+from hybriddp.release.event import Event, Part
+from hybriddp.release.ledger import Ledger
+from hybriddp.release.vector import release_vector
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What one step cost whom.
+
+    Attributes
+    ----------
+    what : str
+        What it was for.
+    trusted_epsilon : str
+        What it cost each trusted user, as a decimal.
+    local_users : int
+        How many users reported, each with all of ε.
+    """
+
+    what: str
+    trusted_epsilon: str
+    local_users: int
+
+
+class HybridKMeansServer:
+    """Runs a study: hands out rounds, absorbs answers, releases what the trusted group says.
+
+    Parameters
+    ----------
+    study : KMeansStudy
+        The study.
+    n_local : int
+        How many local users there are to be asked, all rounds together; public.
+    trusted : array_like or TrustedGroup, optional
+        The points of the trusted group.
+    ledger : Ledger, optional
+        Where every release is written down before its noise is drawn; `BudgetError` if there is not enough left.
+    random_state : int or numpy.random.Generator, optional
+        For simulation only: what comes out is **not** a private release, and is not written down.
+
+    Examples
+    --------
+    >>> study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 1)], epsilon=2)
+    >>> points = np.random.default_rng(0).choice([0.2, 0.8], (10_100, 1))
+    >>> server = HybridKMeansServer(study, n_local=10_000, trusted=points[:100], random_state=1)
+    >>> server.round.what, server.round.share
+    ('a grid for the first centres', Fraction(1, 2))
+    >>> reports = server.round.answer(points[100:5100], random_state=2)  # on 5,000 devices
+    >>> server.absorb(server.round.count(reports))
+    >>> server.round.number
+    2
+    """
+
+    def __init__(
+        self,
+        study: KMeansStudy,
+        *,
+        n_local: int,
+        trusted: ArrayLike | TrustedGroup | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        if not isinstance(study, KMeansStudy):
+            raise ParameterError("study", "a KMeansStudy", study)
+        group = _group(study, trusted)
+        state = State(
+            study=study,
+            n_local=_check.integer("n_local", n_local, at_least=0),
+            n_trusted=0 if group is None else group.count,
+            seeded=random_state is not None,
+            counted=ledger is not None and random_state is None,
+        )
+        if state.n_trusted + state.n_local < study.n_clusters:
+            raise DataError(
+                f"There must be at least as many users as clusters, but there are {state.n_trusted + state.n_local:,} "
+                f"users for {study.n_clusters:,} clusters. Nothing has been spent."
+            )
+        self._start(state, group, ledger, random_state)
+        self._settle()
+
+    def _start(
+        self,
+        state: State,
+        group: TrustedGroup | None,
+        ledger: Ledger | None,
+        random_state: int | np.random.Generator | None,
+    ) -> None:
+        """Everything up to what the algorithm wants first."""
+        self.study, self.n_local, self.ledger = state.study, state.n_local, ledger
+        self.seeded, self.counted = state.seeded, state.counted
+        self.joins_local = joins_local(state.study, state.n_trusted, state.n_local)
+        self.round: Round | None = None
+        self.rejected = state.rejected
+        self.spending: tuple[Spending, ...] = ()
+        self._group, self._n_trusted = group, state.n_trusted
+        self._source = byte_source(random_state)
+        self._noise = None if random_state is None else simulation_generator(random_state, "k-means release")
+        self._heard: list[Heard] = []
+        self._pending: Published | None = None
+        self._asked = Fraction(0)
+        self._result: Centres | None = None
+        self._talk = conversation(
+            state.study, has_trusted=state.n_trusted > 0, n_trusted=state.n_trusted, n_local=state.n_local
+        )
+        self._step: Step | None = next(self._talk)
+
+    # Rounds -------------------------------------------------------------------------------------------------------
+
+    @property
+    def result(self) -> Centres:
+        """The centres in the unit box, after the last round."""
+        if self._result is None:
+            number = 1 if self.round is None else self.round.number
+            raise ProtocolError(f"There is no result yet: round {number} has not been answered.")
+        return self._result
+
+    @property
+    def n_trusted(self) -> int:
+        """The size of the trusted group: exact where it is public, else as released (0 before that)."""
+        if not self.study.size_is_private:
+            return self._n_trusted
+        sizes = [heard.published for heard in self._heard[:1]]
+        return max(int(sizes[0].values[0]), 1) if sizes and sizes[0] is not None and self._n_trusted else 0
+
+    @property
+    def cluster_centers(self) -> NDArray[np.float64]:
+        """The centres in the units of the data, after the last round."""
+        return self.study.box.values(self.result.centres)
+
+    def absorb(self, counted: Counted) -> None:
+        """Take the answers to the current round, and go on to the next."""
+        if self.round is None:
+            raise ProtocolError("There is no round to answer: the study has ended.")
+        answers, asks = counted.answers, self.round.asks
+        if len(answers) != len(asks):
+            raise ProtocolError(f"Round {self.round.number} has {len(asks)} asks, got answers to {len(answers)}.")
+        for ask, got in zip(asks, answers, strict=True):
+            got.check(ask.question.n_variants, n_symbols(ask.channel))
+        if self.joins_local:
+            answers = tuple(mine + others for mine, others in zip(self._own_answers(self.round), answers, strict=True))
+        self.rejected += counted.rejected
+        self._hear(Heard(answers, self._pending))
+        self._settle()
+
+    def _hear(self, heard: Heard) -> None:
+        """Tell the algorithm what came back, and get what it wants next."""
+        step = self._step
+        assert step is not None  # noqa: S101
+        self._heard.append(heard)
+        cost = Fraction(0) if step.release is None else step.release.share * self.study.privacy.exact_epsilon
+        users = sum(int(answers.users.sum()) for answers in heard.answers)
+        self.spending = (*self.spending, Spending(step.what, decimal(cost), users))
+        self._asked += sum((ask.share for ask in step.asks), Fraction(0))
+        try:
+            self._step = self._talk.send(heard)
+        except StopIteration as end:
+            self._step, self._result = None, end.value
+
+    def _settle(self) -> None:
+        """Release what the trusted group is wanted for, until local users are wanted too, or the end."""
+        self.round = None
+        while self._step is not None:
+            step, published = self._step, None
+            if step.release is not None:
+                published = self._released(step.what, step.release)
+            if step.asks:
+                self._wait(published)
+                return
+            self._hear(Heard((), published))
+
+    def _wait(self, published: Published | None) -> None:
+        assert self._step is not None  # noqa: S101
+        self._pending = published
+        number = 1 + sum(bool(heard.answers) for heard in self._heard)
+        self.round = Round(self.study, number, self._step.what, self._step.asks)
+
+    # The trusted group --------------------------------------------------------------------------------------------
+
+    def _released(self, what: str, release: Release) -> Published:
+        """Pay, then compute, then add noise."""
+        group = self._points()
+        privacy = Privacy(epsilon=decimal(release.share * self.study.privacy.exact_epsilon))
+        self._pay(what, privacy, None)
+        private = release_vector(
+            group.exact(release.statistic),
+            sensitivity=self.study.replaced * release.statistic.most,
+            privacy=privacy,
+            random_state=self._noise,
+        )
+        return Published(private.values, private.variance)
+
+    def _own_answers(self, current: Round) -> tuple[Answers, ...]:
+        """The answers of those trusted users whose turn it is: each answers once in the whole study."""
+        group = self._points()
+        self._pay(current.what, self.study.privacy, Part("round", current.number))
+        # Who answers when does not depend on the points, and is the same if the server is taken up again.
+        order = np.random.default_rng(list(bytes.fromhex(self.study.digest))).permutation(group.count)
+        dice = np.random.default_rng(self._source.take(32).tolist())
+        answers, done = [], self._asked
+        for ask in current.asks:
+            users = order[int(done * len(order)) : int((done + ask.share) * len(order))]
+            answers.append(crowd(ask, group.some(users), source=self._source, dice=dice))
+            done += ask.share
+        return tuple(answers)
+
+    def _points(self) -> TrustedGroup:
+        if self._group is None:
+            raise ProtocolError("The trusted group's points are needed to go on: give them as trusted.")
+        return self._group
+
+    def _pay(self, what: str, privacy: Privacy, part: Part | None) -> None:
+        if self.ledger is not None and not self.seeded:
+            event = Event.now(f"K-means: {what}", who="trusted", study=self.study.digest, privacy=privacy, part=part)
+            self.ledger.spend(event, promised=self.study.privacy)
+
+    # As text ------------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """The state between rounds: what was published, and nothing that was not."""
+        return State(
+            study=self.study,
+            n_local=self.n_local,
+            n_trusted=self._n_trusted,
+            seeded=self.seeded,
+            counted=self.counted,
+            rejected=self.rejected,
+            heard=tuple(self._heard),
+            pending=self._pending if self.round is not None else None,
+            waiting_for=None if self.round is None else self.round.digest,
+        ).to_json()
+
+    @classmethod
+    def from_json(
+        cls,
+        text: str,
+        *,
+        trusted: ArrayLike | TrustedGroup | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> "HybridKMeansServer":
+        """Take up a server again from its text.
+
+        Use the same ledger: it is what keeps a state that is taken up twice from releasing the same thing twice.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` gave.
+        trusted : array_like or TrustedGroup, optional
+            The points of the trusted group, the same as before; not needed if nothing is released any more.
+        ledger : Ledger, optional
+            Where releases are written down.
+        random_state : int or numpy.random.Generator, optional
+            For simulation only.
+        """
+        state = State.from_json(text)
+        if state.seeded != (random_state is not None):
+            raise ProtocolError(
+                f"The state is that of {'a simulation' if state.seeded else 'a private study'}: "
+                f"it goes on {'with' if state.seeded else 'without'} a random_state."
+            )
+        group = _group(state.study, trusted)
+        if group is not None and not state.study.size_is_private and group.count != state.n_trusted:
+            raise DataError(f"The trusted group had {state.n_trusted:,} users, now {group.count:,} are given.")
+        server = cls.__new__(cls)
+        server._start(state, group, ledger, random_state)  # noqa: SLF001  (of its own class)
+        server._replay(state)  # noqa: SLF001
+        return server
+
+    def _replay(self, state: State) -> None:
+        try:
+            for heard in state.heard:
+                self._hear(heard)
+            if self._step is not None:
+                self._wait(state.pending)
+        except (AssertionError, IndexError, ValueError, TypeError):
+            raise ProtocolError("The state is refused: what it says was heard does not fit the study.") from None
+        if state.waiting_for != (None if self.round is None else self.round.digest):
+            raise ProtocolError(
+                "The state is refused: it waits for another round than this version of hybriddp on this machine asks."
+            )
+
+
+def _group(study: KMeansStudy, trusted: ArrayLike | TrustedGroup | None) -> TrustedGroup | None:
+    """The trusted group, if there is anybody in it."""
+    if trusted is None:
+        return None
+    group = trusted if isinstance(trusted, TrustedGroup) else PointArray(study.box, trusted, "trusted points")
+    return group if group.count else None

@@ -1,0 +1,130 @@
+"""What a server has published so far, as text."""
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hybriddp.errors import ProtocolError
+from hybriddp.kmeans.requests import Answers, Heard, Published
+from hybriddp.kmeans.study import KMeansStudy, parsed
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A server between two rounds.
+
+    Attributes
+    ----------
+    study : KMeansStudy
+        What it is about.
+    n_local, n_trusted : int
+        The sizes of the groups. Where the size of the trusted group is private, the text says only whether there is
+        one.
+    seeded, counted : bool
+        Whether it is a simulation, and whether a ledger has the releases.
+    rejected : int
+        How many reports were no answers.
+    heard : tuple of Heard
+        What came back in each step so far.
+    pending : Published or None
+        What was released in the step that waits for local users.
+    waiting_for : str or None
+        The digest of the round that waits for answers; None after the last.
+    """
+
+    study: KMeansStudy
+    n_local: int
+    n_trusted: int
+    seeded: bool
+    counted: bool
+    rejected: int = 0
+    heard: tuple[Heard, ...] = ()
+    pending: Published | None = None
+    waiting_for: str | None = None
+
+    def to_json(self) -> str:
+        """The state as text."""
+        size = min(self.n_trusted, 1) if self.study.size_is_private else self.n_trusted
+        fields = {
+            "type": "kmeans-state",
+            "version": 1,
+            "study": self.study.fields(),
+            "n_local": self.n_local,
+            "n_trusted": size,
+            "seeded": self.seeded,
+            "counted": self.counted,
+            "rejected": self.rejected,
+            "heard": [
+                {
+                    "answers": [
+                        {"supports": answers.supports.tolist(), "users": answers.users.tolist()}
+                        for answers in heard.answers
+                    ],
+                    "published": _published_fields(heard.published),
+                }
+                for heard in self.heard
+            ],
+            "pending": _published_fields(self.pending),
+            "waiting_for": self.waiting_for,
+        }
+        return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "State":
+        """The state of a text; `ProtocolError` if it is not one."""
+        fields = parsed(text, "state")
+        if fields.get("type") != "kmeans-state" or fields.get("version") != 1:
+            raise ProtocolError("The state is refused: it is not a kmeans-state, version 1.")
+        try:
+            return cls(
+                study=KMeansStudy.of(fields["study"]),
+                n_local=int(fields["n_local"]),
+                n_trusted=int(fields["n_trusted"]),
+                seeded=bool(fields["seeded"]),
+                counted=bool(fields["counted"]),
+                rejected=int(fields["rejected"]),
+                heard=tuple(_heard(heard) for heard in fields["heard"]),
+                pending=_published(fields["pending"]),
+                waiting_for=fields["waiting_for"],
+            )
+        except (KeyError, TypeError, ValueError) as reason:
+            raise ProtocolError(f"The state is refused: it is incomplete or malformed ({reason}).") from None
+
+
+def decimal(exact: Fraction) -> str:
+    """A fraction whose denominator has no other factors than 2 and 5, as a decimal.
+
+    Examples
+    --------
+    >>> decimal(Fraction(7, 40))
+    '0.175'
+    """
+    digits = 0
+    while exact.denominator != 1 and digits < 60:
+        exact, digits = exact * 10, digits + 1
+    if exact.denominator != 1:
+        raise ValueError("not a finite decimal")
+    return format(Decimal(exact.numerator).scaleb(-digits), "f")
+
+
+def _heard(fields: dict[str, Any]) -> Heard:
+    answers = [
+        Answers(np.array(one["supports"], np.int64), np.array(one["users"], np.int64)) for one in fields["answers"]
+    ]
+    return Heard(tuple(answers), _published(fields["published"]))
+
+
+def _published(fields: dict[str, Any] | None) -> Published | None:
+    if fields is None:
+        return None
+    return Published(np.array(fields["values"], np.int64), float(fields["variance"]))
+
+
+def _published_fields(published: Published | None) -> dict[str, Any] | None:
+    if published is None:
+        return None
+    return {"values": published.values.tolist(), "variance": published.variance}

@@ -1,0 +1,146 @@
+"""A K-means study: public, frozen, the same on devices, at the curator and in the paper trail."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from hybriddp import _check
+from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.kmeans.box import Box
+from hybriddp.privacy import Neighbours, Privacy
+
+MOST_CLUSTERS = 1024
+MOST_DIMENSIONS = 256
+NEIGHBOURS = {"replace-one": Neighbours.REPLACE_ONE, "add-remove": Neighbours.ADD_REMOVE}
+_LEAST_EPSILON = 0.2  # with add-remove, where a twentieth of ε pays for the size of the trusted group
+
+
+@dataclass(frozen=True, init=False)
+class KMeansStudy:
+    """What is asked of whom, under which promise.
+
+    Parameters
+    ----------
+    name : str
+        What the points are.
+    n_clusters : int
+        How many centres are wanted, from 1 to 1,024.
+    bounds : sequence of (float, float)
+        The public range of each dimension, chosen without looking at the data.
+    epsilon : float or str
+        What every user is promised in total.
+    neighbours : {"replace-one", "add-remove"}
+        What is hidden of a trusted user: where her point is, or whether she is there at all. The latter makes the size
+        of the trusted group private too.
+
+    Examples
+    --------
+    >>> study = KMeansStudy("visits", n_clusters=3, bounds=[(0, 24), (0, 60)], epsilon=2)
+    >>> KMeansStudy.from_json(study.to_json()) == study
+    True
+    """
+
+    name: str
+    n_clusters: int
+    box: Box
+    privacy: Privacy
+    neighbours: str
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        n_clusters: int,
+        bounds: Sequence[tuple[float, float]],
+        epsilon: float | str,
+        neighbours: str = "replace-one",
+    ) -> None:
+        if not isinstance(name, str) or not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise ParameterError("name", "a text that says what the points are", name)
+        n_clusters = _check.integer("n_clusters", n_clusters, at_least=1)
+        if n_clusters > MOST_CLUSTERS:
+            raise ParameterError("n_clusters", f"an integer from 1 to {MOST_CLUSTERS}", n_clusters)
+        box = Box.of(bounds)
+        if box.n_dimensions > MOST_DIMENSIONS:
+            raise ParameterError(
+                "bounds", f"at most {MOST_DIMENSIONS} pairs", box.n_dimensions, shown_as="their number"
+            )
+        privacy = Privacy(epsilon=epsilon)
+        _check.choice("neighbours", neighbours, tuple(NEIGHBOURS))
+        if neighbours == "add-remove" and float(privacy.epsilon) < _LEAST_EPSILON:
+            raise ParameterError("epsilon", f"at least {_LEAST_EPSILON} with neighbours='add-remove'", epsilon)
+        for field, value in (
+            ("name", name),
+            ("n_clusters", n_clusters),
+            ("box", box),
+            ("privacy", privacy),
+            ("neighbours", neighbours),
+        ):
+            object.__setattr__(self, field, value)
+
+    @property
+    def replaced(self) -> int:
+        """How many users' worth of numbers may change: 2 if a point is replaced, 1 if a user joins or leaves."""
+        return 2 if self.neighbours == "replace-one" else 1
+
+    @property
+    def size_is_private(self) -> bool:
+        """Whether the size of the trusted group has to be paid for."""
+        return self.neighbours == "add-remove"
+
+    def fields(self) -> dict[str, Any]:
+        """The study as plain values."""
+        return {
+            "type": "kmeans",
+            "version": 1,
+            "name": self.name,
+            "n_clusters": self.n_clusters,
+            "bounds": [list(pair) for pair in self.box.bounds],
+            "epsilon": self.privacy.epsilon,
+            "neighbours": self.neighbours,
+        }
+
+    def to_json(self) -> str:
+        """The study as text."""
+        return json.dumps(self.fields(), separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> "KMeansStudy":
+        """The study with these plain values; `ProtocolError` if they are not one."""
+        try:
+            study = cls(
+                fields["name"],
+                n_clusters=fields["n_clusters"],
+                bounds=[tuple(pair) for pair in fields["bounds"]],
+                epsilon=fields["epsilon"],
+                neighbours=fields["neighbours"],
+            )
+        except (KeyError, TypeError, ParameterError) as reason:
+            raise ProtocolError(f"The study is refused: {reason}.") from None
+        if study.fields() != fields:
+            raise ProtocolError("The study is refused: it is not in its one form, version 1.")
+        return study
+
+    @classmethod
+    def from_json(cls, text: str) -> "KMeansStudy":
+        """The study of a text; `ProtocolError` if it is not one."""
+        return cls.of(parsed(text, "study"))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the text, by which parties can tell that they mean the same study."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+
+def parsed(text: str, what: str) -> dict[str, Any]:
+    """A text as a JSON object, or `ProtocolError`."""
+    try:
+        fields = json.loads(text)
+    except (TypeError, ValueError):
+        fields = None
+    if not isinstance(fields, dict):
+        raise ProtocolError(f"The {what} is refused: it is not a JSON object.")
+    return fields
