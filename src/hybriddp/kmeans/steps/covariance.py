@@ -10,14 +10,22 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.requests import Ask, Heard, Release, Step
 from hybriddp.kmeans.statistics import SecondMoments
-from hybriddp.kmeans.steps.moments import Moments, l1_bound, moment_ask, moments_by_trust, moments_locally
+from hybriddp.kmeans.steps.moments import (
+    Moments,
+    best_list_length,
+    coordinate_lists,
+    doubled_lists,
+    l1_bound,
+    moment_ask,
+    moments_by_trust,
+    moments_locally,
+)
 from hybriddp.kmeans.steps.problem import Problem
 
 # The variance of a coordinate, relative to that of the box: what is assumed at least, at most and if nothing is known.
 LEAST, MOST, USUAL = 0.012, 0.05, 0.03
 
 CUT_AT = 1.3  # standard deviations at which residuals are cut
-_KEPT_SQUARE, _KEPT_PRODUCT, _KEPT_STEP = 0.688, 0.650, 0.806  # what that leaves of z², zz' and a small shift of z
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +36,14 @@ class Rough:
     ----------
     mean : ndarray, shape (d,)
         The mean of all points.
+    mean_variance : ndarray, shape (d,)
+        How uncertain it is.
     spread : float
         The variance of an average coordinate.
     """
 
     mean: FloatArray
+    mean_variance: FloatArray
     spread: float
 
 
@@ -53,36 +64,87 @@ class Shape:
 
 
 def rough_shape(problem: Problem, share: Fraction) -> Generator[Step, Heard, Rough]:
-    """From local users alone; without them, the middle of the box and a usual variance."""
-    middle, square = problem.widths / 2, problem.square
+    """From local users alone, and from what is usual, by their variances."""
+    middle, usual = problem.widths / 2, USUAL * problem.square
     if not problem.n_local:
-        return Rough(middle, USUAL * square)
-    ask = moment_ask(middle, 0.5, epsilon=problem.epsilon, share=share)
+        return Rough(middle, np.full(problem.n_dimensions, usual), usual)
+    lists = doubled_lists(problem.n_dimensions, float(problem.epsilon))
+    ask = moment_ask(middle, 0.5, lists, epsilon=problem.epsilon, share=share)
     heard = yield Step("rough moments", (ask,))
     moments = moments_locally(ask, heard.answers[0])
-    variance = float(np.mean(np.diag(moments.second) - moments.first**2))
-    return Rough(middle + moments.first, float(np.clip(variance, LEAST * square, MOST * square)))
+    # The square of a noisy mean is too large by its variance.
+    found = float(np.mean(np.diag(moments.second) - moments.first**2 + moments.first_variance))
+    doubt, before = float(np.mean(np.diag(moments.variance))) / problem.n_dimensions, (usual / 2) ** 2
+    spread = (found * before + usual * doubt) / (before + doubt)
+    mean = np.clip(middle + moments.first, 0.0, problem.widths)
+    return Rough(mean, moments.first_variance, float(np.clip(spread, LEAST * problem.square, MOST * problem.square)))
 
 
 def fine_shape(problem: Problem, rough: Rough, share: Fraction, cost: Fraction) -> Generator[Step, Heard, Shape]:
     """From both groups, entry by entry weighted by the variances."""
     d, mean = problem.n_dimensions, rough.mean
     asks: tuple[Ask, ...] = ()
+    radius = CUT_AT * math.sqrt(rough.spread)
     if problem.n_local:
-        asks = (moment_ask(mean, CUT_AT * math.sqrt(rough.spread), epsilon=problem.epsilon, share=share),)
+        lists = coordinate_lists(d, best_list_length(d, float(problem.epsilon)))
+        asks = (moment_ask(mean, radius, lists, epsilon=problem.epsilon, share=share),)
     statistic = SecondMoments(mean, l1_bound(d, rough.spread))
     release = Release(statistic, cost * problem.trusted_share) if problem.n_trusted else None
     heard = yield Step("finer moments", asks, release)
     # What is thought without any answer, as a faint voice among the others: round, and as wide as it looked.
-    found = [Moments(np.zeros(d), rough.spread * np.eye(d), np.full((d, d), (2 * rough.spread) ** 2))]
-    shift = np.zeros(d)
+    found = [Moments(np.zeros(d), np.zeros(d), rough.spread * np.eye(d), np.full((d, d), (2 * rough.spread) ** 2))]
+    shift = square = np.zeros(d)
     if asks:
         local = moments_locally(asks[0], heard.answers[0])
-        kept = np.where(np.eye(d) > 0, _KEPT_SQUARE, _KEPT_PRODUCT)
-        shift = local.first / _KEPT_STEP
-        found.append(Moments(local.first, local.second / kept, local.variance / kept**2))
+        kept = kept_by_cutting(float(np.mean(np.diag(local.second))) / radius**2)
+        factor = np.where(np.eye(d) > 0, kept.square, kept.step**2)
+        doubt = local.first_variance / kept.step**2
+        shift = local.first / kept.step
+        square = np.outer(shift, shift) - np.diag(doubt)  # a noisy shift is too long by its variance
+        shift = shift * rough.mean_variance / (rough.mean_variance + doubt)
+        found.append(Moments(local.first, local.first_variance, local.second / factor, local.variance / factor**2))
     if heard.published is not None:
         found.append(moments_by_trust(statistic, heard.published, problem.n_trusted, rough.spread))
     precision = np.sum([1 / m.variance for m in found], axis=0)
     second = np.sum([m.second / m.variance for m in found], axis=0) / precision
-    return Shape(np.clip(mean + shift, 0.0, problem.widths), second - np.outer(shift, shift))
+    return Shape(np.clip(mean + shift, 0.0, problem.widths), second - square)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What cutting a normal variable leaves.
+
+    Attributes
+    ----------
+    square : float
+        Of its square.
+    step : float
+        Of a small shift of its mean.
+    """
+
+    square: float
+    step: float
+
+
+def kept_by_cutting(square: float) -> Kept:
+    r"""What is left of a normal variable that was cut at ±1, from the mean of its cut square.
+
+    With standard deviation $u$ and $a = 1/u$, $E[\min(z^2, 1)] = u^2(P - 2a\varphi(a)) + 1 - P$ for $P = P[|z| < 1]$. It
+    rises in $u$, and is solved for $u$ by bisection. A shift keeps its part $P$.
+
+    Examples
+    --------
+    >>> kept_by_cutting(0.688 / 1.3**2)
+    Kept(square=0.688, step=0.806)
+    """
+    low, high = 0.2, 3.0
+    for _ in range(40):
+        u = (low + high) / 2
+        low, high = (u, high) if _cut_square(u) < square else (low, u)
+    return Kept(_cut_square(u) / u**2, math.erf(1 / (u * math.sqrt(2))))
+
+
+def _cut_square(u: float) -> float:
+    a = 1 / u
+    inside = math.erf(a / math.sqrt(2))
+    return u * u * (inside - 2 * a * math.exp(-a * a / 2) / math.sqrt(2 * math.pi)) + 1 - inside

@@ -5,7 +5,7 @@ r"""Up to three dimensions: a grid for everybody's first guess, then refinement 
 2. K-means of the vertices, from several starts: post-processing, so local optima cost nothing.
 3. The other local users, in two rounds, say which centre is nearest and on which side of it they are.
 
-The grid has $M = (n_T\epsilon/10h)^{2d/(2+d)}$ vertices, where noise and rounding are in balance, with $h$ = 2 for
+The grid has $M = (n_T\epsilon/4h)^{2d/(2+d)}$ vertices, where noise and rounding are in balance, with $h$ = 2 for
 replaced and 1 for added users; from local reports, $n_T\epsilon/h$ becomes $\sqrt{2n/V}$.
 """
 
@@ -14,17 +14,21 @@ from fractions import Fraction
 
 import numpy as np
 
-from hybriddp.kmeans.questions import GridQuestion, Labels
+from hybriddp.kmeans.questions import GridQuestion
 from hybriddp.kmeans.requests import Ask, Centres, Heard, Release, Step, Talk
 from hybriddp.kmeans.statistics import Histogram
 from hybriddp.kmeans.steps.cells import Frequencies, blended, start
-from hybriddp.kmeans.steps.measure import local_sums, mean_asks, measured
 from hybriddp.kmeans.steps.problem import Problem
-from hybriddp.kmeans.steps.refine import Known, half_distances, moved
+from hybriddp.kmeans.steps.refine import Known
+from hybriddp.kmeans.steps.rounds import Effort, next_round
 from hybriddp.kmeans.symbols import symbol_channel, symbol_variance
 
-ROUNDS = 2
-LEAST_RADIUS = 0.02
+ROUNDS = (2.5, 1.7)
+"""Where signs are cut in each round, in standard deviations: wide first, while the centres are uncertain."""
+
+BALANCE = 4.0
+"""How far the noise on a vertex stays below its share, roughly: fewer vertices blur, more drown in noise."""
+
 _MOST_VERTICES = 4096
 
 
@@ -42,17 +46,11 @@ def few_dimensions(problem: Problem) -> Talk:
     begin = start(grid, blend.frequencies, problem.n_clusters, problem.dice())
     weight = np.full(problem.n_clusters, blend.trusted_weight)
     known = Known(begin.centres, begin.variance, begin.sizes, begin.size_variance, weight)
-    for turn in range(ROUNDS if problem.n_local else 0):
-        half = half_distances(known.centres)
-        doubt = np.sqrt(known.variance.mean(axis=1))
-        radii = half if turn == 0 else np.minimum(half, 3 * np.sqrt(begin.spread) + 3 * doubt)
-        labels = Labels(known.centres)
-        radii = np.maximum(radii, LEAST_RADIUS)
-        share = (1 - grid_share) / ROUNDS
-        asks = mean_asks(labels, known.centres, radii, epsilon=problem.epsilon, share=share)
-        heard = yield Step(f"refinement, round {turn + 1} of {ROUNDS}", asks)
-        news = measured(local_sums(asks, heard.answers), None, known.sizes, known.size_variance, radii)
-        known = moved(known, news, problem.widths)
+    sd = np.sqrt(begin.spread)
+    effort = Effort((1 - grid_share) / len(ROUNDS), Fraction(0))
+    for turn, multiple in enumerate(ROUNDS if problem.n_local else (), start=1):
+        what = f"refinement, round {turn} of {len(ROUNDS)}"
+        known = yield from next_round(problem, what, known, sd, effort, multiple)
     return Centres(known.centres, known.variance, known.sizes, known.trusted_weight)
 
 
@@ -71,9 +69,9 @@ def box_grid(problem: Problem, n_grid: int) -> GridQuestion:
     if n_grid:
         # V depends on M where there are few symbols: one step of iteration is enough.
         rough = math.sqrt(2 * n_grid / symbol_variance(epsilon, _MOST_VERTICES))
-        m = max(2, int((rough / 10) ** (2 * d / (2 + d))))
+        m = max(2, int((rough / BALANCE) ** (2 * d / (2 + d))))
         sharpness.append(math.sqrt(2 * n_grid / symbol_variance(epsilon, m)))
-    m = (max(sharpness) / 10) ** (2 * d / (2 + d))
+    m = (max(sharpness) / BALANCE) ** (2 * d / (2 + d))
     m = min(max(m, 2**d, 4 * problem.n_clusters), _MOST_VERTICES)
     density = (m / float(np.prod(problem.widths))) ** (1 / d)
     sizes = np.maximum(np.ceil(problem.widths * density - 1e-9), 2).astype(int)

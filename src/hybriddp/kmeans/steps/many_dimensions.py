@@ -25,21 +25,21 @@ from hybriddp.kmeans.requests import Centres, Heard, Step, Talk
 from hybriddp.kmeans.steps.covariance import fine_shape, rough_shape
 from hybriddp.kmeans.steps.problem import Problem
 from hybriddp.kmeans.steps.refine import Known, moved
-from hybriddp.kmeans.steps.rounds import L1_RADIUS, Effort, Radii, measure, next_round
+from hybriddp.kmeans.steps.rounds import L1_RADIUS, Effort, Radii, common_sd, measure, next_round
 from hybriddp.kmeans.steps.seeds import Seeds, main_grid, seeds, sharpness
 
 DIRECTIONS = 3
 OVER_SEED = 2
 
-ROUGH = Fraction(3, 100)
-FINE = Effort(Fraction(17, 100), Fraction(20, 100))
-GRID = Effort(Fraction(15, 100), Fraction(15, 100))
+ROUGH = Fraction(5, 100)
+FINE = Effort(Fraction(15, 100), Fraction(15, 100))
+GRID = Effort(Fraction(13, 100), Fraction(15, 100))
 LIFT = Effort(Fraction(20, 100), Fraction(20, 100))
-FIRST = Effort(Fraction(10, 100), Fraction(0))
+FIRST = Effort(Fraction(12, 100), Fraction(0))
 ROUNDS = (
-    Effort(Fraction(12, 100), Fraction(20, 100)),
+    Effort(Fraction(12, 100), Fraction(15, 100)),
     Effort(Fraction(11, 100), Fraction(0)),
-    Effort(Fraction(12, 100), Fraction(25, 100)),
+    Effort(Fraction(12, 100), Fraction(35, 100)),
 )
 """What each step takes: all shares of local users add up to 1, and so do those of the trusted group's ε."""
 
@@ -47,7 +47,7 @@ LEAST_COST = min(effort.cost for effort in (FINE, GRID, LIFT, FIRST, *ROUNDS) if
 
 _LEAST_TOTAL, _MOST_TOTAL = 0.01, 0.08  # the variance of a coordinate, relative to the box
 _LIFTED = 0.7  # the part of the variance outside of the view that is between clusters, before anything is known
-_MERGED = 0.01  # the variance of a merged centre, relative to the box: large enough to leave the word to the rounds
+_MERGED = 0.005  # the variance of a merged centre, relative to the box: large enough to leave the word to the rounds
 
 
 def trusted_takes_part(problem: Problem) -> bool:
@@ -71,11 +71,13 @@ def many_dimensions(problem: Problem) -> Talk:
 
     rest = max((total - float(variances.sum())) / (d - DIRECTIONS), 0.3 * total / d)
     known = yield from _lifted(problem, view, found, rest)
-    known = yield from next_round(problem, "a round with too many centres", known, shape, total, FIRST)
+    known = yield from next_round(
+        problem, "a round with too many centres", known, common_sd(known, shape, total), FIRST
+    )
     known = _merged(problem, known)
     for turn, effort in enumerate(ROUNDS, start=1):
         what = f"refinement, round {turn} of {len(ROUNDS)}"
-        known = yield from next_round(problem, what, known, shape, total, effort)
+        known = yield from next_round(problem, what, known, common_sd(known, shape, total), effort)
     return Centres(known.centres, known.variance, known.sizes, known.trusted_weight)
 
 
@@ -91,7 +93,9 @@ def _lifted(problem: Problem, view: View, found: Seeds, rest: float) -> Generato
     )
     signs = min(1.5 * math.sqrt(rest) + 0.03, 0.5)
     radii = Radii(np.full(n, signs), np.full(n, L1_RADIUS * d * math.sqrt(rest)))
-    news = yield from measure(problem, "lift", Labels(found.centres, view), flat, radii, rest, LIFT)
+    news = yield from measure(
+        problem, "lift", Labels(found.centres, view), flat, radii, np.full(n, math.sqrt(rest)), LIFT
+    )
     known = moved(flat, news, problem.widths)
     # In all dimensions some users are nearer to another centre than in the view.
     return replace(known, size_variance=known.size_variance + (0.2 * known.sizes) ** 2)

@@ -188,15 +188,15 @@ def mean_release(labels: Labels, centres: FloatArray, radii: FloatArray, share: 
     return Release(ClusterSums(labels, centres, radii, COUNT_WEIGHT), share)
 
 
-def trusted_sums(release: Release, published: Published, n_users: int, spread: float) -> Sums:
-    """What the release says; ``spread`` is the variance of one user's coordinate about her cluster's mean."""
+def trusted_sums(release: Release, published: Published, n_users: int, spread: FloatArray) -> Sums:
+    """What the release says; ``spread`` is the variance of a coordinate within each cluster."""
     statistic = release.statistic
     assert isinstance(statistic, ClusterSums)  # noqa: S101
     k, d = statistic.centres.shape
     n = max(n_users, 1)
     sizes = published.values[:k] / COUNT_WEIGHT / n
     unit = statistic.radii[:, None] / UNIT / n
-    noise = published.variance * unit**2 + spread * np.maximum(sizes, 0)[:, None] / n
+    noise = published.variance * unit**2 + (spread * np.maximum(sizes, 0) / n)[:, None]
     size_noise = published.variance / COUNT_WEIGHT**2 / n**2
     return Sums(sizes, size_noise, unit * published.values[k:].reshape(k, d), noise)
 

@@ -34,18 +34,20 @@ class Moments:
         The mean of $z$.
     second : ndarray, shape (d, d)
         The mean of $zz^T$.
+    first_variance : ndarray, shape (d,)
+        The variance of each first moment.
     variance : ndarray, shape (d, d)
         The variance of each second moment; infinite where nothing is known.
     """
 
     first: FloatArray
+    first_variance: FloatArray
     second: FloatArray
     variance: FloatArray
 
 
-def moment_ask(centre: FloatArray, radius: float, *, epsilon: str, share: Fraction) -> Ask:
+def moment_ask(centre: FloatArray, radius: float, lists: IntArray, *, epsilon: str, share: Fraction) -> Ask:
     """Ask for the signs of lists of coordinates."""
-    lists = coordinate_lists(len(centre), best_list_length(len(centre), float(epsilon)))
     centres = centre[None, :]
     question = ResidualQuestion(Labels(centres), centres, np.array([radius]), lists)
     return Ask(question, symbol_channel(epsilon, question.n_symbols), share)
@@ -76,6 +78,12 @@ def coordinate_lists(d: int, length: int) -> IntArray:
     return np.array(lists)
 
 
+def doubled_lists(d: int, epsilon: float) -> IntArray:
+    """Lists in which every coordinate occurs twice, for its mean and its square alone."""
+    coordinates = min(max(best_list_length(d, epsilon) // 2, 1), d)
+    return np.repeat((np.arange(d)[:, None] + np.arange(coordinates)) % d, 2, axis=1)
+
+
 def moments_locally(ask: Ask, answers: Answers) -> Moments:
     """What the signs say."""
     question = ask.question
@@ -94,9 +102,9 @@ def moments_locally(ask: Ask, answers: Answers) -> Moments:
     second, pairs = _symmetric(second), _symmetric(pairs)
     p, q = support(ask.channel)
     noise = (1 << s) * q * (1 - q) / (p - q) ** 2 + 1
-    known = np.maximum(pairs, 1)
+    known, asked = np.maximum(pairs, 1), np.maximum(asked, 1)
     variance = np.where(pairs > 0, noise / known, np.inf)
-    return Moments(radius * first / np.maximum(asked, 1), radius**2 * second / known, radius**4 * variance)
+    return Moments(radius * first / asked, radius**2 * noise / asked, radius**2 * second / known, radius**4 * variance)
 
 
 def _symmetric(upper: FloatArray) -> FloatArray:
@@ -114,7 +122,7 @@ def moments_by_trust(statistic: SecondMoments, published: Published, n_users: in
     second[np.triu_indices(d)] = published.values * unit
     second = second + np.triu(second, 1).T
     variance = published.variance * unit**2 + spread**2 / max(n_users, 1)
-    return Moments(np.zeros(d), second, np.full((d, d), variance))
+    return Moments(np.zeros(d), np.full(d, np.inf), second, np.full((d, d), variance))
 
 
 def l1_bound(d: int, spread: float) -> float:

@@ -59,9 +59,9 @@ class Radii:
 
 
 def measure(
-    problem: Problem, what: str, labels: Labels, known: Known, radii: Radii, spread: float, effort: Effort
+    problem: Problem, what: str, labels: Labels, known: Known, radii: Radii, sd: FloatArray, effort: Effort
 ) -> Generator[Step, Heard, Measured]:
-    """Ask both groups where the means of the clusters are; ``spread`` is the variance of a coordinate within one."""
+    """Ask both groups where the means of the clusters are; ``sd`` is that of a coordinate within each cluster."""
     asks: tuple[Ask, ...] = ()
     if problem.n_local:
         asks = mean_asks(labels, known.centres, radii.signs, epsilon=problem.epsilon, share=effort.share)
@@ -74,40 +74,44 @@ def measure(
     local = local_sums(asks, heard.answers) if asks else None
     trusted = None
     if release is not None and heard.published is not None:
-        trusted = trusted_sums(release, heard.published, problem.n_trusted, spread)
+        trusted = trusted_sums(release, heard.published, problem.n_trusted, sd**2)
     return measured(local, trusted, known.sizes, known.size_variance, 1.5 * radii.signs)
 
 
 def next_round(
-    problem: Problem, what: str, known: Known, shape: Shape, total: float, effort: Effort
+    problem: Problem, what: str, known: Known, sd: FloatArray, effort: Effort, multiple: float | None = None
 ) -> Generator[Step, Heard, Known]:
-    """Move the centres to where the means are."""
-    sd = _within(known, shape, total)
-    radii = _radii(problem, known, sd, effort.share)
-    news = yield from measure(problem, what, Labels(known.centres), known, radii, sd**2, effort)
+    """Move the centres to where the means are.
+
+    Signs are cut at ``multiple`` standard deviations, or at the largest that is not too noisy.
+    """
+    radii = _radii(problem, known, sd, multiple or quiet_multiple(problem, len(sd), effort.share))
+    news = yield from measure(problem, what, Labels(known.centres), known, radii, sd, effort)
     # Cutting residuals at r takes a part of a small step: P[|z| < r] remains of it, for normal z.
-    kept = np.array([math.erf(r / (sd * math.sqrt(2))) for r in radii.signs])[:, None]
+    kept = np.array([math.erf(r / (s * math.sqrt(2))) for r, s in zip(radii.signs, sd, strict=True)])[:, None]
     news = replace(news, step=news.step / kept, variance=news.variance / kept**2)
     return moved(known, news, problem.widths)
 
 
-def _within(known: Known, shape: Shape, total: float) -> float:
+def quiet_multiple(problem: Problem, k: int, share: Fraction) -> float:
+    """The largest radius, in standard deviations, with which the steps of ``k`` centres are not too noisy."""
+    if not problem.n_local:
+        return _MULTIPLES[0]
+    d, epsilon = problem.n_dimensions, float(problem.epsilon)
+    per_user = min(bit_variance(d, epsilon), sign_variance(k, d, best_signs(k, d, epsilon), epsilon))
+    noise = per_user * k**2 / (float(share) * problem.n_local)
+    return next((multiple for multiple in _MULTIPLES if noise * multiple**2 < _QUIET), _MULTIPLES[-1])
+
+
+def _radii(problem: Problem, known: Known, sd: FloatArray, multiple: float) -> Radii:
+    width = np.sqrt(sd**2 + np.minimum(known.variance.mean(axis=1), _MOST_DOUBT * sd**2))
+    cap = np.maximum(half_distances(known.centres), 1.2 * sd)
+    return Radii(np.minimum(multiple * width, cap), L1_RADIUS * problem.n_dimensions * width)
+
+
+def common_sd(known: Known, shape: Shape, total: float) -> FloatArray:
     """The standard deviation of a coordinate within clusters: the total variance without that between centres."""
     weights = known.sizes / max(float(known.sizes.sum()), 1e-9)
-    squares = (known.centres - shape.mean) ** 2 - known.variance / 2  # noise makes centres look further apart
-    between = float(weights @ squares.sum(axis=1))
-    return math.sqrt(max(total - between, _LEAST_WITHIN * total) / len(shape.mean))
-
-
-def _radii(problem: Problem, known: Known, sd: float, share: Fraction) -> Radii:
-    k, d = known.centres.shape
-    width = np.sqrt(sd**2 + np.minimum(known.variance.mean(axis=1), _MOST_DOUBT * sd**2))
-    signs = _MULTIPLES[0] * width
-    if problem.n_local:
-        epsilon = float(problem.epsilon)
-        per_user = min(bit_variance(d, epsilon), sign_variance(k, d, best_signs(k, d, epsilon), epsilon))
-        noise = per_user * k**2 / (float(share) * problem.n_local)
-        quiet = [multiple for multiple in _MULTIPLES if noise * multiple**2 < _QUIET]
-        signs = (quiet[0] if quiet else _MULTIPLES[-1]) * width
-    cap = np.maximum(half_distances(known.centres), 1.2 * sd)
-    return Radii(np.minimum(signs, cap), L1_RADIUS * d * width)
+    between = float(weights @ np.sum((known.centres - shape.mean) ** 2, axis=1))
+    within = max(total - between, _LEAST_WITHIN * total) / len(shape.mean)
+    return np.full(len(known.sizes), math.sqrt(within))

@@ -17,6 +17,7 @@ from hybriddp.kmeans.steps.problem import Problem
 from hybriddp.kmeans.symbols import symbol_channel, symbol_variance
 
 REACH = 2.2  # standard deviations that the grid covers to either side of the mean
+BALANCE = 6.0
 FEWEST, MOST = 3, 13  # vertices in each direction
 _MANY_SYMBOLS = 1000  # a grid has about that many, as far as the variance of a report is concerned
 
@@ -54,7 +55,7 @@ def main_grid(problem: Problem, view: View, variances: FloatArray, share: Fracti
     r"""A grid on the view with $M = (\sqrt2 N/10)^{2q/(2+q)}$ vertices for the sharpness $N$, and some more."""
     q = len(variances)
     both = math.hypot(*sharpness(problem, share, cost))
-    vertices = np.clip((math.sqrt(2) * both / 10) ** (2 * q / (2 + q)), 27, 2048)
+    vertices = np.clip((math.sqrt(2) * both / BALANCE) ** (2 * q / (2 + q)), 27, 2048)
     size = int(np.clip(round(1.6 * vertices ** (1 / q)), FEWEST, MOST))
     half = REACH * np.sqrt(variances)
     return GridQuestion(view, -half, 2 * half / (size - 1), (size,) * q)
