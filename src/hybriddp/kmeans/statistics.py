@@ -103,6 +103,29 @@ class Histogram(Statistic):
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterSizes(Statistic):
+    """How many users are nearest to each centre."""
+
+    kind: ClassVar[str] = "sizes"
+
+    labels: Labels
+
+    @property
+    def size(self) -> int:
+        """One number for each centre."""
+        return len(self.labels.centres)
+
+    @property
+    def most(self) -> int:
+        """A user is nearest to one centre."""
+        return 1
+
+    def of(self, points: FloatArray) -> IntArray:
+        """The number of users of each cluster."""
+        return np.bincount(self.labels.of(points), minlength=self.size).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSums(Statistic):
     """How many users are nearest to each centre, and the sum of their residuals, each cut to a radius in $L_1$.
 

@@ -129,8 +129,8 @@ class Kept:
 def kept_by_cutting(square: float) -> Kept:
     r"""What is left of a normal variable that was cut at ±1, from the mean of its cut square.
 
-    With standard deviation $u$ and $a = 1/u$, $E[\min(z^2, 1)] = u^2(P - 2a\varphi(a)) + 1 - P$ for $P = P[|z| < 1]$. It
-    rises in $u$, and is solved for $u$ by bisection. A shift keeps its part $P$.
+    With standard deviation $u$ and $a = 1/u$, $E[\min(z^2, 1)] = u^2(P - 2a\varphi(a)) + 1 - P$ for $P = P[|z| < 1]$,
+    which rises in $u$, is solved for $u$ by bisection. A shift keeps its part $P$.
 
     Examples
     --------

@@ -4,7 +4,8 @@ r"""More than three dimensions: project, over-seed, lift, merge, refine.
 2. A grid on the three directions of largest variance; noise is told from clusters by `bump_weights`.
 3. K-means in these directions with $2K$ centres: too many rather than too few.
 4. Lift: users say where they are relative to the centres, in all dimensions.
-5. One round in all dimensions on the $2K$ centres, then K-means of these $2K$ points merges them to $K$.
+5. One round in all dimensions on the $2K$ centres, then K-means of these $2K$ points, weighted by the sizes of their
+   clusters, merges them to $K$.
 6. Refinement in three rounds.
 
 The trusted group takes part, or does not: by a rule on public numbers (`trusted_takes_part`). Where it does, its ε goes
@@ -21,7 +22,8 @@ import numpy as np
 
 from hybriddp.kmeans.lloyd import nearest, weighted_kmeans
 from hybriddp.kmeans.questions import Labels, View
-from hybriddp.kmeans.requests import Centres, Heard, Step, Talk
+from hybriddp.kmeans.requests import Centres, Heard, Release, Step, Talk
+from hybriddp.kmeans.statistics import ClusterSizes
 from hybriddp.kmeans.steps.covariance import fine_shape, rough_shape
 from hybriddp.kmeans.steps.problem import Problem
 from hybriddp.kmeans.steps.refine import Known, moved
@@ -32,18 +34,19 @@ DIRECTIONS = 3
 OVER_SEED = 2
 
 ROUGH = Fraction(5, 100)
-FINE = Effort(Fraction(15, 100), Fraction(15, 100))
+FINE = Effort(Fraction(15, 100), Fraction(10, 100))
 GRID = Effort(Fraction(13, 100), Fraction(15, 100))
 LIFT = Effort(Fraction(20, 100), Fraction(20, 100))
 FIRST = Effort(Fraction(12, 100), Fraction(0))
+SIZES = Effort(Fraction(0), Fraction(10, 100))
 ROUNDS = (
     Effort(Fraction(12, 100), Fraction(15, 100)),
     Effort(Fraction(11, 100), Fraction(0)),
-    Effort(Fraction(12, 100), Fraction(35, 100)),
+    Effort(Fraction(12, 100), Fraction(30, 100)),
 )
 """What each step takes: all shares of local users add up to 1, and so do those of the trusted group's ε."""
 
-LEAST_COST = min(effort.cost for effort in (FINE, GRID, LIFT, FIRST, *ROUNDS) if effort.cost)
+LEAST_COST = min(effort.cost for effort in (FINE, GRID, LIFT, SIZES, *ROUNDS) if effort.cost)
 
 _LEAST_TOTAL, _MOST_TOTAL = 0.01, 0.08  # the variance of a coordinate, relative to the box
 _LIFTED = 0.7  # the part of the variance outside of the view that is between clusters, before anything is known
@@ -74,6 +77,7 @@ def many_dimensions(problem: Problem) -> Talk:
     known = yield from next_round(
         problem, "a round with too many centres", known, common_sd(known, shape, total), FIRST
     )
+    known = yield from _sized(problem, known)
     known = _merged(problem, known)
     for turn, effort in enumerate(ROUNDS, start=1):
         what = f"refinement, round {turn} of {len(ROUNDS)}"
@@ -93,12 +97,28 @@ def _lifted(problem: Problem, view: View, found: Seeds, rest: float) -> Generato
     )
     signs = min(1.5 * math.sqrt(rest) + 0.03, 0.5)
     radii = Radii(np.full(n, signs), np.full(n, L1_RADIUS * d * math.sqrt(rest)))
-    news = yield from measure(
-        problem, "lift", Labels(found.centres, view), flat, radii, np.full(n, math.sqrt(rest)), LIFT
-    )
+    sd = np.full(n, math.sqrt(rest))
+    news = yield from measure(problem, "lift", Labels(found.centres, view), flat, radii, sd, LIFT)
     known = moved(flat, news, problem.widths)
     # In all dimensions some users are nearer to another centre than in the view.
     return replace(known, size_variance=known.size_variance + (0.2 * known.sizes) ** 2)
+
+
+def _sized(problem: Problem, known: Known) -> Generator[Step, Heard, Known]:
+    """The sizes of the clusters as the trusted group knows them: merging depends on them."""
+    if not problem.n_trusted:
+        return known
+    statistic = ClusterSizes(Labels(known.centres))
+    heard = yield Step("sizes before merging", release=Release(statistic, SIZES.cost * problem.trusted_share))
+    assert heard.published is not None  # noqa: S101
+    n = problem.n_trusted
+    found, doubt = heard.published.values / n, heard.published.variance / n**2 + known.sizes / n
+    weight = known.size_variance / (known.size_variance + doubt)
+    return replace(
+        known,
+        sizes=np.maximum(known.sizes + weight * (found - known.sizes), 0.0),
+        size_variance=known.size_variance * (1 - weight),
+    )
 
 
 def _merged(problem: Problem, known: Known) -> Known:

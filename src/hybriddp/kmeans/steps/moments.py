@@ -22,6 +22,7 @@ IntArray = NDArray[np.int64]
 
 _OFTEN = 3  # every pair of coordinates is in at least this many lists
 _MOST_LISTS = 1024
+CUT_BIAS = 0.3  # relative to the variance of a coordinate
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,9 @@ def moments_by_trust(statistic: SecondMoments, published: Published, n_users: in
     second = np.zeros((d, d))
     second[np.triu_indices(d)] = published.values * unit
     second = second + np.triu(second, 1).T
-    variance = published.variance * unit**2 + spread**2 / max(n_users, 1)
+    # Cutting matrices to their bound makes points far from the mean count too little: a bias, which is no noise but an
+    # error all the same.
+    variance = published.variance * unit**2 + spread**2 / max(n_users, 1) + (CUT_BIAS * spread) ** 2
     return Moments(np.zeros(d), np.full(d, np.inf), second, np.full((d, d), variance))
 
 

@@ -17,8 +17,8 @@ from hybriddp.kmeans.steps.problem import Problem
 from hybriddp.kmeans.symbols import symbol_channel, symbol_variance
 
 REACH = 2.2  # standard deviations that the grid covers to either side of the mean
-BALANCE = 6.0
 FEWEST, MOST = 3, 13  # vertices in each direction
+BALANCE = 6.0  # fewer vertices blur, more drown in noise
 _MANY_SYMBOLS = 1000  # a grid has about that many, as far as the variance of a report is concerned
 
 
@@ -52,7 +52,7 @@ def sharpness(problem: Problem, share: Fraction, cost: Fraction) -> tuple[float,
 
 
 def main_grid(problem: Problem, view: View, variances: FloatArray, share: Fraction, cost: Fraction) -> GridQuestion:
-    r"""A grid on the view with $M = (\sqrt2 N/10)^{2q/(2+q)}$ vertices for the sharpness $N$, and some more."""
+    r"""A grid on the view with $M = (\sqrt2 N/6)^{2q/(2+q)}$ vertices for the sharpness $N$, and some more."""
     q = len(variances)
     both = math.hypot(*sharpness(problem, share, cost))
     vertices = np.clip((math.sqrt(2) * both / BALANCE) ** (2 * q / (2 + q)), 27, 2048)
