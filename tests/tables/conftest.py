@@ -54,3 +54,9 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[pl.DataF
         session = request.getfixturevalue("spark")
         return lambda frame: _spark(session, frame, tmp_path / "table.parquet")
     return ENGINES[request.param]
+
+
+@pytest.fixture(params=list(ENGINES))
+def local_engine(request: pytest.FixtureRequest) -> Callable[[pl.DataFrame], Any]:
+    """All of them but Spark, which takes seconds for what the others do at once."""
+    return ENGINES[request.param]

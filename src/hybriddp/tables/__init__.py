@@ -4,7 +4,8 @@
 """
 
 from hybriddp.tables.devices import simulate_devices
+from hybriddp.tables.points import TrustedTable, trusted_points
 from hybriddp.tables.summaries import GroupedSummaries, Summaries
 from hybriddp.tables.summarize import summarize
 
-__all__ = ["GroupedSummaries", "Summaries", "simulate_devices", "summarize"]
+__all__ = ["GroupedSummaries", "Summaries", "TrustedTable", "simulate_devices", "summarize", "trusted_points"]
