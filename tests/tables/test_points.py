@@ -65,8 +65,13 @@ def _both(table: Any) -> tuple[TrustedTable, PointArray]:  # noqa: ANN401
     return trusted_points(table, STUDY, columns=COLUMNS), PointArray(BOX, POINTS, "points")
 
 
-def test_every_engine_gets_the_bits_of_numpy(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_engine_gets_the_bits_of_numpy(local_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BATCH", 700)
+    check_bits(local_engine)
+
+
+def check_bits(engine: Engine) -> None:
+    """Spark's turn is in test_kmeans_study.py, where there is a session."""
     group, memory = _both(engine(pl.concat([FRAME[:9000], HOLES, FRAME[9000:]])))
     assert isinstance(group, TrustedGroup)
     assert (group.count, group.clamped, group.rejected) == (memory.count, memory.clamped, len(HOLES))
