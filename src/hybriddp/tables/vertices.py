@@ -6,7 +6,7 @@ engines (divisions do), so the counts are the same to the last bit, and only one
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
@@ -75,19 +75,33 @@ class Coordinates:
 
     def histogram(self, frame: Any, grid: GridQuestion) -> NDArray[np.int64]:  # noqa: ANN401
         """How many points are at each vertex of a grid of the box: one query."""
-        nw = require_narwhals()
-        placed = self.floats(frame).select(
-            reduce(and_, (_finite(nw.col(f"x{j}")) for j in range(len(self.columns)))).alias("finite"),
-            **{f"x{j}": self._fine(nw, j, grid) for j in range(len(self.columns))},
+        nw, axes = require_narwhals(), range(len(self.columns))
+
+        def column(name: str, j: int) -> Any:  # noqa: ANN401
+            return nw.col(f"{name}{j}")
+
+        # What is used more than once is a column of its own: Spark writes it out as often as it is used otherwise.
+        cells = self.floats(frame).select(
+            finite=reduce(and_, (_finite(column("x", j)) for j in axes)),
+            **{f"fine{j}": self._fine(nw, j, grid) for j in axes},
         )
+        formulas: dict[str, Callable[[int], Any]] = {
+            "vertex": lambda j: column("fine", j) // FRACTION,
+            # Not every engine has remainders, so they are differences.
+            "rest": lambda j: column("fine", j) - column("vertex", j) * FRACTION,
+            "mixed": lambda j: column("rest", j) * REST_HASH + column("vertex", j) * VERTEX_HASH,
+            "hash": lambda j: column("mixed", j) - column("mixed", j) // FRACTION * FRACTION,
+        }
+        for name, formula in formulas.items():
+            cells = cells.with_columns(**{f"{name}{j}": formula(j) for j in axes})
         index = nw.lit(0, nw.Int64)
         for j, size in enumerate(grid.sizes):
-            index = index * size + _rounded(nw, nw.col(f"x{j}"))
-        at = placed.select(vertex=nw.when(nw.col("finite")).then(index).otherwise(nw.lit(NOWHERE, nw.Int64)))
+            index = index * size + column("vertex", j) + _one(nw, column("hash", j) < column("rest", j))
+        cells = cells.select(at=nw.when(nw.col("finite")).then(index).otherwise(nw.lit(NOWHERE, nw.Int64)))
         counts = np.zeros(grid.n_symbols, np.int64)
-        for row in collect(at.group_by("vertex").agg(rows=nw.len())):
-            if row["vertex"] != NOWHERE:
-                counts[row["vertex"]] += row["rows"]
+        for row in collect(cells.group_by("at").agg(rows=nw.len())):
+            if row["at"] != NOWHERE:
+                counts[row["at"]] += row["rows"]
         return counts
 
     def _fine(self, nw: Any, j: int, grid: GridQuestion) -> Any:  # noqa: ANN401
@@ -108,11 +122,3 @@ def _finite(x: Any) -> Any:  # noqa: ANN401
 def _one(nw: Any, condition: Any) -> Any:  # noqa: ANN401
     """1 where the condition holds, 0 where it does not or nobody can tell."""
     return nw.when(condition).then(nw.lit(1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
-
-
-def _rounded(nw: Any, fine: Any) -> Any:  # noqa: ANN401
-    """The vertex below or above: a hash decides. Not every engine has remainders, so they are differences."""
-    vertex = fine // FRACTION
-    rest = fine - vertex * FRACTION
-    mixed = rest * REST_HASH + vertex * VERTEX_HASH
-    return vertex + _one(nw, mixed - mixed // FRACTION * FRACTION < rest)
