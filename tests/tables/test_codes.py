@@ -48,9 +48,14 @@ def test_a_round_of_both_channels_has_the_same_counts_on_every_engine(
     local_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batches, "BATCH", 100)
+    check_counts(local_engine)
+
+
+def check_counts(engine: Engine) -> None:
+    """Spark's turn is in test_kmeans_study.py, where there is a session."""
     table = report_table(REPORTS).sample(fraction=1.0, shuffle=True, seed=1)
     assert COUNTED.rejected == 0
-    _assert_equal(count_reports(local_engine(table), MIXED), COUNTED)
+    _assert_equal(count_reports(engine(table), MIXED), COUNTED)
 
 
 def _bad_rows() -> pl.DataFrame:

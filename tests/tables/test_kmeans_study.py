@@ -14,6 +14,7 @@ from hybriddp.kmeans.server import HybridKMeansServer
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import count_reports, report_table, trusted_points
 from tests.tables.conftest import ENGINES, on_spark
+from tests.tables.test_codes import check_counts
 from tests.tables.test_points import check_bits
 
 Count = Callable[[Round, tuple[Reports, ...]], Counted]
@@ -40,12 +41,13 @@ def _compare(
     engine: Callable[[pl.DataFrame], Any],
     *,
     d: int,
+    epsilon: float,
     n_trusted: int,
     n_local: int,
     reader: str | None = None,
 ) -> HybridKMeansServer:
     """Run a study over arrays and over tables; its state, all that was published, must be the same text."""
-    study = KMeansStudy("users", n_clusters=2, bounds=[(-99, 101)] * d, epsilon=2)
+    study = KMeansStudy("users", n_clusters=2, bounds=[(-99, 101)] * d, epsilon=epsilon)
     users = _users(n_trusted + n_local, d)
     trusted, local = users[:n_trusted], users[n_trusted:]
 
@@ -65,14 +67,23 @@ def _compare(
 
 @pytest.mark.parametrize("name", ["polars lazy", "duckdb"])
 @pytest.mark.parametrize(
-    ("d", "n_trusted", "n_local", "joins"),
-    [(2, 2000, 6000, False), (2, 100, 6000, False), (5, 4000, 3000, False), (5, 20, 6000, True)],
+    ("d", "epsilon", "n_trusted", "n_local", "joins", "letters"),
+    [
+        (2, 2.0, 2000, 6000, False, "r"),
+        (2, 0.5, 50, 6000, False, "rx"),
+        (5, 2.0, 4000, 3000, False, "rx"),
+        (5, 0.5, 20, 6000, True, "rx"),
+    ],
 )
-def test_a_study_over_tables(tmp_path: Path, name: str, d: int, n_trusted: int, n_local: int, joins: bool) -> None:
-    server = _compare(
-        tmp_path, ENGINES[name], d=d, n_trusted=n_trusted, n_local=n_local, reader=name.removesuffix(" lazy")
-    )
+def test_a_study_over_tables(
+    tmp_path: Path, name: str, d: int, epsilon: float, n_trusted: int, n_local: int, joins: bool, letters: str
+) -> None:
+    reader = name.removesuffix(" lazy")
+    sizes = {"n_trusted": n_trusted, "n_local": n_local}
+    server = _compare(tmp_path, ENGINES[name], d=d, epsilon=epsilon, reader=reader, **sizes)
     assert server.joins_local == joins
+    codes = pl.read_parquet(tmp_path / "round-*.parquet")["code"]
+    assert set(codes.str.slice(0, 1)) == set(letters)
 
 
 def test_a_study_over_spark(spark: Any, tmp_path: Path) -> None:  # noqa: ANN401
@@ -81,6 +92,7 @@ def test_a_study_over_spark(spark: Any, tmp_path: Path) -> None:  # noqa: ANN401
     def engine(frame: pl.DataFrame) -> Any:  # noqa: ANN401
         return on_spark(spark, frame, tmp_path / "trusted" / "table.parquet")
 
-    server = _compare(tmp_path, engine, d=2, n_trusted=100, n_local=3000, reader="spark")
+    server = _compare(tmp_path, engine, d=2, epsilon=2, n_trusted=100, n_local=3000, reader="spark")
     assert np.abs(np.sort(server.cluster_centers[:, 0]) - [-40, 60]).max() < 30
     check_bits(engine)
+    check_counts(engine)
