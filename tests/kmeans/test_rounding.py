@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.box import Box
+from hybriddp.kmeans.question_text import question_of
 from hybriddp.kmeans.questions import GridQuestion
 from hybriddp.kmeans.statistics import FRACTION, Histogram
 
@@ -33,3 +35,12 @@ def test_rounding_by_a_hash_keeps_the_mean_of_values_on_any_lattice(spacing: int
         counts = Histogram(grid).of(position[:, None])
         off.append(counts @ np.arange(4096) / 1000 - position.mean())
     assert float(np.sqrt(np.mean(np.square(off)))) < 0.01
+
+
+def test_a_step_without_an_inverse_is_refused() -> None:
+    fields = {"kind": "grid", "low": [0.0], "step": [5e-324], "sizes": [3]}
+    with pytest.raises(ProtocolError, match="its grid is malformed"):
+        question_of(1, fields)
+    tiny = question_of(1, fields | {"step": [2e-100]})
+    assert isinstance(tiny, GridQuestion)
+    assert tiny.position(np.array([[0.0], [1.0]])).tolist() == [[0.0], [2.0]]
