@@ -41,7 +41,7 @@ def spark() -> Iterator[Any]:
     session.stop()
 
 
-def _spark(session: Any, frame: pl.DataFrame, path: Path) -> Any:  # noqa: ANN401
+def on_spark(session: Any, frame: pl.DataFrame, path: Path) -> Any:  # noqa: ANN401
     """Through a file, as Spark's users have it."""
     signed = frame.with_columns(pl.col(pl.UInt16, pl.UInt8).cast(pl.Int32))  # Spark has no unsigned integers
     signed.write_parquet(path)
@@ -52,5 +52,11 @@ def _spark(session: Any, frame: pl.DataFrame, path: Path) -> Any:  # noqa: ANN40
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[pl.DataFrame], Any]:
     if request.param == "spark":
         session = request.getfixturevalue("spark")
-        return lambda frame: _spark(session, frame, tmp_path / "table.parquet")
+        return lambda frame: on_spark(session, frame, tmp_path / "table.parquet")
+    return ENGINES[request.param]
+
+
+@pytest.fixture(params=list(ENGINES))
+def local_engine(request: pytest.FixtureRequest) -> Callable[[pl.DataFrame], Any]:
+    """All of them but Spark, which takes seconds for what the others do at once."""
     return ENGINES[request.param]

@@ -10,6 +10,7 @@ from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, Questio
 
 _MOST = 4096
 _MOST_SIGNS = 16
+_LEAST_STEP = 1e-100  # positions are products with its inverse, which must be a number
 
 
 def question_of(d: int, fields: dict[str, Any]) -> Question:
@@ -25,7 +26,11 @@ def _grid_of(d: int, fields: dict[str, Any]) -> Question:
     q = d if view is None else len(view.axes)
     sizes = tuple(fields["sizes"])
     low, step = _array(fields, "low", (q,)), _array(fields, "step", (q,))
-    if len(sizes) != q or not all(type(size) is int and 2 <= size <= _MOST for size in sizes) or not (step > 0).all():
+    if (
+        len(sizes) != q
+        or not all(type(size) is int and 2 <= size <= _MOST for size in sizes)
+        or not (step > _LEAST_STEP).all()
+    ):
         raise ProtocolError("The question is refused: its grid is malformed.")
     return GridQuestion(view, low, step, sizes)
 

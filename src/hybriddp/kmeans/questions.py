@@ -87,9 +87,9 @@ class GridQuestion(Question):
         return int(np.prod(self.sizes))
 
     def position(self, points: FloatArray) -> FloatArray:
-        """Where points are on the grid, in steps, moved into it if they lie outside."""
+        """Where points are on the grid, in steps, moved into it if they lie outside; see `Box.place_checked`."""
         seen = points if self.view is None else self.view.see(points)
-        return np.clip((seen - self.low) / self.step, 0.0, np.array(self.sizes) - 1.0)
+        return np.clip((seen - self.low) * (1.0 / self.step), 0.0, np.array(self.sizes) - 1.0)
 
     def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:  # noqa: ARG002
         """The vertex that each point is rounded to."""

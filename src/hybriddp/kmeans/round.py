@@ -127,13 +127,9 @@ class Round:
         """How many reports support each symbol; reports that are no answers are left out and counted."""
         if len(reports) != len(self.asks):
             raise ProtocolError(f"The round has {len(self.asks)} asks, got reports to {len(reports)}.")
-        rejected = 0
-        answers = []
-        for ask, some in zip(self.asks, reports, strict=True):
-            good = _are_answers(ask, some)
-            rejected += int(np.count_nonzero(~good))
-            answers.append(_counted(ask, some.variants[good], some.codes[good]))
-        return Counted(tuple(answers), rejected)
+        answers = tuple(count_answers(ask, some) for ask, some in zip(self.asks, reports, strict=True))
+        accepted = sum(int(got.users.sum()) for got in answers)
+        return Counted(answers, sum(len(some.variants) for some in reports) - accepted)
 
     # As text ------------------------------------------------------------------------------------------------------
 
@@ -193,18 +189,20 @@ def crowd(ask: Ask, blocks: Iterator[FloatArray], *, source: ByteSource, dice: n
     return Answers(supports, users)
 
 
+def count_answers(ask: Ask, reports: Reports) -> Answers:
+    """How many reports support each symbol, in each variant; those that are no answers are left out."""
+    good = _are_answers(ask, reports)
+    variants, codes, n = reports.variants[good], reports.codes[good], ask.question.n_variants
+    supports = np.stack([supports_of(ask.channel, codes[variants == v]) for v in range(n)])
+    return Answers(supports, np.bincount(variants, minlength=n))
+
+
 def _are_answers(ask: Ask, reports: Reports) -> NDArray[np.bool_]:
     good: NDArray[np.bool_] = (reports.variants >= 0) & (reports.variants < ask.question.n_variants)
     if isinstance(ask.channel, RandomizedResponse):
         return good & (reports.codes >= 0) & (reports.codes < ask.channel.n_codes)
     spare = -ask.channel.n_categories % 8  # bits of the last byte that stand for nothing are 0
     return good & (reports.codes[:, -1] < 1 << (8 - spare))
-
-
-def _counted(ask: Ask, variants: IntArray, codes: NDArray[Any]) -> Answers:
-    n = ask.question.n_variants
-    supports = np.stack([supports_of(ask.channel, codes[variants == v]) for v in range(n)])
-    return Answers(supports, np.bincount(variants, minlength=n))
 
 
 def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:

@@ -22,8 +22,14 @@ IntArray = NDArray[np.int64]
 UNIT = 1 << 20
 """What a residual of the length of its radius, or a matrix of the size of its bound, adds to a sum."""
 
-_FRACTION = 1 << 20  # parts of a step of the grid
-_HASH = 2654435761  # 2^32 over the golden ratio: multiples of it, modulo 2^32, are spread evenly
+FRACTION = 1 << 20
+"""Parts of a step of the grid."""
+
+REST_HASH, VERTEX_HASH = 648055, 434333
+"""`FRACTION` over the golden ratio, and times √2 - 1: multiples of them, modulo `FRACTION`, are spread evenly.
+
+All products stay far below 2^53, where integers are exact in every engine.
+"""
 
 
 class Statistic(ABC):
@@ -95,9 +101,9 @@ class Histogram(Statistic):
         counts = np.zeros(self.size, np.int64)
         last = np.array(self.grid.sizes) - 1
         for part in blocks(len(points)):
-            fine = np.floor(self.grid.position(points[part]) * _FRACTION).astype(np.int64)
-            vertex, rest = np.divmod(fine, _FRACTION)
-            vertex += fine * _HASH % (1 << 32) // (1 << 12) < rest
+            fine = np.floor(self.grid.position(points[part]) * FRACTION).astype(np.int64)
+            vertex, rest = np.divmod(fine, FRACTION)
+            vertex += (rest * REST_HASH + vertex * VERTEX_HASH) % FRACTION < rest
             counts += np.bincount(self.grid.index(np.minimum(vertex, last)), minlength=self.size)
         return counts
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hybriddp.channels.laplace import DiscreteLaplace
-from hybriddp.errors import DataError, MissingExtraError
+from hybriddp.errors import DataError
 from hybriddp.grid import UNITS
 from hybriddp.mean.study import MeanStudy
 from hybriddp.tables.files import require_column
+from hybriddp.tables.frames import as_float, collect, require_narwhals, require_numbers
 from hybriddp.tables.summaries import Key
 from hybriddp.tables.tally import NO_CODE, NO_REPORT, REPORT_WORD, SUMS, Tally
 
@@ -61,7 +62,7 @@ class Query:
         else:
             counted = frame.select(**cells).select(rows=nw.len(), **sums)
         texts = bool(self.keys) and isinstance(self.keys[0], str)
-        for row in _collect(counted):
+        for row in collect(counted):
             key = str(row["key"]) if texts else row.get("key")  # the text "7" may name the integer 7
             tallies[key if key in tallies else None].add(row)
 
@@ -83,9 +84,7 @@ class Query:
         schema = frame.collect_schema()
         for column in self.columns:
             require_column(column, schema.names(), "The table")
-        for column in self.numbers:
-            if not schema[column].is_numeric() and schema[column] != nw.Unknown:
-                raise DataError(f"Column {column!r} must hold numbers, but holds {schema[column]}.")
+        require_numbers(nw, schema, self.numbers)
         if self.group is not None:
             texts = isinstance(self.keys[0], str)
             whole = all(str(key).lstrip("-").isdecimal() and str(int(key)) == str(key) for key in self.keys)
@@ -97,35 +96,14 @@ class Query:
                 raise DataError(f"Column {self.group!r} must hold {kind}, as the keys are, but holds {dtype}.")
 
 
-def require_narwhals() -> Any:  # noqa: ANN401
-    """The library, or an error that says how to get it."""
-    try:
-        import narwhals
-    except ImportError:
-        raise MissingExtraError("narwhals", extra="tables", purpose="Summarising a table") from None
-    return narwhals
-
-
 def _finite_and_units(nw: Any, dtype: Any, column: str, study: MeanStudy) -> tuple[Any, Any]:  # noqa: ANN401
     """Whether each value is finite, and its units."""
     lower, upper = study.bounds
-    x = _as_float(nw, dtype, column)
+    x = as_float(nw, dtype, column)
     # NaN is either above all numbers or compares false, so that between the largest ones there is just what is finite.
     finite = x.is_between(-sys.float_info.max, sys.float_info.max)
     safe = nw.when(finite).then(x).otherwise(nw.lit(lower))  # the lower bound is 0 units, so it adds nothing
     return finite, ((safe.clip(lower, upper) - lower) * (UNITS / study.width) + 0.5).floor().cast(nw.Int64)
-
-
-def _as_float(nw: Any, dtype: Any, column: str) -> Any:  # noqa: ANN401
-    """A column as floats: the nearest one, also for integers beyond 2^53, whose conversion some engines refuse."""
-    x = nw.col(column)
-    if dtype == nw.Float64:
-        return x
-    if dtype not in (nw.Int64, nw.UInt64):
-        return x.cast(nw.Float64)
-    word = 1 << 32  # both parts are exact, so that only their sum is rounded
-    upper = x // word
-    return upper.cast(nw.Float64) * float(word) + (x - upper * word).cast(nw.Float64)
 
 
 def _report(nw: Any, dtype: Any, column: str, study: MeanStudy) -> dict[str, Any]:  # noqa: ANN401
@@ -157,10 +135,3 @@ def _report(nw: Any, dtype: Any, column: str, study: MeanStudy) -> dict[str, Any
         "upper": upper,
         "lower": whole - upper * REPORT_WORD,
     }
-
-
-def _collect(frame: Any) -> list[dict[str, Any]]:  # noqa: ANN401
-    """The rows of a small result."""
-    streaming = {"engine": "streaming"} if type(frame.to_native()).__module__.startswith("polars") else {}
-    rows: list[dict[str, Any]] = frame.collect(**streaming).rows(named=True)
-    return rows

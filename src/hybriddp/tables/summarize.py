@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
-from hybriddp import _check
-from hybriddp.errors import DataError, ParameterError
-from hybriddp.grid import as_floats
+from hybriddp.errors import ParameterError
 from hybriddp.mean.study import MeanStudy
-from hybriddp.tables.engines import ENGINES, open_files, reading
-from hybriddp.tables.query import Query, require_narwhals
+from hybriddp.tables.engines import open_files, reading
+from hybriddp.tables.frames import chosen_engine, file_names, lazy_frame, require_narwhals
+from hybriddp.tables.query import Query
 from hybriddp.tables.steps import Step, steps
 from hybriddp.tables.summaries import GroupedSummaries, Key, Summaries
 from hybriddp.tables.tally import Tally, check
@@ -147,10 +145,8 @@ def _count(
     *,
     in_steps: bool,
 ) -> None:
-    names = _file_names(table)
-    if names is None and engine is not None:
-        raise ParameterError("engine", "given for file names only: a dataframe has its own", engine)
-    reader = _check.choice("engine", engine or "polars", ENGINES)
+    names = file_names(table)
+    reader = chosen_engine(names, engine)
     require_narwhals()  # before anything is opened
     if names is None:
         parts = [Step(table, 1)]
@@ -162,32 +158,6 @@ def _count(
     progress(None if len(parts) == 1 else 0.0)
     for part in parts:
         with nullcontext() if names is None else reading(names, reader):
-            query.count(_frame(part.table, query.numbers), tallies)
+            query.count(lazy_frame(part.table, query.numbers), tallies)
         done += part.size
         progress(done / whole)
-
-
-def _file_names(table: Any) -> list[str] | None:  # noqa: ANN401
-    """The files that are meant, if files are meant."""
-    if isinstance(table, (str, Path)):
-        return [str(table)]
-    if isinstance(table, (list, tuple)) and table and all(isinstance(name, (str, Path)) for name in table):
-        return [str(name) for name in table]
-    return None
-
-
-def _frame(table: Any, numbers: list[str]) -> Any:  # noqa: ANN401
-    nw = require_narwhals()
-    try:
-        frame = nw.from_native(table)
-        if isinstance(frame, nw.DataFrame):  # pandas keeps decimals and other exact numbers as objects
-            for name in numbers:
-                if name in frame.columns and frame.schema[name] == nw.Object:
-                    values = as_floats(frame[name].to_numpy())
-                    column = nw.new_series(name, values, nw.Float64, backend=frame.implementation)
-                    frame = frame.with_columns(column)
-        return frame.lazy()
-    except nw.exceptions.DuplicateError as reason:
-        raise DataError("The table has two columns of the same name. Rename one of them.") from reason
-    except TypeError as reason:
-        raise DataError(f"table must be a dataframe, a relation or file names, got {type(table).__name__}.") from reason

@@ -1,0 +1,225 @@
+"""The reports of a round as rows of a table, and back to counts.
+
+A row holds the number of the ask that was answered (from 0), the variant that the device drew, and the code as a text:
+``r17`` is code 17 of randomised response, ``x0f3a`` are the two bytes of a unary report in lower-case hexadecimal
+digits. The letter keeps readers of text files from taking a code for a number, and its zeros away.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial, reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp.channels.response import RandomizedResponse
+from hybriddp.channels.unary import UnaryEncoding
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.kmeans.requests import Answers, Ask
+from hybriddp.kmeans.round import Counted, Reports, Round, count_answers
+from hybriddp.kmeans.symbols import n_symbols
+from hybriddp.tables.batches import computed
+from hybriddp.tables.engines import require_polars
+from hybriddp.tables.files import require_column
+from hybriddp.tables.frames import collect, open_table, require_narwhals, require_numbers
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+RESPONSE, UNARY = "r", "x"
+NONE = -1
+"""What stands in the place of an ask, a variant or a code that there is not."""
+
+_AT_ONCE = 1 << 12  # reports whose bits are spread out at the same time
+_DIGITS = np.full(256, 16, np.uint8)  # 16 is no digit
+_DIGITS[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
+
+
+def report_table(reports: Sequence[Reports]) -> "pl.DataFrame":
+    """What devices answered to a round as a table, for storing: one row per report, ready for `count_reports`.
+
+    Parameters
+    ----------
+    reports : sequence of Reports
+        For each ask of the round, as `Round.answer` gives them. Who sent a report is not in the table.
+
+    Examples
+    --------
+    >>> nobody = np.zeros(2, np.int64)
+    >>> bits = np.array([[15, 58], [0, 1]], np.uint8)
+    >>> report_table([Reports(nobody, nobody, np.array([0, 17])), Reports(nobody, nobody, bits)])["code"].to_list()
+    ['r0', 'r17', 'x0f3a', 'x0001']
+    """
+    polars = require_polars()
+    codes = [[_text(code) for code in some.codes] for some in reports]
+    asks = np.repeat(np.arange(len(codes)), [len(some) for some in codes])
+    variants = [np.asarray(some.variants, np.int64) for some in reports]
+    table: pl.DataFrame = polars.DataFrame(
+        {
+            "ask": polars.Series(asks, dtype=polars.Int64),
+            "variant": polars.Series(np.concatenate([*variants, np.empty(0, np.int64)])),
+            "code": polars.Series([code for some in codes for code in some], dtype=polars.String),
+        }
+    )
+    return table
+
+
+def count_reports(
+    table: Any,  # noqa: ANN401
+    current: Round,
+    *,
+    ask: str = "ask",
+    variant: str = "variant",
+    code: str = "code",
+    engine: str | None = None,
+) -> Counted:
+    """The reports of a table as counts, for `HybridKMeansServer.absorb`.
+
+    Codes of randomised response are grouped by the engine that holds the table. Unary reports are read in batches, in
+    one pass; in Spark the workers count them, and need hybriddp for that.
+
+    Parameters
+    ----------
+    table : dataframe, relation, path, str, or list of paths
+        Anything that narwhals understands, or the name of a .parquet, .csv or .jsonl file (``*`` for many), or
+        several names. One row per report.
+    current : Round
+        The round that the reports answer.
+    ask, variant : str
+        The columns of whole numbers: which ask of the round, from 0, and which variant of its question.
+    code : str
+        The column of codes: texts as `report_table` writes them, or whole numbers if all are of randomised response.
+    engine : {"polars", "duckdb", "spark"}, optional
+        What reads files, and only files: Polars if not given.
+
+    Returns
+    -------
+    Counted
+        Rows that are no answers, whatever is wrong with them, are counted as rejected.
+    """
+    if not isinstance(current, Round):
+        raise ParameterError("current", "a Round", current)
+    opened = open_table(table, engine, numbers=[ask, variant])
+    rows, answers = 0, [_nobody(one) for one in current.asks]
+    with opened.reading():
+        for frame in opened.frames:
+            cells = _cells(frame, ask, variant, code, len(current.asks))
+            rows += _count_responses(cells, current.asks, answers)
+            _count_unary(cells, current.asks, answers)
+    accepted = sum(int(got.users.sum()) for got in answers)
+    return Counted(tuple(answers), rows - accepted)
+
+
+def _text(code: Any) -> str:  # noqa: ANN401
+    return UNARY + code.tobytes().hex() if isinstance(code, np.ndarray) else f"{RESPONSE}{code}"
+
+
+def _nobody(ask: Ask) -> Answers:
+    n = ask.question.n_variants
+    return Answers(np.zeros((n, n_symbols(ask.channel)), np.int64), np.zeros(n, np.int64))
+
+
+def _cells(frame: Any, ask: str, variant: str, code: str, n_asks: int) -> Any:  # noqa: ANN401
+    """The three columns under their own names; asks and variants that there are not are `NONE`."""
+    nw, schema = require_narwhals(), frame.collect_schema()
+    for column in (ask, variant, code):
+        require_column(column, schema.names(), "The table")
+    require_numbers(nw, schema, [ask, variant])
+    kind, text = schema[code], nw.col(code)
+    if kind.is_numeric():
+        number = _whole(nw, kind, code, 2**31)
+        text = nw.when(number >= 0).then(nw.concat_str(nw.lit(RESPONSE), number.cast(nw.String))).otherwise(nw.lit(""))
+    elif kind in (nw.Categorical, nw.Enum):
+        text = text.cast(nw.String)
+    elif kind != nw.String:
+        raise DataError(f"Column {code!r} must hold codes as texts or whole numbers, but holds {kind}.")
+    return frame.select(
+        ask=_whole(nw, schema[ask], ask, n_asks),
+        variant=_whole(nw, schema[variant], variant, 2**31),
+        code=text.fill_null(""),
+    )
+
+
+def _whole(nw: Any, dtype: Any, column: str, count: int) -> Any:  # noqa: ANN401
+    """Whole numbers from 0 to below ``count``, and `NONE` for everything else."""
+    kind: type[int] | type[float] = float
+    x = nw.col(column)
+    if dtype.is_integer() and dtype not in (nw.UInt64, nw.Int128, nw.UInt128):
+        x, kind = x.cast(nw.Int64), int
+        good = x.is_between(0, count - 1)
+    else:
+        x = x.cast(nw.Float64)
+        good = x.is_between(0.0, count - 1.0) & (x.floor() == x)
+    return nw.when(good).then(x).otherwise(nw.lit(kind(NONE))).cast(nw.Int64)
+
+
+def _count_responses(cells: Any, asks: Sequence[Ask], answers: list[Answers]) -> int:  # noqa: ANN401
+    """Add the responses to the answers; the number of all rows comes back. One query, few groups."""
+    nw = require_narwhals()
+    good = nw.lit(value=False)
+    for i, ask in enumerate(asks):
+        if isinstance(ask.channel, RandomizedResponse):
+            texts = [f"{RESPONSE}{code}" for code in range(ask.channel.n_codes)]
+            known = nw.col("variant").is_between(0, ask.question.n_variants - 1) & nw.col("code").is_in(texts)
+            good = good | ((nw.col("ask") == i) & known)
+    none = nw.lit(NONE, nw.Int64)
+    kept = cells.select(
+        ask=nw.when(good).then(nw.col("ask")).otherwise(none),
+        variant=nw.when(good).then(nw.col("variant")).otherwise(none),
+        code=nw.when(good).then(nw.col("code")).otherwise(nw.lit("")),
+    )
+    rows = 0
+    for row in collect(kept.group_by("ask", "variant", "code").agg(rows=nw.len())):
+        rows += row["rows"]
+        if row["ask"] != NONE:
+            got = answers[row["ask"]]
+            got.supports[row["variant"], int(row["code"].removeprefix(RESPONSE))] += row["rows"]
+            got.users[row["variant"]] += row["rows"]
+    return rows
+
+
+def _count_unary(cells: Any, asks: Sequence[Ask], answers: list[Answers]) -> None:  # noqa: ANN401
+    """Add the unary reports to the answers."""
+    nw = require_narwhals()
+    unary = [i for i, ask in enumerate(asks) if isinstance(ask.channel, UnaryEncoding)]
+    if not unary:
+        return
+    reports = cells.filter(reduce(or_, (nw.col("ask") == i for i in unary)))
+    some = {i: asks[i] for i in unary}
+    for counted in computed(reports, partial(_bit_counts, asks=some), np.int64):
+        flat = counted
+        for i in unary:
+            n, m = answers[i].supports.shape
+            supports, users, flat = np.split(flat, [n * m, n * m + n])
+            answers[i] = answers[i] + Answers(supports.reshape(n, m), users)
+
+
+def _bit_counts(batches: Iterable["pa.RecordBatch"], asks: dict[int, Ask]) -> Iterator[NDArray[np.int64]]:
+    """The supports and users of each ask, one after the other."""
+    totals = {i: _nobody(ask) for i, ask in asks.items()}
+    for batch in batches:
+        which, variants = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("ask", "variant"))
+        for i, ask in asks.items():
+            rows = np.flatnonzero(which == i)
+            for first in range(0, len(rows), _AT_ONCE):
+                some = rows[first : first + _AT_ONCE]
+                totals[i] = totals[i] + _unary_answers(ask, variants[some], batch.column("code").take(some))
+    yield np.concatenate([part.ravel() for got in totals.values() for part in (got.supports, got.users)])
+
+
+def _unary_answers(ask: Ask, variants: NDArray[np.int64], codes: "pa.Array") -> Answers:
+    """The answers among some texts."""
+    import pyarrow as pa
+
+    assert isinstance(ask.channel, UnaryEncoding)  # noqa: S101
+    letters = 1 + 2 * ask.channel.report_bytes
+    texts = codes.cast(pa.large_binary()).to_pylist()
+    fits = np.array([len(text) == letters and text.startswith(UNARY.encode()) for text in texts], bool)
+    joined = b"".join(text for text, good in zip(texts, fits, strict=True) if good)
+    digits = _DIGITS[np.frombuffer(joined, np.uint8).reshape(-1, letters)[:, 1:]]
+    hexadecimal = (digits < 16).all(axis=1)
+    digits, variants = digits[hexadecimal], variants[fits][hexadecimal]
+    packed = digits[:, ::2] << 4 | digits[:, 1::2]
+    return count_answers(ask, Reports(np.arange(len(variants)), variants, packed))

@@ -1,0 +1,115 @@
+"""Any table as lazy frames of narwhals, and what every query does to its columns first."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hybriddp import _check
+from hybriddp.errors import DataError, MissingExtraError, ParameterError
+from hybriddp.grid import as_floats
+from hybriddp.tables.engines import ENGINES, open_files, reading
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTable:
+    """A table that can be read several times.
+
+    Attributes
+    ----------
+    frames : tuple
+        Lazy frames of narwhals, whose rows follow one another.
+    names : list of str or None
+        The files, if it is files.
+    engine : str
+        What reads the files.
+    """
+
+    frames: tuple[Any, ...]
+    names: list[str] | None
+    engine: str
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn what an engine raises about files into a `DataError` that names them."""
+        with nullcontext() if self.names is None else reading(self.names, self.engine):
+            yield
+
+
+def open_table(table: Any, engine: str | None, *, numbers: Sequence[str]) -> OpenTable:  # noqa: ANN401
+    """A dataframe, a relation or files as frames; see `hybriddp.tables.summarize`."""
+    names = file_names(table)
+    reader = chosen_engine(names, engine)
+    require_narwhals()  # before anything is opened
+    tables = [table] if names is None else open_files(names, reader, numbers=numbers)
+    return OpenTable(tuple(lazy_frame(part, list(numbers)) for part in tables), names, reader)
+
+
+def chosen_engine(names: list[str] | None, engine: str | None) -> str:
+    """What reads files: Polars if nothing else is said."""
+    if names is None and engine is not None:
+        raise ParameterError("engine", "given for file names only: a dataframe has its own", engine)
+    return _check.choice("engine", engine or "polars", ENGINES)
+
+
+def require_narwhals() -> Any:  # noqa: ANN401
+    """The library, or an error that says how to get it."""
+    try:
+        import narwhals
+    except ImportError:
+        raise MissingExtraError("narwhals", extra="tables", purpose="Summarising a table") from None
+    return narwhals
+
+
+def file_names(table: Any) -> list[str] | None:  # noqa: ANN401
+    """The files that are meant, if files are meant."""
+    if isinstance(table, (str, Path)):
+        return [str(table)]
+    if isinstance(table, (list, tuple)) and table and all(isinstance(name, (str, Path)) for name in table):
+        return [str(name) for name in table]
+    return None
+
+
+def lazy_frame(table: Any, numbers: list[str]) -> Any:  # noqa: ANN401
+    """A table as a lazy frame; columns that hold exact numbers as objects become floats."""
+    nw = require_narwhals()
+    try:
+        frame = nw.from_native(table)
+        if isinstance(frame, nw.DataFrame):  # pandas keeps decimals and other exact numbers as objects
+            for name in numbers:
+                if name in frame.columns and frame.schema[name] == nw.Object:
+                    values = as_floats(frame[name].to_numpy())
+                    column = nw.new_series(name, values, nw.Float64, backend=frame.implementation)
+                    frame = frame.with_columns(column)
+        return frame.lazy()
+    except nw.exceptions.DuplicateError as reason:
+        raise DataError("The table has two columns of the same name. Rename one of them.") from reason
+    except TypeError as reason:
+        raise DataError(f"table must be a dataframe, a relation or file names, got {type(table).__name__}.") from reason
+
+
+def require_numbers(nw: Any, schema: Any, columns: Sequence[str]) -> None:  # noqa: ANN401
+    """Nothing, if these columns hold numbers; `DataError` if not."""
+    for column in columns:
+        if not schema[column].is_numeric() and schema[column] != nw.Unknown:
+            raise DataError(f"Column {column!r} must hold numbers, but holds {schema[column]}.")
+
+
+def as_float(nw: Any, dtype: Any, column: str) -> Any:  # noqa: ANN401
+    """A column as floats: the nearest one, also for integers beyond 2^53, whose conversion some engines refuse."""
+    x = nw.col(column)
+    if dtype == nw.Float64:
+        return x
+    if dtype not in (nw.Int64, nw.UInt64):
+        return x.cast(nw.Float64)
+    word = 1 << 32  # both parts are exact, so that only their sum is rounded
+    upper = x // word
+    return upper.cast(nw.Float64) * float(word) + (x - upper * word).cast(nw.Float64)
+
+
+def collect(frame: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    """The rows of a small result."""
+    streaming = {"engine": "streaming"} if type(frame.to_native()).__module__.startswith("polars") else {}
+    rows: list[dict[str, Any]] = frame.collect(**streaming).rows(named=True)
+    return rows

@@ -1,0 +1,98 @@
+"""Whole studies over tables: the same as over arrays, to the last bit."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hybriddp.kmeans.group import TrustedGroup
+from hybriddp.kmeans.round import Counted, Reports, Round
+from hybriddp.kmeans.server import HybridKMeansServer
+from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.tables import count_reports, report_table, trusted_points
+from tests.tables.conftest import ENGINES, on_spark
+from tests.tables.test_codes import check_counts
+from tests.tables.test_points import check_bits
+
+Count = Callable[[Round, tuple[Reports, ...]], Counted]
+
+
+def _users(n: int, d: int) -> np.ndarray:
+    rng = np.random.default_rng(d)
+    return np.where(rng.random((n, 1)) < 0.5, -40.0, 60.0) + 10 * rng.standard_normal((n, d))
+
+
+def _run(study: KMeansStudy, trusted: np.ndarray | TrustedGroup, local: np.ndarray, count: Count) -> HybridKMeansServer:
+    server = HybridKMeansServer(study, n_local=len(local), trusted=trusted, random_state=1)
+    first = 0
+    while server.round is not None:
+        asked = round(server.round.share * len(local))
+        reports = server.round.answer(local[first : first + asked], random_state=server.round.number)
+        server.absorb(count(server.round, reports))
+        first += asked
+    return server
+
+
+def _compare(
+    folder: Path,
+    engine: Callable[[pl.DataFrame], Any],
+    *,
+    d: int,
+    epsilon: float,
+    n_trusted: int,
+    n_local: int,
+    reader: str | None = None,
+) -> HybridKMeansServer:
+    """Run a study over arrays and over tables; its state, all that was published, must be the same text."""
+    study = KMeansStudy("users", n_clusters=2, bounds=[(-99, 101)] * d, epsilon=epsilon)
+    users = _users(n_trusted + n_local, d)
+    trusted, local = users[:n_trusted], users[n_trusted:]
+
+    def stored(asked: Round, reports: tuple[Reports, ...]) -> Counted:
+        path = folder / f"round-{asked.number}.parquet"
+        report_table(reports).write_parquet(path)
+        return count_reports(path, asked, engine=reader)
+
+    columns = [f"c{j}" for j in range(d)]
+    group = trusted_points(engine(pl.DataFrame(trusted, schema=columns)), study, columns=columns)
+    of_tables = _run(study, group, local, stored)
+    of_arrays = _run(study, trusted, local, Round.count)
+    assert of_tables.to_json() == of_arrays.to_json()
+    np.testing.assert_array_equal(of_tables.cluster_centers, of_arrays.cluster_centers)
+    return of_tables
+
+
+@pytest.mark.parametrize("name", ["polars lazy", "duckdb"])
+@pytest.mark.parametrize(
+    ("d", "epsilon", "n_trusted", "n_local", "joins", "letters"),
+    [
+        (2, 2.0, 2000, 6000, False, "r"),
+        (2, 0.5, 50, 6000, False, "rx"),
+        (5, 2.0, 4000, 3000, False, "rx"),
+        (5, 0.5, 20, 6000, True, "rx"),
+    ],
+)
+def test_a_study_over_tables(
+    tmp_path: Path, name: str, d: int, epsilon: float, n_trusted: int, n_local: int, joins: bool, letters: str
+) -> None:
+    reader = name.removesuffix(" lazy")
+    sizes = {"n_trusted": n_trusted, "n_local": n_local}
+    server = _compare(tmp_path, ENGINES[name], d=d, epsilon=epsilon, reader=reader, **sizes)
+    assert server.joins_local == joins
+    codes = pl.read_parquet(tmp_path / "round-*.parquet")["code"]
+    assert set(codes.str.slice(0, 1)) == set(letters)
+
+
+def test_a_study_over_spark(spark: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    (tmp_path / "trusted").mkdir()
+
+    def engine(frame: pl.DataFrame) -> Any:  # noqa: ANN401
+        return on_spark(spark, frame, tmp_path / "trusted" / "table.parquet")
+
+    server = _compare(tmp_path, engine, d=2, epsilon=2, n_trusted=100, n_local=3000, reader="spark")
+    assert np.abs(np.sort(server.cluster_centers[:, 0]) - [-40, 60]).max() < 30
+    check_bits(engine)
+    check_counts(engine)
