@@ -20,7 +20,7 @@ _HOLDS_95_PERCENT = (
 
 
 def draw_centres(model: "HybridKMeans", path: Path | None, dimensions: tuple[int, int]) -> "Figure":
-    """The centres with ellipses that hold the best ones with 95 % confidence; dots grow with the clusters."""
+    """The centres with ellipses that hold the best ones with 95 % confidence; rings grow with the clusters."""
     centres, errors, bounds = model.cluster_centers_, model.standard_errors_, model.study.box.bounds
     x, y = _checked(dimensions, len(bounds))
     with canvas(6.4, 5.6) as figure:
@@ -32,8 +32,10 @@ def draw_centres(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
             at = (centre[x], 0.0 if y is None else centre[y])
             size = 2 * _HOLDS_95_PERCENT
             axes.add_patch(Ellipse(at, size * error[x], size * height, facecolor=HYBRID, alpha=0.25, edgecolor=HYBRID))
-            axes.plot(*at, "o", color=HYBRID, markersize=4 + 12 * np.sqrt(model.sizes_[k]))
-            axes.annotate(str(k), at, xytext=(9, 7), textcoords="offset points", color=INK)
+            ring = 8 + 40 * np.sqrt(model.sizes_[k])
+            axes.plot(*at, "o", markerfacecolor="none", markeredgecolor=MUTED, markersize=ring, markeredgewidth=0.8)
+            axes.plot(*at, ".", color=HYBRID, markersize=4)
+            axes.annotate(str(k), at, xytext=(0.36 * ring, 0.36 * ring), textcoords="offset points", color=INK)
         axes.set_xlim(*bounds[x])
         axes.set_xlabel(f"dimension {x}")
         if y is None:
@@ -44,7 +46,7 @@ def draw_centres(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
             axes.set_ylabel(f"dimension {y}")
         seeded = "" if model.private_release_ else " (a simulation)"
         axes.set_title(f"{model.name}: {len(centres)} centres, ε = {model.privacy_.epsilon}{seeded}")
-        note = "shaded: 95 % by noise and sampling; dots: sizes of clusters"
+        note = "shaded: where the centre is, 95 % by noise and sampling; rings: sizes of clusters"
         axes.text(0.0, -0.13, note, transform=axes.transAxes, color=MUTED, fontsize=8.5)
         if path is not None:
             save(figure, path)
