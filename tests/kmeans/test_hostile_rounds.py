@@ -78,7 +78,7 @@ def test_every_symbol_is_one_of_the_question(data: st.DataObject, kind: str, see
         fields = {"centres": data.draw(_lists(numbers, 3, d)), "radii": data.draw(_lists(positive, 3))}
         if kind == "residual":
             fields["coordinates"] = [[0, 0], [1, 2]]
-    question = question_of(d, {"kind": kind.split()[-1], **fields})
+    question = question_of(d, {"kind": kind.removeprefix("seen "), **fields})
     dice = np.random.default_rng(seed)
     points = np.concatenate([dice.random((20, d)), [[0.0] * d, [1.0] * d]])
     symbols = question.symbols(points, dice.integers(question.n_variants, size=len(points)), dice)

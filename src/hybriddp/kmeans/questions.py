@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.lloyd import nearest
+from hybriddp.kmeans.lloyd import nearest, products
 
 IntArray = NDArray[np.int64]
 
@@ -52,8 +52,7 @@ class View:
 
     def see(self, points: FloatArray) -> FloatArray:
         """The coordinates of the points in these directions."""
-        seen: FloatArray = (points - self.origin) @ self.axes.T
-        return seen
+        return products(points - self.origin, self.axes)
 
 
 @dataclass(frozen=True, slots=True)
