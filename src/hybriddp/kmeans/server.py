@@ -90,11 +90,12 @@ class HybridKMeansServer:
         state = State(
             study=study,
             n_local=_check.integer("n_local", n_local, at_least=0),
-            n_trusted=0 if group is None else group.count,
+            n_trusted=_public_size(study, group),
             seeded=random_state is not None,
             counted=ledger is not None and random_state is None,
         )
-        if state.n_trusted + state.n_local < study.n_clusters:
+        known = group is None or not study.size_is_private
+        if known and state.n_trusted + state.n_local < study.n_clusters:
             raise DataError(
                 f"There must be at least as many users as clusters, but there are {state.n_trusted + state.n_local:,} "
                 f"users for {study.n_clusters:,} clusters. Nothing has been spent."
@@ -306,8 +307,15 @@ class HybridKMeansServer:
 
 
 def _group(study: KMeansStudy, trusted: ArrayLike | TrustedGroup | None) -> TrustedGroup | None:
-    """The trusted group, if there is anybody in it."""
+    """The trusted group. One without users counts as none, unless its size is private: that it is 0 would tell."""
     if trusted is None:
         return None
     group = trusted if isinstance(trusted, TrustedGroup) else PointArray(study.box, trusted, "trusted points")
-    return group if group.count else None
+    return group if group.count or study.size_is_private else None
+
+
+def _public_size(study: KMeansStudy, group: TrustedGroup | None) -> int:
+    """The size of the trusted group; where it is private, only whether there is a group: 1 or 0."""
+    if group is None:
+        return 0
+    return 1 if study.size_is_private else group.count
