@@ -21,7 +21,7 @@ def test_releases_that_would_cost_less_than_a_promise_can_are_refused_at_once() 
         HybridKMeansServer(_study(5, "0.066"), n_local=0, trusted=np.full((100, 5), 0.5), ledger=ledger)
     assert ledger.events == ()
     HybridKMeansServer(_study(5, "0.067"), n_local=0, trusted=np.full((100, 5), 0.5), ledger=ledger)
-    assert sum(event.privacy.exact_epsilon for event in ledger.events) == Privacy(epsilon="0.067").exact_epsilon
+    assert ledger.spent("trusted").epsilon == Privacy(epsilon="0.067").exact_epsilon
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])

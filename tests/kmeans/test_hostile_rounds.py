@@ -62,7 +62,7 @@ positive = st.one_of(st.sampled_from([1e100, 1e-100, 1.0]), st.floats(1e-100, 1e
 
 def _lists(elements: st.SearchStrategy[float], *shape: int) -> st.SearchStrategy[Any]:
     for length in reversed(shape):
-        elements = st.lists(elements, min_size=length, max_size=length)  # type: ignore[assignment,arg-type]
+        elements = st.lists(elements, min_size=length, max_size=length)  # type: ignore[assignment]
     return elements
 
 
