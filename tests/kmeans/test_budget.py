@@ -18,7 +18,7 @@ from hybriddp.kmeans.statistics import Statistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SystemBytes
-from hybriddp.release import Ledger
+from hybriddp.release import Event, Ledger, Part
 from hybriddp.release.vector import release_vector
 from tests.kmeans.exact import Setting, talks
 
@@ -182,6 +182,26 @@ def test_with_too_small_a_ledger_nothing_is_released_and_no_noise_drawn(
     assert ledger.to_json() == before
     assert not group.statistics
     assert not group.asked
+
+
+def test_rounds_of_two_studies_are_different_cuts_of_the_users() -> None:
+    """Who is in round 5 of one study may be in round 1 of another: every pair of parts adds up."""
+    trusted, local = JOINS.points()
+    ledger = Ledger(Privacy(epsilon=20))
+    for name in ("first", "second"):
+        study = KMeansStudy(name, n_clusters=2, bounds=[(0, 1)] * 4, epsilon=1)
+        server = HybridKMeansServer(study, n_local=JOINS.n_local, trusted=trusted, ledger=ledger)
+        _finish(server, local)
+    first, second = (next(e.part for e in ledger.events if e.part and e.study == s) for s in _studies(ledger))
+    assert first.by != second.by
+    for part in (first, second, Part("round", 9)):
+        assert ledger.spent("trusted", part=part).epsilon == 2
+    ledger.spend(Event.now("a mean", who="trusted", study="m", privacy=Privacy(epsilon=1), part=Part("round", 9)))
+    assert ledger.spent("trusted").epsilon == 3
+
+
+def _studies(ledger: Ledger) -> list[str]:
+    return list(dict.fromkeys(event.study for event in ledger.events))
 
 
 # States that are taken up again

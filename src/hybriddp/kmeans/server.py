@@ -217,7 +217,8 @@ class HybridKMeansServer:
     def _own_answers(self, current: Round) -> tuple[Answers, ...]:
         """The answers of those trusted users whose turn it is: each answers once in the whole study."""
         group = self._points()
-        self._pay(current.what, self.study.privacy, Part("round", current.number))
+        # Who is in which round differs from study to study, so each is a cut of its own: what two of them cost adds up.
+        self._pay(current.what, self.study.privacy, Part(f"round of study {self.study.digest[:16]}", current.number))
         # Who answers when does not depend on the points, and is the same if the server is taken up again.
         order = np.random.default_rng(list(bytes.fromhex(self.study.digest))).permutation(group.count)
         dice = np.random.default_rng(self._source.take(32).tolist())
