@@ -80,7 +80,7 @@ def test_one_user_changes_no_more_than_is_claimed_and_some_change_nearly_that(d:
 coordinates = st.one_of(st.sampled_from(EXTREMES), st.floats(0, 1))
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @every_statistic
 @given(st.data())
 def test_neighbours_differ_by_no_more_than_is_claimed(d: int, index: int, data: st.DataObject) -> None:
