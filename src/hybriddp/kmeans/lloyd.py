@@ -50,7 +50,7 @@ def nearest(points: NDArray[np.floating], centres: FloatArray) -> NDArray[np.int
         some = points[part]
         scores = some @ centres.T - half
         label = np.argmax(scores, axis=1)
-        # More than two scores can be off together, by either way of adding up d products.
+        # A sum of d products is off by less than d + 2 of these, in whatever order it is added up.
         rounding = np.finfo(scores.dtype).eps * (np.abs(some).max(initial=0.0) * largest + half.max(initial=0.0))
         best = scores[np.arange(len(some)), label, None] - 8 * (some.shape[1] + 2) * rounding
         doubtful = np.flatnonzero(np.count_nonzero(~(scores < best), axis=1) > 1)

@@ -84,9 +84,7 @@ class GridQuestion(Question):
     @property
     def n_symbols(self) -> int:
         """One symbol for each vertex."""
-        return math.prod(
-            self.sizes
-        )  # numpy's wraps around: a grid too large for its channel would pass for a small one
+        return math.prod(self.sizes)  # not in 64 bits, where a grid that is too large may pass for a small one
 
     def position(self, points: FloatArray) -> FloatArray:
         """Where points are on the grid, in steps, moved into it if they lie outside."""
