@@ -266,7 +266,8 @@ class HybridKMeansServer:
     ) -> "HybridKMeansServer":
         """Take up a server again from its text.
 
-        Use the same ledger: it is what keeps a state that is taken up twice from releasing the same thing twice.
+        Use the same ledger: it is what keeps a state that is taken up twice from spending more than ε. Where releases
+        are left, two servers of one state draw on the same rest of ε, and at most one of them comes to its end.
 
         Parameters
         ----------
