@@ -137,13 +137,14 @@ class HybridKMeans:
         ----------
         trusted_points, local_points : array_like, shape (n, n_features), optional
             The points of the groups. Without one of the groups the study falls back to the other's world, and
-            `explain` says so.
+            `explain` says so. With add-remove, trusted points that are given but empty are a group whose size is
+            private: leave them out if there is no such group.
         ledger : Ledger, optional
             Where releases are written down before their noise is drawn; `BudgetError` if there is not enough left.
         """
         study = self.study
         nobody = np.empty((0, study.box.n_dimensions))
-        trusted = PointArray(study.box, nobody if trusted_points is None else trusted_points, "trusted_points")
+        trusted = None if trusted_points is None else PointArray(study.box, trusted_points, "trusted_points")
         local = PointArray(study.box, nobody if local_points is None else local_points, "local_points")
         random_state, device_state = _states(self.random_state)
         server = HybridKMeansServer(
@@ -152,7 +153,7 @@ class HybridKMeans:
         devices = _Devices(local, byte_source(device_state))
         while server.round is not None:
             server.absorb(devices.answer(server.round))
-        self.clamped_ = Clamped(trusted.clamped, local.clamped)
+        self.clamped_ = Clamped(0 if trusted is None else trusted.clamped, local.clamped)
         return self._take(server)
 
     def _take(self, server: HybridKMeansServer) -> "HybridKMeans":

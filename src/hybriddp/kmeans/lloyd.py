@@ -38,12 +38,34 @@ def blocks(count: int, size: int = BLOCK) -> Iterator[slice]:
 
 
 def nearest(points: NDArray[np.floating], centres: FloatArray) -> NDArray[np.intp]:
-    """The nearest centre of each point; the first one, if there are several."""
+    """The nearest centre of each point; the first one, if there are several.
+
+    The label of a point depends on nothing but that point. BLAS may round a row of a product one way or the other by
+    where it stands among how many others, so where rounding could decide, the sums are done again, term by term.
+    """
     labels = np.empty(len(points), np.intp)
     half = 0.5 * np.sum(centres * centres, axis=1)
+    largest = np.sum(np.abs(centres), axis=1).max(initial=0.0)
     for part in blocks(len(points)):
-        labels[part] = np.argmax(points[part] @ centres.T - half, axis=1)
+        some = points[part]
+        scores = some @ centres.T - half
+        label = np.argmax(scores, axis=1)
+        # A sum of d products is off by less than d + 2 of these, in whatever order it is added up.
+        rounding = np.finfo(scores.dtype).eps * (np.abs(some).max(initial=0.0) * largest + half.max(initial=0.0))
+        best = scores[np.arange(len(some)), label, None] - 8 * (some.shape[1] + 2) * rounding
+        doubtful = np.flatnonzero(np.count_nonzero(~(scores < best), axis=1) > 1)
+        if len(doubtful):
+            label[doubtful] = np.argmax(products(some[doubtful], centres) - half, axis=1)
+        labels[part] = label
     return labels
+
+
+def products(points: NDArray[np.floating], rows: FloatArray) -> FloatArray:
+    """The scalar product of each point with each row, term by term, so that no point changes those of another."""
+    sums = np.zeros((len(points), len(rows)))
+    for coordinate, entries in zip(points.T, rows.T, strict=True):
+        sums += coordinate[:, None] * entries
+    return sums
 
 
 def wcss(points: NDArray[np.floating], centres: FloatArray) -> float:

@@ -10,7 +10,7 @@ from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, Questio
 
 _MOST = 4096
 _MOST_SIGNS = 16
-_LEAST_STEP = 1e-100  # positions are products with its inverse, which must be a number
+_LARGEST = 1e100  # beyond, a device might compute inf - inf, and not a symbol
 
 
 def question_of(d: int, fields: dict[str, Any]) -> Question:
@@ -29,7 +29,7 @@ def _grid_of(d: int, fields: dict[str, Any]) -> Question:
     if (
         len(sizes) != q
         or not all(type(size) is int and 2 <= size <= _MOST for size in sizes)
-        or not (step > _LEAST_STEP).all()
+        or not (step >= 1 / _LARGEST).all()
     ):
         raise ProtocolError("The question is refused: its grid is malformed.")
     return GridQuestion(view, low, step, sizes)
@@ -40,7 +40,7 @@ def _labels_of(d: int, fields: dict[str, Any]) -> tuple[Labels, FloatArray, Floa
     centres, radii = _array(fields, "centres", (k, d)), _array(fields, "radii", (k,))
     view = _view_of(d, fields)
     seen = centres if view is None else _array(fields, "label_centres", (k, len(view.axes)))
-    if not k or not (radii > 0).all():
+    if not k or not (radii >= 1 / _LARGEST).all():
         raise ProtocolError("The question is refused: it has no centres, or radii that are not positive.")
     return Labels(seen, view), centres, radii
 
@@ -65,6 +65,6 @@ def _view_of(d: int, fields: dict[str, Any]) -> View | None:
 
 def _array(fields: dict[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:
     array = np.array(fields[name], np.float64)
-    if array.shape != shape or not np.isfinite(array).all():
-        raise ProtocolError(f"The question is refused: its {name} must be finite numbers of shape {shape}.")
+    if array.shape != shape or not (np.abs(array) <= _LARGEST).all():
+        raise ProtocolError(f"The question is refused: its {name} must be numbers up to {_LARGEST:g} of shape {shape}.")
     return array

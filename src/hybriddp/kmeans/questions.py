@@ -5,6 +5,7 @@ which symbol it was, and all of the privacy is there. A question may come in sev
 example); who answers which does not depend on the points.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.lloyd import nearest
+from hybriddp.kmeans.lloyd import nearest, products
 
 IntArray = NDArray[np.int64]
 
@@ -51,8 +52,7 @@ class View:
 
     def see(self, points: FloatArray) -> FloatArray:
         """The coordinates of the points in these directions."""
-        seen: FloatArray = (points - self.origin) @ self.axes.T
-        return seen
+        return products(points - self.origin, self.axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class GridQuestion(Question):
     @property
     def n_symbols(self) -> int:
         """One symbol for each vertex."""
-        return int(np.prod(self.sizes))
+        return math.prod(self.sizes)  # not in 64 bits, where a grid that is too large may pass for a small one
 
     def position(self, points: FloatArray) -> FloatArray:
         """Where points are on the grid, in steps, moved into it if they lie outside; see `Box.place_checked`."""

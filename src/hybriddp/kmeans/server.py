@@ -90,11 +90,12 @@ class HybridKMeansServer:
         state = State(
             study=study,
             n_local=_check.integer("n_local", n_local, at_least=0),
-            n_trusted=0 if group is None else group.count,
+            n_trusted=_public_size(study, group),
             seeded=random_state is not None,
             counted=ledger is not None and random_state is None,
         )
-        if state.n_trusted + state.n_local < study.n_clusters:
+        known = group is None or not study.size_is_private
+        if known and state.n_trusted + state.n_local < study.n_clusters:
             raise DataError(
                 f"There must be at least as many users as clusters, but there are {state.n_trusted + state.n_local:,} "
                 f"users for {study.n_clusters:,} clusters. Nothing has been spent."
@@ -216,7 +217,8 @@ class HybridKMeansServer:
     def _own_answers(self, current: Round) -> tuple[Answers, ...]:
         """The answers of those trusted users whose turn it is: each answers once in the whole study."""
         group = self._points()
-        self._pay(current.what, self.study.privacy, Part("round", current.number))
+        # Who is in which round differs from study to study, so each is a cut of its own: what two of them cost adds up.
+        self._pay(current.what, self.study.privacy, Part(f"round of study {self.study.digest[:16]}", current.number))
         # Who answers when does not depend on the points, and is the same if the server is taken up again.
         order = np.random.default_rng(list(bytes.fromhex(self.study.digest))).permutation(group.count)
         dice = np.random.default_rng(self._source.take(32).tolist())
@@ -264,7 +266,8 @@ class HybridKMeansServer:
     ) -> "HybridKMeansServer":
         """Take up a server again from its text.
 
-        Use the same ledger: it is what keeps a state that is taken up twice from releasing the same thing twice.
+        Use the same ledger: it is what keeps a state that is taken up twice from spending more than ε. Where releases
+        are left, two servers of one state draw on the same rest of ε, and at most one of them comes to its end.
 
         Parameters
         ----------
@@ -306,8 +309,15 @@ class HybridKMeansServer:
 
 
 def _group(study: KMeansStudy, trusted: ArrayLike | TrustedGroup | None) -> TrustedGroup | None:
-    """The trusted group, if there is anybody in it."""
+    """The trusted group. One without users counts as none, unless its size is private: that it is 0 would tell."""
     if trusted is None:
         return None
     group = trusted if isinstance(trusted, TrustedGroup) else PointArray(study.box, trusted, "trusted points")
-    return group if group.count else None
+    return group if group.count or study.size_is_private else None
+
+
+def _public_size(study: KMeansStudy, group: TrustedGroup | None) -> int:
+    """The size of the trusted group; where it is private, only whether there is a group: 1 or 0."""
+    if group is None:
+        return 0
+    return 1 if study.size_is_private else group.count

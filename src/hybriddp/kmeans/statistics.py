@@ -207,7 +207,8 @@ def fitted(vectors: FloatArray) -> IntArray:
     >>> fitted(np.array([[0.25, -0.25], [3.0, 1.0]])).tolist()
     [[262144, -262144], [786432, 262144]]
     """
-    whole = np.rint(np.clip(vectors, -1e6, 1e6) * UNIT).astype(np.int64)
+    # What is not a number would become the smallest integer, whose absolute value is negative: no bound would hold.
+    whole = np.rint(np.clip(np.nan_to_num(vectors), -1e6, 1e6) * UNIT).astype(np.int64)
     length = np.abs(whole).sum(axis=1, keepdims=True)
     # Towards zero, so that the sum of the absolute values is never above UNIT.
     short = np.sign(whole) * (np.abs(whole) * UNIT // np.maximum(length, UNIT))

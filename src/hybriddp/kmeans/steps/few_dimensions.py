@@ -57,6 +57,8 @@ def few_dimensions(problem: Problem) -> Talk:
 def local_grid_users(problem: Problem) -> int:
     """How many local users are asked for their vertex: half of them if theirs is the sharper grid, else none."""
     n = problem.n_local // 2
+    if not problem.n_trusted:
+        return max(n, 1)
     unary = symbol_variance(float(problem.epsilon), _MOST_VERTICES)
     trusted = problem.n_trusted * problem.trusted_epsilon / problem.replaced
     return n if math.sqrt(2 * n / unary) > trusted else 0
@@ -94,7 +96,7 @@ def _local(heard: Heard, asks: tuple[Ask, ...]) -> Frequencies | None:
     if not asks:
         return None
     (answers,), (ask,) = heard.answers, asks
-    n, m = int(answers.users.sum()), ask.question.n_symbols
-    variance = symbol_variance(float(ask.channel.epsilon), m) / max(n, 1)
-    shares = answers.counts(ask.channel)[0] / max(n, 1)
+    n, m = max(int(answers.users.sum()), 1), ask.question.n_symbols  # nobody may have answered
+    variance = symbol_variance(float(ask.channel.epsilon), m) / n
+    shares = answers.counts(ask.channel)[0] / n
     return Frequencies(shares, variance, n, math.sqrt(2 * math.log(m) * variance))

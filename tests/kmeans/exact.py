@@ -1,0 +1,166 @@
+"""Oracles in fractions: how likely a device is to say what, and studies that record everything that is asked."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+
+from hybriddp._check import FloatArray
+from hybriddp.channels import RandomizedResponse
+from hybriddp.channels.unary import BITS
+from hybriddp.kmeans.conversation import conversation, joins_local
+from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Question, ResidualQuestion
+from hybriddp.kmeans.requests import Heard, Published, Step
+from hybriddp.kmeans.round import crowd
+from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.kmeans.symbols import SymbolChannel, n_symbols
+from hybriddp.privacy import Privacy
+from hybriddp.randomness import SeededBytes
+from hybriddp.release.vector import release_vector
+
+Law = dict[int, Fraction]
+
+
+# Devices --------------------------------------------------------------------------------------------------------------
+
+
+def symbol_law(question: Question, point: FloatArray, variant: int) -> Law:
+    """How likely each symbol is for a point of the unit box. Dice are multiples of 2^-24, so this is exact."""
+    if isinstance(question, GridQuestion):
+        position = question.position(point[None])[0]
+        sides = []
+        for x in position:
+            up = _dice_below(x - math.floor(x))
+            sides.append([(math.floor(x), 1 - up), (math.floor(x) + 1, up)])
+        law: Law = {}
+        for corner in product(*sides):
+            chance = math.prod((p for _, p in corner), start=Fraction(1))
+            if chance:
+                symbol = int(question.index(np.array([[v for v, _ in corner]]))[0])
+                law[symbol] = law.get(symbol, Fraction(0)) + chance
+        return law
+    assert isinstance(question, ResidualQuestion | BitQuestion)
+    label = int(question.labels.of(point[None])[0])
+    rest = (point - question.centres[label]) / question.radii[label]
+    if isinstance(question, BitQuestion):
+        row, coordinate = divmod(variant, question.centres.shape[1])
+        up = _dice_below((rest[coordinate] + 1) / 2)
+        one = up if question.public_signs()[row, label] > 0 else 1 - up
+        return {0: 1 - one, 1: one}
+    law = {label << question.n_signs: Fraction(1)}
+    for bit, coordinate in enumerate(question.coordinates[variant]):
+        up = _dice_below((rest[coordinate] + 1) / 2)
+        law = {s | side << bit: p * (up if side else 1 - up) for s, p in law.items() for side in (0, 1)}
+    return {symbol: p for symbol, p in law.items() if p}
+
+
+def _dice_below(x: float) -> Fraction:
+    """How likely a die, one of 2^24 multiples of 2^-24, is below x."""
+    return Fraction(min(max(math.ceil(Fraction(float(x)) * 2**24), 0), 2**24), 2**24)
+
+
+def likelihood(channel: SymbolChannel, law: Law, code: np.ndarray) -> Fraction:
+    """How likely a code is, up to a factor that is the same for all laws: a mixture over symbols."""
+    if isinstance(channel, RandomizedResponse):
+        w = channel.window
+        return Fraction(w.low) + w.extra * law.get(int(code), Fraction(0))
+    bits = np.unpackbits(code, count=channel.n_categories, bitorder="little")
+    one = Fraction(channel.one, channel.zero)
+    zero = Fraction((1 << BITS) - channel.one, (1 << BITS) - channel.zero)
+    return sum((p * (one if bits[s] else zero) for s, p in law.items()), Fraction(0))
+
+
+# Studies --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Setting:
+    d: int
+    k: int
+    epsilon: str
+    neighbours: str
+    n_trusted: int
+    n_local: int
+
+    @property
+    def study(self) -> KMeansStudy:
+        return KMeansStudy(
+            "points",
+            n_clusters=self.k,
+            bounds=[(0, 1)] * self.d,
+            epsilon=self.epsilon,
+            neighbours=self.neighbours,
+        )
+
+    @property
+    def joins_local(self) -> bool:
+        return joins_local(self.study, self.n_trusted, self.n_local)
+
+    def points(self, seed: int = 0) -> tuple[FloatArray, FloatArray]:
+        rng = np.random.default_rng(seed)
+        return rng.random((self.n_trusted, self.d)), rng.random((self.n_local, self.d))
+
+
+def settings() -> Iterator[Setting]:
+    """Few and many dimensions, clusters and users, weak and strong promises, with and without either group."""
+    sizes = [(0, 16), (16, 0), (15, 40), (400, 1000), (3, 3000), (0, 2000), (500, 0)]
+    turn = 0
+    for d, k, epsilon in product((1, 2, 3, 4, 8), (1, 2, 5, 15), ("0.1", "1", "2", "7", "20")):
+        for neighbours in ("replace-one", "add-remove"):
+            if neighbours == "replace-one" or epsilon != "0.1":
+                turn += 1
+                yield Setting(d, k, epsilon, neighbours, *sizes[turn % len(sizes)])
+
+
+@lru_cache(maxsize=1)
+def talks() -> dict[Setting, tuple[Step, ...]]:
+    """Every step of a whole study in each setting, on uniform points."""
+    return {setting: steps_of(setting) for setting in settings()}
+
+
+def steps_of(setting: Setting) -> tuple[Step, ...]:
+    """Every step of a study: answered by a crowd of devices and by releases, and written down."""
+    study, (trusted, local) = setting.study, setting.points()
+    if setting.joins_local:
+        local = np.concatenate([local, trusted])
+    talk = conversation(study, has_trusted=len(trusted) > 0, n_trusted=len(trusted), n_local=setting.n_local)
+    source, dice, done, steps = SeededBytes(1), np.random.default_rng(1), Fraction(0), []
+    try:
+        step = next(talk)
+        while True:
+            steps.append(step)
+            answers, published = [], None
+            for ask in step.asks:
+                users = local[int(done * len(local)) : int((done + ask.share) * len(local))]
+                answers.append(crowd(ask, iter([users]), source=source, dice=dice))
+                done += ask.share
+            if step.release is not None:
+                published = _published(study, step, trusted, dice)
+            step = talk.send(Heard(tuple(answers), published))
+    except StopIteration:
+        return tuple(steps)
+
+
+def _published(study: KMeansStudy, step: Step, trusted: FloatArray, dice: np.random.Generator) -> Published:
+    assert step.release is not None
+    cost = step.release.share * study.privacy.exact_epsilon
+    private = release_vector(
+        step.release.statistic.of(trusted),
+        sensitivity=study.replaced * step.release.statistic.most,
+        privacy=Privacy(epsilon=repr(float(cost))),
+        random_state=dice,
+    )
+    return Published(private.values, private.variance)
+
+
+def channels() -> dict[str, SymbolChannel]:
+    """Every channel that any of the studies asks through, by its text."""
+    found = (ask.channel for steps in talks().values() for step in steps for ask in step.asks)
+    return {channel.to_json(): channel for channel in found}
+
+
+__all__ = ["Setting", "channels", "likelihood", "n_symbols", "settings", "steps_of", "symbol_law", "talks"]

@@ -1,0 +1,271 @@
+"""Nobody pays more than ε: shares that add up, users who are asked once, and a ledger that is paid first."""
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+
+from hybriddp._check import FloatArray
+from hybriddp.errors import BudgetError
+from hybriddp.kmeans import server as server_module
+from hybriddp.kmeans.group import PointArray
+from hybriddp.kmeans.hybrid import HybridKMeans
+from hybriddp.kmeans.round import Counted, Round
+from hybriddp.kmeans.server import HybridKMeansServer
+from hybriddp.kmeans.statistics import Statistic
+from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.privacy import Privacy
+from hybriddp.randomness import SystemBytes
+from hybriddp.release import Event, Ledger, Part
+from hybriddp.release.vector import release_vector
+from tests.kmeans.exact import Setting, talks
+
+# Shares, as the algorithm hands them out
+
+
+def test_shares_add_up_to_no_more_than_one_in_every_study() -> None:
+    used = set()
+    for setting, steps in talks().items():
+        asked = sum((ask.share for step in steps for ask in step.asks), Fraction(0))
+        paid = sum((step.release.share for step in steps if step.release is not None), Fraction(0))
+        assert asked <= 1
+        assert paid <= 1
+        assert all(ask.share > 0 for step in steps for ask in step.asks)
+        assert all(step.release.share > 0 for step in steps if step.release is not None)
+        if setting.n_local:
+            assert asked == 1  # nobody is left out
+        if setting.joins_local:
+            assert paid == 0
+        if setting.neighbours == "replace-one" and setting.n_trusted and not setting.joins_local:
+            assert paid == 1
+        used.add((asked, paid))
+    none, little, all_of_it = Fraction(0), Fraction(1, 20), Fraction(1)
+    assert used == {(all_of_it, none), (none, all_of_it), (all_of_it, all_of_it), (all_of_it, little)}
+
+
+# Fits, with a spy among the users
+
+SETTINGS = [
+    Setting(1, 2, "0.1", "replace-one", 50, 300),
+    Setting(2, 5, "2", "replace-one", 60, 0),
+    Setting(2, 3, "1", "add-remove", 90, 101),
+    Setting(3, 2, "0.7", "replace-one", 0, 77),
+    Setting(4, 2, "1", "replace-one", 700, 333),
+    Setting(4, 2, "1", "replace-one", 23, 4001),  # joins the local users
+    Setting(5, 2, "1.3", "add-remove", 2000, 1003),
+    Setting(5, 2, "1.3", "add-remove", 5, 1003),  # takes no part
+    Setting(8, 3, "0.3", "replace-one", 500, 0),
+]
+JOINS = SETTINGS[5]
+
+
+class Spy(PointArray):
+    """A group that writes down who is asked, and how often something is computed of all."""
+
+    def __init__(self, study: KMeansStudy, points: FloatArray, ledger: Ledger | None = None) -> None:
+        super().__init__(study.box, points, "points")
+        self.ledger, self.asked, self.statistics = ledger, list[int](), list[Statistic]()
+        self.paid: list[int] = []
+
+    def exact(self, statistic: Statistic) -> np.ndarray:
+        self.statistics.append(statistic)
+        self.paid.append(len(self.ledger.events) if self.ledger is not None else 0)
+        return super().exact(statistic)
+
+    def some(self, users: np.ndarray) -> Iterator[FloatArray]:
+        self.asked += users.tolist()
+        self.paid.append(len(self.ledger.events) if self.ledger is not None else 0)
+        return super().some(users)
+
+
+def _devices(asked: Round, points: FloatArray) -> Counted:
+    return asked.count(Round.from_json(asked.to_json()).answer(points))
+
+
+def _finish(server: HybridKMeansServer, local: FloatArray) -> None:
+    while server.round is not None:
+        server.absorb(_devices(server.round, local[: max(len(local) // 8, 1)]))
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s.d}-{s.neighbours}-{s.n_trusted}-{s.n_local}")
+def test_a_fit_asks_everybody_once_and_pays_what_it_says(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[int, list[int]] = {}
+    some = PointArray.some
+
+    def spy(self: PointArray, users: np.ndarray) -> Iterator[FloatArray]:
+        asked.setdefault(id(self), []).extend(users.tolist())
+        return some(self, users)
+
+    monkeypatch.setattr(PointArray, "some", spy)
+    trusted, local = setting.points()
+    study, ledger = setting.study, Ledger(Privacy(epsilon=20))
+    model = HybridKMeans(setting.k, epsilon=setting.epsilon, bounds=[(0, 1)] * setting.d, neighbours=setting.neighbours)
+    model.fit(trusted if len(trusted) else None, local, ledger=ledger)
+    assert model.private_release_
+    groups = {len(users): sorted(users) for users in asked.values()}
+    expected = [setting.n_local, *([setting.n_trusted] if setting.joins_local else [])]
+    assert groups == {n: list(range(n)) for n in expected if n}  # each user exactly once
+    told = sum(step.local_users for step in model.spending_)
+    assert told == setting.n_local + (setting.n_trusted if setting.joins_local else 0)
+
+    exact = study.privacy.exact_epsilon
+    spent = ledger.spent("trusted").epsilon
+    assert spent == ledger.spent("trusted", study=study.digest).epsilon <= exact
+    assert ledger.spent("local").epsilon == 0
+    table = [(step.what, Fraction(step.trusted_epsilon)) for step in model.spending_ if step.trusted_epsilon != "0"]
+    assert sum(epsilon for _, epsilon in table) <= exact
+    if setting.joins_local:
+        assert table == []
+        assert [event.privacy.exact_epsilon for event in ledger.events] == [exact] * len(model.spending_)
+        assert [event.part.key for event in ledger.events if event.part] == list(range(1, len(model.spending_) + 1))
+    else:
+        assert [(e.what.removeprefix("K-means: "), e.privacy.exact_epsilon) for e in ledger.events] == table
+    if setting.n_trusted and setting.n_trusted != 5:
+        assert spent == exact
+    elif setting.n_trusted:
+        assert spent == exact / 20
+
+
+@pytest.mark.parametrize("setting", [s for s in SETTINGS if s.n_trusted], ids=lambda s: f"{s.d}-{s.neighbours}")
+def test_the_ledger_is_paid_before_a_point_is_looked_at_and_before_noise_is_drawn(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trusted, local = setting.points()
+    ledger = Ledger(setting.study.privacy)
+    group = Spy(setting.study, trusted, ledger)
+    drawn: list[int] = []
+
+    def release(*args: object, **kwargs: object) -> object:
+        drawn.append(len(ledger.events))
+        return release_vector(*args, **kwargs)
+
+    monkeypatch.setattr(server_module, "release_vector", release)
+    server = HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=group, ledger=ledger)
+    _finish(server, local)
+    assert drawn == list(range(1, len(group.statistics) + 1))
+    if setting.joins_local:
+        assert sorted(group.asked) == list(range(setting.n_trusted))
+        assert ledger.spent("trusted").epsilon == setting.study.privacy.exact_epsilon
+        asks_per_round = {paid: group.paid.count(paid) for paid in group.paid}
+        assert sorted(asks_per_round) == list(range(1, len(ledger.events) + 1))
+    else:
+        assert group.paid == drawn
+        assert group.asked == []
+
+
+@pytest.mark.parametrize("setting", [s for s in SETTINGS if s.n_trusted], ids=lambda s: f"{s.d}-{s.neighbours}")
+def test_with_too_small_a_ledger_nothing_is_released_and_no_noise_drawn(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("noise was drawn")
+
+    trusted, local = setting.points()
+    ledger = Ledger(Privacy(epsilon="0.0142"))
+    group = Spy(setting.study, trusted, ledger)
+    before = ledger.to_json()
+
+    def start() -> HybridKMeansServer:
+        return HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=group, ledger=ledger)
+
+    attempt: Callable[[], object] = start
+    if setting.joins_local or (setting.d > 3 and setting.n_local and setting.neighbours == "replace-one"):
+        server = start()
+        assert server.round is not None
+        attempt = partial(server.absorb, _devices(server.round, local[:100]))
+    monkeypatch.setattr(server_module, "release_vector", fail)
+    monkeypatch.setattr(SystemBytes, "fill", fail)
+    with pytest.raises(BudgetError):
+        attempt()
+    assert ledger.to_json() == before
+    assert not group.statistics
+    assert not group.asked
+
+
+def test_rounds_of_two_studies_are_different_cuts_of_the_users() -> None:
+    """Who is in round 5 of one study may be in round 1 of another: every pair of parts adds up."""
+    trusted, local = JOINS.points()
+    ledger = Ledger(Privacy(epsilon=20))
+    for name in ("first", "second"):
+        study = KMeansStudy(name, n_clusters=2, bounds=[(0, 1)] * 4, epsilon=1)
+        server = HybridKMeansServer(study, n_local=JOINS.n_local, trusted=trusted, ledger=ledger)
+        _finish(server, local)
+    first, second = (next(e.part for e in ledger.events if e.part and e.study == s) for s in _studies(ledger))
+    assert first.by != second.by
+    for part in (first, second, Part("round", 9)):
+        assert ledger.spent("trusted", part=part).epsilon == 2
+    ledger.spend(Event.now("a mean", who="trusted", study="m", privacy=Privacy(epsilon=1), part=Part("round", 9)))
+    assert ledger.spent("trusted").epsilon == 3
+
+
+def _studies(ledger: Ledger) -> list[str]:
+    return list(dict.fromkeys(event.study for event in ledger.events))
+
+
+# States that are taken up again
+
+
+def _rounds(setting: Setting, ledger: Ledger) -> tuple[list[str], list[Counted]]:
+    """The states before each round of a whole study, and what was answered."""
+    trusted, local = setting.points()
+    server = HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=trusted, ledger=ledger)
+    states, answers = [], []
+    while server.round is not None:
+        states.append(server.to_json())
+        answers.append(_devices(server.round, local[:50]))
+        server.absorb(answers[-1])
+    return states, answers
+
+
+@pytest.mark.parametrize("setting", [SETTINGS[4], JOINS, SETTINGS[6]], ids=["releases", "joins", "add-remove"])
+def test_a_state_taken_up_after_the_end_releases_nothing_more(setting: Setting) -> None:
+    ledger = Ledger(Privacy(epsilon=20))
+    states, answers = _rounds(setting, ledger)
+    events = ledger.events
+    trusted, _ = setting.points()
+    refused = 0
+    for state, answer in zip(states, answers, strict=True):
+        again = HybridKMeansServer.from_json(state, trusted=trusted, ledger=ledger)
+        assert again.round is not None
+        try:
+            again.absorb(answer)
+        except BudgetError:
+            refused += 1
+        assert ledger.events == events
+    assert refused >= 3
+    if setting.joins_local:
+        assert refused == len(states)
+
+
+def test_two_servers_from_one_state_spend_no_more_than_one() -> None:
+    """Before the end there is budget left, and one of the two may use it up: the other one cannot go on."""
+    setting = SETTINGS[4]
+    trusted, local = setting.points()
+    ledger = Ledger(Privacy(epsilon=20))
+    first = HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=trusted, ledger=ledger)
+    second = HybridKMeansServer.from_json(first.to_json(), trusted=trusted, ledger=ledger)
+    ended = 0
+    for server in (first, second):
+        try:
+            _finish(server, local)
+            ended += 1
+        except BudgetError:
+            pass
+        assert ledger.spent("trusted").epsilon <= setting.study.privacy.exact_epsilon
+    assert ended == 1
+
+
+def test_in_few_dimensions_a_state_holds_the_one_release_and_never_releases_again() -> None:
+    setting = Setting(2, 3, "1", "replace-one", 60, 400)
+    ledger = Ledger(setting.study.privacy)
+    states, answers = _rounds(setting, ledger)
+    assert len(ledger.events) == 1
+    again = HybridKMeansServer.from_json(states[0], ledger=ledger)  # without the points: they are not needed any more
+    for answer in answers:
+        again.absorb(answer)
+    assert again.round is None
+    assert len(ledger.events) == 1
+    with pytest.raises(BudgetError):
+        HybridKMeansServer(setting.study, n_local=400, trusted=setting.points()[0], ledger=ledger)
