@@ -17,7 +17,7 @@ def _study(d: int, epsilon: str, neighbours: str = "replace-one") -> KMeansStudy
 
 def test_releases_that_would_cost_less_than_a_promise_can_are_refused_at_once() -> None:
     ledger = Ledger(Privacy(epsilon=1))
-    with pytest.raises(ParameterError, match="^epsilon must be at least 0.0667"):
+    with pytest.raises(ParameterError, match="^epsilon must be at least 0.1"):
         HybridKMeansServer(_study(5, "0.066"), n_local=0, trusted=np.full((100, 5), 0.5), ledger=ledger)
     assert ledger.events == ()
     HybridKMeansServer(_study(5, "0.067"), n_local=0, trusted=np.full((100, 5), 0.5), ledger=ledger)

@@ -11,21 +11,27 @@ from hybriddp._check import FloatArray
 from hybriddp.kmeans.requests import Ask, Heard, Release, Step
 from hybriddp.kmeans.statistics import SecondMoments
 from hybriddp.kmeans.steps.moments import (
+    IntArray,
     Moments,
     best_list_length,
     coordinate_lists,
     doubled_lists,
-    l1_bound,
     moment_ask,
     moments_by_trust,
     moments_locally,
+    usual_size,
 )
 from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.symbols import symbol_variance
 
 # The variance of a coordinate, relative to that of the box: what is assumed at least, at most and if nothing is known.
 LEAST, MOST, USUAL = 0.012, 0.05, 0.03
 
-CUT_AT = 1.3  # standard deviations at which residuals are cut
+# Where residuals are cut, in standard deviations, and matrices of the trusted group, relative to their usual size, with
+# the bias that this leaves, relative to a variance: the widest cut whose noise is not too loud.
+CUTS = (2.4, 1.8, 1.3)
+BOUNDS = {3.0: 0.03, 2.0: 0.1, 1.2: 0.3}
+_QUIET = 0.1  # noise on an entry, relative to a variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ def rough_shape(problem: Problem, share: Fraction) -> Generator[Step, Heard, Rou
     # The square of a noisy mean is too large by its variance.
     found = float(np.mean(np.diag(moments.second) - moments.first**2 + moments.first_variance))
     doubt, before = float(np.mean(np.diag(moments.variance))) / problem.n_dimensions, (usual / 2) ** 2
-    spread = (found * before + usual * doubt) / (before + doubt)
+    spread = usual + before / (before + doubt) * (found - usual)  # also if nobody was asked: then the doubt is infinite
     mean = np.clip(middle + moments.first, 0.0, problem.widths)
     return Rough(mean, moments.first_variance, float(np.clip(spread, LEAST * problem.square, MOST * problem.square)))
 
@@ -84,11 +90,12 @@ def fine_shape(problem: Problem, rough: Rough, share: Fraction, cost: Fraction) 
     """From both groups, entry by entry weighted by the variances."""
     d, mean = problem.n_dimensions, rough.mean
     asks: tuple[Ask, ...] = ()
-    radius = CUT_AT * math.sqrt(rough.spread)
+    lists = coordinate_lists(d, best_list_length(d, float(problem.epsilon)))
+    radius = _cut(problem, lists, share) * math.sqrt(rough.spread)
     if problem.n_local:
-        lists = coordinate_lists(d, best_list_length(d, float(problem.epsilon)))
         asks = (moment_ask(mean, radius, lists, epsilon=problem.epsilon, share=share),)
-    statistic = SecondMoments(mean, l1_bound(d, rough.spread))
+    bound = _bound(problem, cost)
+    statistic = SecondMoments(mean, bound * usual_size(d) * rough.spread)
     release = Release(statistic, cost * problem.trusted_share) if problem.n_trusted else None
     heard = yield Step("finer moments", asks, release)
     # What is thought without any answer, as a faint voice among the others: round, and as wide as it looked.
@@ -104,10 +111,29 @@ def fine_shape(problem: Problem, rough: Rough, share: Fraction, cost: Fraction) 
         shift = shift * rough.mean_variance / (rough.mean_variance + doubt)
         found.append(Moments(local.first, local.first_variance, local.second / factor, local.variance / factor**2))
     if heard.published is not None:
-        found.append(moments_by_trust(statistic, heard.published, problem.n_trusted, rough.spread))
+        found.append(moments_by_trust(statistic, heard.published, problem.n_trusted, rough.spread, BOUNDS[bound]))
     precision = np.sum([1 / m.variance for m in found], axis=0)
     second = np.sum([m.second / m.variance for m in found], axis=0) / precision
     return Shape(np.clip(mean + shift, 0.0, problem.widths), second - square)
+
+
+def _cut(problem: Problem, lists: IntArray, share: Fraction) -> float:
+    """Where residuals are cut."""
+    d, s = problem.n_dimensions, lists.shape[1]
+    if not problem.n_local:
+        return CUTS[0]
+    users = float(share) * problem.n_local * s * (s - 1) / (d * (d + 1))  # for each pair
+    noise = math.sqrt(((1 << s) * symbol_variance(float(problem.epsilon), 1 << s) + 1) / users)
+    return next((cut for cut in CUTS if cut**2 * noise < _QUIET), CUTS[-1])
+
+
+def _bound(problem: Problem, cost: Fraction) -> float:
+    """How far matrices of the trusted group may reach."""
+    if not problem.n_trusted:
+        return min(BOUNDS)
+    size = usual_size(problem.n_dimensions)
+    noise = math.sqrt(2) * problem.replaced * size / (problem.n_trusted * problem.trusted_epsilon * float(cost))
+    return next((bound for bound in BOUNDS if bound * noise < _QUIET), min(BOUNDS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ IntArray = NDArray[np.int64]
 
 _OFTEN = 3  # every pair of coordinates is in at least this many lists
 _MOST_LISTS = 1024
-CUT_BIAS = 0.3  # relative to the variance of a coordinate
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +114,14 @@ def _symmetric(upper: FloatArray) -> FloatArray:
     return both
 
 
-def moments_by_trust(statistic: SecondMoments, published: Published, n_users: int, spread: float) -> Moments:
-    """What the release says; ``spread`` is the variance of one coordinate, for the error of sampling."""
+def moments_by_trust(
+    statistic: SecondMoments, published: Published, n_users: int, spread: float, bias: float
+) -> Moments:
+    """What the release says.
+
+    ``spread`` is the variance of one coordinate, for the error of sampling, and ``bias`` what cutting matrices to their
+    bound may have taken from it.
+    """
     d = len(statistic.centre)
     unit = statistic.bound / UNIT / max(n_users, 1)
     second = np.zeros((d, d))
@@ -124,14 +129,13 @@ def moments_by_trust(statistic: SecondMoments, published: Published, n_users: in
     second = second + np.triu(second, 1).T
     # Cutting matrices to their bound makes points far from the mean count too little: a bias, which is no noise but an
     # error all the same.
-    variance = published.variance * unit**2 + spread**2 / max(n_users, 1) + (CUT_BIAS * spread) ** 2
+    variance = published.variance * unit**2 + spread**2 / max(n_users, 1) + (bias * spread) ** 2
     return Moments(np.zeros(d), np.full(d, np.inf), second, np.full((d, d), variance))
 
 
-def l1_bound(d: int, spread: float) -> float:
-    r"""The usual size of the upper triangle of $zz^T$ in $L_1$, for normal $z$, and a fifth more.
+def usual_size(d: int) -> float:
+    r"""The mean size of the upper triangle of $zz^T$ in $L_1$, for normal $z$ with variance 1.
 
-    $\sum_{i \le j} |z_i z_j| = (|z|_1^2 + |z|_2^2)/2$, with the mean $d + d(d-1)/\pi$ times the variance
-    of a coordinate, ``spread``.
+    $\sum_{i \le j} |z_i z_j| = (|z|_1^2 + |z|_2^2)/2$, with the mean $d + d(d-1)/\pi$.
     """
-    return 1.2 * spread * (d + d * (d - 1) / math.pi)
+    return d + d * (d - 1) / math.pi
