@@ -90,8 +90,9 @@ class Box:
 
     def place_checked(self, points: NDArray[Any]) -> Placed:
         """Points that `check` has let pass, in the unit box."""
-        moved = np.subtract(points, self.lower, dtype=np.float64)
-        moved /= self.scale
+        with np.errstate(over="ignore"):  # what becomes infinite lies outside, and is moved inside
+            moved = np.subtract(points, self.lower, dtype=np.float64)
+            moved /= self.scale
         outside = (moved < 0.0) | (moved > self.widths)
         np.clip(moved, 0.0, self.widths, out=moved)
         return Placed(moved, int(np.count_nonzero(outside.any(axis=1))))
@@ -118,6 +119,7 @@ class Box:
         return array
 
     def values(self, centres: FloatArray) -> FloatArray:
-        """Points of the unit box in the units of the data."""
-        moved: FloatArray = self.lower + self.scale * centres
-        return moved
+        """Points of the unit box in the units of the data; rounding does not take them out of the bounds."""
+        lower, upper = np.array(self.bounds).T
+        inside: FloatArray = np.clip(lower + self.scale * centres, lower, upper)
+        return inside
