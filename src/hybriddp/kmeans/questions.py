@@ -5,6 +5,7 @@ which symbol it was, and all of the privacy is there. A question may come in sev
 example); who answers which does not depend on the points.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -84,7 +85,7 @@ class GridQuestion(Question):
     @property
     def n_symbols(self) -> int:
         """One symbol for each vertex."""
-        return int(np.prod(self.sizes))
+        return math.prod(self.sizes)  # not numpy's: it wraps around
 
     def position(self, points: FloatArray) -> FloatArray:
         """Where points are on the grid, in steps, moved into it if they lie outside."""
