@@ -1,7 +1,7 @@
 r"""Questions: what becomes of a point, exactly.
 
-The dice are floats of 24 bits, so the chance of rounding up or of a positive sign is a count of 2^24 values. We put dice
-on the table that go through such values in turn, and get the chances without any sampling.
+The dice are floats of 24 bits, so the chance of rounding up or of a positive sign is a count of 2^24 values. Dice
+that go through such values in turn give the chances without any sampling.
 """
 
 from typing import Any
