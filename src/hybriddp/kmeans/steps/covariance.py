@@ -60,7 +60,9 @@ def rough_shape(problem: Problem, share: Fraction) -> Generator[Step, Heard, Rou
     ask = moment_ask(middle, 0.5, epsilon=problem.epsilon, share=share)
     heard = yield Step("rough moments", (ask,))
     moments = moments_locally(ask, heard.answers[0])
-    variance = float(np.mean(np.diag(moments.second) - moments.first**2))
+    known = np.isfinite(np.diag(moments.variance))  # in very many dimensions, not everyone's square is asked for
+    squares = (np.diag(moments.second) - moments.first**2)[known]
+    variance = float(squares.mean()) if known.any() else USUAL * square
     return Rough(middle + moments.first, float(np.clip(variance, LEAST * square, MOST * square)))
 
 
