@@ -8,7 +8,8 @@ from hybriddp.kmeans.lloyd import BLOCK, blocks, nearest, wcss, weighted_kmeans
 
 
 def _naive_distances(points: FloatArray, centres: FloatArray) -> FloatArray:
-    return np.sum((points[:, None, :] - centres) ** 2, axis=2)
+    apart: FloatArray = np.sum((points[:, None, :] - centres) ** 2, axis=2)
+    return apart
 
 
 @pytest.mark.parametrize(("n", "k", "d"), [(1, 1, 1), (200, 7, 3), (BLOCK + 5, 3, 2), (0, 2, 2)])

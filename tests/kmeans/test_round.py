@@ -67,7 +67,22 @@ def _changed(path: tuple[Any, ...], value: Any) -> str:  # noqa: ANN401
     return json.dumps(copy)
 
 
-BROKEN = (..., None, "x", -1, 0.123, [], {}, True, [[]], 10**40, float("nan"), float("inf"), "\ud800", "1/0")
+BROKEN: tuple[Any, ...] = (
+    ...,
+    None,
+    "x",
+    -1,
+    0.123,
+    [],
+    {},
+    True,
+    [[]],
+    10**40,
+    float("nan"),
+    float("inf"),
+    "\ud800",
+    "1/0",
+)
 
 
 @pytest.mark.parametrize("path", [path for path in _paths(FIELDS) if path], ids=lambda p: "-".join(map(str, p)))
