@@ -14,7 +14,8 @@ def _matrix(grid: GridQuestion, bump_sd: float) -> FloatArray:
     vertices = grid.vertices()
     width = np.sqrt(bump_sd**2 + grid.step**2 / 6)
     bumps: FloatArray = np.exp(-0.5 * np.sum(((vertices[:, None] - vertices) / width) ** 2, axis=2))
-    return bumps / bumps.sum(axis=0)
+    bumps /= bumps.sum(axis=0)
+    return bumps
 
 
 def _penalty(grid: GridQuestion, bump_sd: float, noise_sd: float) -> float:
