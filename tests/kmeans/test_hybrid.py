@@ -101,7 +101,7 @@ def test_a_ledger_is_told_and_obeyed() -> None:
 
 @pytest.mark.parametrize("kind", ["list", "float32", "columns", "strided", "frame", "polars", "masked"])
 def test_points_in_any_form_are_the_same_points(kind: str) -> None:
-    coarse = np.round(POINTS * 16) / 16  # float32 holds these exactly
+    coarse: Any = np.round(POINTS * 16) / 16  # float32 holds these exactly
     wide = np.empty((6000, 4))
     wide[:, ::2] = coarse
     forms: dict[str, Any] = {
