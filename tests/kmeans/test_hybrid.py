@@ -101,7 +101,7 @@ def test_a_ledger_is_told_and_obeyed() -> None:
 
 @pytest.mark.parametrize("kind", ["list", "float32", "columns", "strided", "frame", "polars", "masked"])
 def test_points_in_any_form_are_the_same_points(kind: str) -> None:
-    coarse: Any = np.round(POINTS * 16) / 16  # float32 holds these exactly
+    coarse = np.round(POINTS * 16) / 16  # float32 holds these exactly
     wide = np.empty((6000, 4))
     wide[:, ::2] = coarse
     forms: dict[str, Any] = {
@@ -129,7 +129,7 @@ def test_whole_numbers_are_numbers() -> None:
 
 def test_points_outside_are_clamped_and_counted() -> None:
     wild = POINTS.copy()
-    wild[[0, 1, 500]] = [[-5, 5], [1e300, -1e300], [11, 5]]
+    wild[[0, 1, 500]] = np.array([[-5, 5], [1e300, -1e300], [11, 5]])
     model = _model().fit(wild[:400], wild[400:])
     assert model.clamped_ == Clamped(trusted=2, local=1)
     tame = np.clip(wild, 0, 10)
