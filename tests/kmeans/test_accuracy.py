@@ -6,10 +6,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from benchmarks.kmeans_data import DataSet, blobs, paper
+from benchmarks.kmeans_data import LAYOUTS, DataSet, blobs, paper
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.hybrid import HybridKMeans
-from hybriddp.kmeans.lloyd import wcss, weighted_kmeans
+from hybriddp.kmeans.lloyd import nearest, wcss, weighted_kmeans
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +59,19 @@ def test_both_groups_together_are_better_than_either_alone() -> None:
     both = _ratios(_paper(), 1.0, 0.01)
     assert both.mean() < _ratios(_paper(), 1.0, 0.0).mean()
     assert both.mean() < _ratios(_paper(), 1.0, 0.01, local=False).mean()
+
+
+@pytest.mark.parametrize(("n_trusted", "n_local", "epsilon"), [(2000, 0, 2.0), (0, 30_000, 4.0), (2000, 30_000, 7.0)])
+def test_standard_errors_are_about_what_centres_are_off_by(n_trusted: int, n_local: int, epsilon: float) -> None:
+    """Of normal deviations 4.6 % are beyond two standard errors; here a tenth may be, over fixed seeds."""
+    true, n = np.array(LAYOUTS["paper"]), n_trusted + n_local
+    off = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        points = np.clip(true[rng.integers(4, size=n)] + 0.028 * rng.standard_normal((n, 2)), 0, 1)
+        model = HybridKMeans(4, epsilon=epsilon, bounds=[(0, 1)] * 2, random_state=seed)
+        model.fit(points[:n_trusted], points[n_trusted:])
+        order = nearest(true, model.cluster_centers_)
+        off.append((model.cluster_centers_[order] - true) / model.standard_errors_[order])
+    assert np.mean(np.abs(off) > 2) < 0.1
+    assert 0.7 < np.sqrt(np.mean(np.square(off))) < 1.3
