@@ -1,5 +1,3 @@
-import sys
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -30,7 +28,7 @@ class Recorder:
 
 def test_a_trial_hands_over_the_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Recorder, "seen", [], raising=False)
-    monkeypatch.setitem(sys.modules, "hybriddp.kmeans.hybrid", SimpleNamespace(HybridKMeans=Recorder))
+    monkeypatch.setattr("benchmarks.kmeans_trials.HybridKMeans", Recorder)
     data = paper("paper", 0, size=2000)
     ratios = trial(data, 0, epsilons=(2.0,), fractions=(0.01, 0.1), algorithms=ALGORITHMS)
     assert Recorder.seen == [(20, 1980), (200, 1800), (20, None), (200, None), (None, 2000)]

@@ -129,6 +129,7 @@ class Box:
         return array
 
     def values(self, centres: FloatArray) -> FloatArray:
-        """Points of the unit box in the units of the data."""
-        moved: FloatArray = self.lower + self.scale * centres
-        return moved
+        """Points of the unit box in the units of the data; rounding does not take them out of the bounds."""
+        lower, upper = np.array(self.bounds).T
+        inside: FloatArray = np.clip(lower + self.scale * centres, lower, upper)
+        return inside

@@ -2,7 +2,7 @@ r"""Which algorithm, and what the trusted group does in it: decided by public nu
 
 Where group sizes are public and the trusted group is too small to help in many dimensions, its points are reported as
 if they were local: the curator lets each of them answer one question, through the same channel. Its users then pay what
-local users pay, ε, and count as much.
+local users pay, ε, and count as much. So are they if the trusted group is alone and ε is too small to be shared out.
 """
 
 from fractions import Fraction
@@ -26,9 +26,10 @@ _LEAST_RELEASE = Fraction(1, 100)  # a release cannot cost less
 
 def joins_local(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
     """Whether the trusted group's points are reported as if they were local."""
-    if study.size_is_private or not n_trusted or not n_local or study.box.n_dimensions <= FEW:
+    if study.size_is_private or not n_trusted or study.box.n_dimensions <= FEW:
         return False
-    return not _takes_part(_problem(study, n_trusted, n_local))
+    problem = _problem(study, n_trusted, n_local)
+    return not _takes_part(problem) if n_local else not _affordable(problem)
 
 
 def conversation(study: KMeansStudy, *, has_trusted: bool, n_trusted: int, n_local: int) -> Talk:

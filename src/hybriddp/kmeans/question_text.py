@@ -10,15 +10,21 @@ from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, Questio
 
 _MOST = 4096
 _MOST_SIGNS = 16
-_LARGEST = 1e100  # beyond, a device might compute inf - inf, and not a symbol
+
+# With numbers of at most this size, and steps and radii of at least that, nothing that a device computes overflows: an
+# infinity less another would be no number, and not one of the symbols that the channel hides among each other.
+_LARGEST, _SMALLEST = 1e100, 1e-100
 
 
 def question_of(d: int, fields: dict[str, Any]) -> Question:
     """The question with these plain values, for points of ``d`` dimensions; `ProtocolError` if they are not one."""
     kinds = {"grid": _grid_of, "residual": _residual_of, "bit": _bit_of}
-    if fields.get("kind") not in kinds:
+    if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str) or fields["kind"] not in kinds:
         raise ProtocolError(f"The question is refused: its kind is none of {', '.join(kinds)}.")
-    return kinds[fields["kind"]](d, fields)
+    try:
+        return kinds[fields["kind"]](d, fields)
+    except (KeyError, TypeError, ValueError, OverflowError) as reason:
+        raise ProtocolError(f"The question is refused: it is incomplete or malformed ({reason}).") from None
 
 
 def _grid_of(d: int, fields: dict[str, Any]) -> Question:
@@ -29,7 +35,7 @@ def _grid_of(d: int, fields: dict[str, Any]) -> Question:
     if (
         len(sizes) != q
         or not all(type(size) is int and 2 <= size <= _MOST for size in sizes)
-        or not (step >= 1 / _LARGEST).all()
+        or (step < _SMALLEST).any()
     ):
         raise ProtocolError("The question is refused: its grid is malformed.")
     return GridQuestion(view, low, step, sizes)
@@ -40,7 +46,7 @@ def _labels_of(d: int, fields: dict[str, Any]) -> tuple[Labels, FloatArray, Floa
     centres, radii = _array(fields, "centres", (k, d)), _array(fields, "radii", (k,))
     view = _view_of(d, fields)
     seen = centres if view is None else _array(fields, "label_centres", (k, len(view.axes)))
-    if not k or not (radii >= 1 / _LARGEST).all():
+    if not k or (radii < _SMALLEST).any():
         raise ProtocolError("The question is refused: it has no centres, or radii that are not positive.")
     return Labels(seen, view), centres, radii
 
@@ -66,5 +72,5 @@ def _view_of(d: int, fields: dict[str, Any]) -> View | None:
 def _array(fields: dict[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:
     array = np.array(fields[name], np.float64)
     if array.shape != shape or not (np.abs(array) <= _LARGEST).all():
-        raise ProtocolError(f"The question is refused: its {name} must be numbers up to {_LARGEST:g} of shape {shape}.")
+        raise ProtocolError(f"The question is refused: its {name} must be finite numbers of shape {shape}.")
     return array

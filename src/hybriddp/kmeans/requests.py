@@ -90,6 +90,10 @@ class Answers:
     users: IntArray
 
     def __add__(self, other: "Answers") -> "Answers":
+        if self.supports.shape != other.supports.shape or self.users.shape != other.users.shape:
+            raise ProtocolError(
+                f"Answers to different questions do not add up: {self.supports.shape} and {other.supports.shape}."
+            )
         return Answers(self.supports + other.supports, self.users + other.users)
 
     def check(self, n_variants: int, n_symbols: int) -> None:

@@ -161,13 +161,16 @@ class Round:
         try:
             study = KMeansStudy.of(fields["study"])
             asks = tuple(_ask(study, ask) for ask in fields["asks"])
-            result = cls(study, int(fields["number"]), str(fields["what"]), asks)
-        except (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError) as reason:
+            result = cls(study, fields["number"], fields["what"], asks)
+            same = json.loads(result.to_json().encode()) == fields
+        except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as reason:
             if isinstance(reason, HybridDPError):
                 raise
             raise ProtocolError(f"The round is refused: it is incomplete or malformed ({reason}).") from None
         if not asks:
             raise ProtocolError("The round is refused: it asks nothing.")
+        if not same or type(result.number) is not int or result.number < 1 or not isinstance(result.what, str):
+            raise ProtocolError("The round is refused: it is not in its one form, version 1.")
         return result
 
 

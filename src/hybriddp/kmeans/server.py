@@ -5,7 +5,7 @@ post-processing of that, always the same. So it can be written down between roun
 whoever reads it learns no more than the releases have told everybody.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +25,8 @@ from hybriddp.randomness import byte_source, simulation_generator
 from hybriddp.release.event import Event, Part
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.vector import release_vector
+
+_PARTS = 10**18  # of ε that a cost is a multiple of
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +174,9 @@ class HybridKMeansServer:
         step = self._step
         assert step is not None  # noqa: S101
         self._heard.append(heard)
-        cost = Fraction(0) if step.release is None else step.release.share * self.study.privacy.exact_epsilon
+        cost = "0" if step.release is None else self._cost(step.release)
         users = sum(int(answers.users.sum()) for answers in heard.answers)
-        self.spending = (*self.spending, Spending(step.what, decimal(cost), users))
+        self.spending = (*self.spending, Spending(step.what, cost, users))
         self._asked += sum((ask.share for ask in step.asks), Fraction(0))
         try:
             self._step = self._talk.send(heard)
@@ -204,7 +206,7 @@ class HybridKMeansServer:
     def _released(self, what: str, release: Release) -> Published:
         """Pay, then compute, then add noise."""
         group = self._points()
-        privacy = Privacy(epsilon=decimal(release.share * self.study.privacy.exact_epsilon))
+        privacy = Privacy(epsilon=self._cost(release))
         self._pay(what, privacy, None)
         private = release_vector(
             group.exact(release.statistic),
@@ -213,6 +215,11 @@ class HybridKMeansServer:
             random_state=self._noise,
         )
         return Published(private.values, private.variance)
+
+    def _cost(self, release: Release) -> str:
+        """What a release costs, as a decimal that is not too long to be an ε: rounded down."""
+        exact = release.share * self.study.privacy.exact_epsilon
+        return decimal(Fraction(exact * _PARTS // 1, _PARTS))
 
     def _own_answers(self, current: Round) -> tuple[Answers, ...]:
         """The answers of those trusted users whose turn it is: each answers once in the whole study."""
@@ -235,7 +242,11 @@ class HybridKMeansServer:
         return self._group
 
     def _pay(self, what: str, privacy: Privacy, part: Part | None) -> None:
-        if self.ledger is not None and not self.seeded:
+        if self.seeded:
+            return
+        if self.ledger is None:
+            self.counted = False  # even if a ledger has what was released before
+        else:
             event = Event.now(f"K-means: {what}", who="trusted", study=self.study.digest, privacy=privacy, part=part)
             self.ledger.spend(event, promised=self.study.privacy)
 
@@ -297,8 +308,10 @@ class HybridKMeansServer:
     def _replay(self, state: State) -> None:
         try:
             for heard in state.heard:
+                _check_fit(self._step, heard)
                 self._hear(heard)
             if self._step is not None:
+                _check_fit(replace(self._step, asks=()), Heard((), state.pending))
                 self._wait(state.pending)
         except (AssertionError, IndexError, ValueError, TypeError):
             raise ProtocolError("The state is refused: what it says was heard does not fit the study.") from None
@@ -306,6 +319,17 @@ class HybridKMeansServer:
             raise ProtocolError(
                 "The state is refused: it waits for another round than this version of hybriddp on this machine asks."
             )
+
+
+def _check_fit(step: Step | None, heard: Heard) -> None:
+    """Raise an error if this is not what can come back when the step is wanted."""
+    if step is None:
+        raise ValueError("nothing was wanted")
+    for ask, answers in zip(step.asks, heard.answers, strict=True):
+        answers.check(ask.question.n_variants, n_symbols(ask.channel))
+    shape = None if step.release is None else (step.release.statistic.size,)
+    if shape != (None if heard.published is None else heard.published.values.shape):
+        raise ValueError("another release was wanted")
 
 
 def _group(study: KMeansStudy, trusted: ArrayLike | TrustedGroup | None) -> TrustedGroup | None:

@@ -1,12 +1,14 @@
 """What a server has published so far, as text."""
 
 import json
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.requests import Answers, Heard, Published
@@ -80,19 +82,26 @@ class State:
         if fields.get("type") != "kmeans-state" or fields.get("version") != 1:
             raise ProtocolError("The state is refused: it is not a kmeans-state, version 1.")
         try:
-            return cls(
+            state = cls(
                 study=KMeansStudy.of(fields["study"]),
-                n_local=int(fields["n_local"]),
-                n_trusted=int(fields["n_trusted"]),
-                seeded=bool(fields["seeded"]),
-                counted=bool(fields["counted"]),
-                rejected=int(fields["rejected"]),
+                n_local=fields["n_local"],
+                n_trusted=fields["n_trusted"],
+                seeded=fields["seeded"],
+                counted=fields["counted"],
+                rejected=fields["rejected"],
                 heard=tuple(_heard(heard) for heard in fields["heard"]),
                 pending=_published(fields["pending"]),
                 waiting_for=fields["waiting_for"],
             )
-        except (KeyError, TypeError, ValueError) as reason:
+            sizes = (state.n_local, state.n_trusted, state.rejected)
+            flags = all(type(flag) is bool for flag in (state.seeded, state.counted))
+            same = flags and all(type(size) is int and 0 <= size < 1 << 63 for size in sizes)
+            same = same and json.loads(state.to_json()) == fields
+        except (KeyError, TypeError, ValueError, ArithmeticError) as reason:
             raise ProtocolError(f"The state is refused: it is incomplete or malformed ({reason}).") from None
+        if not same:
+            raise ProtocolError("The state is refused: it is not in its one form, version 1.")
+        return state
 
 
 def decimal(exact: Fraction) -> str:
@@ -112,16 +121,24 @@ def decimal(exact: Fraction) -> str:
 
 
 def _heard(fields: dict[str, Any]) -> Heard:
-    answers = [
-        Answers(np.array(one["supports"], np.int64), np.array(one["users"], np.int64)) for one in fields["answers"]
-    ]
+    answers = [Answers(_counts(one["supports"]), _counts(one["users"])) for one in fields["answers"]]
     return Heard(tuple(answers), _published(fields["published"]))
 
 
 def _published(fields: dict[str, Any] | None) -> Published | None:
     if fields is None:
         return None
-    return Published(np.array(fields["values"], np.int64), float(fields["variance"]))
+    variance = float(fields["variance"])
+    if not 0 < variance < math.inf:
+        raise ValueError("a variance that is not positive")
+    return Published(_counts(fields["values"]), variance)
+
+
+def _counts(values: Any) -> NDArray[np.int64]:  # noqa: ANN401  (anything that JSON can hold)
+    array = np.array(values)
+    if array.dtype != np.int64:
+        raise ValueError("counts that are not whole numbers")
+    return array
 
 
 def _published_fields(published: Published | None) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ def story(model: "HybridKMeans") -> str:
 
 def _head(model: "HybridKMeans") -> str:
     k, d = model.cluster_centers_.shape
-    return f"{model.name}: {k} centres in {d} dimension{'s' if d > 1 else ''}."
+    return f"{model.name}: {k} centre{'s' if k > 1 else ''} in {d} dimension{'s' if d > 1 else ''}."
 
 
 def _groups(model: "HybridKMeans") -> list[str]:

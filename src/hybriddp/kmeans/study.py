@@ -142,7 +142,7 @@ def parsed(text: str, what: str) -> dict[str, Any]:
     """A text as a JSON object, or `ProtocolError`."""
     try:
         fields = json.loads(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
         raise ProtocolError(f"The {what} is refused: it is not a JSON object.")

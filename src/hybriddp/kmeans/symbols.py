@@ -74,6 +74,34 @@ def symbol_counts(channel: SymbolChannel, supports: IntArray, users: IntArray) -
     return counts
 
 
+def signed_variance(channel: SymbolChannel, n_signed: int, share: FloatArray | float) -> FloatArray | float:
+    r"""The variance that one user adds to a sum of signs: to $\sum_v s_v \hat n_v$ over some of the symbols.
+
+    With signs that cancel, a report counts $s_v/(p - q)$ for each symbol $v$ that it supports. Of $m$ symbols with a
+    sign, held by a share $\pi$ of the users, the square of that has the mean
+
+    $$
+    \frac{m q}{(p - q)^2} + \frac{\pi}{p - q} \text{ (response)}, \qquad
+    \frac{m q(1 - q)}{(p - q)^2} + \pi\frac{1 - 2q}{p - q} \text{ (unary)},
+    $$
+
+    from which the square of the mean, at most $\pi^2$, is not subtracted.
+
+    Parameters
+    ----------
+    channel : SymbolChannel
+        What the reports went through.
+    n_signed : int
+        $m$.
+    share : float or ndarray
+        $\pi$.
+    """
+    p, q = support(channel)
+    if isinstance(channel, UnaryEncoding):
+        return (n_signed * q * (1 - q) / (p - q) + share * (1 - 2 * q)) / (p - q)
+    return (n_signed * q / (p - q) + share) / (p - q)
+
+
 def supports_of(channel: SymbolChannel, reports: NDArray[np.unsignedinteger]) -> IntArray:
     """How many of the reports support each symbol."""
     if isinstance(channel, UnaryEncoding):

@@ -100,7 +100,8 @@ def start(grid: GridQuestion, found: Frequencies, n_clusters: int, dice: np.rand
     """K-means of the vertices whose frequency is above the threshold."""
     vertices = grid.vertices()
     least = np.sort(found.shares)[-min(2 * n_clusters, len(vertices))]  # enough vertices for all centres, always
-    kept = found.shares > min(found.threshold, least - 1e-12)
+    cut = min(found.threshold, least - 1e-12)
+    kept = found.shares > cut
     points, weights = vertices[kept], np.maximum(found.shares[kept], 1e-9)
     centres = weighted_kmeans(points, weights, n_clusters, starts=8, generator=dice)[0].centres
     label = nearest(points, centres)
@@ -109,11 +110,42 @@ def start(grid: GridQuestion, found: Frequencies, n_clusters: int, dice: np.rand
     rounding = float(np.mean(grid.step**2)) / 6  # of a value that is rounded to either side at random
     within = np.bincount(label, weights * squares.mean(axis=1), n_clusters) / mass
     spread = np.maximum(within - rounding, LEAST_SD**2)
-    noise = (
-        np.stack([np.bincount(label, s, n_clusters) for s in squares.T], axis=1) * found.variance / mass[:, None] ** 2
-    )
+    owner = nearest(vertices, centres)
+    moments = (vertices - centres[owner]) ** 2 * passed_variance(found.shares, cut, math.sqrt(found.variance))[:, None]
+    noise = np.stack([np.bincount(owner, m, n_clusters) for m in moments.T], axis=1) / mass[:, None] ** 2
     sampling = (spread + rounding) / (found.users * mass)
     cells = np.bincount(label, minlength=n_clusters)
     sizes = mass / mass.sum()
     size_variance = cells * found.variance + sizes / found.users + (0.1 * sizes) ** 2
     return Start(centres, noise + sampling[:, None], sizes, size_variance, spread)
+
+
+def passed_variance(shares: FloatArray, cut: float, sd: float) -> FloatArray:
+    r"""The variance of what passes the cut, of each vertex: of $f 1[f > t]$ for normal $f$.
+
+    A vertex near the cut is in or out by chance, and if it is in, with all of its weight. So it adds more than the
+    variance of its noise, and even one that is out adds something. With $a = (t - \mu)/\sigma$
+
+    $$
+    E = \mu \Phi(-a) + \sigma \varphi(a), \qquad
+    \operatorname{Var} = (\mu^2 + \sigma^2) \Phi(-a) + \sigma (\mu + t) \varphi(a) - E^2.
+    $$
+
+    Parameters
+    ----------
+    shares : ndarray, shape (M,)
+        Frequencies with noise. They stand for $\mu$ if they are above half of the cut; else $\mu$ is taken to be 0.
+    cut : float
+        $t$.
+    sd : float
+        $\sigma$.
+    """
+    from scipy.special import ndtr
+
+    mean = np.where(shares > cut / 2, shares, 0.0)
+    a = (cut - mean) / sd
+    passes, density = ndtr(-a), np.exp(-a * a / 2) / math.sqrt(2 * math.pi)
+    first = mean * passes + sd * density
+    second = (mean**2 + sd**2) * passes + sd * (mean + cut) * density
+    variance: FloatArray = np.maximum(second - first**2, 0.0)
+    return variance

@@ -13,7 +13,9 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hybriddp._check import FloatArray
 from hybriddp.kmeans.questions import GridQuestion
 from hybriddp.kmeans.requests import Ask, Centres, Heard, Release, Step, Talk
 from hybriddp.kmeans.statistics import Histogram
@@ -58,7 +60,7 @@ def local_grid_users(problem: Problem) -> int:
     """How many local users are asked for their vertex: half of them if theirs is the sharper grid, else none."""
     n = problem.n_local // 2
     if not problem.n_trusted:
-        return max(n, 1)
+        return max(n, 1)  # nobody else can be asked
     unary = symbol_variance(float(problem.epsilon), _MOST_VERTICES)
     trusted = problem.n_trusted * problem.trusted_epsilon / problem.replaced
     return n if math.sqrt(2 * n / unary) > trusted else 0
@@ -75,12 +77,25 @@ def box_grid(problem: Problem, n_grid: int) -> GridQuestion:
         sharpness.append(math.sqrt(2 * n_grid / symbol_variance(epsilon, m)))
     m = (max(sharpness) / BALANCE) ** (2 * d / (2 + d))
     m = min(max(m, 2**d, 4 * problem.n_clusters), _MOST_VERTICES)
-    density = (m / float(np.prod(problem.widths))) ** (1 / d)
-    sizes = np.maximum(np.ceil(problem.widths * density - 1e-9), 2).astype(int)
-    while np.prod(sizes) > _MOST_VERTICES:
-        sizes[np.argmax(sizes)] -= 1
+    sizes = _grid_sizes(problem.widths, m)
     step = problem.widths / (sizes - 1)
     return GridQuestion(None, np.zeros(d), step, tuple(int(size) for size in sizes))
+
+
+def _grid_sizes(widths: FloatArray, m: float) -> NDArray[np.int64]:
+    """About ``m`` vertices, all steps alike; but two in a direction that is thinner than two steps."""
+    sizes, wide = np.full(len(widths), 2), np.ones(len(widths), bool)
+    while wide.any():
+        room = math.log(m) - np.count_nonzero(~wide) * math.log(2) - np.log(widths[wide]).sum()
+        wanted = widths * math.exp(room / np.count_nonzero(wide))
+        thin = wide & (wanted < 2 - 1e-9)
+        if not thin.any():
+            sizes[wide] = np.ceil(wanted[wide] - 1e-9)
+            break
+        wide &= ~thin
+    while np.prod(sizes) > _MOST_VERTICES:
+        sizes[np.argmax(sizes)] -= 1
+    return sizes
 
 
 def _trusted(heard: Heard, problem: Problem) -> Frequencies | None:

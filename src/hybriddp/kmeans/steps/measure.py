@@ -21,7 +21,7 @@ from hybriddp._check import FloatArray
 from hybriddp.kmeans.questions import BitQuestion, Labels, ResidualQuestion
 from hybriddp.kmeans.requests import Answers, Ask, Published, Release
 from hybriddp.kmeans.statistics import UNIT, ClusterSums
-from hybriddp.kmeans.symbols import support, symbol_channel, symbol_variance
+from hybriddp.kmeans.symbols import signed_variance, support, symbol_channel, symbol_variance
 
 LABELS = Fraction(15, 100)
 """The share of users who report only their label where the others report a bit."""
@@ -145,7 +145,7 @@ def local_sums(asks: Sequence[Ask], answers: Sequence[Answers]) -> Sums:
     size_noise = (1 << s) * _variance(asks[0]) / total
     if len(asks) == 1:
         sums, coordinate_users = _sign_sums(question, counts, users)
-        noise = ((1 << s) * _variance(asks[0]) + np.maximum(sizes, 0)[:, None]) / coordinate_users
+        noise = signed_variance(asks[0].channel, 1 << s, np.maximum(sizes, 0)[:, None]) / coordinate_users
     else:
         sums, coordinate_users = _bit_sums(asks[1], answers[1], k, d)
         p, q = support(asks[1].channel)

@@ -16,7 +16,7 @@ from hybriddp._check import FloatArray
 from hybriddp.kmeans.questions import Labels, ResidualQuestion
 from hybriddp.kmeans.requests import Answers, Ask, Published
 from hybriddp.kmeans.statistics import UNIT, SecondMoments
-from hybriddp.kmeans.symbols import support, symbol_channel, symbol_variance
+from hybriddp.kmeans.symbols import signed_variance, symbol_channel, symbol_variance
 
 IntArray = NDArray[np.int64]
 
@@ -60,7 +60,10 @@ def best_list_length(d: int, epsilon: float) -> int:
 
 
 def coordinate_lists(d: int, length: int) -> IntArray:
-    """Lists of coordinates, public and always the same, in which every pair occurs, each coordinate with itself too."""
+    """Lists of coordinates, public and always the same, in which every pair occurs, each coordinate with itself too.
+
+    Beyond 24 dimensions there may be more pairs than room in the lists; those that do not occur stay unknown.
+    """
     if length == 2:
         return np.stack(np.triu_indices(d), axis=1)
     dice = np.random.default_rng([d, length])
@@ -100,8 +103,7 @@ def moments_locally(ask: Ask, answers: Answers) -> Moments:
     np.add.at(second, (left, right), counts @ (signs[:, a] * signs[:, b]))
     np.add.at(pairs, (left, right), np.repeat(answers.users[:, None], len(a), axis=1))
     second, pairs = _symmetric(second), _symmetric(pairs)
-    p, q = support(ask.channel)
-    noise = (1 << s) * q * (1 - q) / (p - q) ** 2 + 1
+    noise = signed_variance(ask.channel, 1 << s, 1.0)
     known, asked = np.maximum(pairs, 1), np.maximum(asked, 1)
     variance = np.where(pairs > 0, noise / known, np.inf)
     return Moments(radius * first / asked, radius**2 * noise / asked, radius**2 * second / known, radius**4 * variance)

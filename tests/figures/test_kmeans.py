@@ -1,0 +1,66 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.patches import Ellipse
+
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.kmeans.hybrid import HybridKMeans
+
+
+def _model(d: int, **change: Any) -> HybridKMeans:  # noqa: ANN401
+    points = np.random.default_rng(0).random((400, d)) * [10, 20, 30, 40][:d]
+    bounds = [(0, width) for width in (10, 20, 30, 40)[:d]]
+    return HybridKMeans(**{"n_clusters": 3, "epsilon": 2, "bounds": bounds, "random_state": 1, **change}).fit(points)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_a_picture_is_written(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "new" / f"centres.{ending}"
+    _model(2).plot(path)
+    assert path.stat().st_size > 1000
+
+
+def test_a_picture_shows_the_centres_and_their_errors() -> None:
+    model = _model(2)
+    (axes,) = model.plot().axes
+    dots = [np.ravel(line.get_xydata()) for line in axes.lines]
+    np.testing.assert_allclose(dots, model.cluster_centers_)
+    ellipses = [(patch.width, patch.height) for patch in axes.patches if isinstance(patch, Ellipse)]
+    np.testing.assert_allclose(ellipses, 2 * np.sqrt(-2 * np.log(0.05)) * model.standard_errors_, rtol=1e-3)
+    assert axes.get_xlim() == (0, 10)
+    assert axes.get_ylim() == (0, 20)
+    assert "(a simulation)" in axes.get_title("left")
+    assert "simulation" not in _model(2, random_state=None).plot().axes[0].get_title("left")
+
+
+def test_other_dimensions_can_be_looked_at() -> None:
+    model = _model(4)
+    (axes,) = model.plot(dimensions=(3, 1)).axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("dimension 3", "dimension 1")
+    assert axes.get_xlim() == (0, 40)
+    dots = [np.ravel(line.get_xydata()) for line in axes.lines]
+    np.testing.assert_allclose(dots, model.cluster_centers_[:, [3, 1]])
+
+
+def test_one_dimension_is_a_line() -> None:
+    (axes,) = _model(1).plot().axes
+    assert axes.get_xlabel() == "dimension 0"
+    assert list(axes.get_yticks()) == []
+
+
+@pytest.mark.parametrize("dimensions", [(0, 0), (0, 4), (-1, 0), (0,), (0, 1, 2), None, 5, "ab", (0.5, 1), (True, 1)])
+def test_dimensions_that_there_are_not_are_refused(dimensions: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ParameterError, match="^dimensions must be"):
+        _model(4).plot(dimensions=dimensions)
+
+
+def test_a_name_without_an_ending_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="must end in"):
+        _model(2).plot(str(tmp_path / "centres"))
+
+
+def test_there_is_no_picture_before_the_end() -> None:
+    with pytest.raises(ParameterError, match="the model must be fitted first"):
+        HybridKMeans(2, epsilon=1, bounds=[(0, 1)]).plot()

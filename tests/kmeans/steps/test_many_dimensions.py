@@ -1,0 +1,97 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hybriddp.kmeans.requests import Answers, Centres, Heard, Published
+from hybriddp.kmeans.steps.many_dimensions import (
+    FINE,
+    FIRST,
+    GRID,
+    LEAST_COST,
+    LIFT,
+    OVER_SEED,
+    ROUGH,
+    ROUNDS,
+    _merged,
+    many_dimensions,
+    trusted_takes_part,
+)
+from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.steps.refine import Known
+from hybriddp.kmeans.symbols import n_symbols
+
+
+def _problem(n_trusted: int, n_local: int, k: int = 4, d: int = 5, epsilon: str = "1") -> Problem:
+    return Problem(k, np.ones(d), epsilon, 2, n_trusted, n_local)
+
+
+def test_shares_of_users_and_of_epsilon_add_up_to_one() -> None:
+    efforts = (FINE, GRID, LIFT, FIRST, *ROUNDS)
+    assert ROUGH + sum(effort.share for effort in efforts) == 1
+    assert sum(effort.cost for effort in efforts) == 1
+    assert min(effort.cost for effort in efforts if effort.cost) == LEAST_COST == Fraction(15, 100)
+
+
+def _silence(problem: Problem) -> tuple[Fraction, Fraction, int]:
+    """The shares of users and of ε that are asked for if nobody ever answers and releases are empty; the steps."""
+    talk = many_dimensions(problem)
+    heard: Heard | None = None
+    share, cost, steps = Fraction(0), Fraction(0), 0
+    while True:
+        try:
+            step = next(talk) if heard is None else talk.send(heard)
+        except StopIteration as end:
+            result: Centres = end.value
+            break
+        steps += 1
+        share += sum((ask.share for ask in step.asks), Fraction(0))
+        nobody = [
+            Answers(
+                np.zeros((ask.question.n_variants, n_symbols(ask.channel)), np.int64),
+                np.zeros(ask.question.n_variants, np.int64),
+            )
+            for ask in step.asks
+        ]
+        published = None
+        if step.release is not None:
+            cost += step.release.share
+            published = Published(np.zeros(step.release.statistic.size, np.int64), 1.0)
+        heard = Heard(tuple(nobody), published)
+    assert np.isfinite(result.centres).all()
+    assert result.centres.shape == (problem.n_clusters, problem.n_dimensions)
+    return share, cost, steps
+
+
+@pytest.mark.parametrize(("n_trusted", "n_local"), [(1000, 1000), (0, 1000), (1000, 0)])
+@pytest.mark.parametrize(("k", "d", "epsilon"), [(1, 4, "1"), (4, 5, "0.01"), (30, 8, "20"), (3, 16, "4")])
+def test_all_of_the_users_and_of_epsilon_is_asked_for_and_no_more(
+    n_trusted: int, n_local: int, k: int, d: int, epsilon: str
+) -> None:
+    share, cost, steps = _silence(_problem(n_trusted, n_local, k, d, epsilon))
+    assert share == (1 if n_local else 0)
+    assert cost == (1 if n_trusted else 0)
+    assert steps == (8 if n_local else 5)
+
+
+def test_the_trusted_group_takes_part_if_it_is_large_enough() -> None:
+    assert not trusted_takes_part(_problem(10, 100_000))
+    assert trusted_takes_part(_problem(10_000, 100_000))
+    sizes = [n for n in range(1, 3000) if trusted_takes_part(_problem(n, 100_000))]
+    assert sizes == list(range(sizes[0], 3000))
+
+
+def test_centres_that_are_close_are_merged() -> None:
+    rng = np.random.default_rng(0)
+    k, d = 4, 5
+    true = rng.random((k, d))
+    n = OVER_SEED * k
+    centres = np.repeat(true, OVER_SEED, axis=0) + 0.001 * rng.standard_normal((n, d))
+    sizes = rng.uniform(0.05, 0.2, n)
+    weight = np.repeat([0.0, 0.2, 0.5, 1.0], OVER_SEED)
+    known = Known(centres, np.full((n, d), 0.01), sizes, np.full(n, 0.01), weight)
+    merged = _merged(_problem(10, 10, k, d), known)
+    order = np.argmin(np.sum((true[:, None] - merged.centres) ** 2, axis=2), axis=1)
+    np.testing.assert_allclose(merged.centres[order], true, atol=0.005)
+    np.testing.assert_allclose(merged.sizes[order], sizes.reshape(k, OVER_SEED).sum(axis=1) / sizes.sum())
+    np.testing.assert_allclose(merged.trusted_weight[order], [0.0, 0.2, 0.5, 1.0])

@@ -1,0 +1,77 @@
+"""How good the centres are, on data whose best centres are known. Seeds are fixed: what passes once passes always."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+
+from benchmarks.kmeans_data import LAYOUTS, DataSet, blobs, paper
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.hybrid import HybridKMeans
+from hybriddp.kmeans.lloyd import nearest, wcss, weighted_kmeans
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Points, and what ordinary K-means on the raw points costs."""
+
+    data: DataSet
+    best: float
+
+    @classmethod
+    def of(cls, data: DataSet) -> "Task":
+        ones, dice = np.ones(len(data.points)), np.random.default_rng(0)
+        runs = [weighted_kmeans(data.points, ones, data.n_clusters, starts=1, generator=dice)[0] for _ in range(4)]
+        return cls(data, min(run.cost for run in runs))
+
+
+@cache
+def _paper() -> list[Task]:
+    return [Task.of(paper("paper", seed)) for seed in range(3)]
+
+
+def _ratios(tasks: list[Task], epsilon: float, trusted: float, local: bool = True) -> FloatArray:
+    """Costs over the best ones; the first points are the trusted group's."""
+    ratios = []
+    for seed, task in enumerate(tasks):
+        points, first = task.data.points, round(trusted * len(task.data.points))
+        model = HybridKMeans(task.data.n_clusters, epsilon=epsilon, bounds=task.data.bounds, random_state=seed)
+        model.fit(points[:first], points[first:] if local else None)
+        ratios.append(wcss(points, model.cluster_centers_) / task.best)
+    return np.array(ratios)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "trusted", "most"), [(7.0, 0.01, 1.005), (3.0, 0.01, 1.01), (1.0, 0.01, 1.08), (1.0, 0.1, 1.02)]
+)
+def test_costs_on_the_papers_data_stay_what_they_are(epsilon: float, trusted: float, most: float) -> None:
+    assert _ratios(_paper(), epsilon, trusted).mean() < most
+
+
+@pytest.mark.parametrize(("d", "k", "sd"), [(4, 6, 0.05), (8, 8, 0.06)])
+def test_costs_in_more_dimensions_stay_what_they_are(d: int, k: int, sd: float) -> None:
+    sets = [blobs(f"blobs{d}", seed, dimensions=d, n_clusters=k, sd=sd, size=60_000) for seed in range(3)]
+    assert _ratios([Task.of(data) for data in sets], 7.0, 0.01).mean() < 1.05
+
+
+def test_both_groups_together_are_better_than_either_alone() -> None:
+    both = _ratios(_paper(), 1.0, 0.01)
+    assert both.mean() < _ratios(_paper(), 1.0, 0.0).mean()
+    assert both.mean() < _ratios(_paper(), 1.0, 0.01, local=False).mean()
+
+
+@pytest.mark.parametrize(("n_trusted", "n_local", "epsilon"), [(2000, 0, 2.0), (0, 30_000, 4.0), (2000, 30_000, 7.0)])
+def test_standard_errors_are_about_what_centres_are_off_by(n_trusted: int, n_local: int, epsilon: float) -> None:
+    """Of normal deviations 4.6 % are beyond two standard errors; here a tenth may be, over fixed seeds."""
+    true, n = np.array(LAYOUTS["paper"]), n_trusted + n_local
+    off = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        points = np.clip(true[rng.integers(4, size=n)] + 0.028 * rng.standard_normal((n, 2)), 0, 1)
+        model = HybridKMeans(4, epsilon=epsilon, bounds=[(0, 1)] * 2, random_state=seed)
+        model.fit(points[:n_trusted], points[n_trusted:])
+        order = nearest(true, model.cluster_centers_)
+        off.append((model.cluster_centers_[order] - true) / model.standard_errors_[order])
+    assert np.mean(np.abs(off) > 2) < 0.1
+    assert 0.7 < np.sqrt(np.mean(np.square(off))) < 1.3

@@ -1,0 +1,92 @@
+"""Whole numbers about the trusted group: what they are, and that no user adds more than her bound."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybriddp.kmeans.questions import GridQuestion, Labels
+from hybriddp.kmeans.statistics import UNIT, ClusterSums, Histogram, One, SecondMoments, Statistic, fitted
+
+RNG = np.random.default_rng(6)
+CENTRES = np.array([[0.2, 0.3], [0.8, 0.5], [0.4, 0.9]])
+RADII = np.array([0.2, 0.3, 0.1])
+GRID = GridQuestion(None, np.zeros(2), np.array([0.25, 0.5]), (5, 3))
+SUMS = ClusterSums(Labels(CENTRES), CENTRES, RADII, UNIT // 9)
+MOMENTS = SecondMoments(np.array([0.5, 0.4]), 0.1)
+ALL: list[Statistic] = [One(), Histogram(GRID), SUMS, MOMENTS]
+NAMES = [statistic.kind for statistic in ALL]
+
+
+@pytest.mark.parametrize("statistic", ALL, ids=NAMES)
+def test_users_add_up_and_nobody_adds_nothing(statistic: Statistic) -> None:
+    points = RNG.random((300, 2))
+    total = statistic.of(points)
+    assert total.shape == (statistic.size,)
+    assert total.dtype == np.int64
+    np.testing.assert_array_equal(sum(statistic.of(points[i : i + 1]) for i in range(300)), total)
+    np.testing.assert_array_equal(statistic.of(points[:0]), np.zeros(statistic.size))
+
+
+@pytest.mark.parametrize("statistic", ALL, ids=NAMES)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=2))
+def test_no_user_adds_more_than_the_bound(statistic: Statistic, point: list[float]) -> None:
+    assert int(np.abs(statistic.of(np.array([point]))).sum()) <= statistic.most
+
+
+@pytest.mark.parametrize("statistic", ALL, ids=NAMES)
+def test_some_user_adds_all_of_the_bound(statistic: Statistic) -> None:
+    """The bound is not larger than it must be, but for rounding."""
+    corners = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    most = max(int(np.abs(statistic.of(corner[None])).sum()) for corner in corners)
+    assert most >= statistic.most - 8
+
+
+def test_a_histogram_has_the_means_of_the_coordinates() -> None:
+    """Rounding by a hash is as good as rounding by dice: five standard errors, with dice a false alarm of 6e-7."""
+    n = 20_000
+    points = RNG.random((n, 2))
+    counts = Histogram(GRID).of(points)
+    assert counts.sum() == n
+    mean = counts @ GRID.vertices() / n
+    # The variance of rounding a value between two vertices is at most a quarter of the squared step.
+    assert (np.abs(mean - points.mean(axis=0)) < 5 * GRID.step / 2 / np.sqrt(n)).all()
+    exactly = Histogram(GRID).of(GRID.vertices())
+    np.testing.assert_array_equal(exactly, np.ones(15))
+
+
+def test_cluster_sums_are_those_of_the_definition() -> None:
+    points = RNG.random((200, 2))
+    found = SUMS.of(points)
+    counts, sums = np.zeros(3), np.zeros((3, 2))
+    for x in points:
+        k = int(np.argmin(np.sum((CENTRES - x) ** 2, axis=1)))
+        z = (x - CENTRES[k]) / RADII[k]
+        counts[k] += 1
+        sums[k] += z / max(float(np.abs(z).sum()), 1.0)
+    np.testing.assert_array_equal(found[:3], (UNIT // 9) * counts)
+    np.testing.assert_allclose(found[3:].reshape(3, 2), UNIT * sums, atol=2 * 200)
+
+
+def test_second_moments_are_those_of_the_definition() -> None:
+    points = RNG.random((200, 2))
+    expected = np.zeros(3)
+    for x in points:
+        z = x - MOMENTS.centre
+        entries = np.array([z[0] * z[0], z[0] * z[1], z[1] * z[1]]) / MOMENTS.bound
+        expected += entries / max(float(np.abs(entries).sum()), 1.0)
+    np.testing.assert_allclose(MOMENTS.of(points), UNIT * expected, atol=2 * 200)
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=6))
+def test_fitted_vectors_are_short_and_keep_their_direction(vector: list[float]) -> None:
+    exact = np.array(vector)
+    (whole,) = fitted(exact[None])
+    length = float(np.abs(exact).sum())
+    assert int(np.abs(whole).sum()) <= UNIT
+    if max(np.abs(exact)) <= 1e6:
+        np.testing.assert_allclose(whole, UNIT * exact / max(length, 1.0), atol=1.5 + len(vector))
+
+
+def test_fitted_vectors_that_are_short_are_only_rounded() -> None:
+    np.testing.assert_array_equal(fitted(np.array([[1.0, 0.0], [-0.5, 0.5]])), [[UNIT, 0], [-UNIT // 2, UNIT // 2]])

@@ -1,0 +1,111 @@
+import json
+from typing import Any
+
+import pytest
+
+from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.kmeans.study import KMeansStudy, parsed
+
+STUDY = KMeansStudy("visits", n_clusters=3, bounds=[(0, 24), (-1.5, 60)], epsilon=0.5)
+FIELDS = json.loads(STUDY.to_json())
+
+
+def test_text_and_study_are_inverses() -> None:
+    again = KMeansStudy.from_json(STUDY.to_json())
+    assert again == STUDY
+    assert again.digest == STUDY.digest
+    assert hash(again) == hash(STUDY)
+    assert KMeansStudy.from_json(json.dumps(FIELDS, indent=1)) == STUDY  # spaces do not matter
+
+
+def test_equal_studies_have_equal_digests_and_others_do_not() -> None:
+    parameters: dict[str, Any] = {"n_clusters": 3, "bounds": [(0, 24), (-1.5, 60)], "epsilon": 0.5}
+    assert KMeansStudy("visits", **{**parameters, "epsilon": "0.50", "bounds": ([-0.0, 24.0], (-1.5, 60))}) == STUDY
+    others = [
+        KMeansStudy("calls", **parameters),
+        *(
+            KMeansStudy("visits", **{**parameters, **change})
+            for change in (
+                {"n_clusters": 4},
+                {"bounds": [(0, 24)]},
+                {"bounds": [(0, 24), (-1.5, 61)]},
+                {"epsilon": 0.51},
+                {"neighbours": "add-remove"},
+            )
+        ),
+    ]
+    assert len({study.digest for study in [STUDY, *others]}) == 7
+
+
+def test_what_may_change_is_twice_or_once_a_user() -> None:
+    other = KMeansStudy("visits", n_clusters=3, bounds=[(0, 1)], epsilon=0.5, neighbours="add-remove")
+    assert (STUDY.replaced, STUDY.size_is_private) == (2, False)
+    assert (other.replaced, other.size_is_private) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("name", {"name": ""}),
+        ("name", {"name": "  "}),
+        ("name", {"name": 5}),
+        ("name", {"name": "\ud800"}),
+        ("n_clusters", {"n_clusters": 0}),
+        ("n_clusters", {"n_clusters": -1}),
+        ("n_clusters", {"n_clusters": 1025}),
+        ("n_clusters", {"n_clusters": 2.0}),
+        ("n_clusters", {"n_clusters": True}),
+        ("n_clusters", {"n_clusters": "3"}),
+        ("n_clusters", {"n_clusters": None}),
+        ("bounds", {"bounds": None}),
+        ("bounds", {"bounds": []}),
+        ("bounds", {"bounds": [(1, 0)]}),
+        ("bounds", {"bounds": [(0, 1)] * 257}),
+        ("bounds[1]", {"bounds": [(0, float("nan"))]}),
+        ("epsilon", {"epsilon": None}),
+        ("epsilon", {"epsilon": 0}),
+        ("epsilon", {"epsilon": 21}),
+        ("epsilon", {"epsilon": float("nan")}),
+        ("epsilon", {"epsilon": True}),
+        ("neighbours", {"neighbours": "replace one"}),
+        ("neighbours", {"neighbours": None}),
+        ("epsilon", {"neighbours": "add-remove", "epsilon": 0.19}),
+    ],
+)
+def test_bad_parameters_are_named(name: str, change: dict[str, Any]) -> None:
+    good: dict[str, Any] = {"name": "x", "n_clusters": 3, "bounds": [(0, 1)], "epsilon": 0.5}
+    with pytest.raises(ParameterError) as caught:
+        KMeansStudy(**{**good, **change})
+    assert caught.value.name == name
+
+
+def test_the_ends_of_the_ranges_are_allowed() -> None:
+    KMeansStudy("x", n_clusters=1024, bounds=[(0, 1)] * 256, epsilon=0.01)
+    KMeansStudy("x", n_clusters=1, bounds=[(0, 1)], epsilon=20)
+    KMeansStudy("x", n_clusters=1, bounds=[(0, 1)], epsilon=0.2, neighbours="add-remove")
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("value", [..., None, [], {}, "", -1, 1.5, "x", [[0]], [0, 1], [["a", "b"]], float("inf")])
+def test_a_text_with_one_field_broken_is_refused(name: str, value: object) -> None:
+    fields = {**FIELDS, name: value}
+    if value is ...:
+        del fields[name]
+    if name == "name" and value == "x":
+        return  # a good name
+    with pytest.raises(ProtocolError, match="The study is refused"):
+        KMeansStudy.from_json(json.dumps(fields))
+
+
+@pytest.mark.parametrize(
+    "change", [{"epsilon": "0.50"}, {"epsilon": 0.5}, {"extra": 1}, {"type": "mean"}, {"version": 2}]
+)
+def test_another_form_of_the_same_study_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ProtocolError, match="one form"):
+        KMeansStudy.from_json(json.dumps({**FIELDS, **change}))
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "5", "{", "[" * 100_000, "1" * 5000, None, 5, b"\xff"])
+def test_what_is_no_object_is_refused(text: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ProtocolError, match="The thing is refused: it is not a JSON object"):
+        parsed(text, "thing")
