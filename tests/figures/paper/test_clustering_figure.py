@@ -1,7 +1,6 @@
 """Figure 6: who is simulated where, what it finds, and what is drawn."""
 
 import csv
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,7 +46,7 @@ class Asked:
 @pytest.fixture
 def ours(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     monkeypatch.setattr(Asked, "seen", [])
-    monkeypatch.setitem(sys.modules, "hybriddp.kmeans.hybrid", SimpleNamespace(HybridKMeans=Asked))
+    monkeypatch.setattr("hybriddp.figures.paper.clustering.HybridKMeans", Asked)
     return Asked.seen
 
 
