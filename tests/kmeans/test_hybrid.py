@@ -300,3 +300,12 @@ def test_two_places_with_five_centres_are_found(d: int) -> None:
     RNG.shuffle(points)
     model = _model(n_clusters=5, bounds=[(0, 1)] * d, epsilon=7).fit(points[:2000], points[2000:])
     assert wcss(places, model.cluster_centers_) < 2 * 0.04**2 * d
+
+
+def test_parameters_that_are_changed_after_fitting_do_not_change_what_was_found() -> None:
+    points = np.random.default_rng(0).random((500, 2))
+    model = HybridKMeans(2, epsilon=1, bounds=[(0, 1)] * 2, random_state=1).fit(points)
+    before = model.explain(), model.predict(points)
+    model.set_params(bounds=[(0, 5)] * 3, name="other", neighbours="add-remove", epsilon=9)
+    assert model.explain() == before[0]
+    np.testing.assert_array_equal(model.predict(points), before[1])

@@ -12,6 +12,7 @@ from hybriddp.errors import DataError, ProtocolError
 from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, ResidualQuestion, View
 from hybriddp.kmeans.requests import Ask
 from hybriddp.kmeans.round import Reports, Round, crowd
+from hybriddp.kmeans.server import HybridKMeansServer
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.kmeans.symbols import n_symbols
 from hybriddp.randomness import byte_source
@@ -299,3 +300,17 @@ def test_a_crowd_answers_as_its_devices_would() -> None:
         a, b = np.array(by_crowd), np.array(by_devices)
         error = np.sqrt((a.var(axis=0, ddof=1) + b.var(axis=0, ddof=1)) / runs)
         assert (np.abs(a.mean(axis=0) - b.mean(axis=0)) < 5.2 * error).all()
+
+
+def test_a_round_of_another_study_than_the_one_agreed_to_is_refused() -> None:
+    """Else a server could simply ask with a larger ε."""
+    agreed = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)], epsilon=1)
+    for study in (agreed, KMeansStudy("points", n_clusters=2, bounds=[(0, 1)], epsilon=5)):
+        server = HybridKMeansServer(study, n_local=100)
+        assert server.round is not None
+        text = server.round.to_json()
+        if study == agreed:
+            assert Round.from_json(text, study=agreed).study == agreed
+        else:
+            with pytest.raises(ProtocolError, match="another study than the one agreed to"):
+                Round.from_json(text, study=agreed)

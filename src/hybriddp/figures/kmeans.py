@@ -21,7 +21,7 @@ _HOLDS_95_PERCENT = (
 
 def draw_centres(model: "HybridKMeans", path: Path | None, dimensions: tuple[int, int]) -> "Figure":
     """The centres with ellipses that hold the best ones with 95 % confidence; rings grow with the clusters."""
-    centres, errors, bounds = model.cluster_centers_, model.standard_errors_, model.study.box.bounds
+    centres, errors, bounds = model.cluster_centers_, model.standard_errors_, model.study_.box.bounds
     x, y = _checked(dimensions, len(bounds))
     with canvas(6.4, 5.6) as figure:
         from matplotlib.patches import Ellipse
@@ -45,7 +45,7 @@ def draw_centres(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
             axes.set_ylim(*bounds[y])
             axes.set_ylabel(f"dimension {y}")
         seeded = "" if model.private_release_ else " (a simulation)"
-        axes.set_title(f"{model.name}: {len(centres)} centres, ε = {model.privacy_.epsilon}{seeded}")
+        axes.set_title(f"{model.study_.name}: {len(centres)} centres, ε = {model.privacy_.epsilon}{seeded}")
         note = "shaded: where the centre is, 95 % by noise and sampling; rings: sizes of clusters"
         axes.text(0.0, -0.13, note, transform=axes.transAxes, color=MUTED, fontsize=8.5)
         if path is not None:

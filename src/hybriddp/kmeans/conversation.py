@@ -7,7 +7,6 @@ local users pay, ε, and count as much. So are they if the trusted group is alon
 
 from fractions import Fraction
 
-from hybriddp.errors import ParameterError
 from hybriddp.kmeans.requests import Release, Step, Talk
 from hybriddp.kmeans.statistics import One
 from hybriddp.kmeans.steps.few_dimensions import few_dimensions
@@ -58,10 +57,6 @@ def conversation(study: KMeansStudy, *, has_trusted: bool, n_trusted: int, n_loc
     problem = _problem(study, n_trusted, n_local, share)
     if study.box.n_dimensions <= FEW:
         return (yield from few_dimensions(problem))
-    if not n_local and not _affordable(problem):
-        least = float(_LEAST_RELEASE / LEAST_COST)
-        remedy = f"Without local users, in more than {FEW} dimensions, a release would cost less than it can."
-        raise ParameterError("epsilon", f"at least {least:.3g}", study.privacy.epsilon, remedy=remedy)
     if n_local and not _takes_part(problem):
         problem = _problem(study, 0, n_local, share)
     return (yield from many_dimensions(problem))

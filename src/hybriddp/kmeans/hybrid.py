@@ -73,6 +73,8 @@ class HybridKMeans:
         The sizes of the groups; that of the trusted group as released, if it is not public.
     spending_ : tuple of Spending
         What each step cost whom.
+    study_ : KMeansStudy
+        What was asked, under which promise.
     privacy_ : Privacy
         What was promised to everybody.
     clamped_ : Clamped
@@ -160,6 +162,7 @@ class HybridKMeans:
     def _take(self, server: HybridKMeansServer) -> "HybridKMeans":
         """What a server that has ended found."""
         result, box = server.result, server.study.box
+        self.study_: KMeansStudy = server.study
         self.cluster_centers_ = server.cluster_centers
         self.standard_errors_: FloatArray = box.scale * np.sqrt(result.variance)
         self.sizes_ = result.sizes / max(float(result.sizes.sum()), 1e-12)
@@ -177,7 +180,7 @@ class HybridKMeans:
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:  # noqa: N803  (scikit-learn's name)
         """The nearest centre of each row of ``X``, for your own use: the labels of private points are private."""
         self._require_fitted()
-        return nearest(self.study.box.check(X, "X").astype(np.float64), self.cluster_centers_)
+        return nearest(self.study_.box.check(X, "X").astype(np.float64), self.cluster_centers_)
 
     # Looking ------------------------------------------------------------------------------------------------------
 

@@ -72,5 +72,5 @@ def _view_of(d: int, fields: dict[str, Any]) -> View | None:
 def _array(fields: dict[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:
     array = np.array(fields[name], np.float64)
     if array.shape != shape or not (np.abs(array) <= _LARGEST).all():
-        raise ProtocolError(f"The question is refused: its {name} must be finite numbers of shape {shape}.")
+        raise ProtocolError(f"The question is refused: its {name} must be numbers up to {_LARGEST:g} of shape {shape}.")
     return array

@@ -153,20 +153,26 @@ class Round:
         return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "Round":
-        """The round of a text; `ProtocolError` if it is not one, or if a channel promises less than the study."""
+    def from_json(cls, text: str, *, study: KMeansStudy | None = None) -> "Round":
+        """The round of a text; `ProtocolError` if it is not one, or if a channel promises less than the study.
+
+        Give the ``study`` that the user of the device agreed to: a round of any other one is refused, whatever it
+        promises.
+        """
         fields = parsed(text, "round")
         if fields.get("type") != "kmeans-round" or fields.get("version") != 1:
             raise ProtocolError("The round is refused: it is not a kmeans-round, version 1.")
         try:
-            study = KMeansStudy.of(fields["study"])
-            asks = tuple(_ask(study, ask) for ask in fields["asks"])
-            result = cls(study, fields["number"], fields["what"], asks)
+            own = KMeansStudy.of(fields["study"])
+            asks = tuple(_ask(own, ask) for ask in fields["asks"])
+            result = cls(own, fields["number"], fields["what"], asks)
             same = json.loads(result.to_json().encode()) == fields
         except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as reason:
             if isinstance(reason, HybridDPError):
                 raise
             raise ProtocolError(f"The round is refused: it is incomplete or malformed ({reason}).") from None
+        if study is not None and own != study:
+            raise ProtocolError("The round is refused: it is of another study than the one agreed to.")
         if not asks:
             raise ProtocolError("The round is refused: it asks nothing.")
         if not same or type(result.number) is not int or result.number < 1 or not isinstance(result.what, str):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
-from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.conversation import conversation, joins_local
 from hybriddp.kmeans.group import PointArray, TrustedGroup
 from hybriddp.kmeans.requests import Answers, Centres, Heard, Published, Release, Step
@@ -102,6 +102,8 @@ class HybridKMeansServer:
                 f"There must be at least as many users as clusters, but there are {state.n_trusted + state.n_local:,} "
                 f"users for {study.n_clusters:,} clusters. Nothing has been spent."
             )
+        if ledger is not None and state.counted and group is not None:
+            _require_all_of(study, ledger)
         self._start(state, group, ledger, random_state)
         self._settle()
 
@@ -330,6 +332,22 @@ def _check_fit(step: Step | None, heard: Heard) -> None:
     shape = None if step.release is None else (step.release.statistic.size,)
     if shape != (None if heard.published is None else heard.published.values.shape):
         raise ValueError("another release was wanted")
+
+
+def _require_all_of(study: KMeansStudy, ledger: Ledger) -> None:
+    """Raise `BudgetError` if the study could not go on to its end: better now than half-way."""
+    left, needed = ledger.remaining("trusted").epsilon, study.privacy.exact_epsilon
+    before = ledger.spent("trusted", study=study.digest).epsilon
+    if before:
+        raise BudgetError(
+            f"The study {study.name!r} has spent ε = {float(before):g} of its trusted users already. "
+            "Take it up from its state with from_json, or begin another study under another name."
+        )
+    if left < needed:
+        raise BudgetError(
+            f"The study {study.name!r} needs ε = {study.privacy.epsilon} of the trusted users, but they have only "
+            f"ε = {float(left):g} left. Nothing has been spent."
+        )
 
 
 def _group(study: KMeansStudy, trusted: ArrayLike | TrustedGroup | None) -> TrustedGroup | None:

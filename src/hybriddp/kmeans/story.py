@@ -19,12 +19,12 @@ def story(model: "HybridKMeans") -> str:
 
 def _head(model: "HybridKMeans") -> str:
     k, d = model.cluster_centers_.shape
-    return f"{model.name}: {k} centre{'s' if k > 1 else ''} in {d} dimension{'s' if d > 1 else ''}."
+    return f"{model.study_.name}: {k} centre{'s' if k > 1 else ''} in {d} dimension{'s' if d > 1 else ''}."
 
 
 def _groups(model: "HybridKMeans") -> list[str]:
     trusted, local = model.n_trusted_, model.n_local_
-    about = "about " if model.study.size_is_private else ""
+    about = "about " if model.study_.size_is_private else ""
     lines = [f"{about}{trusted:,} users trusted the curator and {local:,} reported locally.".capitalize()]
     if not trusted or not local:
         only = "local" if local else "trusted"
@@ -34,7 +34,7 @@ def _groups(model: "HybridKMeans") -> list[str]:
             "The trusted group is too small to help in this many dimensions by noisy sums, so its points were reported "
             "through the channel of the local users: this is the answer of the local world."
         )
-    elif not any(float(step.trusted_epsilon) for step in model.spending_[1:]) and model.study.size_is_private:
+    elif not any(float(step.trusted_epsilon) for step in model.spending_[1:]) and model.study_.size_is_private:
         if len(model.spending_) > 1 and model.trusted_weight_.max() == 0:
             lines.append("The trusted group is too small to help in this many dimensions, and was not used.")
     else:
@@ -75,7 +75,7 @@ def _centres(model: "HybridKMeans") -> list[str]:
 
 def _promise(model: "HybridKMeans") -> list[str]:
     lines = [
-        f"Every user is promised ε = {model.privacy_.epsilon}: {NEIGHBOURS[model.neighbours].value}.",
+        f"Every user is promised ε = {model.privacy_.epsilon}: {NEIGHBOURS[model.study_.neighbours].value}.",
         "Local users report once, with all of ε; the steps of the trusted group add up to no more than ε.",
     ]
     if not model.private_release_:

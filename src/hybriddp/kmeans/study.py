@@ -15,7 +15,6 @@ from hybriddp.privacy import Neighbours, Privacy
 MOST_CLUSTERS = 1024
 MOST_DIMENSIONS = 256
 NEIGHBOURS = {"replace-one": Neighbours.REPLACE_ONE, "add-remove": Neighbours.ADD_REMOVE}
-_LONGEST_EPSILON = 20  # characters: parts of it are decimals of four more, and must not be longer than a promise may be
 _LEAST_EPSILON = 0.2  # with add-remove, where a twentieth of ε pays for the size of the trusted group
 
 
@@ -70,8 +69,6 @@ class KMeansStudy:
                 "bounds", f"at most {MOST_DIMENSIONS} pairs", box.n_dimensions, shown_as="their number"
             )
         privacy = Privacy(epsilon=epsilon)
-        if len(privacy.epsilon) > _LONGEST_EPSILON:
-            raise ParameterError("epsilon", f"a number of at most {_LONGEST_EPSILON} characters", epsilon)
         _check.choice("neighbours", neighbours, tuple(NEIGHBOURS))
         if neighbours == "add-remove" and float(privacy.epsilon) < _LEAST_EPSILON:
             raise ParameterError("epsilon", f"at least {_LEAST_EPSILON} with neighbours='add-remove'", epsilon)

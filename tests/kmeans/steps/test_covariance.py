@@ -6,10 +6,22 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
+from hybriddp.kmeans.questions import ResidualQuestion
 from hybriddp.kmeans.requests import Heard, Published, Step
 from hybriddp.kmeans.round import crowd
-from hybriddp.kmeans.steps import covariance
-from hybriddp.kmeans.steps.covariance import CUT_AT, LEAST, MOST, USUAL, Rough, fine_shape, rough_shape
+from hybriddp.kmeans.statistics import SecondMoments
+from hybriddp.kmeans.steps.covariance import (
+    BOUNDS,
+    CUTS,
+    LEAST,
+    MOST,
+    USUAL,
+    Rough,
+    fine_shape,
+    kept_by_cutting,
+    rough_shape,
+)
+from hybriddp.kmeans.steps.moments import usual_size
 from hybriddp.kmeans.steps.problem import Problem
 from hybriddp.randomness import byte_source
 
@@ -32,20 +44,36 @@ def _answered(talk: Any, points: FloatArray, trusted: FloatArray) -> Any:  # noq
     return end.value.value
 
 
-def test_what_cutting_leaves_is_what_it_says() -> None:
-    """By quadrature, for standard normal variables."""
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("wrong", [0.7, 1.0, 1.4])
+def test_what_cutting_leaves_is_found_from_what_was_left(cut: float, wrong: float) -> None:
+    """By quadrature, for normal variables, though the standard deviation was guessed wrong."""
     from scipy.integrate import quad
     from scipy.stats import norm
 
-    def cut(x: float) -> float:
-        return min(max(x, -CUT_AT), CUT_AT)
+    at = cut / wrong  # in true standard deviations
+    left = float(quad(lambda x: min(x * x, at * at) * norm.pdf(x), -12, 12, points=[-at, at])[0])
+    kept = kept_by_cutting(left / at**2)
+    assert kept.square == pytest.approx(left, rel=1e-6)
+    # Of a small shift, the derivative of E[cut(z)] is the chance to be inside; of a correlation, its square (Price).
+    assert kept.step == pytest.approx(erf(at / sqrt(2)), rel=1e-6)
 
-    square = quad(lambda x: cut(x) ** 2 * norm.pdf(x), -12, 12, points=[-CUT_AT, CUT_AT])[0]
-    assert pytest.approx(square, abs=1e-3) == covariance._KEPT_SQUARE
-    # Of a small correlation, the derivative of E[cut(z) cut(z')] is E[cut'(z)]^2 (Price's theorem).
-    inside = erf(CUT_AT / sqrt(2))
-    assert pytest.approx(inside**2, abs=1e-3) == covariance._KEPT_PRODUCT
-    assert pytest.approx(inside, abs=1e-3) == covariance._KEPT_STEP
+
+@pytest.mark.parametrize(("square", "u"), [(-1.0, 0.2), (2.0, 3.0)])
+def test_noise_that_no_normal_variable_has_is_taken_for_the_nearest_one(square: float, u: float) -> None:
+    assert kept_by_cutting(square).step == pytest.approx(erf(1 / (u * sqrt(2))), rel=1e-6)
+
+
+def test_cuts_are_wide_where_there_is_little_noise() -> None:
+    points, _ = _normal_points(3)
+    rough = Rough(points.mean(axis=0), np.full(D, 1e-4), 0.02)
+    for n, cut, bound in ((10**8, max(CUTS), max(BOUNDS)), (1000, min(CUTS), min(BOUNDS))):
+        step = next(fine_shape(_problem(n, n), rough, Fraction(1, 10), Fraction(1, 10)))
+        assert step.release is not None
+        assert isinstance(step.asks[0].question, ResidualQuestion)
+        assert isinstance(step.release.statistic, SecondMoments)
+        assert step.asks[0].question.radii[0] == pytest.approx(cut * sqrt(0.02))
+        assert step.release.statistic.bound == pytest.approx(bound * usual_size(D) * 0.02)
 
 
 def _normal_points(seed: int, n: int = N) -> tuple[FloatArray, FloatArray]:
@@ -88,7 +116,7 @@ def test_squares_that_nobody_is_asked_for_do_not_count_as_zero() -> None:
 def test_the_fine_shape_is_the_covariance(n_trusted: int, n_local: int) -> None:
     """Near the middle of a guess that is slightly off; with the trusted group, cutting shrinks it a little."""
     points, spread = _normal_points(2)
-    rough = Rough(points.mean(axis=0) + 0.02, float(np.trace(spread)) / D)
+    rough = Rough(points.mean(axis=0) + 0.02, np.full(D, 0.02**2), float(np.trace(spread)) / D)
     talk = fine_shape(_problem(n_trusted, n_local), rough, Fraction(1), Fraction(1, 5))
     shape = _answered(talk, points, points)
     if n_local:

@@ -13,6 +13,7 @@ from hybriddp.kmeans.steps.many_dimensions import (
     OVER_SEED,
     ROUGH,
     ROUNDS,
+    SIZES,
     _merged,
     many_dimensions,
     trusted_takes_part,
@@ -27,10 +28,10 @@ def _problem(n_trusted: int, n_local: int, k: int = 4, d: int = 5, epsilon: str 
 
 
 def test_shares_of_users_and_of_epsilon_add_up_to_one() -> None:
-    efforts = (FINE, GRID, LIFT, FIRST, *ROUNDS)
+    efforts = (FINE, GRID, LIFT, FIRST, SIZES, *ROUNDS)
     assert ROUGH + sum(effort.share for effort in efforts) == 1
     assert sum(effort.cost for effort in efforts) == 1
-    assert min(effort.cost for effort in efforts if effort.cost) == LEAST_COST == Fraction(15, 100)
+    assert min(effort.cost for effort in efforts if effort.cost) == LEAST_COST == Fraction(10, 100)
 
 
 def _silence(problem: Problem) -> tuple[Fraction, Fraction, int]:
@@ -71,7 +72,7 @@ def test_all_of_the_users_and_of_epsilon_is_asked_for_and_no_more(
     share, cost, steps = _silence(_problem(n_trusted, n_local, k, d, epsilon))
     assert share == (1 if n_local else 0)
     assert cost == (1 if n_trusted else 0)
-    assert steps == (8 if n_local else 5)
+    assert steps == (8 if n_local else 5) + bool(n_trusted)
 
 
 def test_the_trusted_group_takes_part_if_it_is_large_enough() -> None:

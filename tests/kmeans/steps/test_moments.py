@@ -11,10 +11,11 @@ from hybriddp.kmeans.statistics import UNIT, SecondMoments
 from hybriddp.kmeans.steps.moments import (
     best_list_length,
     coordinate_lists,
-    l1_bound,
+    doubled_lists,
     moment_ask,
     moments_by_trust,
     moments_locally,
+    usual_size,
 )
 from hybriddp.kmeans.symbols import n_symbols, support, symbol_channel
 from hybriddp.randomness import byte_source
@@ -48,7 +49,8 @@ def _expected(ask: Ask, points: FloatArray) -> Answers:
 def test_moments_are_exactly_right_on_average(epsilon: str) -> None:
     """Through the channel's chances; the squares too, though a sign's square says nothing."""
     points = RNG.random((7, 4))
-    ask = moment_ask(CENTRE, RADIUS, epsilon=epsilon, share=Fraction(1, 10))
+    lists = coordinate_lists(4, best_list_length(4, float(epsilon)))
+    ask = moment_ask(CENTRE, RADIUS, lists, epsilon=epsilon, share=Fraction(1, 10))
     found = moments_locally(ask, _expected(ask, points))
     first, second = _truth(points)
     np.testing.assert_allclose(found.first, first, atol=1e-9)
@@ -59,7 +61,8 @@ def test_moments_are_exactly_right_on_average(epsilon: str) -> None:
 def test_drawn_moments_have_the_variance_that_they_claim(epsilon: str) -> None:
     """Within .12, and a fifth would be noticed. The seeds are fixed: there are no false alarms."""
     n, runs = 1000, 400
-    ask = moment_ask(CENTRE, RADIUS, epsilon=epsilon, share=Fraction(1))
+    lists = coordinate_lists(4, best_list_length(4, float(epsilon)))
+    ask = moment_ask(CENTRE, RADIUS, lists, epsilon=epsilon, share=Fraction(1))
     everybody = np.clip(CENTRE + 0.15 * RNG.standard_normal((n, 4)), 0, 1)
     _, second = _truth(everybody)
     ratios = []
@@ -107,21 +110,39 @@ def test_lists_are_not_too_long(d: int, epsilon: float) -> None:
 def test_the_trusted_moments_are_those_released() -> None:
     points = np.clip(CENTRE + 0.1 * RNG.standard_normal((500, 4)), 0, 1)
     statistic = SecondMoments(CENTRE, 10.0)  # nobody is cut
-    found = moments_by_trust(statistic, Published(statistic.of(points), 4.0), 500, 0.01)
+    found = moments_by_trust(statistic, Published(statistic.of(points), 4.0), 500, 0.01, 0.3)
     z = points - CENTRE
     np.testing.assert_allclose(found.second, z.T @ z / 500, atol=1e-4)
-    np.testing.assert_allclose(found.variance, 4.0 * (10.0 / UNIT / 500) ** 2 + 0.01**2 / 500)
+    np.testing.assert_allclose(found.variance, 4.0 * (10.0 / UNIT / 500) ** 2 + 0.01**2 / 500 + 0.003**2)
     np.testing.assert_array_equal(found.first, 0)
 
 
 @pytest.mark.parametrize("d", [1, 4, 10])
-def test_the_bound_is_a_fifth_above_the_mean_of_a_normal_matrix(d: int) -> None:
+def test_the_usual_size_is_the_mean_of_a_normal_matrix(d: int) -> None:
     r"""$E|z_i z_j|$ by quadrature: of one variable for i = j, of two independent ones else."""
     from scipy.integrate import quad
     from scipy.stats import norm
 
-    spread = 0.03
     absolute = 2 * quad(lambda x: x * norm.pdf(x), 0, 20)[0]
     square = 2 * quad(lambda x: x * x * norm.pdf(x), 0, 20)[0]
-    mean = spread * (d * square + d * (d - 1) / 2 * absolute**2)
-    assert l1_bound(d, spread) == pytest.approx(1.2 * mean, rel=1e-9)
+    mean = d * square + d * (d - 1) / 2 * absolute**2
+    assert usual_size(d) == pytest.approx(mean, rel=1e-9)
+
+
+@pytest.mark.parametrize("d", [4, 16, 256])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 7.0])
+def test_doubled_lists_have_every_coordinate_equally_often_and_twice(d: int, epsilon: float) -> None:
+    lists = doubled_lists(d, epsilon)
+    counts = np.bincount(lists.ravel(), minlength=d)
+    assert (counts == counts[0]).all()
+    np.testing.assert_array_equal(lists[:, ::2], lists[:, 1::2])
+    assert lists.shape[1] <= 10
+
+
+def test_doubled_lists_give_means_and_squares_exactly() -> None:
+    points = RNG.random((7, 4))
+    ask = moment_ask(CENTRE, RADIUS, doubled_lists(4, 2.0), epsilon="2", share=Fraction(1, 10))
+    found = moments_locally(ask, _expected(ask, points))
+    first, second = _truth(points)
+    np.testing.assert_allclose(found.first, first, atol=1e-9)
+    np.testing.assert_allclose(np.diag(found.second), np.diag(second), atol=1e-9)

@@ -13,7 +13,7 @@ from hybriddp.kmeans.round import crowd
 from hybriddp.kmeans.steps.covariance import Shape
 from hybriddp.kmeans.steps.problem import Problem
 from hybriddp.kmeans.steps.refine import Known
-from hybriddp.kmeans.steps.rounds import L1_RADIUS, Effort, _radii, _within, next_round
+from hybriddp.kmeans.steps.rounds import L1_RADIUS, Effort, _radii, common_sd, next_round, quiet_multiple
 from hybriddp.randomness import byte_source
 
 D, K, SD = 5, 2, 0.06
@@ -36,12 +36,9 @@ def _shape() -> Shape:
 
 def test_what_is_within_clusters_is_the_total_without_what_is_between_centres() -> None:
     total = float(np.trace(_shape().covariance))
-    assert _within(_known(0.0), _shape(), total) == pytest.approx(SD)
-    # Noise on the centres makes them look further apart: half of its variance is taken off again.
-    noisy = _within(_known(0.001), _shape(), total)
-    assert noisy == pytest.approx(sqrt(SD**2 + 0.001 / 2))
+    np.testing.assert_allclose(common_sd(_known(0.0), _shape(), total), [SD] * K)
     everything = replace(_known(0.0), centres=np.array([[0.0] * D, [1.0] * D]))
-    assert _within(everything, _shape(), total) == pytest.approx(sqrt(0.08 * total / D))
+    np.testing.assert_allclose(common_sd(everything, _shape(), total), [sqrt(0.08 * total / D)] * K)
 
 
 def test_the_usual_length_of_a_residual_is_a_bit_below_its_radius() -> None:
@@ -50,14 +47,16 @@ def test_the_usual_length_of_a_residual_is_a_bit_below_its_radius() -> None:
 
 
 def test_radii_are_wide_where_there_is_little_noise_and_end_halfway_to_the_next_centre() -> None:
-    quiet = _radii(Problem(K, np.ones(D), "7", 2, 0, 10**7), _known(0.0), SD, Fraction(1, 10))
-    loud = _radii(Problem(K, np.ones(D), "0.1", 2, 0, 1000), _known(0.0), SD, Fraction(1, 10))
-    np.testing.assert_allclose(quiet.signs, 2.5 * SD)
-    np.testing.assert_allclose(loud.signs, 0.8 * SD)
-    np.testing.assert_allclose(quiet.sums, L1_RADIUS * D * SD)
+    problem, share, sd = Problem(K, np.ones(D), "7", 2, 0, 10**7), Fraction(1, 10), np.full(K, SD)
+    assert quiet_multiple(problem, K, share) == 2.5
+    assert quiet_multiple(Problem(K, np.ones(D), "0.1", 2, 0, 1000), K, share) == 0.8
+    radii = _radii(problem, _known(0.0), sd, 2.5)
+    np.testing.assert_allclose(radii.signs, 2.5 * SD)
+    np.testing.assert_allclose(radii.sums, L1_RADIUS * D * SD)
+    doubtful = _radii(problem, _known(SD**2), sd, 0.8)
+    np.testing.assert_allclose(doubtful.signs, 0.8 * sqrt(2) * SD)
     close = replace(_known(0.0), centres=np.array([[0.3] * D, [0.3 + 0.16 / sqrt(D)] * D]))
-    near = _radii(Problem(K, np.ones(D), "7", 2, 0, 10**7), close, SD, Fraction(1, 10))
-    np.testing.assert_allclose(near.signs, 0.08)
+    np.testing.assert_allclose(_radii(problem, close, sd, 2.5).signs, 0.08)
 
 
 @pytest.mark.parametrize("epsilon", ["7", "3"])
@@ -66,14 +65,7 @@ def test_a_round_moves_centres_to_the_means_though_residuals_are_cut(epsilon: st
     n, off = 200_000, 0.02
     points = _points(n, 1)
     problem = Problem(K, np.ones(D), epsilon, 2, 0, n)
-    talk = next_round(
-        problem,
-        "round",
-        _known(0.002, off),
-        _shape(),
-        float(np.trace(_shape().covariance)),
-        Effort(Fraction(1), Fraction(0)),
-    )
+    talk = next_round(problem, "round", _known(0.002, off), np.full(K, SD), Effort(Fraction(1), Fraction(0)))
     step = next(talk)
     dice = np.random.default_rng(0)
     order = dice.permutation(n)
