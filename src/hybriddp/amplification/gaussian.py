@@ -68,12 +68,11 @@ def exact(*, delta: ArrayLike, **setting: ArrayLike) -> Amplification[FloatArray
     ----------
     delta : array_like
         δ, between 0 and 1.
-    n_users, trusted_fraction, weight, width : array_like
-        $n$, $c$, $w$ (fixed before any data was seen), $m$.
-    trusted_noise, local_noise : array_like
-        $s_T^2$ on the trusted mean and $s_L^2$ on one report, both Gaussian.
-    honest_local : array_like
-        $h$: local users whose noise the adversary does not know; a local user counts her own.
+    **setting : array_like
+        By name: ``n_users``, ``trusted_fraction``, ``weight``, ``width``, which are $n$, $c$, $w$ (fixed before any
+        data was seen) and $m$; ``trusted_noise`` and ``local_noise``, $s_T^2$ on the trusted mean and $s_L^2$ on one
+        report, both Gaussian; ``honest_local``, $h$: local users whose noise the adversary does not know; a local user
+        counts her own.
 
     Examples
     --------

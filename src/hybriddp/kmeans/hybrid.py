@@ -77,6 +77,8 @@ class HybridKMeans:
         What was asked, under which promise.
     privacy_ : Privacy
         What was promised to everybody.
+    joined_local_ : bool
+        Whether the trusted group was too small to help by noisy sums, and its points were reported like local ones.
     clamped_ : Clamped
         How many points lay outside of the bounds. Not private: not for publication.
     private_release_ : bool

@@ -64,6 +64,19 @@ class HybridKMeansServer:
     random_state : int or numpy.random.Generator, optional
         For simulation only: what comes out is **not** a private release, and is not written down.
 
+    Attributes
+    ----------
+    round : Round or None
+        What local users are to be asked now; None after the last round.
+    spending : tuple of Spending
+        What each step so far cost whom.
+    rejected : int
+        How many reports so far were no answers.
+    joins_local : bool
+        Whether the trusted group is too small to help by noisy sums, so that its points are reported like local ones.
+    seeded, counted : bool
+        Whether it is a simulation, and whether a ledger has the releases.
+
     Examples
     --------
     >>> study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 1)], epsilon=2)
