@@ -262,8 +262,9 @@ class HybridKMeansServer:
         if self.ledger is None:
             self.counted = False  # even if a ledger has what was released before
         else:
-            event = Event.now(f"K-means: {what}", who="trusted", study=self.study.digest, privacy=privacy, part=part)
-            self.ledger.spend(event, promised=self.study.privacy)
+            price = _price(self.study, privacy)
+            event = Event.now(f"K-means: {what}", who="trusted", study=self.study.digest, privacy=price, part=part)
+            self.ledger.spend(event, promised=_price(self.study, self.study.privacy))
 
     # As text ------------------------------------------------------------------------------------------------------
 
@@ -349,7 +350,7 @@ def _check_fit(step: Step | None, heard: Heard) -> None:
 
 def _require_all_of(study: KMeansStudy, ledger: Ledger) -> None:
     """Raise `BudgetError` if the study could not go on to its end: better now than half-way."""
-    left, needed = ledger.remaining("trusted").epsilon, study.privacy.exact_epsilon
+    left, needed = ledger.remaining("trusted").epsilon, study.price * study.privacy.exact_epsilon
     before = ledger.spent("trusted", study=study.digest).epsilon
     if before:
         raise BudgetError(
@@ -358,9 +359,14 @@ def _require_all_of(study: KMeansStudy, ledger: Ledger) -> None:
         )
     if left < needed:
         raise BudgetError(
-            f"The study {study.name!r} needs ε = {study.privacy.epsilon} of the trusted users, but they have only "
+            f"The study {study.name!r} needs ε = {float(needed):g} of the trusted users, but they have only "
             f"ε = {float(left):g} left. Nothing has been spent."
         )
+
+
+def _price(study: KMeansStudy, privacy: Privacy) -> Privacy:
+    """What a ledger is told that a release costs."""
+    return Privacy(epsilon=decimal(study.price * privacy.exact_epsilon))
 
 
 def _group(study: KMeansStudy, trusted: ArrayLike | TrustedGroup | None) -> TrustedGroup | None:

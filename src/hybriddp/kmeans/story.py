@@ -24,7 +24,7 @@ def _head(model: "HybridKMeans") -> str:
 
 def _groups(model: "HybridKMeans") -> list[str]:
     trusted, local = model.n_trusted_, model.n_local_
-    about = "about " if model.study_.size_is_private else ""
+    about = "about " if model.study_.size_is_private and trusted else ""
     lines = [f"{about}{trusted:,} users trusted the curator and {local:,} reported locally.".capitalize()]
     if not trusted or not local:
         only = "local" if local else "trusted"

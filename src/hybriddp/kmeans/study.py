@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -85,6 +86,11 @@ class KMeansStudy:
     def replaced(self) -> int:
         """How many users' worth of numbers may change: 2 if a point is replaced, 1 if a user joins or leaves."""
         return 2 if self.neighbours == "replace-one" else 1
+
+    @property
+    def price(self) -> Fraction:
+        """What a ledger, which counts replaced values, is charged for ε = 1: with add-remove a user leaves and one joins."""
+        return Fraction(2, self.replaced)
 
     @property
     def size_is_private(self) -> bool:

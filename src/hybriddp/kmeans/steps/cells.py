@@ -95,6 +95,9 @@ class Start:
 LEAST_SD = 0.005
 """No cluster is taken to be narrower than this part of the widest dimension."""
 
+# Clusters narrower than the steps of the grid look like nothing but rounding: they are taken to be a third as wide.
+_UNSEEN = 0.1
+
 
 def start(grid: GridQuestion, found: Frequencies, n_clusters: int, dice: np.random.Generator) -> Start:
     """K-means of the vertices whose frequency is above the threshold."""
@@ -109,7 +112,7 @@ def start(grid: GridQuestion, found: Frequencies, n_clusters: int, dice: np.rand
     squares = (points - centres[label]) ** 2
     rounding = float(np.mean(grid.step**2)) / 6  # of a value that is rounded to either side at random
     within = np.bincount(label, weights * squares.mean(axis=1), n_clusters) / mass
-    spread = np.maximum(within - rounding, LEAST_SD**2)
+    spread = np.maximum(within - rounding, np.maximum(LEAST_SD**2, _UNSEEN * rounding))
     owner = nearest(vertices, centres)
     moments = (vertices - centres[owner]) ** 2 * passed_variance(found.shares, cut, math.sqrt(found.variance))[:, None]
     noise = np.stack([np.bincount(owner, m, n_clusters) for m in moments.T], axis=1) / mass[:, None] ** 2
