@@ -54,7 +54,7 @@ SETTINGS = [
     Setting(4, 2, "1", "replace-one", 700, 333),
     Setting(4, 2, "1", "replace-one", 23, 4001),  # joins the local users
     Setting(5, 2, "1.3", "add-remove", 2000, 1003),
-    Setting(5, 2, "1.3", "add-remove", 5, 1003),  # takes no part
+    Setting(5, 2, "1.3", "add-remove", 5, 200_003),  # takes no part
     Setting(8, 3, "0.3", "replace-one", 500, 0),
 ]
 JOINS = SETTINGS[5]
@@ -109,9 +109,10 @@ def test_a_fit_asks_everybody_once_and_pays_what_it_says(setting: Setting, monke
     told = sum(step.local_users for step in model.spending_)
     assert told == setting.n_local + (setting.n_trusted if setting.joins_local else 0)
 
-    exact = study.privacy.exact_epsilon
+    exact, price = study.privacy.exact_epsilon, study.price  # the ledger counts replaced values
+    assert price == (1 if setting.neighbours == "replace-one" else 2)
     spent = ledger.spent("trusted").epsilon
-    assert spent == ledger.spent("trusted", study=study.digest).epsilon <= exact
+    assert spent == ledger.spent("trusted", study=study.digest).epsilon <= price * exact
     assert ledger.spent("local").epsilon == 0
     table = [(step.what, Fraction(step.trusted_epsilon)) for step in model.spending_ if step.trusted_epsilon != "0"]
     assert sum(epsilon for _, epsilon in table) <= exact
@@ -120,11 +121,12 @@ def test_a_fit_asks_everybody_once_and_pays_what_it_says(setting: Setting, monke
         assert [event.privacy.exact_epsilon for event in ledger.events] == [exact] * len(model.spending_)
         assert [event.part.key for event in ledger.events if event.part] == list(range(1, len(model.spending_) + 1))
     else:
-        assert [(e.what.removeprefix("K-means: "), e.privacy.exact_epsilon) for e in ledger.events] == table
+        events = [(e.what.removeprefix("K-means: "), e.privacy.exact_epsilon / price) for e in ledger.events]
+        assert events == table
     if setting.n_trusted and setting.n_trusted != 5:
-        assert spent == exact
+        assert spent == price * exact
     elif setting.n_trusted:
-        assert spent == exact / 20
+        assert spent == price * exact / 20
 
 
 @pytest.mark.parametrize("setting", [s for s in SETTINGS if s.n_trusted], ids=lambda s: f"{s.d}-{s.neighbours}")
@@ -132,7 +134,7 @@ def test_the_ledger_is_paid_before_a_point_is_looked_at_and_before_noise_is_draw
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trusted, local = setting.points()
-    ledger = Ledger(setting.study.privacy)
+    ledger = Ledger(Privacy(epsilon=20))
     group = Spy(setting.study, trusted, ledger)
     drawn: list[int] = []
 

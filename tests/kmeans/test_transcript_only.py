@@ -53,7 +53,7 @@ def _run(
 ) -> tuple[list[str], list[str], list[Counted], FloatArray]:
     """Rounds and states as texts, what was answered, and the centres."""
     server = HybridKMeansServer(
-        setting.study, n_local=setting.n_local, trusted=trusted, ledger=Ledger(setting.study.privacy)
+        setting.study, n_local=setting.n_local, trusted=trusted, ledger=Ledger(Privacy(epsilon=20))
     )
     rounds, states, given = list[str](), [server.to_json()], list[Counted]()
     while server.round is not None:

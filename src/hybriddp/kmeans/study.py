@@ -89,7 +89,7 @@ class KMeansStudy:
 
     @property
     def price(self) -> Fraction:
-        """What a ledger, which counts replaced values, is charged for ε = 1: with add-remove a user leaves and one joins."""
+        """What ε = 1 costs in a ledger, which counts replaced values: 2 with add-remove, for leaving and joining."""
         return Fraction(2, self.replaced)
 
     @property
