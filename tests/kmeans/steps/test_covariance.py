@@ -22,10 +22,11 @@ from hybriddp.kmeans.steps.covariance import (
     rough_shape,
 )
 from hybriddp.kmeans.steps.moments import usual_size
-from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.steps.problem import Effort, Problem
 from hybriddp.randomness import byte_source
 
 N, D = 60_000, 5
+EVERYBODY = Effort(Fraction(1), Fraction(0))
 
 
 def _problem(n_trusted: int, n_local: int, d: int = D, epsilon: str = "4") -> Problem:
@@ -68,7 +69,7 @@ def test_cuts_are_wide_where_there_is_little_noise() -> None:
     points, _ = _normal_points(3)
     rough = Rough(points.mean(axis=0), np.full(D, 1e-4), 0.02)
     for n, cut, bound in ((10**8, max(CUTS), max(BOUNDS)), (1000, min(CUTS), min(BOUNDS))):
-        step = next(fine_shape(_problem(n, n), rough, Fraction(1, 10), Fraction(1, 10)))
+        step = next(fine_shape(_problem(n, n), rough, Effort(Fraction(1, 10), Fraction(1, 10))))
         assert step.release is not None
         assert isinstance(step.asks[0].question, ResidualQuestion)
         assert isinstance(step.release.statistic, SecondMoments)
@@ -86,21 +87,21 @@ def _normal_points(seed: int, n: int = N) -> tuple[FloatArray, FloatArray]:
 
 def test_the_rough_shape_is_about_right() -> None:
     points, spread = _normal_points(1)
-    rough = _answered(rough_shape(_problem(0, N), Fraction(1)), points, points)
+    rough = _answered(rough_shape(_problem(0, N), EVERYBODY), points, points)
     np.testing.assert_allclose(rough.mean, points.mean(axis=0), atol=0.02)
     assert rough.spread == pytest.approx(np.trace(spread) / D, rel=0.1)
 
 
 def test_without_local_users_the_rough_shape_is_a_guess() -> None:
     with pytest.raises(StopIteration) as end:
-        next(rough_shape(_problem(100, 0), Fraction(1)))
+        next(rough_shape(_problem(100, 0), EVERYBODY))
     assert end.value.value.spread == USUAL
     np.testing.assert_array_equal(end.value.value.mean, np.full(D, 0.5))
 
 
 @pytest.mark.parametrize("points", [np.full((N, D), 0.5), np.random.default_rng(0).choice([0.0, 1.0], (N, D))])
 def test_the_rough_spread_stays_within_what_is_assumed(points: FloatArray) -> None:
-    rough = _answered(rough_shape(_problem(0, N), Fraction(1)), points, points)
+    rough = _answered(rough_shape(_problem(0, N), EVERYBODY), points, points)
     assert LEAST <= rough.spread <= MOST
 
 
@@ -108,7 +109,7 @@ def test_squares_that_nobody_is_asked_for_do_not_count_as_zero() -> None:
     """In very many dimensions; else the spread would come out far too small."""
     d, n = 256, 40_000
     points = np.clip(0.5 + 0.18 * np.random.default_rng(0).standard_normal((n, d)), 0, 1)
-    rough = _answered(rough_shape(_problem(0, n, d, "10"), Fraction(1)), points, points)
+    rough = _answered(rough_shape(_problem(0, n, d, "10"), EVERYBODY), points, points)
     assert rough.spread == pytest.approx(0.18**2, rel=0.35)
 
 
@@ -117,7 +118,7 @@ def test_the_fine_shape_is_the_covariance(n_trusted: int, n_local: int) -> None:
     """Near the middle of a guess that is slightly off; with the trusted group, cutting shrinks it a little."""
     points, spread = _normal_points(2)
     rough = Rough(points.mean(axis=0) + 0.02, np.full(D, 0.02**2), float(np.trace(spread)) / D)
-    talk = fine_shape(_problem(n_trusted, n_local), rough, Fraction(1), Fraction(1, 5))
+    talk = fine_shape(_problem(n_trusted, n_local), rough, Effort(Fraction(1), Fraction(1, 5)))
     shape = _answered(talk, points, points)
     if n_local:
         np.testing.assert_allclose(shape.mean, points.mean(axis=0), atol=0.012)

@@ -5,17 +5,14 @@ import pytest
 
 from hybriddp.kmeans.requests import Answers, Centres, Heard, Published
 from hybriddp.kmeans.steps.many_dimensions import (
-    FINE,
-    FIRST,
-    GRID,
+    LARGE,
     LEAST_COST,
-    LIFT,
     OVER_SEED,
-    ROUGH,
-    ROUNDS,
-    SIZES,
+    SMALL,
+    Plan,
     _merged,
     many_dimensions,
+    plan_for,
     trusted_takes_part,
 )
 from hybriddp.kmeans.steps.problem import Problem
@@ -27,11 +24,18 @@ def _problem(n_trusted: int, n_local: int, k: int = 4, d: int = 5, epsilon: str 
     return Problem(k, np.ones(d), epsilon, 2, n_trusted, n_local)
 
 
-def test_shares_of_users_and_of_epsilon_add_up_to_one() -> None:
-    efforts = (FINE, GRID, LIFT, FIRST, SIZES, *ROUNDS)
-    assert ROUGH + sum(effort.share for effort in efforts) == 1
-    assert sum(effort.cost for effort in efforts) == 1
-    assert min(effort.cost for effort in efforts if effort.cost) == LEAST_COST == Fraction(10, 100)
+@pytest.mark.parametrize("plan", [LARGE, SMALL])
+def test_shares_of_users_and_of_epsilon_add_up_to_one(plan: Plan) -> None:
+    assert sum(effort.share for effort in plan.efforts) == 1
+    assert sum(effort.cost for effort in plan.efforts) == 1
+    assert min(effort.cost for effort in plan.efforts if effort.cost) >= LEAST_COST
+
+
+def test_a_group_that_says_more_than_local_users_refines_too() -> None:
+    assert plan_for(_problem(1000, 99_000, epsilon="2")) is SMALL
+    assert plan_for(_problem(5000, 95_000, epsilon="2")) is LARGE
+    assert plan_for(_problem(10, 0)) is LARGE  # there is nobody else
+    assert plan_for(_problem(0, 1000)) is SMALL  # which makes no difference
 
 
 def _silence(problem: Problem) -> tuple[Fraction, Fraction, int]:

@@ -11,9 +11,9 @@ from hybriddp._check import FloatArray
 from hybriddp.kmeans.requests import Heard
 from hybriddp.kmeans.round import crowd
 from hybriddp.kmeans.steps.covariance import Shape
-from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.steps.problem import Effort, Problem
 from hybriddp.kmeans.steps.refine import Known
-from hybriddp.kmeans.steps.rounds import L1_RADIUS, Effort, _radii, common_sd, next_round, quiet_multiple
+from hybriddp.kmeans.steps.rounds import L1_RADIUS, _radii, common_sd, next_round, quiet_multiple
 from hybriddp.randomness import byte_source
 
 D, K, SD = 5, 2, 0.06

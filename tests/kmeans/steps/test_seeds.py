@@ -5,13 +5,13 @@ import pytest
 
 from hybriddp.kmeans.questions import GridQuestion, View
 from hybriddp.kmeans.requests import Heard, Published
-from hybriddp.kmeans.steps.problem import Problem
-from hybriddp.kmeans.steps.seeds import FEWEST, MOST, REACH, main_grid, seeds, sharpness
+from hybriddp.kmeans.steps.problem import Effort, Problem
+from hybriddp.kmeans.steps.seeds import FEWEST, MOST, REACH, Sharpness, main_grid, seeds, sharpness
 from hybriddp.kmeans.symbols import symbol_variance
 
 VIEW = View(np.full(5, 0.5), np.eye(5)[:3])
 VARIANCES = np.array([0.04, 0.03, 0.02])
-SHARE, COST = Fraction(15, 100), Fraction(15, 100)
+EFFORT = Effort(Fraction(15, 100), Fraction(15, 100))
 
 
 def _problem(n_trusted: int, n_local: int, epsilon: str = "1") -> Problem:
@@ -20,15 +20,15 @@ def _problem(n_trusted: int, n_local: int, epsilon: str = "1") -> Problem:
 
 def test_sharpness_is_one_over_the_standard_error() -> None:
     """Of discrete Laplace noise of the scale 2/.15, and of .15 of the local users."""
-    local, trusted = sharpness(_problem(500, 10_000), SHARE, COST)
-    assert local == pytest.approx(np.sqrt(1500 / symbol_variance(1.0, 1000)))
-    assert trusted == pytest.approx(500 / (np.sqrt(2) * 2 / 0.15))
-    assert sharpness(_problem(0, 0), SHARE, COST) == (0, 0)
+    sharp = sharpness(_problem(500, 10_000), EFFORT)
+    assert sharp.local == pytest.approx(np.sqrt(1500 / symbol_variance(1.0, 1000)))
+    assert sharp.trusted == pytest.approx(500 / (np.sqrt(2) * 2 / 0.15))
+    assert sharpness(_problem(0, 0), EFFORT) == Sharpness(0, 0)
 
 
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(1, 0), (0, 1), (1000, 10_000), (10**9, 10**9)])
 def test_the_grid_covers_the_view_and_has_not_too_many_vertices(n_trusted: int, n_local: int) -> None:
-    grid = main_grid(_problem(n_trusted, n_local), VIEW, VARIANCES, SHARE, COST)
+    grid = main_grid(_problem(n_trusted, n_local), VIEW, VARIANCES, EFFORT)
     assert len(set(grid.sizes)) == 1
     assert FEWEST <= grid.sizes[0] <= MOST
     vertices = grid.vertices()
@@ -45,7 +45,7 @@ def test_seeds_are_where_the_counts_are(counts: str) -> None:
         full[where] = (2000, 3000, 5000)
     if counts == "negative":
         full -= 100
-    talk = seeds(_problem(10_000, 0), grid, 3, 0.02, SHARE, COST)
+    talk = seeds(_problem(10_000, 0), grid, 3, 0.02, EFFORT)
     assert next(talk).release is not None
     with pytest.raises(StopIteration) as end:
         talk.send(Heard((), Published(full, 100.0)))

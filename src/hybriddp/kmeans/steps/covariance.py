@@ -21,7 +21,7 @@ from hybriddp.kmeans.steps.moments import (
     moments_locally,
     usual_size,
 )
-from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.steps.problem import Effort, Problem
 from hybriddp.kmeans.symbols import symbol_variance
 
 # The variance of a coordinate, relative to that of the box: what is assumed at least, at most and if nothing is known.
@@ -69,13 +69,13 @@ class Shape:
     covariance: FloatArray
 
 
-def rough_shape(problem: Problem, share: Fraction) -> Generator[Step, Heard, Rough]:
+def rough_shape(problem: Problem, effort: Effort) -> Generator[Step, Heard, Rough]:
     """From local users alone, and from what is usual, by their variances."""
     middle, usual = problem.widths / 2, USUAL * problem.square
     if not problem.n_local:
         return Rough(middle, np.full(problem.n_dimensions, usual), usual)
     lists = doubled_lists(problem.n_dimensions, float(problem.epsilon))
-    ask = moment_ask(middle, 0.5, lists, epsilon=problem.epsilon, share=share)
+    ask = moment_ask(middle, 0.5, lists, epsilon=problem.epsilon, share=effort.share)
     heard = yield Step("rough moments", (ask,))
     moments = moments_locally(ask, heard.answers[0])
     # The square of a noisy mean is too large by its variance.
@@ -86,17 +86,17 @@ def rough_shape(problem: Problem, share: Fraction) -> Generator[Step, Heard, Rou
     return Rough(mean, moments.first_variance, float(np.clip(spread, LEAST * problem.square, MOST * problem.square)))
 
 
-def fine_shape(problem: Problem, rough: Rough, share: Fraction, cost: Fraction) -> Generator[Step, Heard, Shape]:
+def fine_shape(problem: Problem, rough: Rough, effort: Effort) -> Generator[Step, Heard, Shape]:
     """From both groups, entry by entry weighted by the variances."""
     d, mean = problem.n_dimensions, rough.mean
     asks: tuple[Ask, ...] = ()
     lists = coordinate_lists(d, best_list_length(d, float(problem.epsilon)))
-    radius = _cut(problem, lists, share) * math.sqrt(rough.spread)
+    radius = _cut(problem, lists, effort.share) * math.sqrt(rough.spread)
     if problem.n_local:
-        asks = (moment_ask(mean, radius, lists, epsilon=problem.epsilon, share=share),)
-    bound = _bound(problem, cost)
+        asks = (moment_ask(mean, radius, lists, epsilon=problem.epsilon, share=effort.share),)
+    bound = _bound(problem, effort.cost)
     statistic = SecondMoments(mean, bound * usual_size(d) * rough.spread)
-    release = Release(statistic, cost * problem.trusted_share) if problem.n_trusted else None
+    release = Release(statistic, effort.cost * problem.trusted_share) if problem.n_trusted else None
     heard = yield Step("finer moments", asks, release)
     # What is thought without any answer, as a faint voice among the others: round, and as wide as it looked.
     found = [Moments(np.zeros(d), np.zeros(d), rough.spread * np.eye(d), np.full((d, d), (2 * rough.spread) ** 2))]

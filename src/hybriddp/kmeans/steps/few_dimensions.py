@@ -20,9 +20,9 @@ from hybriddp.kmeans.questions import GridQuestion
 from hybriddp.kmeans.requests import Ask, Centres, Heard, Release, Step, Talk
 from hybriddp.kmeans.statistics import Histogram
 from hybriddp.kmeans.steps.cells import Frequencies, blended, start
-from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.steps.problem import Effort, Problem
 from hybriddp.kmeans.steps.refine import Known
-from hybriddp.kmeans.steps.rounds import Effort, next_round
+from hybriddp.kmeans.steps.rounds import next_round
 from hybriddp.kmeans.symbols import symbol_channel, symbol_variance
 
 ROUNDS = (2.5, 1.7)

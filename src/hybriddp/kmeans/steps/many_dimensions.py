@@ -9,13 +9,13 @@ r"""More than three dimensions: project, over-seed, lift, merge, refine.
 6. Refinement in three rounds.
 
 The trusted group takes part, or does not: by a rule on public numbers (`trusted_takes_part`). Where it does, its ε goes
-to few steps rather than to all: halving the ε of a release quarters what it is worth, while a local user is worth the
-same in every step.
+to few steps (`LARGE`, `SMALL`) rather than to all: halving the ε of a release quarters what it is worth, while a local
+user is worth the same in every step.
 """
 
 import math
 from collections.abc import Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,28 +25,71 @@ from hybriddp.kmeans.questions import Labels, View
 from hybriddp.kmeans.requests import Centres, Heard, Release, Step, Talk
 from hybriddp.kmeans.statistics import ClusterSizes
 from hybriddp.kmeans.steps.covariance import fine_shape, rough_shape
-from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.steps.problem import Effort, Problem
 from hybriddp.kmeans.steps.refine import Known, moved
-from hybriddp.kmeans.steps.rounds import L1_RADIUS, Effort, Radii, common_sd, measure, next_round
+from hybriddp.kmeans.steps.rounds import L1_RADIUS, Radii, common_sd, measure, next_round
 from hybriddp.kmeans.steps.seeds import Seeds, main_grid, seeds, sharpness
 
 DIRECTIONS = 3
 OVER_SEED = 2
 
-ROUGH = Fraction(5, 100)
-FINE = Effort(Fraction(15, 100), Fraction(10, 100))
-GRID = Effort(Fraction(13, 100), Fraction(15, 100))
-LIFT = Effort(Fraction(20, 100), Fraction(20, 100))
-FIRST = Effort(Fraction(12, 100), Fraction(0))
-SIZES = Effort(Fraction(0), Fraction(10, 100))
-ROUNDS = (
-    Effort(Fraction(12, 100), Fraction(15, 100)),
-    Effort(Fraction(11, 100), Fraction(0)),
-    Effort(Fraction(12, 100), Fraction(30, 100)),
-)
-"""What each step takes: all shares of local users add up to 1, and so do those of the trusted group's ε."""
 
-LEAST_COST = min(effort.cost for effort in (FINE, GRID, LIFT, SIZES, *ROUNDS) if effort.cost)
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What each step takes: all shares of local users add up to 1, and so do those of the trusted group's ε.
+
+    Attributes
+    ----------
+    rough, fine : Effort
+        Moments.
+    grid : Effort
+        The grid on the main directions.
+    lift : Effort
+        Centres in all dimensions.
+    first, sizes : Effort
+        The round with too many centres, and the sizes of their clusters.
+    rounds : tuple of Effort
+        Refinement.
+    """
+
+    rough: Effort
+    fine: Effort
+    grid: Effort
+    lift: Effort
+    first: Effort
+    sizes: Effort
+    rounds: tuple[Effort, ...]
+
+    @classmethod
+    def of(cls, fine: int, grid: int, lift: int, sizes: int, rounds: tuple[int, int, int]) -> "Plan":
+        """The plan with these percentages of the trusted group's ε; local users are divided in one way always."""
+        return cls(
+            rough=_effort(5, 0),
+            fine=_effort(15, fine),
+            grid=_effort(13, grid),
+            lift=_effort(20, lift),
+            first=_effort(12, 0),
+            sizes=_effort(0, sizes),
+            rounds=tuple(_effort(local, trusted) for local, trusted in zip((12, 11, 12), rounds, strict=True)),
+        )
+
+    @property
+    def efforts(self) -> tuple[Effort, ...]:
+        """All of them."""
+        return self.rough, self.fine, self.grid, self.lift, self.first, self.sizes, *self.rounds
+
+
+def _effort(local: int, trusted: int) -> Effort:
+    return Effort(Fraction(local, 100), Fraction(trusted, 100))
+
+
+LARGE = Plan.of(fine=10, grid=15, lift=20, sizes=10, rounds=(15, 0, 30))
+"""A trusted group that says more than the local users takes part until the end."""
+
+SMALL = Plan.of(fine=15, grid=45, lift=20, sizes=20, rounds=(0, 0, 0))
+"""One that does not helps most where a start is found, and leaves refinement to local users."""
+
+LEAST_COST = min(effort.cost for plan in (LARGE, SMALL) for effort in plan.efforts if effort.cost)
 
 _LEAST_TOTAL, _MOST_TOTAL = 0.01, 0.08  # the variance of a coordinate, relative to the box
 _LIFTED = 0.7  # the part of the variance outside of the view that is between clusters, before anything is known
@@ -55,37 +98,44 @@ _MERGED = 0.005  # the variance of a merged centre, relative to the box: large e
 
 def trusted_takes_part(problem: Problem) -> bool:
     """Whether the trusted group's grid would be at least about a third as sharp as the local users'."""
-    local, trusted = sharpness(problem, GRID.share, GRID.cost)
-    return trusted > 0.3 * local
+    sharp = sharpness(problem, LARGE.grid)
+    return sharp.trusted > 0.3 * sharp.local
+
+
+def plan_for(problem: Problem) -> Plan:
+    """By the same measure, what the trusted group's ε is spent on."""
+    sharp = sharpness(problem, LARGE.grid)
+    return LARGE if sharp.trusted > 1.5 * sharp.local else SMALL
 
 
 def many_dimensions(problem: Problem) -> Talk:
     """The algorithm: hands out what it wants to know, is given what was published."""
     d, k, square = problem.n_dimensions, problem.n_clusters, problem.square
-    rough = yield from rough_shape(problem, ROUGH)
-    shape = yield from fine_shape(problem, rough, FINE.share, FINE.cost)
+    plan = plan_for(problem)
+    rough = yield from rough_shape(problem, plan.rough)
+    shape = yield from fine_shape(problem, rough, plan.fine)
     total = float(np.clip(np.trace(shape.covariance), _LEAST_TOTAL * d * square, _MOST_TOTAL * d * square))
     values, vectors = np.linalg.eigh(shape.covariance)
     variances = np.clip(values[::-1][:DIRECTIONS], 0.5 * total / d, 0.1 * square)
     view = View(shape.mean, vectors[:, ::-1][:, :DIRECTIONS].T)
 
-    grid = main_grid(problem, view, variances, GRID.share, GRID.cost)
-    found = yield from seeds(problem, grid, OVER_SEED * k, 0.3 * math.sqrt(total / d), GRID.share, GRID.cost)
+    grid = main_grid(problem, view, variances, plan.grid)
+    found = yield from seeds(problem, grid, OVER_SEED * k, 0.3 * math.sqrt(total / d), plan.grid)
 
     rest = max((total - float(variances.sum())) / (d - DIRECTIONS), 0.3 * total / d)
-    known = yield from _lifted(problem, view, found, rest)
+    known = yield from _lifted(problem, view, found, rest, plan.lift)
     known = yield from next_round(
-        problem, "a round with too many centres", known, common_sd(known, shape, total), FIRST
+        problem, "a round with too many centres", known, common_sd(known, shape, total), plan.first
     )
-    known = yield from _sized(problem, known)
+    known = yield from _sized(problem, known, plan.sizes)
     known = _merged(problem, known)
-    for turn, effort in enumerate(ROUNDS, start=1):
-        what = f"refinement, round {turn} of {len(ROUNDS)}"
+    for turn, effort in enumerate(plan.rounds, start=1):
+        what = f"refinement, round {turn} of {len(plan.rounds)}"
         known = yield from next_round(problem, what, known, common_sd(known, shape, total), effort)
     return Centres(known.centres, known.variance, known.sizes, known.trusted_weight)
 
 
-def _lifted(problem: Problem, view: View, found: Seeds, rest: float) -> Generator[Step, Heard, Known]:
+def _lifted(problem: Problem, view: View, found: Seeds, rest: float, effort: Effort) -> Generator[Step, Heard, Known]:
     """Centres in all dimensions, from those in the view; ``rest`` is the variance of a direction outside of it."""
     n, d = len(found.centres), problem.n_dimensions
     flat = Known(
@@ -98,18 +148,18 @@ def _lifted(problem: Problem, view: View, found: Seeds, rest: float) -> Generato
     signs = min(1.5 * math.sqrt(rest) + 0.03, 0.5)
     radii = Radii(np.full(n, signs), np.full(n, L1_RADIUS * d * math.sqrt(rest)))
     sd = np.full(n, math.sqrt(rest))
-    news = yield from measure(problem, "lift", Labels(found.centres, view), flat, radii, sd, LIFT)
+    news = yield from measure(problem, "lift", Labels(found.centres, view), flat, radii, sd, effort)
     known = moved(flat, news, problem.widths)
     # In all dimensions some users are nearer to another centre than in the view.
     return replace(known, size_variance=known.size_variance + (0.2 * known.sizes) ** 2)
 
 
-def _sized(problem: Problem, known: Known) -> Generator[Step, Heard, Known]:
+def _sized(problem: Problem, known: Known, effort: Effort) -> Generator[Step, Heard, Known]:
     """The sizes of the clusters as the trusted group knows them: merging depends on them."""
     if not problem.n_trusted:
         return known
     statistic = ClusterSizes(Labels(known.centres))
-    heard = yield Step("sizes before merging", release=Release(statistic, SIZES.cost * problem.trusted_share))
+    heard = yield Step("sizes before merging", release=Release(statistic, effort.cost * problem.trusted_share))
     assert heard.published is not None  # noqa: S101
     n = problem.n_trusted
     found, doubt = heard.published.values / n, heard.published.variance / n**2 + known.sizes / n

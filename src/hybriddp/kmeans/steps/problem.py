@@ -55,3 +55,19 @@ class Problem:
     def dice(self) -> np.random.Generator:
         """Dice for post-processing: always the same ones, so that whoever has what was published gets what we got."""
         return np.random.default_rng([self.n_clusters, self.n_dimensions, self.n_trusted, self.n_local])
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a step may cost.
+
+    Attributes
+    ----------
+    share : Fraction
+        Of the local users.
+    cost : Fraction
+        Of the trusted group's ε.
+    """
+
+    share: Fraction
+    cost: Fraction

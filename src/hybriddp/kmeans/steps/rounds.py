@@ -22,7 +22,7 @@ from hybriddp.kmeans.steps.measure import (
     sign_variance,
     trusted_sums,
 )
-from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.steps.problem import Effort, Problem
 from hybriddp.kmeans.steps.refine import Known, half_distances, moved
 
 L1_RADIUS = 0.92
@@ -32,22 +32,6 @@ _MULTIPLES = (2.5, 1.7, 1.2, 0.8)  # radii of signs, in standard deviations: the
 _QUIET = 0.01  # not too noisy: the variance of a step, relative to that within a cluster
 _LEAST_WITHIN = 0.08  # the share of the variance that is within clusters, at least
 _MOST_DOUBT = 3.0  # doubt about a centre counts up to that many variances within a cluster
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """What a step may cost.
-
-    Attributes
-    ----------
-    share : Fraction
-        Of the local users.
-    cost : Fraction
-        Of the trusted group's ε.
-    """
-
-    share: Fraction
-    cost: Fraction
 
 
 @dataclass(frozen=True, slots=True)

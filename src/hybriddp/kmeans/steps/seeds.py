@@ -3,7 +3,6 @@
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from hybriddp.kmeans.questions import GridQuestion, View
 from hybriddp.kmeans.requests import Ask, Heard, Release, Step
 from hybriddp.kmeans.statistics import Histogram
 from hybriddp.kmeans.steps.bumps import bump_weights
-from hybriddp.kmeans.steps.problem import Problem
+from hybriddp.kmeans.steps.problem import Effort, Problem
 from hybriddp.kmeans.symbols import symbol_channel, symbol_variance
 
 REACH = 2.2  # standard deviations that the grid covers to either side of the mean
@@ -41,20 +40,29 @@ class Seeds:
     size_variance: FloatArray
 
 
-def sharpness(problem: Problem, share: Fraction, cost: Fraction) -> tuple[float, float]:
-    """One over the standard error of a frequency, from local and from trusted users: public, and before any is asked.
+@dataclass(frozen=True, slots=True)
+class Sharpness:
+    """One over the standard error of a frequency, from local users and from the trusted group."""
 
-    ``share`` is that of the local users who are asked, ``cost`` that of the trusted group's ε.
-    """
-    local = math.sqrt(float(share) * problem.n_local / symbol_variance(float(problem.epsilon), _MANY_SYMBOLS))
-    trusted = float(cost) * problem.n_trusted * problem.trusted_epsilon / (problem.replaced * math.sqrt(2))
-    return local, trusted
+    local: float
+    trusted: float
 
 
-def main_grid(problem: Problem, view: View, variances: FloatArray, share: Fraction, cost: Fraction) -> GridQuestion:
+def sharpness(problem: Problem, effort: Effort) -> Sharpness:
+    """How well the groups will see a grid: known before any is asked, from public numbers."""
+    variance = symbol_variance(float(problem.epsilon), _MANY_SYMBOLS)
+    noise_sd = problem.replaced * math.sqrt(2)  # times 1/ε
+    return Sharpness(
+        local=math.sqrt(float(effort.share) * problem.n_local / variance),
+        trusted=float(effort.cost) * problem.n_trusted * problem.trusted_epsilon / noise_sd,
+    )
+
+
+def main_grid(problem: Problem, view: View, variances: FloatArray, effort: Effort) -> GridQuestion:
     r"""A grid on the view with $M = (\sqrt2 N/6)^{2q/(2+q)}$ vertices for the sharpness $N$, and some more."""
     q = len(variances)
-    both = math.hypot(*sharpness(problem, share, cost))
+    sharp = sharpness(problem, effort)
+    both = math.hypot(sharp.local, sharp.trusted)
     vertices = np.clip((math.sqrt(2) * both / BALANCE) ** (2 * q / (2 + q)), 27, 2048)
     size = int(np.clip(round(1.6 * vertices ** (1 / q)), FEWEST, MOST))
     half = REACH * np.sqrt(variances)
@@ -62,13 +70,13 @@ def main_grid(problem: Problem, view: View, variances: FloatArray, share: Fracti
 
 
 def seeds(
-    problem: Problem, grid: GridQuestion, n_seeds: int, bump_sd: float, share: Fraction, cost: Fraction
+    problem: Problem, grid: GridQuestion, n_seeds: int, bump_sd: float, effort: Effort
 ) -> Generator[Step, Heard, Seeds]:
     """Ask both groups where on the grid they are, and cluster what they say."""
     asks: tuple[Ask, ...] = ()
     if problem.n_local:
-        asks = (Ask(grid, symbol_channel(problem.epsilon, grid.n_symbols), share),)
-    release = Release(Histogram(grid), cost * problem.trusted_share) if problem.n_trusted else None
+        asks = (Ask(grid, symbol_channel(problem.epsilon, grid.n_symbols), effort.share),)
+    release = Release(Histogram(grid), effort.cost * problem.trusted_share) if problem.n_trusted else None
     heard = yield Step("a grid on the main directions", asks, release)
 
     m, shares, precision = grid.n_symbols, np.zeros(grid.n_symbols), 0.0
