@@ -12,21 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
-from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
+from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.kmeans.account import Account
 from hybriddp.kmeans.conversation import conversation, joins_local
 from hybriddp.kmeans.group import PointArray, TrustedGroup
 from hybriddp.kmeans.requests import Answers, Centres, Heard, Published, Release, Step
 from hybriddp.kmeans.round import Counted, Round, crowd
-from hybriddp.kmeans.state import State, decimal
+from hybriddp.kmeans.state import State
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.kmeans.symbols import n_symbols
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source, simulation_generator
-from hybriddp.release.event import Event, Part
+from hybriddp.release.event import Part
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.vector import release_vector
-
-_PARTS = 10**18  # of ε that a cost is a multiple of
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +114,8 @@ class HybridKMeansServer:
                 f"There must be at least as many users as clusters, but there are {state.n_trusted + state.n_local:,} "
                 f"users for {study.n_clusters:,} clusters. Nothing has been spent."
             )
-        if ledger is not None and state.counted and group is not None:
-            _require_all_of(study, ledger)
+        if group is not None:
+            Account(study, ledger if state.counted else None).require_all()
         self._start(state, group, ledger, random_state)
         self._settle()
 
@@ -130,6 +129,7 @@ class HybridKMeansServer:
         """Everything up to what the algorithm wants first."""
         self.study, self.n_local, self.ledger = state.study, state.n_local, ledger
         self.seeded, self.counted = state.seeded, state.counted
+        self._account = Account(state.study, None if state.seeded else ledger)
         self.joins_local = joins_local(state.study, state.n_trusted, state.n_local)
         self.round: Round | None = None
         self.rejected = state.rejected
@@ -189,7 +189,7 @@ class HybridKMeansServer:
         step = self._step
         assert step is not None  # noqa: S101
         self._heard.append(heard)
-        cost = "0" if step.release is None else self._cost(step.release)
+        cost = "0" if step.release is None else self._account.cost(step.release)
         users = sum(int(answers.users.sum()) for answers in heard.answers)
         self.spending = (*self.spending, Spending(step.what, cost, users))
         self._asked += sum((ask.share for ask in step.asks), Fraction(0))
@@ -221,7 +221,7 @@ class HybridKMeansServer:
     def _released(self, what: str, release: Release) -> Published:
         """Pay, then compute, then add noise."""
         group = self._points()
-        privacy = Privacy(epsilon=self._cost(release))
+        privacy = Privacy(epsilon=self._account.cost(release))
         self._pay(what, privacy, None)
         private = release_vector(
             group.exact(release.statistic),
@@ -230,11 +230,6 @@ class HybridKMeansServer:
             random_state=self._noise,
         )
         return Published(private.values, private.variance)
-
-    def _cost(self, release: Release) -> str:
-        """What a release costs, as a decimal that is not too long to be an ε: rounded down."""
-        exact = release.share * self.study.privacy.exact_epsilon
-        return decimal(Fraction(exact * _PARTS // 1, _PARTS))
 
     def _own_answers(self, current: Round) -> tuple[Answers, ...]:
         """The answers of those trusted users whose turn it is: each answers once in the whole study."""
@@ -257,14 +252,8 @@ class HybridKMeansServer:
         return self._group
 
     def _pay(self, what: str, privacy: Privacy, part: Part | None) -> None:
-        if self.seeded:
-            return
-        if self.ledger is None:
-            self.counted = False  # even if a ledger has what was released before
-        else:
-            price = _price(self.study, privacy)
-            event = Event.now(f"K-means: {what}", who="trusted", study=self.study.digest, privacy=price, part=part)
-            self.ledger.spend(event, promised=_price(self.study, self.study.privacy))
+        self._account.pay(what, privacy, part)
+        self.counted = self.counted and self._account.ledger is not None  # also if a ledger has what went before
 
     # As text ------------------------------------------------------------------------------------------------------
 
@@ -346,27 +335,6 @@ def _check_fit(step: Step | None, heard: Heard) -> None:
     shape = None if step.release is None else (step.release.statistic.size,)
     if shape != (None if heard.published is None else heard.published.values.shape):
         raise ValueError("another release was wanted")
-
-
-def _require_all_of(study: KMeansStudy, ledger: Ledger) -> None:
-    """Raise `BudgetError` if the study could not go on to its end: better now than half-way."""
-    left, needed = ledger.remaining("trusted").epsilon, study.price * study.privacy.exact_epsilon
-    before = ledger.spent("trusted", study=study.digest).epsilon
-    if before:
-        raise BudgetError(
-            f"The study {study.name!r} has spent ε = {float(before):g} of its trusted users already. "
-            "Take it up from its state with from_json, or begin another study under another name."
-        )
-    if left < needed:
-        raise BudgetError(
-            f"The study {study.name!r} needs ε = {float(needed):g} of the trusted users, but they have only "
-            f"ε = {float(left):g} left. Nothing has been spent."
-        )
-
-
-def _price(study: KMeansStudy, privacy: Privacy) -> Privacy:
-    """What a ledger is told that a release costs."""
-    return Privacy(epsilon=decimal(study.price * privacy.exact_epsilon))
 
 
 def _group(study: KMeansStudy, trusted: ArrayLike | TrustedGroup | None) -> TrustedGroup | None:

@@ -1,0 +1,65 @@
+"""What a study costs its trusted users, and where it is written down."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hybriddp.errors import BudgetError
+from hybriddp.kmeans.requests import Release
+from hybriddp.kmeans.state import decimal
+from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.privacy import Privacy
+from hybriddp.release.event import Event, Part
+from hybriddp.release.ledger import Ledger
+
+_PARTS = 10**18  # parts of ε are rounded down to so many, since a promise cannot have more digits
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A study's place in a ledger.
+
+    Attributes
+    ----------
+    study : KMeansStudy
+        The study.
+    ledger : Ledger or None
+        The ledger; None if nothing is written down.
+    """
+
+    study: KMeansStudy
+    ledger: Ledger | None
+
+    def require_all(self) -> None:
+        """Raise `BudgetError` if the study could not go on to its end: better now than half-way."""
+        if self.ledger is None:
+            return
+        left, needed = self.ledger.remaining("trusted").epsilon, self._price(self.study.privacy).exact_epsilon
+        before = self.ledger.spent("trusted", study=self.study.digest).epsilon
+        if before:
+            raise BudgetError(
+                f"The study {self.study.name!r} has spent ε = {float(before):g} of its trusted users already. "
+                "Take it up from its state with from_json, or begin another study under another name."
+            )
+        if left < needed:
+            raise BudgetError(
+                f"The study {self.study.name!r} needs ε = {float(needed):g} of the trusted users, but they have only "
+                f"ε = {float(left):g} left. Nothing has been spent."
+            )
+
+    def cost(self, release: Release) -> str:
+        """What a release costs, as a decimal that is not too long to be an ε: rounded down."""
+        exact = release.share * self.study.privacy.exact_epsilon
+        return decimal(Fraction(exact * _PARTS // 1, _PARTS))
+
+    def pay(self, what: str, privacy: Privacy, part: Part | None = None) -> None:
+        """Write a cost down, or raise `BudgetError`."""
+        if self.ledger is None:
+            return
+        event = Event.now(
+            f"K-means: {what}", who="trusted", study=self.study.digest, privacy=self._price(privacy), part=part
+        )
+        self.ledger.spend(event, promised=self._price(self.study.privacy))
+
+    def _price(self, privacy: Privacy) -> Privacy:
+        """What a ledger is told that a release costs."""
+        return Privacy(epsilon=decimal(self.study.price * privacy.exact_epsilon))
