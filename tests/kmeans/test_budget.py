@@ -106,8 +106,8 @@ def test_a_fit_asks_everybody_once_and_pays_what_it_says(setting: Setting, monke
     groups = {len(users): sorted(users) for users in asked.values()}
     expected = [setting.n_local, *([setting.n_trusted] if setting.joins_local else [])]
     assert groups == {n: list(range(n)) for n in expected if n}  # each user exactly once
-    told = sum(step.local_users for step in model.spending_)
-    assert told == setting.n_local + (setting.n_trusted if setting.joins_local else 0)
+    assert sum(step.local_users for step in model.spending_) == setting.n_local
+    assert sum(step.trusted_users for step in model.spending_) == (setting.n_trusted if setting.joins_local else 0)
 
     exact, price = study.privacy.exact_epsilon, study.price  # the ledger counts replaced values
     assert price == (1 if setting.neighbours == "replace-one" else 2)
@@ -130,7 +130,7 @@ def test_a_fit_asks_everybody_once_and_pays_what_it_says(setting: Setting, monke
 
 
 @pytest.mark.parametrize("setting", [s for s in SETTINGS if s.n_trusted], ids=lambda s: f"{s.d}-{s.neighbours}")
-def test_the_ledger_is_paid_before_a_point_is_looked_at_and_before_noise_is_drawn(
+def test_points_are_read_before_the_ledger_is_paid_and_noise_is_drawn_after(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trusted, local = setting.points()
@@ -150,9 +150,9 @@ def test_the_ledger_is_paid_before_a_point_is_looked_at_and_before_noise_is_draw
         assert sorted(group.asked) == list(range(setting.n_trusted))
         assert ledger.spent("trusted").epsilon == setting.study.privacy.exact_epsilon
         asks_per_round = {paid: group.paid.count(paid) for paid in group.paid}
-        assert sorted(asks_per_round) == list(range(1, len(ledger.events) + 1))
+        assert sorted(asks_per_round) == list(range(len(ledger.events)))  # what cannot be read has not been paid for
     else:
-        assert group.paid == drawn
+        assert [paid + 1 for paid in group.paid] == drawn
         assert group.asked == []
 
 

@@ -153,7 +153,7 @@ def test_centres_move_with_the_data_and_its_bounds(d: int, scale: float, shift: 
     np.testing.assert_allclose(moved.standard_errors_, scale * plain.standard_errors_, rtol=1e-12)
 
 
-@pytest.mark.parametrize("thin", [1e-3, 1e-9, 1e-100])
+@pytest.mark.parametrize("thin", [1e-3, 1e-9, 1e-40])
 def test_bounds_of_very_different_widths(thin: float) -> None:
     """The thin dimension says nothing of the distances; the result is that of the wide one."""
     points = np.column_stack([POINTS[:, 0], thin * RNG.random(6000)])

@@ -125,3 +125,10 @@ def test_no_number_in_a_question_can_make_a_symbol_that_is_none(size: float) -> 
             symbols = question.symbols(points, np.arange(200) % question.n_variants, rng)
             assert symbols.min() >= 0
             assert symbols.max() < question.n_symbols
+
+
+def test_more_centres_than_a_study_can_have_are_refused() -> None:
+    """Else a short message could fill the memory of a device."""
+    fields = {"kind": "bit", "centres": [[0.5]] * 5000, "radii": [1.0] * 5000}
+    with pytest.raises(ProtocolError, match="more than 2048 centres"):
+        question_of(1, fields)

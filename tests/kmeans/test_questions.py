@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
+from hybriddp.kmeans.lloyd import nearest
 from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, ResidualQuestion, View
 
 RNG = np.random.default_rng(11)
@@ -150,3 +151,15 @@ def test_no_points_give_no_symbols() -> None:
         GridQuestion(None, np.zeros(3), np.ones(3), (2, 2, 2)),
     ):
         assert question.symbols(nobody, none, dice).shape == (0,)
+
+
+def test_the_sign_of_a_bit_is_the_public_one() -> None:
+    centres = RNG.random((5, 2))
+    question = BitQuestion(Labels(centres), centres, np.full(5, 1e-9))  # every residual is far beyond the radius
+    points = RNG.random((400, 2))
+    variants = RNG.integers(question.n_variants, size=400)
+    row, coordinate = np.divmod(variants, 2)
+    label = nearest(points, centres)
+    side = np.sign(points[np.arange(400), coordinate] - centres[label, coordinate])
+    expected = side * question.public_signs()[row, label] > 0
+    np.testing.assert_array_equal(question.symbols(points, variants, RNG), expected)

@@ -1,15 +1,16 @@
 """The protocol between parties that share nothing but texts."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
+from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.group import PointArray
 from hybriddp.kmeans.hybrid import HybridKMeans
 from hybriddp.kmeans.lloyd import wcss
@@ -292,7 +293,8 @@ def test_a_trusted_group_alone_with_an_epsilon_too_small_to_share_answers_like_l
     while server.round is not None:
         server.absorb(crowd.answer(server.round))
     assert np.isfinite(server.cluster_centers).all()
-    assert sum(step.local_users for step in server.spending) == 500
+    assert sum(step.trusted_users for step in server.spending) == 500
+    assert sum(step.local_users for step in server.spending) == 0
     assert {event.epsilon for event in ledger.events} == {"0.05"}
     assert len({event.part for event in ledger.events}) == len(ledger.events)
 
@@ -305,3 +307,112 @@ def test_a_study_that_has_begun_is_not_begun_again() -> None:
     with pytest.raises(BudgetError, match="Take it up from its state"):
         HybridKMeansServer(study, n_local=100, trusted=points, ledger=ledger)
     assert ledger.events == events
+
+
+def _many(n_trusted: int = 3000, n_local: int = 2000) -> tuple[KMeansStudy, np.ndarray, Crowd]:
+    points = _points(n_trusted + n_local, 5)
+    return _study(5, epsilon=2), points[:n_trusted], Crowd(points[n_trusted:], 1)
+
+
+def test_a_release_that_fails_after_answers_were_taken_is_tried_again() -> None:
+    """Because the points were not given; the answers are kept, in the server and in its text."""
+    study, trusted, crowd = _many()
+    server = HybridKMeansServer(study, n_local=2000, trusted=trusted, random_state=1)
+    server = HybridKMeansServer.from_json(server.to_json(), random_state=1)  # without the points
+    assert server.round is not None
+    answers = crowd.answer(server.round)
+    with pytest.raises(ProtocolError, match="points are needed"):
+        server.absorb(answers)
+    with pytest.raises(ProtocolError, match="a release is due first"):
+        server.absorb(answers)
+    with pytest.raises(ProtocolError, match="points are needed"):
+        server.go_on()
+    again = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, random_state=1)
+    assert again.round is not None
+    assert again.round.number == 2
+    while again.round is not None:
+        again.absorb(crowd.answer(again.round))
+    again.go_on()  # nothing is left to do
+    assert np.isfinite(again.cluster_centers).all()
+
+
+class Unreadable(PointArray):
+    """Points on a disk that is out of order."""
+
+    def exact(self, statistic: object) -> NoReturn:
+        raise OSError(f"no {statistic}")
+
+    def some(self, users: object) -> NoReturn:
+        raise OSError(f"no {users}")
+
+
+@pytest.mark.parametrize("n_trusted", [3000, 10])
+def test_what_cannot_be_read_has_not_been_paid_for(n_trusted: int) -> None:
+    study, trusted, crowd = _many(n_trusted)
+    ledger = Ledger(Privacy(epsilon=2))
+    broken = Unreadable(study.box, trusted, "points")
+    server = HybridKMeansServer(study, n_local=2000, trusted=broken, ledger=ledger)
+    assert server.round is not None
+    assert server.joins_local == (n_trusted == 10)
+    with pytest.raises(OSError, match="no "):
+        server.absorb(crowd.answer(server.round))
+    assert ledger.events == ()
+
+
+def test_points_are_those_that_were_given_whatever_becomes_of_the_array() -> None:
+    """Where trusted users answer like local ones, rows that change places would let somebody answer twice."""
+    study, trusted, crowd = _many(10)
+    centres = []
+    for spoil in (False, True):
+        given = trusted.copy()
+        server = HybridKMeansServer(study, n_local=2000, trusted=given, random_state=1)
+        assert server.joins_local
+        found = Crowd(crowd.points, 1)
+        while server.round is not None:
+            server.absorb(found.answer(server.round))
+            if spoil:
+                given[:] = 0
+        centres.append(server.cluster_centers)
+    np.testing.assert_array_equal(*centres)
+
+
+def test_points_of_another_box_are_refused() -> None:
+    other = PointArray(Box.of([(0, 1)] * 2), np.full((10, 2), 0.5), "points")
+    with pytest.raises(ParameterError, match="^trusted must be points that were read with the bounds of this study"):
+        HybridKMeansServer(_study(2), n_local=100, trusted=other)
+
+
+def test_answers_to_another_round_are_refused() -> None:
+    study, points = _study(2, epsilon=4), _points(3000)
+    server = HybridKMeansServer(study, n_local=2000, trusted=points[:1000], random_state=1)
+    crowd = Crowd(points[1000:], 1)
+    assert server.round is not None
+    first = crowd.answer(server.round)
+    server.absorb(first)
+    assert server.round is not None
+    with pytest.raises(ProtocolError, match="got answers to another round"):
+        server.absorb(replace(first, round_digest="0" * 64))
+    unsigned = tuple(
+        Answers(a.supports.astype(np.uint64), a.users.astype(np.uint64)) for a in crowd.answer(server.round).answers
+    )
+    server.absorb(Counted(unsigned))  # who counted does not matter
+    assert HybridKMeansServer.from_json(server.to_json(), random_state=1).spending == server.spending
+
+
+def test_a_state_may_come_from_a_machine_that_computes_other_last_digits() -> None:
+    """Devices have been told numbers; those stand, if ours are the same but for rounding."""
+    study, trusted, crowd = _many()
+    server = HybridKMeansServer(study, n_local=2000, trusted=trusted, random_state=1)
+    while server.round is not None and server.round.number < 4:
+        server.absorb(crowd.answer(server.round))
+    state = json.loads(server.to_json())
+    question = state["waiting_for"]["asks"][0]["question"]
+    number = question["centres"][0][0]
+    question["centres"][0][0] = number * (1 + 1e-12)
+    taken = HybridKMeansServer.from_json(json.dumps(state), trusted=trusted, random_state=1)
+    assert taken.round is not None
+    assert json.loads(taken.round.to_json())["asks"][0]["question"]["centres"][0][0] == number * (1 + 1e-12)
+    taken.absorb(crowd.answer(taken.round))
+    question["centres"][0][0] = number + 0.01
+    with pytest.raises(ProtocolError, match="waits for another round"):
+        HybridKMeansServer.from_json(json.dumps(state), trusted=trusted, random_state=1)

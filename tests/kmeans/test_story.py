@@ -42,7 +42,7 @@ def test_both_groups() -> None:
     )
     assert "The trusted group, 2.4 % of the users, decided" in story
     assert "refinement, round 2 of 2" in story
-    assert "Every user is promised ε = 2: one user's value is replaced" in story
+    assert "Every user is promised ε = 2. Neighbours: one user's value is replaced" in story
     assert "Local users report once" in story
     assert "All centres are certain" in story
     assert "a simulation, not a private release" in story

@@ -16,7 +16,11 @@ BLOCK = 1 << 16
 
 @runtime_checkable
 class TrustedGroup(Protocol):
-    """Raw points that never leave but through a release."""
+    """Raw points. What a server makes of them leaves through a release, or through the channel of local users."""
+
+    @property
+    def box(self) -> Box:
+        """The bounds that they were made for."""
 
     @property
     def count(self) -> int:
@@ -47,7 +51,7 @@ class PointArray:
     """
 
     def __init__(self, box: Box, points: ArrayLike, what: str) -> None:
-        self._box = box
+        self.box = box
         self._points = box.check(points, what)
         self.clamped = sum(box.place_checked(self._points[part]).clamped for part in blocks(len(self._points), BLOCK))
 
@@ -60,10 +64,10 @@ class PointArray:
         """The statistic without noise."""
         total = np.zeros(statistic.size, np.int64)
         for part in blocks(self.count, BLOCK):
-            total += statistic.of(self._box.place_checked(self._points[part]).points)
+            total += statistic.of(self.box.place_checked(self._points[part]).points)
         return total
 
     def some(self, users: NDArray[np.int64]) -> Iterator[FloatArray]:
         """The points of some users in the unit box, block by block."""
         for part in blocks(len(users), BLOCK):
-            yield self._box.place_checked(self._points[users[part]]).points
+            yield self.box.place_checked(self._points[users[part]]).points

@@ -257,7 +257,7 @@ class _Devices:
             first, self.share = self.share, self.share + ask.share
             users = self.order[int(first * n) : int(self.share * n)]
             answers.append(crowd(ask, self.points.some(users), source=self.source, dice=self.dice))
-        return Counted(tuple(answers))
+        return Counted(tuple(answers), round_digest=asked.digest)
 
 
 def _states(random_state: int | np.random.Generator | None) -> tuple[State, State]:

@@ -7,8 +7,10 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, Question, ResidualQuestion, View
+from hybriddp.kmeans.study import MOST_CLUSTERS
 
 _MOST = 4096
+_MOST_CENTRES = 2 * MOST_CLUSTERS
 _MOST_SIGNS = 16
 
 # With numbers of at most this size, and steps and radii of at least that, nothing that a device computes overflows: an
@@ -43,6 +45,8 @@ def _grid_of(d: int, fields: dict[str, Any]) -> Question:
 
 def _labels_of(d: int, fields: dict[str, Any]) -> tuple[Labels, FloatArray, FloatArray]:
     k = len(fields["centres"])
+    if k > _MOST_CENTRES:
+        raise ProtocolError(f"The question is refused: it has more than {_MOST_CENTRES} centres.")
     centres, radii = _array(fields, "centres", (k, d)), _array(fields, "radii", (k,))
     view = _view_of(d, fields)
     seen = centres if view is None else _array(fields, "label_centres", (k, len(view.axes)))

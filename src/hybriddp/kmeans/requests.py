@@ -96,19 +96,26 @@ class Answers:
             )
         return Answers(self.supports + other.supports, self.users + other.users)
 
-    def check(self, n_variants: int, n_symbols: int) -> None:
-        """Raise `ProtocolError` if these cannot be answers to a question with so many variants and symbols."""
-        shapes = self.supports.shape == (n_variants, n_symbols) and self.users.shape == (n_variants,)
-        whole = self.supports.dtype.kind in "iu" and self.users.dtype.kind in "iu"
-        if not shapes or not whole or (self.supports < 0).any() or (self.supports > self.users[:, None]).any():
+    def checked(self, n_variants: int, n_symbols: int) -> "Answers":
+        """The same as 64-bit integers; `ProtocolError` if they cannot be answers to so many variants and symbols."""
+        supports, users = np.asarray(self.supports), np.asarray(self.users)
+        shapes = supports.shape == (n_variants, n_symbols) and users.shape == (n_variants,)
+        whole = supports.dtype.kind in "iu" and users.dtype.kind in "iu"
+        if not (shapes and whole and (supports >= 0).all() and (supports <= users[:, None]).all() and _few(users)):
             raise ProtocolError(
                 f"Answers must be counts of shape {(n_variants, n_symbols)}, none above the number of users of its "
-                f"variant, got shape {self.supports.shape}."
+                f"variant, got shape {supports.shape}."
             )
+        return Answers(supports.astype(np.int64), users.astype(np.int64))
 
     def counts(self, channel: SymbolChannel) -> FloatArray:
         """Unbiased counts of the symbols."""
         return symbol_counts(channel, self.supports, self.users)
+
+
+def _few(users: IntArray) -> bool:
+    """Whether there are fewer users than sums of 64 bits can hold."""
+    return bool((users < 1 << 40).all())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +23,8 @@ from hybriddp.kmeans.symbols import crowd_supports, n_symbols, supports_of
 from hybriddp.randomness import ByteSource, byte_source
 
 IntArray = NDArray[np.int64]
+
+_SHARE = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,13 @@ class Counted:
         For each ask of the round.
     rejected : int
         How many reports were no answers: another variant or code than there are.
+    round_digest : str
+        Which round they answer. A server refuses those of another one; if it is empty, nobody has said.
     """
 
     answers: tuple[Answers, ...]
     rejected: int = 0
+    round_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,10 @@ class Round:
     def digest(self) -> str:
         """SHA-256 of the message."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def is_like(self, other: "Round") -> bool:
+        """Whether two rounds ask the same but for the last digits of their numbers."""
+        return _alike(json.loads(self.to_json()), json.loads(other.to_json()))
 
     # On devices ---------------------------------------------------------------------------------------------------
 
@@ -129,7 +139,7 @@ class Round:
             raise ProtocolError(f"The round has {len(self.asks)} asks, got reports to {len(reports)}.")
         answers = tuple(count_answers(ask, some) for ask, some in zip(self.asks, reports, strict=True))
         accepted = sum(int(got.users.sum()) for got in answers)
-        return Counted(answers, sum(len(some.variants) for some in reports) - accepted)
+        return Counted(answers, sum(len(some.variants) for some in reports) - accepted, self.digest)
 
     # As text ------------------------------------------------------------------------------------------------------
 
@@ -202,8 +212,13 @@ def count_answers(ask: Ask, reports: Reports) -> Answers:
     """How many reports support each symbol, in each variant; those that are no answers are left out."""
     good = _are_answers(ask, reports)
     variants, codes, n = reports.variants[good], reports.codes[good], ask.question.n_variants
-    supports = np.stack([supports_of(ask.channel, codes[variants == v]) for v in range(n)])
-    return Answers(supports, np.bincount(variants, minlength=n))
+    users = np.bincount(variants, minlength=n)
+    if isinstance(ask.channel, RandomizedResponse):
+        m = ask.channel.n_codes
+        supports = np.bincount(variants * m + codes.astype(np.int64), minlength=n * m).reshape(n, m)
+    else:
+        supports = np.stack([supports_of(ask.channel, codes[variants == v]) for v in range(n)])
+    return Answers(supports.astype(np.int64), users.astype(np.int64))
 
 
 def _are_answers(ask: Ask, reports: Reports) -> NDArray[np.bool_]:
@@ -221,6 +236,8 @@ def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
     question = question_of(study.box.n_dimensions, fields["question"])
     if question.n_symbols > n_symbols(channel):
         raise ProtocolError("The round is refused: its channel has fewer symbols than its question.")
+    if not isinstance(fields["share"], str) or not _SHARE.fullmatch(fields["share"]):
+        raise ProtocolError("The round is refused: a share of users is not a short fraction.")
     share = Fraction(fields["share"])
     if not 0 < share <= 1:
         raise ProtocolError("The round is refused: a share of users is not between 0 and 1.")
@@ -229,3 +246,14 @@ def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
 
 def _plain(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields.items()}
+
+
+def _alike(one: Any, other: Any) -> bool:  # noqa: ANN401  (anything that JSON can hold)
+    """Whether two values are the same, numbers but for a millionth."""
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= 1e-6 * max(1.0, abs(one))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    return type(one) is type(other) and bool(one == other)

@@ -5,8 +5,10 @@ post-processing of that, always the same. So it can be written down between roun
 whoever reads it learns no more than the releases have told everybody.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +18,7 @@ from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.account import Account
 from hybriddp.kmeans.conversation import conversation, joins_local
 from hybriddp.kmeans.group import PointArray, TrustedGroup
-from hybriddp.kmeans.requests import Answers, Centres, Heard, Published, Release, Step
+from hybriddp.kmeans.requests import Answers, Ask, Centres, Heard, Published, Release, Step
 from hybriddp.kmeans.round import Counted, Round, crowd
 from hybriddp.kmeans.state import State
 from hybriddp.kmeans.study import KMeansStudy
@@ -37,14 +39,17 @@ class Spending:
     what : str
         What it was for.
     trusted_epsilon : str
-        What it cost each trusted user, as a decimal.
+        What a release cost each trusted user, as a decimal.
     local_users : int
-        How many users reported, each with all of ε.
+        How many local users reported, each with all of ε.
+    trusted_users : int
+        How many trusted users were reported like local ones, each with all of ε.
     """
 
     what: str
     trusted_epsilon: str
     local_users: int
+    trusted_users: int = 0
 
 
 class HybridKMeansServer:
@@ -117,7 +122,7 @@ class HybridKMeansServer:
         if group is not None:
             Account(study, ledger if state.counted else None).require_all()
         self._start(state, group, ledger, random_state)
-        self._settle()
+        self.go_on()
 
     def _start(
         self,
@@ -170,37 +175,48 @@ class HybridKMeansServer:
         return self.study.box.values(self.result.centres)
 
     def absorb(self, counted: Counted) -> None:
-        """Take the answers to the current round, and go on to the next."""
+        """Take the answers to the current round, and go on to the next.
+
+        If a release fails that was due after the answers (the ledger has too little left, or a table cannot be read),
+        the answers are kept: `go_on` tries again, also after the server has been taken up from its text.
+        """
         if self.round is None:
-            raise ProtocolError("There is no round to answer: the study has ended.")
+            ended = "the study has ended" if self._step is None else "a release is due first; see go_on"
+            raise ProtocolError(f"There is no round to answer: {ended}.")
         answers, asks = counted.answers, self.round.asks
         if len(answers) != len(asks):
             raise ProtocolError(f"Round {self.round.number} has {len(asks)} asks, got answers to {len(answers)}.")
-        for ask, got in zip(asks, answers, strict=True):
-            got.check(ask.question.n_variants, n_symbols(ask.channel))
+        if counted.round_digest not in ("", self.round.digest):
+            raise ProtocolError(f"Round {self.round.number} is to be answered, got answers to another round.")
+        answers = tuple(_checked(ask, got) for ask, got in zip(asks, answers, strict=True))
         if self.joins_local:
             answers = tuple(mine + others for mine, others in zip(self._own_answers(self.round), answers, strict=True))
         self.rejected += counted.rejected
         self._hear(Heard(answers, self._pending))
-        self._settle()
+        self.go_on()
 
     def _hear(self, heard: Heard) -> None:
         """Tell the algorithm what came back, and get what it wants next."""
-        step = self._step
+        step, self.round = self._step, None
         assert step is not None  # noqa: S101
         self._heard.append(heard)
         cost = "0" if step.release is None else self._account.cost(step.release)
         users = sum(int(answers.users.sum()) for answers in heard.answers)
-        self.spending = (*self.spending, Spending(step.what, cost, users))
+        mine = sum(turn.stop - turn.start for turn in self._turns(step.asks)) if self.joins_local else 0
+        self.spending = (*self.spending, Spending(step.what, cost, users - mine, mine))
         self._asked += sum((ask.share for ask in step.asks), Fraction(0))
         try:
             self._step = self._talk.send(heard)
         except StopIteration as end:
             self._step, self._result = None, end.value
 
-    def _settle(self) -> None:
-        """Release what the trusted group is wanted for, until local users are wanted too, or the end."""
-        self.round = None
+    def go_on(self) -> None:
+        """Release what the trusted group is wanted for, until local users are wanted too, or the end.
+
+        It is called by everything that gets there; call it to try again where that failed.
+        """
+        if self.round is not None:
+            return
         while self._step is not None:
             step, published = self._step, None
             if step.release is not None:
@@ -219,12 +235,12 @@ class HybridKMeansServer:
     # The trusted group --------------------------------------------------------------------------------------------
 
     def _released(self, what: str, release: Release) -> Published:
-        """Pay, then compute, then add noise."""
-        group = self._points()
+        """Compute, then pay, then add noise: what cannot be read has not been paid for."""
+        exact = self._points().exact(release.statistic)
         privacy = Privacy(epsilon=self._account.cost(release))
         self._pay(what, privacy, None)
         private = release_vector(
-            group.exact(release.statistic),
+            exact,
             sensitivity=self.study.replaced * release.statistic.most,
             privacy=privacy,
             random_state=self._noise,
@@ -234,17 +250,22 @@ class HybridKMeansServer:
     def _own_answers(self, current: Round) -> tuple[Answers, ...]:
         """The answers of those trusted users whose turn it is: each answers once in the whole study."""
         group = self._points()
-        # Who is in which round differs from study to study, so each is a cut of its own: what two of them cost adds up.
-        self._pay(current.what, self.study.privacy, Part(f"round of study {self.study.digest[:16]}", current.number))
         # Who answers when does not depend on the points, and is the same if the server is taken up again.
         order = np.random.default_rng(list(bytes.fromhex(self.study.digest))).permutation(group.count)
+        points = [list(group.some(order[turn])) for turn in self._turns(current.asks)]
+        # Who is in which round differs from study to study, so each is a cut of its own: what two of them cost adds up.
+        self._pay(current.what, self.study.privacy, Part(f"round of study {self.study.digest[:16]}", current.number))
         dice = np.random.default_rng(self._source.take(32).tolist())
-        answers, done = [], self._asked
-        for ask in current.asks:
-            users = order[int(done * len(order)) : int((done + ask.share) * len(order))]
-            answers.append(crowd(ask, group.some(users), source=self._source, dice=dice))
-            done += ask.share
-        return tuple(answers)
+        return tuple(
+            crowd(ask, iter(mine), source=self._source, dice=dice)
+            for ask, mine in zip(current.asks, points, strict=True)
+        )
+
+    def _turns(self, asks: Sequence[Ask]) -> list[slice]:
+        """Which trusted users answer the next asks like local ones, as places in their order."""
+        ends = accumulate((ask.share for ask in asks), initial=self._asked)
+        places = [int(end * self._n_trusted) for end in ends]
+        return [slice(first, last) for first, last in pairwise(places)]
 
     def _points(self) -> TrustedGroup:
         if self._group is None:
@@ -268,7 +289,7 @@ class HybridKMeansServer:
             rejected=self.rejected,
             heard=tuple(self._heard),
             pending=self._pending if self.round is not None else None,
-            waiting_for=None if self.round is None else self.round.digest,
+            waiting_for=None if self.round is None else self.round.to_json(),
         ).to_json()
 
     @classmethod
@@ -315,15 +336,24 @@ class HybridKMeansServer:
             for heard in state.heard:
                 _check_fit(self._step, heard)
                 self._hear(heard)
-            if self._step is not None:
+            if state.waiting_for is not None:
+                if self._step is None:
+                    raise ValueError("nothing is wanted any more")
                 _check_fit(replace(self._step, asks=()), Heard((), state.pending))
                 self._wait(state.pending)
         except (AssertionError, IndexError, ValueError, TypeError):
             raise ProtocolError("The state is refused: what it says was heard does not fit the study.") from None
-        if state.waiting_for != (None if self.round is None else self.round.digest):
-            raise ProtocolError(
-                "The state is refused: it waits for another round than this version of hybriddp on this machine asks."
-            )
+        if state.waiting_for is None:
+            self.go_on()
+            return
+        sent = Round.from_json(state.waiting_for, study=self.study)
+        if self.round is None or not self.round.is_like(sent):
+            raise ProtocolError("The state is refused: it waits for another round than this version of hybriddp asks.")
+        self.round = sent  # to the last digit, in which machines may differ
+
+
+def _checked(ask: Ask, answers: Answers) -> Answers:
+    return answers.checked(ask.question.n_variants, n_symbols(ask.channel))
 
 
 def _check_fit(step: Step | None, heard: Heard) -> None:
@@ -331,7 +361,7 @@ def _check_fit(step: Step | None, heard: Heard) -> None:
     if step is None:
         raise ValueError("nothing was wanted")
     for ask, answers in zip(step.asks, heard.answers, strict=True):
-        answers.check(ask.question.n_variants, n_symbols(ask.channel))
+        _checked(ask, answers)
     shape = None if step.release is None else (step.release.statistic.size,)
     if shape != (None if heard.published is None else heard.published.values.shape):
         raise ValueError("another release was wanted")
@@ -341,7 +371,12 @@ def _group(study: KMeansStudy, trusted: ArrayLike | TrustedGroup | None) -> Trus
     """The trusted group. One without users counts as none, unless its size is private: that it is 0 would tell."""
     if trusted is None:
         return None
-    group = trusted if isinstance(trusted, TrustedGroup) else PointArray(study.box, trusted, "trusted points")
+    if isinstance(trusted, TrustedGroup):
+        group: TrustedGroup = trusted
+    else:  # a copy: rows that change places between rounds would let somebody answer twice
+        group = PointArray(study.box, np.array(trusted), "trusted points")
+    if group.box != study.box:
+        raise ParameterError("trusted", "points that were read with the bounds of this study", group.box.bounds)
     return group if group.count or study.size_is_private else None
 
 

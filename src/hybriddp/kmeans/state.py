@@ -35,7 +35,7 @@ class State:
     pending : Published or None
         What was released in the step that waits for local users.
     waiting_for : str or None
-        The digest of the round that waits for answers; None after the last.
+        The text of the round that waits for answers; None if none does.
     """
 
     study: KMeansStudy
@@ -71,7 +71,7 @@ class State:
                 for heard in self.heard
             ],
             "pending": _published_fields(self.pending),
-            "waiting_for": self.waiting_for,
+            "waiting_for": None if self.waiting_for is None else json.loads(self.waiting_for),
         }
         return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
@@ -91,7 +91,7 @@ class State:
                 rejected=fields["rejected"],
                 heard=tuple(_heard(heard) for heard in fields["heard"]),
                 pending=_published(fields["pending"]),
-                waiting_for=fields["waiting_for"],
+                waiting_for=_text(fields["waiting_for"]),
             )
             sizes = (state.n_local, state.n_trusted, state.rejected)
             flags = all(type(flag) is bool for flag in (state.seeded, state.counted))
@@ -118,6 +118,10 @@ def decimal(exact: Fraction) -> str:
     if exact.denominator != 1:
         raise ValueError("not a finite decimal")
     return format(Decimal(exact.numerator).scaleb(-digits), "f")
+
+
+def _text(fields: dict[str, Any] | None) -> str | None:
+    return None if fields is None else json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
 
 def _heard(fields: dict[str, Any]) -> Heard:

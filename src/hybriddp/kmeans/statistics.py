@@ -193,7 +193,7 @@ class SecondMoments(Statistic):
         """The entries of the upper triangle, row by row."""
         rows, columns = np.triu_indices(len(self.centre))
         total = np.zeros(self.size, np.int64)
-        for part in blocks(len(points), 1 << 12):
+        for part in blocks(len(points), max(1, (1 << 20) // self.size)):
             z = points[part] - self.centre
             total += fitted(z[:, rows] * z[:, columns] / self.bound).sum(axis=0)
         return total

@@ -29,15 +29,17 @@ def _groups(model: "HybridKMeans") -> list[str]:
     if not trusted or not local:
         only = "local" if local else "trusted"
         lines.append(f"There was only the {only} group, so this is the answer of a single world, not a hybrid.")
-    elif model.joined_local_:
-        lines.append(
-            "The trusted group is too small to help in this many dimensions by noisy sums, so its points were reported "
-            "through the channel of the local users: this is the answer of the local world."
+    if model.joined_local_:
+        reason = (
+            "is too small to help in this many dimensions by noisy sums" if local else "has too small an ε to share"
         )
-    elif not any(float(step.trusted_epsilon) for step in model.spending_[1:]) and model.study_.size_is_private:
-        if len(model.spending_) > 1 and model.trusted_weight_.max() == 0:
-            lines.append("The trusted group is too small to help in this many dimensions, and was not used.")
-    else:
+        lines.append(
+            f"The trusted group {reason}, so its points were reported through the channel of the local users: this is "
+            "the answer of the local world."
+        )
+    elif trusted and local and not model.trusted_weight_.any():
+        lines.append("The trusted group is too small to help in this many dimensions, and was not used.")
+    elif trusted and local:
         weight = 100 * float(np.average(model.trusted_weight_, weights=np.maximum(model.sizes_, 1e-12)))
         share = 100 * trusted / (trusted + local)
         lines.append(f"The trusted group, {share:.2g} % of the users, decided {weight:.0f} % of where the centres are.")
@@ -46,11 +48,13 @@ def _groups(model: "HybridKMeans") -> list[str]:
 
 def _spending(model: "HybridKMeans") -> list[str]:
     width = max(len(step.what) for step in model.spending_)
-    lines = [f"{'step':{width}}  trusted ε  local reports"]
+    joined = "  trusted reports" if model.joined_local_ else ""
+    lines = [f"{'step':{width}}  trusted ε  local reports{joined}"]
     for step in model.spending_:
         cost = "-" if float(step.trusted_epsilon) == 0 else step.trusted_epsilon
         users = f"{step.local_users:,}" if step.local_users else "-"
-        lines.append(f"{step.what:{width}}  {cost:>9}  {users:>13}")
+        own = f"  {step.trusted_users:>15,}" if step.trusted_users else f"  {'-':>15}"
+        lines.append(f"{step.what:{width}}  {cost:>9}  {users:>13}{own if joined else ''}")
     return lines
 
 
@@ -73,9 +77,15 @@ def _centres(model: "HybridKMeans") -> list[str]:
     return lines
 
 
+def _neighbours(model: "HybridKMeans") -> str:
+    relation = NEIGHBOURS[model.study_.neighbours]
+    local = "; of a local user, her point is replaced" if model.study_.size_is_private else ""
+    return f"{relation.value}{local}"
+
+
 def _promise(model: "HybridKMeans") -> list[str]:
     lines = [
-        f"Every user is promised ε = {model.privacy_.epsilon}: {NEIGHBOURS[model.study_.neighbours].value}.",
+        f"Every user is promised ε = {model.privacy_.epsilon}. Neighbours: {_neighbours(model)}.",
         "Local users report once, with all of ε; the steps of the trusted group add up to no more than ε.",
     ]
     if not model.private_release_:

@@ -15,6 +15,7 @@ from hybriddp.privacy import Neighbours, Privacy
 
 MOST_CLUSTERS = 1024
 MOST_DIMENSIONS = 256
+_THINNEST = 1e-50  # devices refuse grids with steps that floating point can hardly divide by
 NEIGHBOURS = {"replace-one": Neighbours.REPLACE_ONE, "add-remove": Neighbours.ADD_REMOVE}
 _LEAST_EPSILON = 0.2  # with add-remove, where a twentieth of ε pays for the size of the trusted group
 
@@ -65,6 +66,8 @@ class KMeansStudy:
         if n_clusters > MOST_CLUSTERS:
             raise ParameterError("n_clusters", f"an integer from 1 to {MOST_CLUSTERS}", n_clusters)
         box = Box.of(bounds)
+        if box.widths.min() < _THINNEST:
+            raise ParameterError("bounds", "pairs whose widths are within a factor of 1e50 of each other", bounds)
         if box.n_dimensions > MOST_DIMENSIONS:
             raise ParameterError(
                 "bounds", f"at most {MOST_DIMENSIONS} pairs", box.n_dimensions, shown_as="their number"

@@ -109,7 +109,7 @@ def count_reports(
             rows += _count_responses(cells, current.asks, answers)
             _count_unary(cells, current.asks, answers)
     accepted = sum(int(got.users.sum()) for got in answers)
-    return Counted(tuple(answers), rows - accepted)
+    return Counted(tuple(answers), rows - accepted, current.digest)
 
 
 def _text(code: Any) -> str:  # noqa: ANN401

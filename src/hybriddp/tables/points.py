@@ -71,6 +71,8 @@ class TrustedTable:
 
     Attributes
     ----------
+    box : Box
+        The bounds of the study that it was made for.
     count : int
         How many users there are.
     clamped : int
@@ -80,7 +82,7 @@ class TrustedTable:
     """
 
     def __init__(self, table: OpenTable, coordinates: Coordinates) -> None:
-        self._table, self._coordinates = table, coordinates
+        self._table, self._coordinates, self.box = table, coordinates, coordinates.box
         self._order: bytes | None = None
         with table.reading():
             rows = sum((coordinates.rows(frame) for frame in table.frames), Rows(0, 0, 0))

@@ -20,6 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from hybriddp._check import FloatArray
 from hybriddp.kmeans.lloyd import nearest, weighted_kmeans
 from hybriddp.kmeans.questions import Labels, View
 from hybriddp.kmeans.requests import Centres, Heard, Release, Step, Talk
@@ -117,7 +118,7 @@ def many_dimensions(problem: Problem) -> Talk:
     total = float(np.clip(np.trace(shape.covariance), _LEAST_TOTAL * d * square, _MOST_TOTAL * d * square))
     values, vectors = np.linalg.eigh(shape.covariance)
     variances = np.clip(values[::-1][:DIRECTIONS], 0.5 * total / d, 0.1 * square)
-    view = View(shape.mean, vectors[:, ::-1][:, :DIRECTIONS].T)
+    view = View(shape.mean, _oriented(vectors[:, ::-1][:, :DIRECTIONS].T))
 
     grid = main_grid(problem, view, variances, plan.grid)
     found = yield from seeds(problem, grid, OVER_SEED * k, 0.3 * math.sqrt(total / d), plan.grid)
@@ -133,6 +134,13 @@ def many_dimensions(problem: Problem) -> Talk:
         what = f"refinement, round {turn} of {len(plan.rounds)}"
         known = yield from next_round(problem, what, known, common_sd(known, shape, total), effort)
     return Centres(known.centres, known.variance, known.sizes, known.trusted_weight)
+
+
+def _oriented(axes: FloatArray) -> FloatArray:
+    """Directions whose largest coordinate is positive: of the two that are the same, every machine takes this one."""
+    largest = np.argmax(np.abs(axes), axis=1)
+    oriented: FloatArray = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
+    return oriented
 
 
 def _lifted(problem: Problem, view: View, found: Seeds, rest: float, effort: Effort) -> Generator[Step, Heard, Known]:

@@ -49,9 +49,8 @@ def half_distances(centres: FloatArray) -> FloatArray:
     """Half of the distance from each centre to the nearest other one; 1/2 if there is none."""
     if len(centres) == 1:
         return np.array([0.5])
-    apart = np.linalg.norm(centres[:, None] - centres, axis=2)
-    np.fill_diagonal(apart, np.inf)
-    half: FloatArray = 0.5 * apart.min(axis=1)
+    nearest = [np.sum((np.delete(centres, k, axis=0) - centre) ** 2, axis=1).min() for k, centre in enumerate(centres)]
+    half: FloatArray = 0.5 * np.sqrt(nearest)
     return half
 
 
