@@ -1,7 +1,8 @@
 r"""Ordinary K-means on points that may be seen: Lloyd's algorithm [Llo82] with greedy k-means++ starts [AV07].
 
-Nothing here is private, and nothing here may be given raw points of users: the points are released cells of a grid
-with their released weights, or simulated data whose cost is measured. All starts run side by side, as one array.
+Nothing here is private. K-means itself is given released cells of a grid with their released weights, never raw points
+of users; `nearest` is also what devices, and statistics before noise, tell a point's centre by. All starts run side by
+side, as one array.
 """
 
 from collections.abc import Iterator
