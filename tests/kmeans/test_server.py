@@ -328,10 +328,11 @@ def test_a_release_that_fails_after_answers_were_taken_is_tried_again() -> None:
     with pytest.raises(ProtocolError, match="points are needed"):
         server.go_on()
     again = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, random_state=1)
-    assert again.round is not None
-    assert again.round.number == 2
+    numbers = []
     while again.round is not None:
+        numbers.append(again.round.number)
         again.absorb(crowd.answer(again.round))
+    assert numbers == list(range(2, 9))
     again.go_on()  # nothing is left to do
     assert np.isfinite(again.cluster_centers).all()
 
