@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp.errors import ParameterError
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

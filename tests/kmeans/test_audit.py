@@ -16,7 +16,7 @@ from hybriddp.kmeans.group import PointArray
 from hybriddp.kmeans.questions import GridQuestion, Labels
 from hybriddp.kmeans.round import Round
 from hybriddp.kmeans.server import HybridKMeansServer
-from hybriddp.kmeans.statistics import ClusterSums, Histogram, SecondMoments, Statistic
+from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, SecondMoments, Statistic
 from hybriddp.kmeans.steps.measure import COUNT_WEIGHT
 from hybriddp.odds import SHIFT, odds
 from hybriddp.privacy import Privacy
@@ -34,12 +34,13 @@ def _log_ratio(output: np.ndarray, one: np.ndarray, other: np.ndarray, scale: fl
 MIDDLES = np.array([[0.25], [0.75]])
 STATISTICS: list[Statistic] = [
     Histogram(GridQuestion(None, np.zeros(1), np.array([0.5]), (3,))),
+    ClusterSizes(Labels(MIDDLES)),
     ClusterSums(Labels(MIDDLES), MIDDLES, np.array([0.2, 0.3]), COUNT_WEIGHT),
     SecondMoments(np.array([0.5]), 0.2),
 ]
 
 
-@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: s.kind)
+@pytest.mark.parametrize("statistic", STATISTICS, ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "7"])
 @pytest.mark.parametrize("replaced", [1, 2])
 def test_no_output_of_a_release_says_more_than_epsilon(statistic: Statistic, epsilon: str, replaced: int) -> None:

@@ -4,10 +4,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybriddp.kmeans.conversation import SIZE_COST, conversation, joins_local
+from hybriddp.kmeans.conversation import conversation, joins_local
 from hybriddp.kmeans.requests import Answers, Centres, Heard, Published, Step
 from hybriddp.kmeans.statistics import One
-from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.kmeans.study import SIZE_COST, KMeansStudy
 from hybriddp.kmeans.symbols import n_symbols
 
 

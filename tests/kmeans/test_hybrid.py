@@ -1,5 +1,6 @@
 """The estimator: what it accepts, what it gives back, and how good that is."""
 
+import copy
 from fractions import Fraction
 from typing import Any
 
@@ -309,3 +310,12 @@ def test_parameters_that_are_changed_after_fitting_do_not_change_what_was_found(
     model.set_params(bounds=[(0, 5)] * 3, name="other", neighbours="add-remove", epsilon=9)
     assert model.explain() == before[0]
     np.testing.assert_array_equal(model.predict(points), before[1])
+
+
+def test_a_model_that_is_written_down_has_nothing_that_is_not_for_publication() -> None:
+    points = 2 * np.random.default_rng(0).random((500, 2))
+    model = HybridKMeans(2, epsilon=1, bounds=[(0, 1)] * 2, random_state=1).fit(points)
+    assert model.clamped_.trusted > 0
+    again = copy.copy(model)  # as pickling does
+    assert not hasattr(again, "clamped_")
+    assert again.explain() == model.explain()

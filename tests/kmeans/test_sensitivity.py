@@ -12,7 +12,7 @@ from hybriddp._check import FloatArray
 from hybriddp.kmeans.group import PointArray
 from hybriddp.kmeans.lloyd import BLOCK, nearest, products
 from hybriddp.kmeans.questions import GridQuestion, Labels, View
-from hybriddp.kmeans.statistics import UNIT, ClusterSums, Histogram, One, SecondMoments, Statistic, fitted
+from hybriddp.kmeans.statistics import UNIT, ClusterSizes, ClusterSums, Histogram, One, SecondMoments, Statistic, fitted
 from hybriddp.kmeans.steps.measure import COUNT_WEIGHT
 from hybriddp.kmeans.study import KMeansStudy
 
@@ -29,6 +29,7 @@ def _statistics(d: int) -> list[Statistic]:
         One(),
         Histogram(GridQuestion(None, np.zeros(d), np.full(d, 1 / 4), (5,) * d)),
         Histogram(GridQuestion(view, np.full(q, -0.3), np.full(q, 0.1), (7,) * q)),
+        ClusterSizes(Labels(corners)),
         ClusterSums(Labels(corners), corners, np.array([0.01, 0.5, 2.0]), COUNT_WEIGHT),
         ClusterSums(Labels(view.see(corners), view), corners, np.full(3, 0.1), COUNT_WEIGHT),
         ClusterSums(Labels(corners[:1]), corners[:1], np.array([1e-12]), 1),

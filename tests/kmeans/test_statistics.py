@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.kmeans.questions import GridQuestion, Labels
-from hybriddp.kmeans.statistics import UNIT, ClusterSums, Histogram, One, SecondMoments, Statistic, fitted
+from hybriddp.kmeans.statistics import UNIT, ClusterSizes, ClusterSums, Histogram, One, SecondMoments, Statistic, fitted
 
 RNG = np.random.default_rng(6)
 CENTRES = np.array([[0.2, 0.3], [0.8, 0.5], [0.4, 0.9]])
@@ -14,8 +14,8 @@ RADII = np.array([0.2, 0.3, 0.1])
 GRID = GridQuestion(None, np.zeros(2), np.array([0.25, 0.5]), (5, 3))
 SUMS = ClusterSums(Labels(CENTRES), CENTRES, RADII, UNIT // 9)
 MOMENTS = SecondMoments(np.array([0.5, 0.4]), 0.1)
-ALL: list[Statistic] = [One(), Histogram(GRID), SUMS, MOMENTS]
-NAMES = [statistic.kind for statistic in ALL]
+ALL: list[Statistic] = [One(), Histogram(GRID), ClusterSizes(Labels(CENTRES)), SUMS, MOMENTS]
+NAMES = [type(statistic).__name__ for statistic in ALL]
 
 
 @pytest.mark.parametrize("statistic", ALL, ids=NAMES)

@@ -12,15 +12,11 @@ from hybriddp.kmeans.statistics import One
 from hybriddp.kmeans.steps.few_dimensions import few_dimensions
 from hybriddp.kmeans.steps.many_dimensions import LEAST_COST, many_dimensions, trusted_takes_part
 from hybriddp.kmeans.steps.problem import Problem
-from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.kmeans.study import SIZE_COST, KMeansStudy
+from hybriddp.odds import SMALLEST
 
 FEW = 3
 """Up to so many dimensions a grid covers the whole box."""
-
-SIZE_COST = Fraction(1, 20)
-"""What the size of the trusted group costs where it is not public, as a part of ε."""
-
-_LEAST_RELEASE = Fraction(1, 100)  # a release cannot cost less
 
 
 def joins_local(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
@@ -68,7 +64,7 @@ def _takes_part(problem: Problem) -> bool:
 
 def _affordable(problem: Problem) -> bool:
     """Whether each release would cost as much as the least that a promise can be about."""
-    return Fraction(problem.epsilon) * problem.trusted_share * LEAST_COST >= _LEAST_RELEASE
+    return Fraction(problem.epsilon) * problem.trusted_share * LEAST_COST >= Fraction(SMALLEST)
 
 
 def _problem(study: KMeansStudy, n_trusted: int, n_local: int, share: Fraction = Fraction(1)) -> Problem:

@@ -80,7 +80,7 @@ class HybridKMeans:
     joined_local_ : bool
         Whether the trusted group was too small to help by noisy sums, and its points were reported like local ones.
     clamped_ : Clamped
-        How many points lay outside of the bounds. Not private: not for publication.
+        How many points lay outside of the bounds. Not private: not for publication, and not pickled with the model.
     private_release_ : bool
         Whether the result may be published: not if a ``random_state`` was given.
 
@@ -224,6 +224,10 @@ class HybridKMeans:
                 raise ParameterError("the name of a parameter", f"one of {', '.join(known)}", name, shown_as="name")
             setattr(self, name, value)
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is written down of a model: all but the counts that are not for publication."""
+        return {name: value for name, value in self.__dict__.items() if name != "clamped_"}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cluster_centers_")

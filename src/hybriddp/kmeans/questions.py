@@ -13,10 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.lloyd import nearest, products
-
-IntArray = NDArray[np.int64]
 
 
 class Question(ABC):

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.questions import Question
 from hybriddp.kmeans.statistics import Statistic
 from hybriddp.kmeans.symbols import SymbolChannel, symbol_counts
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.response import RandomizedResponse
 from hybriddp.channels.text import channel_from_json
 from hybriddp.channels.unary import UnaryEncoding
@@ -21,8 +21,6 @@ from hybriddp.kmeans.requests import Answers, Ask
 from hybriddp.kmeans.study import KMeansStudy, parsed
 from hybriddp.kmeans.symbols import crowd_supports, n_symbols, supports_of
 from hybriddp.randomness import ByteSource, byte_source
-
-IntArray = NDArray[np.int64]
 
 _SHARE = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 

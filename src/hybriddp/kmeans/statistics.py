@@ -8,16 +8,12 @@ floating-point steps before have done.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.lloyd import blocks
 from hybriddp.kmeans.questions import GridQuestion, Labels
-
-IntArray = NDArray[np.int64]
 
 UNIT = 1 << 20
 """What a residual of the length of its radius, or a matrix of the size of its bound, adds to a sum."""
@@ -34,8 +30,6 @@ All products stay far below 2^53, where integers are exact in every engine.
 
 class Statistic(ABC):
     """A vector of integers, one vector per user, added up."""
-
-    kind: ClassVar[str]
 
     @property
     @abstractmethod
@@ -55,8 +49,6 @@ class Statistic(ABC):
 @dataclass(frozen=True, slots=True)
 class One(Statistic):
     """How many users there are. Costs nothing where group sizes are public."""
-
-    kind: ClassVar[str] = "count"
 
     @property
     def size(self) -> int:
@@ -81,8 +73,6 @@ class Histogram(Statistic):
     spread over many positions this is as good as dice, it is the same in every engine, and a user is at one vertex for
     sure.
     """
-
-    kind: ClassVar[str] = "histogram"
 
     grid: GridQuestion
 
@@ -112,8 +102,6 @@ class Histogram(Statistic):
 class ClusterSizes(Statistic):
     """How many users are nearest to each centre."""
 
-    kind: ClassVar[str] = "sizes"
-
     labels: Labels
 
     @property
@@ -138,8 +126,6 @@ class ClusterSums(Statistic):
     Residuals are measured in parts of the radius of their cluster: a residual of that length adds `UNIT`, and a user
     adds ``count_weight`` to the count of her cluster. All numbers get the same noise.
     """
-
-    kind: ClassVar[str] = "sums"
 
     labels: Labels
     centres: FloatArray
@@ -172,8 +158,6 @@ class ClusterSums(Statistic):
 @dataclass(frozen=True, slots=True)
 class SecondMoments(Statistic):
     r"""The sum of $zz^T$, $z = x - \mu$: the upper triangle, each user's cut to ``bound`` in $L_1$."""
-
-    kind: ClassVar[str] = "moments"
 
     centre: FloatArray
     bound: float

@@ -11,13 +11,16 @@ from typing import Any
 from hybriddp import _check
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.box import Box
+from hybriddp.odds import SMALLEST
 from hybriddp.privacy import Neighbours, Privacy
 
 MOST_CLUSTERS = 1024
 MOST_DIMENSIONS = 256
 _THINNEST = 1e-50  # devices refuse grids with steps that floating point can hardly divide by
 NEIGHBOURS = {"replace-one": Neighbours.REPLACE_ONE, "add-remove": Neighbours.ADD_REMOVE}
-_LEAST_EPSILON = 0.2  # with add-remove, where a twentieth of ε pays for the size of the trusted group
+
+SIZE_COST = Fraction(1, 20)
+"""What the size of the trusted group costs where it is not public, as a part of ε."""
 
 
 @dataclass(frozen=True, init=False)
@@ -74,8 +77,9 @@ class KMeansStudy:
             )
         privacy = Privacy(epsilon=epsilon)
         _check.choice("neighbours", neighbours, tuple(NEIGHBOURS))
-        if neighbours == "add-remove" and float(privacy.epsilon) < _LEAST_EPSILON:
-            raise ParameterError("epsilon", f"at least {_LEAST_EPSILON} with neighbours='add-remove'", epsilon)
+        least = Fraction(SMALLEST) / SIZE_COST  # a release cannot cost less than the least ε
+        if neighbours == "add-remove" and privacy.exact_epsilon < least:
+            raise ParameterError("epsilon", f"at least {float(least):g} with neighbours='add-remove'", epsilon)
         for field, value in (
             ("name", name),
             ("n_clusters", n_clusters),

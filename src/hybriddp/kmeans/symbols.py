@@ -16,13 +16,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.response import RandomizedResponse
 from hybriddp.channels.unary import BITS, UnaryEncoding
 from hybriddp.randomness import ByteSource
 
 SymbolChannel = RandomizedResponse | UnaryEncoding
-IntArray = NDArray[np.int64]
 
 
 def symbol_channel(epsilon: str, n_symbols: int) -> SymbolChannel:

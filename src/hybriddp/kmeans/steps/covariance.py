@@ -7,11 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.requests import Ask, Heard, Release, Step
 from hybriddp.kmeans.statistics import SecondMoments
 from hybriddp.kmeans.steps.moments import (
-    IntArray,
     Moments,
     best_list_length,
     coordinate_lists,

@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.questions import Labels, ResidualQuestion
 from hybriddp.kmeans.requests import Answers, Ask, Published
 from hybriddp.kmeans.statistics import UNIT, SecondMoments
 from hybriddp.kmeans.symbols import signed_variance, symbol_channel, symbol_variance
-
-IntArray = NDArray[np.int64]
 
 _OFTEN = 3  # every pair of coordinates is in at least this many lists
 _MOST_LISTS = 1024
