@@ -73,7 +73,7 @@ def _centres(model: "HybridKMeans") -> list[str]:
         names = ", ".join(map(str, doubtful))
         lines.append(f"Uncertain, compared with the distance to the next centre: {names}.")
     else:
-        lines.append("All centres are certain, compared with the distance to the next one.")
+        lines.append("No centre is uncertain through noise, compared with the distance to the next one.")
     return lines
 
 
