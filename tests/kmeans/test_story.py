@@ -44,7 +44,7 @@ def test_both_groups() -> None:
     assert "refinement, round 2 of 2" in story
     assert "Every user is promised ε = 2. Neighbours: one user's value is replaced" in story
     assert "Local users report once" in story
-    assert "All centres are certain" in story
+    assert "No centre is uncertain through noise" in story
     assert "a simulation, not a private release" in story
     assert "single world" not in story
     assert "about" not in story
@@ -119,7 +119,7 @@ def test_many_coordinates_are_cut_short() -> None:
 def test_one_centre_has_no_next_one() -> None:
     story = _story(500, 5000, n_clusters=1)
     assert "visits: 1 centre in 2 dimensions." in story
-    assert "All centres are certain" in story
+    assert "No centre is uncertain through noise" in story
 
 
 def test_there_is_no_story_before_the_end() -> None:
