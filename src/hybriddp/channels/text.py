@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hybriddp.channels.channel import Channel, require
+from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.response import RandomizedResponse
 from hybriddp.channels.table import TableChannel
@@ -30,6 +31,11 @@ def _response(f: dict[str, Any]) -> Channel:
     return RandomizedResponse.of(epsilon=f["epsilon"], window=window)
 
 
+def _choice(f: dict[str, Any]) -> Channel:
+    window = Window(n_codes=f["codes"], width=f["chosen"], bits=f["bits"], low=f["low"], extra=f["extra"])
+    return ChoiceResponse.of(epsilon=f["epsilon"], window=window)
+
+
 def _unary(f: dict[str, Any]) -> Channel:
     return UnaryEncoding.of(epsilon=f["epsilon"], n_categories=f["categories"], one=f["one"], zero=f["zero"])
 
@@ -37,6 +43,7 @@ def _unary(f: dict[str, Any]) -> Channel:
 _KINDS: dict[str, Callable[[dict[str, Any]], Channel]] = {
     WindowChannel.kind: _window,
     RandomizedResponse.kind: _response,
+    ChoiceResponse.kind: _choice,
     UnaryEncoding.kind: _unary,
     TableChannel.kind: lambda f: TableChannel.of(epsilon=f["epsilon"], rows=f["rows"], values=f["values"]),
     DiscreteLaplace.kind: lambda f: DiscreteLaplace.of(epsilon=f["epsilon"]),

@@ -6,7 +6,9 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import ProtocolError
-from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, Question, ResidualQuestion, View
+from hybriddp.kmeans.direction_questions import DirectionQuestion, LengthQuestion, PairQuestion
+from hybriddp.kmeans.directions import HAND, Directions, Pairs, order_of
+from hybriddp.kmeans.questions import GridQuestion, Labels, Question, ResidualQuestion, View
 from hybriddp.kmeans.study import MOST_CLUSTERS
 
 _MOST = 4096
@@ -20,7 +22,13 @@ _LARGEST, _SMALLEST = 1e100, 1e-100
 
 def question_of(d: int, fields: dict[str, Any]) -> Question:
     """The question with these plain values, for points of ``d`` dimensions; `ProtocolError` if they are not one."""
-    kinds = {"grid": _grid_of, "residual": _residual_of, "bit": _bit_of}
+    kinds = {
+        "grid": _grid_of,
+        "residual": _residual_of,
+        "direction": _direction_of,
+        "pair": _pair_of,
+        "length": _length_of,
+    }
     if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str) or fields["kind"] not in kinds:
         raise ProtocolError(f"The question is refused: its kind is none of {', '.join(kinds)}.")
     try:
@@ -63,8 +71,42 @@ def _residual_of(d: int, fields: dict[str, Any]) -> Question:
     return ResidualQuestion(labels, centres, radii, coordinates)
 
 
-def _bit_of(d: int, fields: dict[str, Any]) -> Question:
-    return BitQuestion(*_labels_of(d, fields))
+def _direction_of(d: int, fields: dict[str, Any]) -> Question:
+    return DirectionQuestion(*_labels_of(d, fields), _directions_of(d, fields, "flips"), _chosen_of(fields))
+
+
+def _pair_of(d: int, fields: dict[str, Any]) -> Question:
+    centre, radius = _ball_of(d, fields)
+    left, right = _directions_of(d, fields, "left"), _directions_of(d, fields, "right")
+    if left.flips.shape != right.flips.shape:
+        raise ProtocolError("The question is refused: its pairs of directions do not match.")
+    return PairQuestion(centre, radius, Pairs(left, right), _chosen_of(fields))
+
+
+def _length_of(d: int, fields: dict[str, Any]) -> Question:
+    return LengthQuestion(*_ball_of(d, fields))
+
+
+def _ball_of(d: int, fields: dict[str, Any]) -> tuple[FloatArray, float]:
+    radius = fields["radius"]
+    if type(radius) is not float or not _SMALLEST <= radius <= _LARGEST:
+        raise ProtocolError("The question is refused: its radius is not a positive number.")
+    return _array(fields, "centre", (d,)), radius
+
+
+def _directions_of(d: int, fields: dict[str, Any], name: str) -> Directions:
+    bases = len(fields[name])
+    flips = _array(fields, name, (bases, d))
+    if not (np.abs(flips) == 1).all() or not 0 < bases <= _MOST or bases * order_of(d) % HAND:
+        raise ProtocolError("The question is refused: its directions are malformed.")
+    return Directions(flips.astype(np.int64))
+
+
+def _chosen_of(fields: dict[str, Any]) -> int:
+    chosen = fields["chosen"]
+    if type(chosen) is not int or not 1 <= chosen <= HAND:
+        raise ProtocolError(f"The question is refused: it chooses other than 1 to {HAND} directions.")
+    return chosen
 
 
 def _view_of(d: int, fields: dict[str, Any]) -> View | None:

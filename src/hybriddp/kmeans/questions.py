@@ -8,7 +8,7 @@ example); who answers which does not depend on the points.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,14 @@ class Question(ABC):
     def n_symbols(self) -> int:
         """How many answers there are."""
 
+    @property
+    def n_chosen(self) -> int | None:
+        """None if the answer is a symbol; how many, if it is a set of symbols, as the bits of an integer."""
+        return None
+
     @abstractmethod
     def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
-        """The symbol of each point, in its variant."""
+        """The symbol, or set of symbols, of each point, in its variant."""
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
@@ -133,6 +138,22 @@ class Labels:
         return nearest(points if self.view is None else self.view.see(points), self.centres)
 
 
+class Residuals(Protocol):
+    """A question about residuals."""
+
+    @property
+    def labels(self) -> Labels:
+        """Which centre is meant."""
+
+    @property
+    def centres(self) -> FloatArray:
+        """Where residuals are measured from."""
+
+    @property
+    def radii(self) -> FloatArray:
+        """Where they are cut."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResidualQuestion(Question):
     r"""Which centre, and to which side of it? One symbol for a label and the signs of some coordinates.
@@ -185,68 +206,11 @@ class ResidualQuestion(Question):
 
     def fields(self) -> dict[str, Any]:
         """What its text holds."""
-        return {**_residual_fields(self), "coordinates": self.coordinates}
-
-
-@dataclass(frozen=True, slots=True)
-class BitQuestion(Question):
-    r"""To which side of its centre, times a public sign of that centre? One bit.
-
-    With $h$ a row of a Hadamard matrix the bit is $h_k s_j$ for label $k$ and sign $s_j$ as in `ResidualQuestion`.
-    Rows are orthogonal, so that the sum of $h_k$ times bits over all rows keeps cluster $k$ and cancels the others.
-
-    Attributes
-    ----------
-    labels : Labels
-        Which centre is meant.
-    centres : ndarray, shape (K, d)
-        Where residuals are measured from.
-    radii : ndarray, shape (K,)
-        Residuals further out are cut.
-    """
-
-    kind: ClassVar[str] = "bit"
-
-    labels: Labels
-    centres: FloatArray
-    radii: FloatArray
-
-    @property
-    def n_rows(self) -> int:
-        """The order of the Hadamard matrix: the power of two from the number of centres on."""
-        return 1 << (len(self.centres) - 1).bit_length()
-
-    @property
-    def n_variants(self) -> int:
-        """One for each row and coordinate, the coordinate running fastest."""
-        return int(self.n_rows * self.centres.shape[1])
-
-    @property
-    def n_symbols(self) -> int:
-        """Two."""
-        return 2
-
-    def public_signs(self) -> IntArray:
-        """The signs of each row (Sylvester's construction), shape (n_rows, K)."""
-        rows, columns = np.arange(self.n_rows)[:, None], np.arange(len(self.centres))
-        signs: IntArray = 1 - 2 * (np.bitwise_count(rows & columns) & 1).astype(np.int64)
-        return signs
-
-    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
-        """The bit of each point: 1 if the product of the two signs is positive."""
-        label = self.labels.of(points)
-        row, coordinate = np.divmod(variants, self.centres.shape[1])
-        up = _up(self, points, label, coordinate, dice)
-        bits: NDArray[np.bool_] = up == (np.bitwise_count(row & label) & 1 == 0)  # as `public_signs`
-        return bits.astype(np.int64)
-
-    def fields(self) -> dict[str, Any]:
-        """What its text holds."""
-        return _residual_fields(self)
+        return {**residual_fields(self), "coordinates": self.coordinates}
 
 
 def _up(
-    question: ResidualQuestion | BitQuestion,
+    question: ResidualQuestion,
     points: FloatArray,
     label: NDArray[np.intp],
     coordinate: IntArray,
@@ -263,7 +227,8 @@ def _view_fields(view: View | None) -> dict[str, Any]:
     return {} if view is None else {"origin": view.origin, "axes": view.axes}
 
 
-def _residual_fields(question: ResidualQuestion | BitQuestion) -> dict[str, Any]:
+def residual_fields(question: Residuals) -> dict[str, Any]:
+    """The part of a text that says where residuals are measured from."""
     labels = question.labels
     seen = {} if labels.view is None else {"label_centres": labels.centres, **_view_fields(labels.view)}
     return {"centres": question.centres, "radii": question.radii, **seen}

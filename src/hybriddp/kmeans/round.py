@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.channels.response import RandomizedResponse
+from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.text import channel_from_json
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import HybridDPError, ProtocolError
 from hybriddp.kmeans.question_text import question_of
 from hybriddp.kmeans.requests import Answers, Ask
 from hybriddp.kmeans.study import KMeansStudy, parsed
-from hybriddp.kmeans.symbols import crowd_supports, n_symbols, supports_of
+from hybriddp.kmeans.symbols import SymbolChannel, crowd_supports, n_symbols, supports_of
 from hybriddp.randomness import ByteSource, byte_source
 
 _SHARE = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
@@ -211,7 +211,7 @@ def count_answers(ask: Ask, reports: Reports) -> Answers:
     good = _are_answers(ask, reports)
     variants, codes, n = reports.variants[good], reports.codes[good], ask.question.n_variants
     users = np.bincount(variants, minlength=n)
-    if isinstance(ask.channel, RandomizedResponse):
+    if not isinstance(ask.channel, UnaryEncoding):
         m = ask.channel.n_codes
         supports = np.bincount(variants * m + codes.astype(np.int64), minlength=n * m).reshape(n, m)
     else:
@@ -221,7 +221,7 @@ def count_answers(ask: Ask, reports: Reports) -> Answers:
 
 def _are_answers(ask: Ask, reports: Reports) -> NDArray[np.bool_]:
     good: NDArray[np.bool_] = (reports.variants >= 0) & (reports.variants < ask.question.n_variants)
-    if isinstance(ask.channel, RandomizedResponse):
+    if not isinstance(ask.channel, UnaryEncoding):
         return good & (reports.codes >= 0) & (reports.codes < ask.channel.n_codes)
     spare = -ask.channel.n_categories % 8  # bits of the last byte that stand for nothing are 0
     return good & (reports.codes[:, -1] < 1 << (8 - spare))
@@ -229,11 +229,13 @@ def _are_answers(ask: Ask, reports: Reports) -> NDArray[np.bool_]:
 
 def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
     channel = channel_from_json(json.dumps(fields["channel"], separators=(",", ":")))
-    if not isinstance(channel, RandomizedResponse | UnaryEncoding) or channel.epsilon != study.privacy.epsilon:
+    if not isinstance(channel, SymbolChannel) or channel.epsilon != study.privacy.epsilon:
         raise ProtocolError("The round is refused: its channel is not one of symbols with the study's epsilon.")
     question = question_of(study.box.n_dimensions, fields["question"])
     if question.n_symbols > n_symbols(channel):
         raise ProtocolError("The round is refused: its channel has fewer symbols than its question.")
+    if question.n_chosen != (channel.n_chosen if isinstance(channel, ChoiceResponse) else None):
+        raise ProtocolError("The round is refused: its channel is for sets of another size than its question's.")
     if not isinstance(fields["share"], str) or not _SHARE.fullmatch(fields["share"]):
         raise ProtocolError("The round is refused: a share of users is not a short fraction.")
     share = Fraction(fields["share"])

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
+from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.response import RandomizedResponse
 from hybriddp.channels.unary import BITS, UnaryEncoding
 from hybriddp.randomness import ByteSource
 
-SymbolChannel = RandomizedResponse | UnaryEncoding
+SymbolChannel = RandomizedResponse | UnaryEncoding | ChoiceResponse
 
 
 def symbol_channel(epsilon: str, n_symbols: int) -> SymbolChannel:
@@ -130,7 +131,7 @@ def crowd_supports(
         How many reports support each symbol.
     """
     m = n_symbols(channel)
-    if isinstance(channel, RandomizedResponse):
+    if not isinstance(channel, UnaryEncoding):
         codes = channel.draw(len(symbols), lambda part: symbols[part], source)
         return np.bincount(which * m + codes, minlength=n_questions * m).reshape(n_questions, m).astype(np.int64)
     true = np.bincount(which * m + symbols, minlength=n_questions * m).reshape(n_questions, m).astype(np.int64)

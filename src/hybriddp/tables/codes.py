@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp.channels.response import RandomizedResponse
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.requests import Answers, Ask
@@ -160,7 +159,7 @@ def _count_responses(cells: Any, asks: Sequence[Ask], answers: list[Answers]) ->
     nw = require_narwhals()
     good = nw.lit(value=False)
     for i, ask in enumerate(asks):
-        if isinstance(ask.channel, RandomizedResponse):
+        if not isinstance(ask.channel, UnaryEncoding):
             texts = [f"{RESPONSE}{code}" for code in range(ask.channel.n_codes)]
             known = nw.col("variant").is_between(0, ask.question.n_variants - 1) & nw.col("code").is_in(texts)
             good = good | ((nw.col("ask") == i) & known)

@@ -49,22 +49,31 @@ class Blend:
 
 
 def blended(trusted: Frequencies | None, local: Frequencies | None) -> Blend:
-    """Both groups' frequencies by inverse variance, noise and sampling together, as at the average vertex."""
+    """Both groups' frequencies by inverse variance, noise and sampling together, at an average user's vertex."""
     if trusted is None or local is None:
         only = local if local is not None else trusted
         assert only is not None  # noqa: S101
         return Blend(only, 0.0 if trusted is None else 1.0)
-    m = len(trusted.shares)
-    a, b = trusted.variance + 1 / m / trusted.users, local.variance + 1 / m / local.users
+    share = _usual_share(trusted, local)
+    a, b = trusted.variance + share / trusted.users, local.variance + share / local.users
     weight = b / (a + b)
     variance = weight**2 * trusted.variance + (1 - weight) ** 2 * local.variance
     mixed = Frequencies(
         shares=weight * trusted.shares + (1 - weight) * local.shares,
         variance=variance,
         users=1 / (weight**2 / trusted.users + (1 - weight) ** 2 / local.users),
-        threshold=math.sqrt(2 * math.log(m) * variance),
+        threshold=math.sqrt(2 * math.log(len(trusted.shares)) * variance),
     )
     return Blend(mixed, weight)
+
+
+def _usual_share(trusted: Frequencies, local: Frequencies) -> float:
+    r"""The share at the vertex of an average user, $\sum_v f_v^2$.
+
+    Noise is independent in the two groups, so that the product of what they say is right on average. It is at least
+    $1/M$, that of users who are spread evenly.
+    """
+    return float(np.clip(trusted.shares @ local.shares, 1 / len(trusted.shares), 1.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,30 +7,42 @@ from fractions import Fraction
 
 import numpy as np
 
-from hybriddp._check import FloatArray, IntArray
+from hybriddp._check import FloatArray
 from hybriddp.kmeans.requests import Ask, Heard, Release, Step
 from hybriddp.kmeans.statistics import SecondMoments
 from hybriddp.kmeans.steps.moments import (
-    Moments,
-    best_list_length,
-    coordinate_lists,
-    doubled_lists,
-    moment_ask,
-    moments_by_trust,
-    moments_locally,
+    Square,
+    Traceless,
+    length_ask,
+    mean_shift,
+    mean_square,
+    pair_ask,
+    pair_variance,
+    released_moments,
+    second_moments,
+    shift_ask,
     usual_size,
 )
 from hybriddp.kmeans.steps.problem import Effort, Problem
-from hybriddp.kmeans.symbols import symbol_variance
 
 # The variance of a coordinate, relative to that of the box: what is assumed at least, at most and if nothing is known.
 LEAST, MOST, USUAL = 0.012, 0.05, 0.03
 
-# Where residuals are cut, in standard deviations, and matrices of the trusted group, relative to their usual size, with
-# the bias that this leaves, relative to a variance: the widest cut whose noise is not too loud.
-CUTS = (2.4, 1.8, 1.3)
+# Of the users who are asked for moments, how many say how long, and how many where to: all others say where squares
+# point to, if asked.
+ROUGH_LENGTHS = Fraction(3, 10)
+FINE_LENGTHS, FINE_SHIFTS = Fraction(7, 100), Fraction(15, 100)
+
+# Radii of squared lengths, in variances of all coordinates together.
+_FAR, _ROUGH_SHIFT = 4.0, 1.3  # of what is usual, about the middle of the box
+_LENGTH, _SHIFT = 1.7, 0.5
+SQUARES = (3.0, 2.0, 1.2)  # the widest whose noise is not too loud
+
 BOUNDS = {3.0: 0.03, 2.0: 0.1, 1.2: 0.3}
+"""Where matrices of the trusted group are cut, relative to their usual size, and the bias of it, over a variance."""
+
 _QUIET = 0.1  # noise on an entry, relative to a variance
+_DOUBT = 0.25  # how far off a rough total may be, relative to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,60 +82,74 @@ class Shape:
 
 def rough_shape(problem: Problem, effort: Effort) -> Generator[Step, Heard, Rough]:
     """From local users alone, and from what is usual, by their variances."""
-    middle, usual = problem.widths / 2, USUAL * problem.square
+    d, middle, usual = problem.n_dimensions, problem.widths / 2, USUAL * problem.square
     if not problem.n_local:
-        return Rough(middle, np.full(problem.n_dimensions, usual), usual)
-    lists = doubled_lists(problem.n_dimensions, float(problem.epsilon))
-    ask = moment_ask(middle, 0.5, lists, epsilon=problem.epsilon, share=effort.share)
-    heard = yield Step("rough moments", (ask,))
-    moments = moments_locally(ask, heard.answers[0])
+        return Rough(middle, np.full(d, usual), usual)
+    epsilon, radius = problem.epsilon, math.sqrt(_ROUGH_SHIFT * d * usual)
+    lengths = length_ask(middle, math.sqrt(_FAR * d * usual), epsilon=epsilon, share=effort.share * ROUGH_LENGTHS)
+    shifts = shift_ask(middle, radius, epsilon=epsilon, share=effort.share * (1 - ROUGH_LENGTHS))
+    heard = yield Step("rough moments", (lengths, shifts))
+    square = mean_square(lengths, heard.answers[0])
+    shift = mean_shift(shifts, heard.answers[1], radius, math.sqrt(square.value / d))
     # The square of a noisy mean is too large by its variance.
-    found = float(np.mean(np.diag(moments.second) - moments.first**2 + moments.first_variance))
-    doubt, before = float(np.mean(np.diag(moments.variance))) / problem.n_dimensions, (usual / 2) ** 2
+    moved = float(shift.value @ shift.value)
+    found = (square.value - max(moved - d * shift.variance, 0.0)) / d
+    doubt, before = (square.variance + 4 * moved * shift.variance) / d**2, (usual / 2) ** 2
     spread = usual + before / (before + doubt) * (found - usual)  # also if nobody was asked: then the doubt is infinite
-    mean = np.clip(middle + moments.first, 0.0, problem.widths)
-    return Rough(mean, moments.first_variance, float(np.clip(spread, LEAST * problem.square, MOST * problem.square)))
+    return Rough(
+        mean=np.clip(middle + shift.value, 0.0, problem.widths),
+        mean_variance=np.full(d, shift.variance),
+        spread=float(np.clip(spread, LEAST * problem.square, MOST * problem.square)),
+    )
 
 
 def fine_shape(problem: Problem, rough: Rough, effort: Effort) -> Generator[Step, Heard, Shape]:
-    """From both groups, entry by entry weighted by the variances."""
-    d, mean = problem.n_dimensions, rough.mean
+    """From both groups, by their variances: the total, and entry by entry how it differs between directions."""
+    d, mean, usual = problem.n_dimensions, rough.mean, problem.n_dimensions * rough.spread
     asks: tuple[Ask, ...] = ()
-    lists = coordinate_lists(d, best_list_length(d, float(problem.epsilon)))
-    radius = _cut(problem, lists, effort.share) * math.sqrt(rough.spread)
+    radius = math.sqrt(_SHIFT * usual)
     if problem.n_local:
-        asks = (moment_ask(mean, radius, lists, epsilon=problem.epsilon, share=effort.share),)
-    bound = _bound(problem, effort.cost)
-    statistic = SecondMoments(mean, bound * usual_size(d) * rough.spread)
-    release = Release(statistic, effort.cost * problem.trusted_share) if problem.n_trusted else None
+        epsilon, squares = problem.epsilon, math.sqrt(_widest(problem, effort.share) * usual)
+        asks = (
+            length_ask(mean, math.sqrt(_LENGTH * usual), epsilon=epsilon, share=effort.share * FINE_LENGTHS),
+            shift_ask(mean, radius, epsilon=epsilon, share=effort.share * FINE_SHIFTS),
+            pair_ask(mean, squares, epsilon=epsilon, share=effort.share * (1 - FINE_LENGTHS - FINE_SHIFTS)),
+        )
+    release = None
+    if problem.n_trusted and effort.cost:
+        bound = _bound(problem, effort.cost)
+        statistic = SecondMoments(mean, bound * usual_size(d) * rough.spread)
+        release = Release(statistic, effort.cost * problem.trusted_share)
     heard = yield Step("finer moments", asks, release)
     # What is thought without any answer, as a faint voice among the others: round, and as wide as it looked.
-    found = [Moments(np.zeros(d), np.zeros(d), rough.spread * np.eye(d), np.full((d, d), (2 * rough.spread) ** 2))]
-    shift = square = np.zeros(d)
+    totals = [Square(usual, (_DOUBT * usual) ** 2)]
+    shapes = [Traceless(np.zeros((d, d)), np.full((d, d), (2 * rough.spread) ** 2))]
+    shift = np.zeros(d)
     if asks:
-        local = moments_locally(asks[0], heard.answers[0])
-        kept = kept_by_cutting(float(np.mean(np.diag(local.second))) / radius**2)
-        factor = np.where(np.eye(d) > 0, kept.square, kept.step**2)
-        doubt = local.first_variance / kept.step**2
-        shift = local.first / kept.step
-        square = np.outer(shift, shift) - np.diag(doubt)  # a noisy shift is too long by its variance
-        shift = shift * rough.mean_variance / (rough.mean_variance + doubt)
-        found.append(Moments(local.first, local.first_variance, local.second / factor, local.variance / factor**2))
-    if heard.published is not None:
-        found.append(moments_by_trust(statistic, heard.published, problem.n_trusted, rough.spread, BOUNDS[bound]))
-    precision = np.sum([1 / m.variance for m in found], axis=0)
-    second = np.sum([m.second / m.variance for m in found], axis=0) / precision
-    return Shape(np.clip(mean + shift, 0.0, problem.widths), second - square)
+        totals.append(mean_square(asks[0], heard.answers[0]))
+        spread = float(np.clip(_blended(totals) / d, 0.3 * rough.spread, 3 * rough.spread))
+        found = mean_shift(asks[1], heard.answers[1], radius, math.sqrt(spread))
+        shift = found.value * rough.mean_variance / (rough.mean_variance + found.variance)
+        shapes.append(second_moments(asks[2], heard.answers[2], spread))
+    if release is not None and heard.published is not None:
+        shape, total = released_moments(statistic, heard.published, problem.n_trusted, rough.spread, BOUNDS[bound])
+        shapes.append(shape)
+        totals.append(total)
+    precision = np.sum([1 / shape.variance for shape in shapes], axis=0)
+    second = np.sum([shape.value / shape.variance for shape in shapes], axis=0) / precision
+    second += (_blended(totals) - np.trace(second)) / d * np.eye(d)
+    return Shape(np.clip(mean + shift, 0.0, problem.widths), second - np.outer(shift, shift))
 
 
-def _cut(problem: Problem, lists: IntArray, share: Fraction) -> float:
-    """Where residuals are cut."""
-    d, s = problem.n_dimensions, lists.shape[1]
-    if not problem.n_local:
-        return CUTS[0]
-    users = float(share) * problem.n_local * s * (s - 1) / (d * (d + 1))  # for each pair
-    noise = math.sqrt(((1 << s) * symbol_variance(float(problem.epsilon), 1 << s) + 1) / users)
-    return next((cut for cut in CUTS if cut**2 * noise < _QUIET), CUTS[-1])
+def _blended(totals: list[Square]) -> float:
+    return sum(t.value / t.variance for t in totals) / sum(1 / t.variance for t in totals)
+
+
+def _widest(problem: Problem, share: Fraction) -> float:
+    """Where squares of local users are cut."""
+    d, users = problem.n_dimensions, float(share * (1 - FINE_LENGTHS - FINE_SHIFTS)) * problem.n_local
+    noise = d * math.sqrt(pair_variance(d, float(problem.epsilon)) / users)
+    return next((cut for cut in SQUARES if cut * noise < _QUIET), SQUARES[-1])
 
 
 def _bound(problem: Problem, cost: Fraction) -> float:
@@ -133,43 +159,3 @@ def _bound(problem: Problem, cost: Fraction) -> float:
     size = usual_size(problem.n_dimensions)
     noise = math.sqrt(2) * problem.replaced * size / (problem.n_trusted * problem.trusted_epsilon * float(cost))
     return next((bound for bound in BOUNDS if bound * noise < _QUIET), min(BOUNDS))
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What cutting a normal variable leaves.
-
-    Attributes
-    ----------
-    square : float
-        Of its square.
-    step : float
-        Of a small shift of its mean.
-    """
-
-    square: float
-    step: float
-
-
-def kept_by_cutting(square: float) -> Kept:
-    r"""What is left of a normal variable that was cut at ±1, from the mean of its cut square.
-
-    With standard deviation $u$ and $a = 1/u$, $E[\min(z^2, 1)] = u^2(P - 2a\varphi(a)) + 1 - P$ for $P = P[|z| < 1]$,
-    which rises in $u$, is solved for $u$ by bisection. A shift keeps its part $P$.
-
-    Examples
-    --------
-    >>> kept_by_cutting(0.688 / 1.3**2)
-    Kept(square=0.688, step=0.806)
-    """
-    low, high = 0.2, 3.0
-    for _ in range(40):
-        u = (low + high) / 2
-        low, high = (u, high) if _cut_square(u) < square else (low, u)
-    return Kept(_cut_square(u) / u**2, math.erf(1 / (u * math.sqrt(2))))
-
-
-def _cut_square(u: float) -> float:
-    a = 1 / u
-    inside = math.erf(a / math.sqrt(2))
-    return u * u * (inside - 2 * a * math.exp(-a * a / 2) / math.sqrt(2 * math.pi)) + 1 - inside

@@ -22,11 +22,11 @@ from hybriddp.kmeans.statistics import Histogram
 from hybriddp.kmeans.steps.cells import Frequencies, blended, start
 from hybriddp.kmeans.steps.problem import Effort, Problem
 from hybriddp.kmeans.steps.refine import Known
-from hybriddp.kmeans.steps.rounds import next_round
+from hybriddp.kmeans.steps.rounds import Cut, next_round
 from hybriddp.kmeans.symbols import symbol_channel, symbol_variance
 
-ROUNDS = (2.5, 1.7)
-"""Where signs are cut in each round, in standard deviations: wide first, while the centres are uncertain."""
+ROUNDS = (Cut(signs=2.5, lengths=1.2), Cut(signs=1.7, lengths=0.6))
+"""Where residuals are cut in each round: wide first, while the centres are uncertain."""
 
 BALANCE = 4.0
 """How far the noise on a vertex stays below its share, roughly: fewer vertices blur, more drown in noise."""
@@ -50,9 +50,9 @@ def few_dimensions(problem: Problem) -> Talk:
     known = Known(begin.centres, begin.variance, begin.sizes, begin.size_variance, weight)
     sd = np.sqrt(begin.spread)
     effort = Effort((1 - grid_share) / len(ROUNDS), Fraction(0))
-    for turn, multiple in enumerate(ROUNDS if problem.n_local else (), start=1):
+    for turn, cut in enumerate(ROUNDS if problem.n_local else (), start=1):
         what = f"refinement, round {turn} of {len(ROUNDS)}"
-        known = yield from next_round(problem, what, known, sd, effort, multiple)
+        known = yield from next_round(problem, what, known, sd, effort, cut)
     return Centres(known.centres, known.variance, known.sizes, known.trusted_weight)
 
 

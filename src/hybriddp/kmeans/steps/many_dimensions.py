@@ -2,15 +2,15 @@ r"""More than three dimensions: project, over-seed, lift, merge, refine.
 
 1. Moments: a rough mean and total variance, then a finer covariance about that mean.
 2. A grid on the three directions of largest variance; noise is told from clusters by `bump_weights`.
-3. K-means in these directions with $2K$ centres: too many rather than too few.
+3. K-means in these directions with $2K$ or $3K$ centres: too many rather than too few.
 4. Lift: users say where they are relative to the centres, in all dimensions.
-5. One round in all dimensions on the $2K$ centres, then K-means of these $2K$ points, weighted by the sizes of their
-   clusters, merges them to $K$.
+5. One round in all dimensions on all of these centres, then K-means of them, weighted by the sizes of their clusters,
+   merges them to $K$.
 6. Refinement in three rounds.
 
 The trusted group takes part, or does not: by a rule on public numbers (`trusted_takes_part`). Where it does, its ε goes
-to few steps (`LARGE`, `SMALL`) rather than to all: halving the ε of a release quarters what it is worth, while a local
-user is worth the same in every step.
+to few steps (`SMALL`, `LARGE`, `DOMINANT`) rather than to all: halving the ε of a release quarters what it is worth,
+while a local user is worth the same in every step.
 """
 
 import math
@@ -26,13 +26,13 @@ from hybriddp.kmeans.questions import Labels, View
 from hybriddp.kmeans.requests import Centres, Heard, Release, Step, Talk
 from hybriddp.kmeans.statistics import ClusterSizes
 from hybriddp.kmeans.steps.covariance import fine_shape, rough_shape
+from hybriddp.kmeans.steps.measure import by_directions
 from hybriddp.kmeans.steps.problem import Effort, Problem
 from hybriddp.kmeans.steps.refine import Known, moved
 from hybriddp.kmeans.steps.rounds import L1_RADIUS, Radii, common_sd, measure, next_round
 from hybriddp.kmeans.steps.seeds import Seeds, main_grid, seeds, sharpness
 
 DIRECTIONS = 3
-OVER_SEED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,9 @@ class Plan:
         The round with too many centres, and the sizes of their clusters.
     rounds : tuple of Effort
         Refinement.
+    over_seed : int
+        How many times more centres the search begins with than are wanted. The more, the fewer clusters share one, and
+        the noisier each is.
     """
 
     rough: Effort
@@ -60,18 +63,31 @@ class Plan:
     first: Effort
     sizes: Effort
     rounds: tuple[Effort, ...]
+    over_seed: int
 
     @classmethod
-    def of(cls, fine: int, grid: int, lift: int, sizes: int, rounds: tuple[int, int, int]) -> "Plan":
-        """The plan with these percentages of the trusted group's ε; local users are divided in one way always."""
+    def of(
+        cls,
+        local: tuple[int, ...],
+        *,
+        fine: int,
+        grid: int,
+        lift: int,
+        sizes: int,
+        rounds: tuple[int, ...],
+        over_seed: int,
+    ) -> "Plan":
+        """The plan with these percentages of the local users (all steps but sizes), and of the trusted group's ε."""
+        rough_users, fine_users, grid_users, lift_users, first_users, *round_users = local
         return cls(
-            rough=_effort(5, 0),
-            fine=_effort(15, fine),
-            grid=_effort(13, grid),
-            lift=_effort(20, lift),
-            first=_effort(12, 0),
+            rough=_effort(rough_users, 0),
+            fine=_effort(fine_users, fine),
+            grid=_effort(grid_users, grid),
+            lift=_effort(lift_users, lift),
+            first=_effort(first_users, 0),
             sizes=_effort(0, sizes),
-            rounds=tuple(_effort(local, trusted) for local, trusted in zip((12, 11, 12), rounds, strict=True)),
+            rounds=tuple(_effort(users, cost) for users, cost in zip(round_users, rounds, strict=True)),
+            over_seed=over_seed,
         )
 
     @property
@@ -84,29 +100,36 @@ def _effort(local: int, trusted: int) -> Effort:
     return Effort(Fraction(local, 100), Fraction(trusted, 100))
 
 
-LARGE = Plan.of(fine=10, grid=15, lift=20, sizes=10, rounds=(15, 0, 30))
-"""A trusted group that says more than the local users takes part until the end."""
+SMALL = Plan.of((4, 14, 15, 20, 12, 12, 11, 12), fine=0, grid=55, lift=25, sizes=20, rounds=(0, 0, 0), over_seed=2)
+"""A trusted group that says no more than the local users helps most where a start is found."""
 
-SMALL = Plan.of(fine=15, grid=45, lift=20, sizes=20, rounds=(0, 0, 0))
-"""One that does not helps most where a start is found, and leaves refinement to local users."""
+LARGE = Plan.of((4, 26, 12, 18, 10, 10, 8, 12), fine=0, grid=20, lift=20, sizes=10, rounds=(15, 0, 35), over_seed=3)
+"""One that says more takes part until the end, and leaves to local users what it is worst at: moments."""
 
-LEAST_COST = min(effort.cost for plan in (LARGE, SMALL) for effort in plan.efforts if effort.cost)
+DOMINANT = Plan.of((4, 26, 12, 18, 10, 10, 8, 12), fine=10, grid=15, lift=20, sizes=10, rounds=(15, 0, 30), over_seed=3)
+"""One beside which local users hardly count does everything."""
 
+LEAST_COST = min(effort.cost for plan in (SMALL, LARGE, DOMINANT) for effort in plan.efforts if effort.cost)
+
+_LEAST, _LARGE, _DOMINANT = 0.3, 1.5, 15.0  # how sharp the trusted group's grid is, relative to the local users'
 _LEAST_TOTAL, _MOST_TOTAL = 0.01, 0.08  # the variance of a coordinate, relative to the box
 _LIFTED = 0.7  # the part of the variance outside of the view that is between clusters, before anything is known
+_LIFT_SIGNS, _LIFT_LENGTH = 1.7, 0.6  # where residuals are cut in the lift, in standard deviations and lengths
 _MERGED = 0.005  # the variance of a merged centre, relative to the box: large enough to leave the word to the rounds
 
 
 def trusted_takes_part(problem: Problem) -> bool:
     """Whether the trusted group's grid would be at least about a third as sharp as the local users'."""
     sharp = sharpness(problem, LARGE.grid)
-    return sharp.trusted > 0.3 * sharp.local
+    return sharp.trusted > _LEAST * sharp.local
 
 
 def plan_for(problem: Problem) -> Plan:
     """By the same measure, what the trusted group's ε is spent on."""
     sharp = sharpness(problem, LARGE.grid)
-    return LARGE if sharp.trusted > 1.5 * sharp.local else SMALL
+    if sharp.trusted > _DOMINANT * sharp.local:
+        return DOMINANT
+    return LARGE if sharp.trusted > _LARGE * sharp.local else SMALL
 
 
 def many_dimensions(problem: Problem) -> Talk:
@@ -121,7 +144,7 @@ def many_dimensions(problem: Problem) -> Talk:
     view = View(shape.mean, _oriented(vectors[:, ::-1][:, :DIRECTIONS].T))
 
     grid = main_grid(problem, view, variances, plan.grid)
-    found = yield from seeds(problem, grid, OVER_SEED * k, 0.3 * math.sqrt(total / d), plan.grid)
+    found = yield from seeds(problem, grid, plan.over_seed * k, 0.3 * math.sqrt(total / d), plan.grid)
 
     rest = max((total - float(variances.sum())) / (d - DIRECTIONS), 0.3 * total / d)
     known = yield from _lifted(problem, view, found, rest, plan.lift)
@@ -153,9 +176,9 @@ def _lifted(problem: Problem, view: View, found: Seeds, rest: float, effort: Eff
         size_variance=found.size_variance,
         trusted_weight=np.zeros(n),
     )
-    signs = min(1.5 * math.sqrt(rest) + 0.03, 0.5)
-    radii = Radii(np.full(n, signs), np.full(n, L1_RADIUS * d * math.sqrt(rest)))
     sd = np.full(n, math.sqrt(rest))
+    by_length = by_directions(n, d, float(problem.epsilon))
+    radii = Radii((_LIFT_LENGTH * math.sqrt(d) if by_length else _LIFT_SIGNS) * sd, L1_RADIUS * d * sd)
     news = yield from measure(problem, "lift", Labels(found.centres, view), flat, radii, sd, effort)
     known = moved(flat, news, problem.widths)
     # In all dimensions some users are nearer to another centre than in the view.

@@ -1,8 +1,15 @@
-r"""The mean and the covariance of all points, from signs of pairs of coordinates.
+r"""Moments of all points: how long they are, where they point to, and where their squares point to.
 
-A local user reports the dithered signs of $s$ coordinates as one symbol. The product of two signs has the mean
-$z_i z_j$; a coordinate may be in a list twice, with independent dice, which gives $z_j^2$. The trusted group releases
-the sum of $zz^T$ directly, if it is large enough.
+Local users say one of the three. Lengths and directions are cut at a radius $r$; for points $z$ whose squared length is
+that of a normal vector with variance $v$ in each of $d$ coordinates, $|z|^2 = v\chi^2$, what is left is known:
+
+$$
+E \min(1, |z|^2/r^2), \qquad
+E \min\Big(1, \frac{|z|^2}{r^2}\Big) \frac{z_i z_j}{|z|^2} = \Sigma_{ij}\,
+\frac{1}{d(d + 2)} E\Big[\chi^4 \min\Big(\frac{1}{r^2}, \frac{1}{v\chi^2}\Big)\Big] \quad (i \ne j),
+$$
+
+the latter for small covariances $\Sigma_{ij}$. The trusted group releases the sum of $zz^T$ directly.
 """
 
 import math
@@ -11,111 +18,145 @@ from fractions import Fraction
 
 import numpy as np
 
-from hybriddp._check import FloatArray, IntArray
-from hybriddp.kmeans.questions import Labels, ResidualQuestion
+from hybriddp._check import FloatArray
+from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.kmeans.direction_questions import N_CODES, LengthQuestion, PairQuestion, pair_gains
+from hybriddp.kmeans.directions import Pairs
+from hybriddp.kmeans.questions import Labels
 from hybriddp.kmeans.requests import Answers, Ask, Published
 from hybriddp.kmeans.statistics import UNIT, SecondMoments
-from hybriddp.kmeans.symbols import signed_variance, symbol_channel, symbol_variance
-
-_OFTEN = 3  # every pair of coordinates is in at least this many lists
-_MOST_LISTS = 1024
+from hybriddp.kmeans.steps.kept import kept_of_lengths, squared_lengths
+from hybriddp.kmeans.steps.measure import best_choice, direction_ask, direction_means
+from hybriddp.kmeans.symbols import support, symbol_channel
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
-    """First and second moments about a public centre.
+class Square:
+    """The mean squared length, and its variance."""
 
-    Attributes
-    ----------
-    first : ndarray, shape (d,)
-        The mean of $z$.
-    second : ndarray, shape (d, d)
-        The mean of $zz^T$.
-    first_variance : ndarray, shape (d,)
-        The variance of each first moment.
-    variance : ndarray, shape (d, d)
-        The variance of each second moment; infinite where nothing is known.
-    """
+    value: float
+    variance: float
 
-    first: FloatArray
-    first_variance: FloatArray
-    second: FloatArray
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """The mean of $z$, and the variance of each coordinate of it."""
+
+    value: FloatArray
+    variance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Traceless:
+    """The mean of $zz^T$ without its trace, and the variance of each entry; infinite where nothing is known."""
+
+    value: FloatArray
     variance: FloatArray
 
 
-def moment_ask(centre: FloatArray, radius: float, lists: IntArray, *, epsilon: str, share: Fraction) -> Ask:
-    """Ask for the signs of lists of coordinates."""
-    centres = centre[None, :]
-    question = ResidualQuestion(Labels(centres), centres, np.array([radius]), lists)
-    return Ask(question, symbol_channel(epsilon, question.n_symbols), share)
+# How long -------------------------------------------------------------------------------------------------------------
 
 
-def best_list_length(d: int, epsilon: float) -> int:
-    """How many signs give the least variance of a second moment: pairs grow as fast as symbols do."""
-    lengths = range(2, min(10, 2 * d) + 1)
-    return min(lengths, key=lambda s: (2**s * symbol_variance(epsilon, 2**s) + 1) / (s * (s - 1)))
+def length_ask(centre: FloatArray, radius: float, *, epsilon: str, share: Fraction) -> Ask:
+    """Ask how long $z = x - c$ is."""
+    return Ask(LengthQuestion(centre, radius), symbol_channel(epsilon, 2), share)
 
 
-def coordinate_lists(d: int, length: int) -> IntArray:
-    """Lists of coordinates, public and always the same, in which every pair occurs, each coordinate with itself too.
+def mean_square(ask: Ask, answers: Answers) -> Square:
+    """What the bits say, cutting undone."""
+    question, n = ask.question, int(answers.users.sum())
+    assert isinstance(question, LengthQuestion)  # noqa: S101
+    p, q = support(ask.channel)
+    found = float(answers.counts(ask.channel)[0, 1]) / max(n, 1)
+    cut = uncut(found, len(question.centre))
+    square = question.radius**2
+    variance = (square / (2 * (p - q) * cut.slope)) ** 2 / n if n else math.inf
+    return Square(cut.value * square, variance)
 
-    Beyond 24 dimensions there may be more pairs than room in the lists; those that do not occur stay unknown.
+
+@dataclass(frozen=True, slots=True)
+class Uncut:
+    """A mean squared length before it was cut at 1, and how fast the cut one rises with it."""
+
+    value: float
+    slope: float
+
+
+def uncut(mean: float, d: int) -> Uncut:
+    r"""The $s$ with $E \min(1, s\chi^2/d)$ = ``mean``, by bisection; noise beyond what can be is taken for the nearest.
+
+    Examples
+    --------
+    >>> uncut(0.5, 8)
+    Uncut(value=0.5301, slope=0.8528)
     """
-    if length == 2:
-        return np.stack(np.triu_indices(d), axis=1)
-    dice = np.random.default_rng([d, length])
-    pool = np.repeat(np.arange(d), 2)
-    seen = np.zeros((d, d), int)
-    lists: list[IntArray] = []
-    while len(lists) < _MOST_LISTS and seen[np.triu_indices(d)].min() < _OFTEN:
-        shuffled = dice.permutation(pool)
-        for first in range(0, len(pool) - length + 1, length):
-            chosen = shuffled[first : first + length]
-            lists.append(chosen)
-            i, j = np.triu_indices(length, 1)
-            low, high = np.minimum(chosen[i], chosen[j]), np.maximum(chosen[i], chosen[j])
-            np.add.at(seen, (low, high), 1)
-    return np.array(lists)
+    squares = squared_lengths(d) / d
+    mean, low, high = min(max(mean, 0.02), 0.95), 1e-3, 50.0
+    for _ in range(50):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if np.minimum(1, middle * squares).mean() < mean else (low, middle)
+    return Uncut(middle, float(np.mean(np.where(middle * squares < 1, squares, 0.0))))
 
 
-def doubled_lists(d: int, epsilon: float) -> IntArray:
-    """Lists in which every coordinate occurs twice, for its mean and its square alone."""
-    coordinates = min(max(best_list_length(d, epsilon) // 2, 1), d)
-    return np.repeat((np.arange(d)[:, None] + np.arange(coordinates)) % d, 2, axis=1)
+# Where to -------------------------------------------------------------------------------------------------------------
 
 
-def moments_locally(ask: Ask, answers: Answers) -> Moments:
-    """What the signs say."""
-    question = ask.question
-    assert isinstance(question, ResidualQuestion)  # noqa: S101
-    d, s, radius = question.centres.shape[1], question.n_signs, float(question.radii[0])
-    signs = 2 * (np.arange(1 << s)[:, None] >> np.arange(s) & 1) - 1
-    counts = answers.counts(ask.channel)
-    first, asked = np.zeros(d), np.zeros(d)
-    np.add.at(first, question.coordinates, counts @ signs)
-    np.add.at(asked, question.coordinates, np.repeat(answers.users[:, None], s, axis=1))
-    a, b = np.triu_indices(s, 1)
-    left, right = question.coordinates[:, a], question.coordinates[:, b]
-    second, pairs = np.zeros((d, d)), np.zeros((d, d))
-    np.add.at(second, (left, right), counts @ (signs[:, a] * signs[:, b]))
-    np.add.at(pairs, (left, right), np.repeat(answers.users[:, None], len(a), axis=1))
-    second, pairs = _symmetric(second), _symmetric(pairs)
-    noise = signed_variance(ask.channel, 1 << s, 1.0)
-    known, asked = np.maximum(pairs, 1), np.maximum(asked, 1)
-    variance = np.where(pairs > 0, noise / known, np.inf)
-    return Moments(radius * first / asked, radius**2 * noise / asked, radius**2 * second / known, radius**4 * variance)
+def shift_ask(centre: FloatArray, radius: float, *, epsilon: str, share: Fraction) -> Ask:
+    """Ask where $z = x - c$ points to."""
+    centres = centre[None, :]
+    return direction_ask(Labels(centres), centres, np.array([radius]), epsilon=epsilon, share=share)
 
 
-def _symmetric(upper: FloatArray) -> FloatArray:
-    """Pairs in either order are the same pair."""
-    both: FloatArray = upper + upper.T
-    both[np.diag_indices_from(both)] /= 2
-    return both
+def mean_shift(ask: Ask, answers: Answers, radius: float, sd: float) -> Shift:
+    """What the directions say, for a standard deviation of a coordinate."""
+    means, variance = direction_means(ask, answers)
+    whole = radius / kept_of_lengths(radius / sd, means.shape[1])
+    return Shift(whole * means[0], whole**2 * variance)
 
 
-def moments_by_trust(
+# Where squares point to -----------------------------------------------------------------------------------------------
+
+
+def pair_ask(centre: FloatArray, radius: float, *, epsilon: str, share: Fraction) -> Ask:
+    """Ask where $zz^T$ points to."""
+    d = len(centre)
+    chosen = best_choice(pair_gains(d), float(epsilon)).chosen
+    question = PairQuestion(centre, radius, Pairs.of(d), chosen)
+    return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=N_CODES, n_chosen=chosen), share)
+
+
+def pair_variance(d: int, epsilon: float) -> float:
+    """The variance that one user adds to an entry beside the diagonal, in units of $r^4$; on it, twice as much."""
+    return 0.5 / best_choice(pair_gains(d), epsilon).gain ** 2
+
+
+def second_moments(ask: Ask, answers: Answers, spread: float) -> Traceless:
+    """What the matrices say; ``spread`` is the variance of an average coordinate."""
+    question, n = ask.question, int(answers.users.sum())
+    assert isinstance(question, PairQuestion)  # noqa: S101
+    d = len(question.centre)
+    p, q = support(ask.channel)
+    gain = (p - q) * float(pair_gains(d)[question.chosen - 1])
+    entries = np.where(np.eye(d) > 0, 1.0, 0.5) / (gain**2 * n) if n else np.full((d, d), math.inf)
+    squares = squared_lengths(d)
+    weights = np.minimum(1 / question.radius**2, 1 / (spread * squares))
+    kept = float(np.mean(squares**2 * weights)) / (d * (d + 2))
+    return Traceless(traceless(question.sums(answers.counts(ask.channel)) / max(n, 1)) / kept, entries / kept**2)
+
+
+def traceless(matrix: FloatArray) -> FloatArray:
+    """The matrix without its trace."""
+    d = len(matrix)
+    rest: FloatArray = matrix - np.trace(matrix) / d * np.eye(d)
+    return rest
+
+
+# Trusted --------------------------------------------------------------------------------------------------------------
+
+
+def released_moments(
     statistic: SecondMoments, published: Published, n_users: int, spread: float, bias: float
-) -> Moments:
+) -> tuple[Traceless, Square]:
     """What the release says.
 
     ``spread`` is the variance of one coordinate, for the error of sampling, and ``bias`` what cutting matrices to their
@@ -128,8 +169,9 @@ def moments_by_trust(
     second = second + np.triu(second, 1).T
     # Cutting matrices to their bound makes points far from the mean count too little: a bias, which is no noise but an
     # error all the same.
-    variance = published.variance * unit**2 + spread**2 / max(n_users, 1) + (bias * spread) ** 2
-    return Moments(np.zeros(d), np.full(d, np.inf), second, np.full((d, d), variance))
+    noise = published.variance * unit**2 + spread**2 / max(n_users, 1)
+    variance = np.full((d, d), noise + (bias * spread) ** 2)
+    return Traceless(traceless(second), variance), Square(float(np.trace(second)), d * noise + (d * bias * spread) ** 2)
 
 
 def usual_size(d: int) -> float:

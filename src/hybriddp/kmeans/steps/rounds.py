@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -11,10 +11,12 @@ from hybriddp._check import FloatArray
 from hybriddp.kmeans.questions import Labels
 from hybriddp.kmeans.requests import Ask, Heard, Step
 from hybriddp.kmeans.steps.covariance import Shape
+from hybriddp.kmeans.steps.kept import kept_of_lengths, kept_of_signs, kept_of_sums
 from hybriddp.kmeans.steps.measure import (
     Measured,
     best_signs,
-    bit_variance,
+    by_directions,
+    direction_variance,
     local_sums,
     mean_asks,
     mean_release,
@@ -28,17 +30,37 @@ from hybriddp.kmeans.steps.refine import Known, half_distances, moved
 L1_RADIUS = 0.92
 r"""Radius of a normal residual in $L_1$, per dimension and standard deviation: $1.15\sqrt{2/\pi}$."""
 
-_MULTIPLES = (2.5, 1.7, 1.2, 0.8)  # radii of signs, in standard deviations: the largest that is not too noisy
 _QUIET = 0.01  # not too noisy: the variance of a step, relative to that within a cluster
 _LEAST_WITHIN = 0.08  # the share of the variance that is within clusters, at least
 _MOST_DOUBT = 3.0  # doubt about a centre counts up to that many variances within a cluster
+_REACH = 3.0  # no step is longer than that, in standard deviations of a coordinate
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    r"""Where residuals of local users are cut, in standard deviations of a coordinate.
+
+    Attributes
+    ----------
+    signs : float
+        Each coordinate on its own.
+    lengths : float
+        The length of the residual, in $\sqrt d$ standard deviations. The shorter, the less noise, and the nearer to a
+        median than a mean of the cluster.
+    """
+
+    signs: float
+    lengths: float
+
+
+CUTS = (Cut(2.5, 1.6), Cut(1.7, 1.2), Cut(1.2, 0.7), Cut(0.8, 0.7))
 
 
 @dataclass(frozen=True, slots=True)
 class Radii:
-    """How far residuals may reach: each coordinate of a local user, all of a trusted user's together."""
+    """How far residuals may reach: local users' (coordinates or lengths), and sums of a trusted user's coordinates."""
 
-    signs: FloatArray
+    local: FloatArray
     sums: FloatArray
 
 
@@ -46,51 +68,61 @@ def measure(
     problem: Problem, what: str, labels: Labels, known: Known, radii: Radii, sd: FloatArray, effort: Effort
 ) -> Generator[Step, Heard, Measured]:
     """Ask both groups where the means of the clusters are; ``sd`` is that of a coordinate within each cluster."""
+    d = problem.n_dimensions
     asks: tuple[Ask, ...] = ()
     if problem.n_local:
-        asks = mean_asks(labels, known.centres, radii.signs, epsilon=problem.epsilon, share=effort.share)
+        asks = mean_asks(labels, known.centres, radii.local, epsilon=problem.epsilon, share=effort.share)
     release = None
     if problem.n_trusted and effort.cost:
         release = mean_release(labels, known.centres, radii.sums, effort.cost * problem.trusted_share)
     if not asks and release is None:
-        return Measured.nothing(known.sizes, known.size_variance, problem.n_dimensions)
+        return Measured.nothing(known.sizes, known.size_variance, d)
     heard = yield Step(what, asks, release)
-    local = local_sums(asks, heard.answers) if asks else None
-    trusted = None
+    local = trusted = None
+    if asks:
+        by_length = by_directions(len(sd), d, float(problem.epsilon))
+        ratios = radii.local / sd
+        kept = [kept_of_lengths(ratio, d) if by_length else kept_of_signs(ratio) for ratio in ratios]
+        local = local_sums(asks, heard.answers).whole(np.array(kept))
     if release is not None and heard.published is not None:
-        trusted = trusted_sums(release, heard.published, problem.n_trusted, sd**2)
-    return measured(local, trusted, known.sizes, known.size_variance, 1.5 * radii.signs)
+        kept = [kept_of_sums(ratio, d) for ratio in radii.sums / sd]
+        trusted = trusted_sums(release, heard.published, problem.n_trusted, sd**2).whole(np.array(kept))
+    return measured(local, trusted, known.sizes, known.size_variance, _REACH * _width(known, sd))
 
 
 def next_round(
-    problem: Problem, what: str, known: Known, sd: FloatArray, effort: Effort, multiple: float | None = None
+    problem: Problem, what: str, known: Known, sd: FloatArray, effort: Effort, cut: Cut | None = None
 ) -> Generator[Step, Heard, Known]:
-    """Move the centres to where the means are.
-
-    Signs are cut at ``multiple`` standard deviations, or at the largest that is not too noisy.
-    """
-    radii = _radii(problem, known, sd, multiple or quiet_multiple(problem, len(sd), effort.share))
+    """Move the centres to where the means are; residuals are cut there, or where the steps are not too noisy."""
+    k, d = known.centres.shape
+    cut = cut or quiet_cut(problem, k, effort.share)
+    width = _width(known, sd)
+    if by_directions(k, d, float(problem.epsilon)):
+        local = cut.lengths * math.sqrt(d) * width
+    else:
+        local = np.minimum(cut.signs * width, np.maximum(half_distances(known.centres), 1.2 * sd))
+    radii = Radii(local, L1_RADIUS * d * width)
     news = yield from measure(problem, what, Labels(known.centres), known, radii, sd, effort)
-    # Cutting residuals at r takes a part of a small step: P[|z| < r] remains of it, for normal z.
-    kept = np.array([math.erf(r / (s * math.sqrt(2))) for r, s in zip(radii.signs, sd, strict=True)])[:, None]
-    news = replace(news, step=news.step / kept, variance=news.variance / kept**2)
     return moved(known, news, problem.widths)
 
 
-def quiet_multiple(problem: Problem, k: int, share: Fraction) -> float:
-    """The largest radius, in standard deviations, with which the steps of ``k`` centres are not too noisy."""
+def quiet_cut(problem: Problem, k: int, share: Fraction) -> Cut:
+    """The widest cut with which the steps of ``k`` centres are not too noisy."""
     if not problem.n_local:
-        return _MULTIPLES[0]
+        return CUTS[0]
     d, epsilon = problem.n_dimensions, float(problem.epsilon)
-    per_user = min(bit_variance(d, epsilon), sign_variance(k, d, best_signs(k, d, epsilon), epsilon))
-    noise = per_user * k**2 / (float(share) * problem.n_local)
-    return next((multiple for multiple in _MULTIPLES if noise * multiple**2 < _QUIET), _MULTIPLES[-1])
+    noise = k**2 / (float(share) * problem.n_local)
+    if by_directions(k, d, epsilon):
+        noise *= d * direction_variance(d, epsilon)
+        return next((cut for cut in CUTS if noise * cut.lengths**2 < _QUIET), CUTS[-1])
+    noise *= sign_variance(k, d, best_signs(k, d, epsilon), epsilon)
+    return next((cut for cut in CUTS if noise * cut.signs**2 < _QUIET), CUTS[-1])
 
 
-def _radii(problem: Problem, known: Known, sd: FloatArray, multiple: float) -> Radii:
-    width = np.sqrt(sd**2 + np.minimum(known.variance.mean(axis=1), _MOST_DOUBT * sd**2))
-    cap = np.maximum(half_distances(known.centres), 1.2 * sd)
-    return Radii(np.minimum(multiple * width, cap), L1_RADIUS * problem.n_dimensions * width)
+def _width(known: Known, sd: FloatArray) -> FloatArray:
+    """The standard deviation of a coordinate, from where a centre is thought to be."""
+    width: FloatArray = np.sqrt(sd**2 + np.minimum(known.variance.mean(axis=1), _MOST_DOUBT * sd**2))
+    return width
 
 
 def common_sd(known: Known, shape: Shape, total: float) -> FloatArray:

@@ -1,0 +1,253 @@
+r"""What a device is asked about a vector as a whole: where it points, where its square points, how long it is.
+
+A vector $z$ that points somewhere in $d$ dimensions is reported best not coordinate by coordinate but as one of many
+public directions that it agrees with [BDF+18, AFT22]. The device takes those $k$ of the thirty-two directions
+$\pm u_1, \dots, \pm u_{16}$ of its hand (`Directions`) which $z$ agrees with most, and the channel (`ChoiceResponse`)
+reports one of these or another one. Averages of reports point where $z$ does:
+
+$$
+E \sum_{i \in S} \pm u_i = G_k \frac{z}{|z|}, \qquad G_k = E \sum_{i \in S} \frac{|u_i z|}{|z|},
+$$
+
+on average over the bases. Lengths are kept up to a radius $r$: $z$ is taken as $-z$ with probability $(1 - \rho)/2$,
+$\rho = \min(1, |z|/r)$, which leaves $\rho$ of the average.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hybriddp._check import FloatArray, IntArray
+from hybriddp.kmeans.directions import HAND, Directions, Pairs
+from hybriddp.kmeans.questions import Labels, Question, residual_fields
+
+N_CODES = 2 * HAND
+
+_VECTORS = 4096  # for the mean of what agrees most
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionQuestion(Question):
+    r"""Which directions is the residual nearest to, times a public sign of its centre? A set of them.
+
+    With $h$ a row of a Hadamard matrix, the vector of a user with label $k$ is $h_k (x - c_k)$. Rows are orthogonal, so
+    that the sum of $h_k$ times reports over all rows keeps cluster $k$ and cancels the others: the label stays hidden.
+
+    Attributes
+    ----------
+    labels : Labels
+        Which centre is meant.
+    centres : ndarray, shape (K, d)
+        $c$: where residuals are measured from.
+    radii : ndarray, shape (K,)
+        $r$: longer residuals count as that long.
+    directions : Directions
+        The directions.
+    chosen : int
+        How many are chosen.
+    """
+
+    kind: ClassVar[str] = "direction"
+
+    labels: Labels
+    centres: FloatArray
+    radii: FloatArray
+    directions: Directions
+    chosen: int
+
+    @property
+    def n_rows(self) -> int:
+        """The order of the Hadamard matrix: the power of two from the number of centres on."""
+        return 1 << (len(self.centres) - 1).bit_length()
+
+    @property
+    def n_variants(self) -> int:
+        """One for each row and hand, the hand running fastest."""
+        return self.n_rows * self.directions.n_hands
+
+    @property
+    def n_symbols(self) -> int:
+        """The directions of a hand and their opposites."""
+        return N_CODES
+
+    @property
+    def n_chosen(self) -> int:
+        """An answer is a set of so many directions."""
+        return self.chosen
+
+    def public_signs(self) -> IntArray:
+        """The signs of each row (Sylvester's construction), shape (n_rows, K)."""
+        rows, columns = np.arange(self.n_rows)[:, None], np.arange(len(self.centres))
+        signs: IntArray = 1 - 2 * (np.bitwise_count(rows & columns) & 1).astype(np.int64)
+        return signs
+
+    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
+        """The set of each point."""
+        label = self.labels.of(points)
+        row, hand = np.divmod(variants, self.directions.n_hands)
+        rest = points - self.centres[label]
+        length = np.sqrt(np.sum(rest * rest, axis=1)) / self.radii[label]
+        sign = _signs(length, dice) * self.public_signs()[row, label]
+        return _nearest(self.directions.products(rest, hand) * sign[:, None], self.chosen)
+
+    def sums(self, counts: FloatArray) -> FloatArray:
+        """From unbiased counts of the codes, shape (n_variants, 32): the sum of $z / |z|$ cut, of each cluster."""
+        signed = _opposites(counts).reshape(self.n_rows, self.directions.n_hands, HAND)
+        gain = float(direction_gains(self.centres.shape[1])[self.chosen - 1])
+        sums: FloatArray = self.public_signs().T @ self.directions.sums(signed) / gain
+        return sums
+
+    def fields(self) -> dict[str, Any]:
+        """What its text holds."""
+        return {**residual_fields(self), "flips": self.directions.flips, "chosen": self.chosen}
+
+
+@dataclass(frozen=True, slots=True)
+class PairQuestion(Question):
+    r"""Which matrices $uv^T$ is $zz^T$ nearest to, for $z = x - c$? A set of them.
+
+    As `DirectionQuestion`, with $zz^T$ for the vector, $(uz)(vz)$ for the product, and $|z|^2$ for the length.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (d,)
+        $c$.
+    radius : float
+        $r$: matrices of longer vectors count as $r^2$.
+    pairs : Pairs
+        The matrices.
+    chosen : int
+        How many are chosen.
+    """
+
+    kind: ClassVar[str] = "pair"
+
+    centre: FloatArray
+    radius: float
+    pairs: Pairs
+    chosen: int
+
+    @property
+    def n_variants(self) -> int:
+        """One for each hand."""
+        return self.pairs.n_hands
+
+    @property
+    def n_symbols(self) -> int:
+        """The matrices of a hand and their opposites."""
+        return N_CODES
+
+    @property
+    def n_chosen(self) -> int:
+        """An answer is a set of so many matrices."""
+        return self.chosen
+
+    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
+        """The set of each point."""
+        rest = points - self.centre
+        sign = _signs(np.sum((rest / self.radius) ** 2, axis=1), dice)
+        return _nearest(self.pairs.products(rest, variants) * sign[:, None], self.chosen)
+
+    def sums(self, counts: FloatArray) -> FloatArray:
+        """From unbiased counts of the codes, shape (n_variants, 32): the sum of $zz^T / |z|^2$ cut."""
+        sums: FloatArray = self.pairs.sums(_opposites(counts)) / float(pair_gains(len(self.centre))[self.chosen - 1])
+        return sums
+
+    def fields(self) -> dict[str, Any]:
+        """What its text holds."""
+        return {
+            "centre": self.centre,
+            "radius": self.radius,
+            "left": self.pairs.left.flips,
+            "right": self.pairs.right.flips,
+            "chosen": self.chosen,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LengthQuestion(Question):
+    r"""How long? One bit, which is 1 with probability $\min(1, |x - c|^2 / r^2)$.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (d,)
+        $c$.
+    radius : float
+        $r$.
+    """
+
+    kind: ClassVar[str] = "length"
+
+    centre: FloatArray
+    radius: float
+
+    @property
+    def n_variants(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def n_symbols(self) -> int:
+        """Two."""
+        return 2
+
+    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:  # noqa: ARG002
+        """The bit of each point."""
+        square = np.sum(((points - self.centre) / self.radius) ** 2, axis=1)
+        bits: IntArray = (dice.random(len(points)) < square).astype(np.int64)
+        return bits
+
+    def fields(self) -> dict[str, Any]:
+        """What its text holds."""
+        return {"centre": self.centre, "radius": self.radius}
+
+
+@lru_cache(maxsize=64)
+def direction_gains(d: int) -> FloatArray:
+    r"""$G_1, \dots, G_{16}$: how much of a unit vector the directions nearest to it hold, on average.
+
+    Over vectors that point anywhere, always the same ones; all machines get the same numbers but for rounding.
+    """
+    directions = Directions.of(d)
+    return _gains(directions.products(_unit_vectors(d), np.arange(_VECTORS) % directions.n_hands))
+
+
+@lru_cache(maxsize=64)
+def pair_gains(d: int) -> FloatArray:
+    """The same of matrices $zz^T$ of unit vectors."""
+    pairs = Pairs.of(d)
+    return _gains(pairs.products(_unit_vectors(d), np.arange(_VECTORS) % pairs.n_hands))
+
+
+def _unit_vectors(d: int) -> FloatArray:
+    vectors = np.random.default_rng([d, _VECTORS]).standard_normal((_VECTORS, d))
+    unit: FloatArray = vectors / np.sqrt(np.sum(vectors**2, axis=1, keepdims=True))
+    return unit
+
+
+def _gains(products: FloatArray) -> FloatArray:
+    largest_first = -np.sort(-np.abs(products), axis=1)
+    gains: FloatArray = np.cumsum(largest_first.mean(axis=0))
+    gains.flags.writeable = False
+    return gains
+
+
+def _signs(length: FloatArray, dice: np.random.Generator) -> FloatArray:
+    """+1 with probability (1 + length)/2, else -1; beyond 1 it is sure."""
+    return np.where(2 * dice.random(len(length)) - 1 < length, 1.0, -1.0)
+
+
+def _nearest(products: FloatArray, chosen: int) -> IntArray:
+    """The ``chosen`` largest of the products and their opposites: exactly so many, whatever the products are."""
+    both = np.concatenate([products, -products], axis=1)
+    largest = np.argpartition(both, -chosen, axis=1)[:, -chosen:]
+    sets: IntArray = np.sum(np.int64(1) << largest, axis=1)
+    return sets
+
+
+def _opposites(counts: FloatArray) -> FloatArray:
+    """Of each direction, how many more reports there are than of its opposite."""
+    signed: FloatArray = counts[:, :HAND] - counts[:, HAND:]
+    return signed

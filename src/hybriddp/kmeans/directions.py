@@ -1,0 +1,122 @@
+r"""Public directions for reports of vectors: rows of Hadamard matrices, dealt out in hands of sixteen.
+
+With $H$ the Hadamard matrix of order $D \ge d$ (Sylvester's, the power of two from $d$ on; only its first $d$ columns
+count) and $f$ a row of public signs, the directions are $u_a = H_a \circ f$, all of length $\sqrt d$. Over all rows of
+$H$ the directions are orthogonal in every pair of coordinates, $\sum_a u_{ai} u_{aj} = D\,1[i = j]$, so that nothing of
+one coordinate is taken for another.
+
+A **hand** is what one device is given: sixteen directions $u$, and their opposites. Several rows of signs make enough
+hands where $D$ is small. For second moments a hand holds pairs $(u_a, v_{a \oplus x})$ with other signs for $v$. Over
+all $a$ and $x$ these are all pairs of rows, so the matrices $uv^T$ are orthogonal too.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from hybriddp._check import FloatArray, IntArray
+
+HAND = 16
+"""How many directions a device looks at; with the opposite ones, twice as many."""
+
+_FEWEST_HANDS = 4
+
+
+@lru_cache(maxsize=16)
+def hadamard(order: int) -> FloatArray:
+    r"""Sylvester's matrix of signs, $(-1)^{|a \wedge b|}$; the order is a power of two."""
+    index = np.arange(order)
+    signs: FloatArray = 1.0 - 2.0 * (np.bitwise_count(index[:, None] & index) & 1)
+    return signs
+
+
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """Directions of points of $d$ dimensions.
+
+    Attributes
+    ----------
+    flips : ndarray of ±1, shape (n_bases, d)
+        $f$, for each basis.
+    """
+
+    flips: IntArray
+
+    @classmethod
+    def of(cls, d: int, stream: int = 0) -> "Directions":
+        """Always the same ones for ``d`` dimensions, another choice of signs for every stream."""
+        bases = max(_FEWEST_HANDS * HAND // order_of(d), 1)
+        return cls(np.random.default_rng([d, stream]).choice(np.array([-1, 1]), (bases, d)))
+
+    @property
+    def order(self) -> int:
+        """$D$."""
+        return order_of(self.flips.shape[1])
+
+    @property
+    def n_hands(self) -> int:
+        """How many hands there are."""
+        return len(self.flips) * self.order // HAND
+
+    def products(self, vectors: FloatArray, hands: IntArray, xor: IntArray | None = None) -> FloatArray:
+        """The products of each vector with the sixteen directions of its hand; row $a$ becomes $a$ xor ``xor``."""
+        order, d = self.order, self.flips.shape[1]
+        rows = np.arange(min(order, HAND)) + (hands * HAND % order)[:, None]
+        if xor is not None:
+            rows = rows ^ xor[:, None]
+        parts = []
+        for basis in range(max(HAND // order, 1)):
+            flipped = vectors * self.flips[hands * HAND // order + basis]
+            parts.append(np.take_along_axis(flipped @ hadamard(order)[:, :d].T, rows, axis=1))
+        return np.concatenate(parts, axis=1)
+
+    def sums(self, counts: FloatArray) -> FloatArray:
+        """The sum of all directions, each as often as counted; leading axes of (..., n_hands, 16) stay."""
+        d = self.flips.shape[1]
+        by_row = counts.reshape(*counts.shape[:-2], len(self.flips), self.order)
+        sums: FloatArray = np.sum((by_row @ hadamard(self.order)[:, :d]) * self.flips, axis=-2)
+        return sums
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of directions: a hand for every hand of ``left`` and every number to move rows of ``right`` by."""
+
+    left: Directions
+    right: Directions
+
+    @classmethod
+    def of(cls, d: int) -> "Pairs":
+        """Always the same ones for ``d`` dimensions."""
+        return cls(Directions.of(d, 1), Directions.of(d, 2))
+
+    @property
+    def n_hands(self) -> int:
+        """How many hands there are, those of ``left`` running fastest."""
+        return self.left.order * self.left.n_hands
+
+    def products(self, vectors: FloatArray, hands: IntArray) -> FloatArray:
+        """$(u z)(v z)$ of each vector, for the sixteen pairs of its hand."""
+        xor, hand = np.divmod(hands, self.left.n_hands)
+        products: FloatArray = self.left.products(vectors, hand) * self.right.products(vectors, hand, xor)
+        return products
+
+    def sums(self, counts: FloatArray) -> FloatArray:
+        """The sum of all $uv^T$, each as often as counted, shape (n_hands, 16), made symmetric."""
+        order, d = self.left.order, self.left.flips.shape[1]
+        signs = hadamard(order)[:, :d]
+        rows = np.arange(order)
+        by_row = counts.reshape(order, -1, order)  # xor, basis, row
+        total = np.zeros((d, d))
+        for basis, (f, g) in enumerate(zip(self.left.flips, self.right.flips, strict=True)):
+            table = np.zeros((order, order))  # how often row a of the left met row b of the right
+            for xor in range(order):
+                table[rows, rows ^ xor] = by_row[xor, basis]
+            total += f[:, None] * (signs.T @ table @ signs) * g
+        return (total + total.T) / 2
+
+
+def order_of(d: int) -> int:
+    """The power of two from ``d`` on."""
+    return 1 << (d - 1).bit_length()
