@@ -11,9 +11,11 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.channels import RandomizedResponse
+from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.unary import BITS
 from hybriddp.kmeans.conversation import conversation, joins_local
-from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Question, ResidualQuestion
+from hybriddp.kmeans.direction_questions import DirectionQuestion, LengthQuestion, PairQuestion
+from hybriddp.kmeans.questions import GridQuestion, Question, ResidualQuestion
 from hybriddp.kmeans.requests import Heard, Published, Step
 from hybriddp.kmeans.round import crowd
 from hybriddp.kmeans.study import KMeansStudy
@@ -43,19 +45,37 @@ def symbol_law(question: Question, point: FloatArray, variant: int) -> Law:
                 symbol = int(question.index(np.array([[v for v, _ in corner]]))[0])
                 law[symbol] = law.get(symbol, Fraction(0)) + chance
         return law
-    assert isinstance(question, ResidualQuestion | BitQuestion)
+    if isinstance(question, LengthQuestion):
+        one = Fraction(min(float(np.sum(((point - question.centre) / question.radius) ** 2)), 1.0))
+        return {0: 1 - one, 1: one}
+    if isinstance(question, PairQuestion):
+        rest = point - question.centre
+        length = float(np.sum((rest / question.radius) ** 2))
+        return _set_law(question.pairs.products(rest[None], np.array([variant]))[0], length, question.chosen)
+    assert isinstance(question, ResidualQuestion | DirectionQuestion)
     label = int(question.labels.of(point[None])[0])
     rest = (point - question.centres[label]) / question.radii[label]
-    if isinstance(question, BitQuestion):
-        row, coordinate = divmod(variant, question.centres.shape[1])
-        up = _dice_below((rest[coordinate] + 1) / 2)
-        one = up if question.public_signs()[row, label] > 0 else 1 - up
-        return {0: 1 - one, 1: one}
+    if isinstance(question, DirectionQuestion):
+        row, hand = divmod(variant, question.directions.n_hands)
+        products = question.directions.products(rest[None], np.array([hand]))[0]
+        return _set_law(question.public_signs()[row, label] * products, math.hypot(*rest), question.chosen)
     law = {label << question.n_signs: Fraction(1)}
     for bit, coordinate in enumerate(question.coordinates[variant]):
         up = _dice_below((rest[coordinate] + 1) / 2)
         law = {s | side << bit: p * (up if side else 1 - up) for s, p in law.items() for side in (0, 1)}
     return {symbol: p for symbol, p in law.items() if p}
+
+
+def _set_law(products: FloatArray, length: float, chosen: int) -> Law:
+    """The set of the largest products and opposites, or of their opposites if the vector is taken as its own."""
+    both = np.concatenate([products, -products])
+    largest = np.argsort(both, kind="stable")[-chosen:]
+    up = Fraction(1 + min(length, 1.0)) / 2
+    law: Law = {}
+    for indices, chance in ((largest, up), ((largest + len(products)) % len(both), 1 - up)):
+        member = sum(1 << int(index) for index in indices)
+        law[member] = law.get(member, Fraction(0)) + chance
+    return law
 
 
 def _dice_below(x: float) -> Fraction:
@@ -68,6 +88,9 @@ def likelihood(channel: SymbolChannel, law: Law, code: np.ndarray) -> Fraction:
     if isinstance(channel, RandomizedResponse):
         w = channel.window
         return Fraction(w.low) + w.extra * law.get(int(code), Fraction(0))
+    if isinstance(channel, ChoiceResponse):
+        w = channel.window
+        return Fraction(w.low) + w.extra * sum((p for s, p in law.items() if s >> int(code) & 1), Fraction(0))
     bits = np.unpackbits(code, count=channel.n_categories, bitorder="little")
     one = Fraction(channel.one, channel.zero)
     zero = Fraction((1 << BITS) - channel.one, (1 << BITS) - channel.zero)

@@ -10,8 +10,11 @@ from scipy import stats
 
 from hybriddp._check import FloatArray
 from hybriddp.channels import RandomizedResponse, UnaryEncoding
+from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.unary import BITS
-from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, Question, ResidualQuestion, View
+from hybriddp.kmeans.direction_questions import DirectionQuestion, LengthQuestion, PairQuestion
+from hybriddp.kmeans.directions import Directions, Pairs
+from hybriddp.kmeans.questions import GridQuestion, Labels, Question, ResidualQuestion, View
 from hybriddp.kmeans.requests import Ask
 from hybriddp.kmeans.symbols import SymbolChannel, n_symbols
 from hybriddp.odds import SHIFT, odds
@@ -37,6 +40,11 @@ def _largest_ratio(channel: SymbolChannel) -> Fraction:
             )
             return Fraction(int(table[0].max()), int(table[0].min()))
         return max(Fraction(int(column.max()), int(column.min())) for column in table.T)
+    if isinstance(channel, ChoiceResponse):  # any code is in some sets and not in others, whichever their size
+        n, k = channel.n_codes, channel.n_chosen
+        table = np.array([channel.weights(((1 << k) - 1) << shift) for shift in (0, n - k)])
+        assert np.all(table.sum(axis=1) == 1 << channel.bits)
+        return Fraction(int(table.max()), int(table.min()))
     # Bits are independent: the largest ratio is the product over bits, of which only those of s and s' differ.
     total = 1 << BITS
     own, other = (Fraction(channel.one, total), Fraction(channel.zero, total))
@@ -48,7 +56,7 @@ def _largest_ratio(channel: SymbolChannel) -> Fraction:
 def test_every_channel_that_is_ever_used_is_private_and_not_more_than_it_has_to_be() -> None:
     used = channels().values()
     assert len(used) > 60
-    assert {channel.kind for channel in used} == {"response", "unary"}
+    assert {channel.kind for channel in used} == {"response", "unary", "choice"}
     for channel in used:
         ratio = _largest_ratio(channel)
         assert ratio <= allowed(channel.epsilon)
@@ -95,7 +103,7 @@ def _points(ask: Ask, d: int) -> FloatArray:
     corners = np.array(list(product((0.0, 1.0), repeat=min(d, 3))))
     corners = np.pad(corners, ((0, 0), (0, d - corners.shape[1])), mode="edge")
     question = ask.question
-    centres = question.centres if isinstance(question, ResidualQuestion | BitQuestion) else rng.random((2, d))
+    centres = question.centres if isinstance(question, ResidualQuestion | DirectionQuestion) else rng.random((2, d))
     between = (centres[:1] + centres[-1:]) / 2
     points: FloatArray = np.concatenate([corners, centres[:2], between, rng.random((2, d))])
     return points.clip(0, 1)
@@ -106,6 +114,9 @@ def _codes(channel: SymbolChannel, laws: list[dict[int, Fraction]], rng: np.rand
     symbols = sorted({symbol for law in laws for symbol in law})[:24]
     if isinstance(channel, RandomizedResponse):
         yield from np.array([*symbols, *rng.integers(channel.n_codes, size=3)])
+        return
+    if isinstance(channel, ChoiceResponse):
+        yield from np.arange(channel.n_codes)
         return
     rows = np.concatenate(
         [np.eye(channel.n_categories, dtype=np.uint8)[symbols], rng.integers(0, 2, (3, channel.n_categories), np.uint8)]
@@ -151,24 +162,43 @@ QUESTIONS: list[Question] = [
     GridQuestion(TURNED, np.array([-0.2]), np.array([0.1]), (4,)),
     ResidualQuestion(Labels(CENTRES), CENTRES, RADII, np.array([[0, 1], [1, 1]])),
     ResidualQuestion(Labels(TURNED.see(CENTRES), TURNED), CENTRES, RADII, np.empty((1, 0), np.int64)),
-    BitQuestion(Labels(CENTRES), CENTRES, RADII),
 ]
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.kind)
 @pytest.mark.parametrize("point", [(0.1, 0.45), (0.6, 0.35), (1.0, 0.0), (0.5, 0.5)])
 def test_the_oracles_law_is_that_of_the_question(question: Question, point: tuple[float, float]) -> None:
+    _check_law(question, np.array(point))
+
+
+# Twenty dimensions: the directions of a hand are all different, so that the nearest ones are certain.
+MANY = np.random.default_rng(20).random((3, 20))
+LONG = np.full(3, 2.5)  # radii, so that residuals are neither sure of their sign nor hardly know it
+VECTOR_QUESTIONS: list[Question] = [
+    DirectionQuestion(Labels(MANY), MANY, LONG, Directions.of(20), 3),
+    PairQuestion(MANY[0], 2.2, Pairs.of(20), 5),
+    LengthQuestion(MANY[1], 2.2),
+]
+
+
+@pytest.mark.parametrize("question", VECTOR_QUESTIONS, ids=lambda q: q.kind)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_oracles_law_of_vectors_is_that_of_the_question(question: Question, seed: int) -> None:
+    _check_law(question, np.random.default_rng(seed).random(20))
+
+
+def _check_law(question: Question, point: FloatArray) -> None:
     # Chi-square with a false-alarm probability below 1e-7 per variant; the dice are seeded.
     dice, n = np.random.default_rng(3), 20_000
-    for variant in range(question.n_variants):
-        law = symbol_law(question, np.array(point), variant)
+    for variant in range(min(question.n_variants, 16)):
+        law = symbol_law(question, point, variant)
         assert sum(law.values()) == 1
         law = {symbol: p for symbol, p in law.items() if p}
         symbols = question.symbols(np.tile(point, (n, 1)), np.full(n, variant), dice)
-        counts = np.bincount(symbols, minlength=question.n_symbols)
-        assert counts[list(law)].sum() == n
+        counts = np.array([np.count_nonzero(symbols == symbol) for symbol in law])
+        assert counts.sum() == n
         expected = n * np.array([float(p) for p in law.values()])
         if len(law) > 1:
-            assert stats.chisquare(counts[list(law)], expected).pvalue > 1e-7
+            assert stats.chisquare(counts, expected).pvalue > 1e-7
             wrong = expected * np.where(np.arange(len(law)) == np.argmax(expected), 0.8, 1.0)
-            assert stats.chisquare(counts[list(law)], n * wrong / wrong.sum()).pvalue < 1e-7
+            assert stats.chisquare(counts, n * wrong / wrong.sum()).pvalue < 1e-7

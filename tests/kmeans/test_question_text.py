@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import ProtocolError
+from hybriddp.kmeans.direction_questions import DirectionQuestion, LengthQuestion, PairQuestion
+from hybriddp.kmeans.directions import Directions, Pairs
 from hybriddp.kmeans.question_text import question_of
-from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, Question, ResidualQuestion, View
+from hybriddp.kmeans.questions import GridQuestion, Labels, Question, ResidualQuestion, View
 
 VIEW = View(np.array([0.5, 0.4]), np.array([[0.6, 0.8]]))
 CENTRES, RADII = np.array([[0.1, 0.2], [0.7, 0.8], [0.3, 0.9]]), np.array([0.1, 0.2, 0.3])
@@ -19,8 +21,10 @@ QUESTIONS: dict[str, Question] = {
     "residual": ResidualQuestion(Labels(CENTRES), CENTRES, RADII, np.array([[0, 1], [1, 1]])),
     "residual in a view": ResidualQuestion(SEEN, CENTRES, RADII, np.array([[0], [1]])),
     "label": ResidualQuestion(Labels(CENTRES), CENTRES, RADII, np.empty((1, 0), np.int64)),
-    "bit": BitQuestion(Labels(CENTRES), CENTRES, RADII),
-    "bit in a view": BitQuestion(SEEN, CENTRES, RADII),
+    "direction": DirectionQuestion(Labels(CENTRES), CENTRES, RADII, Directions.of(2), 3),
+    "direction in a view": DirectionQuestion(SEEN, CENTRES, RADII, Directions.of(2), 1),
+    "pair": PairQuestion(CENTRES[0], 0.4, Pairs.of(2), 7),
+    "length": LengthQuestion(CENTRES[0], 0.4),
 }
 
 
@@ -44,7 +48,8 @@ def test_text_and_question_are_inverses(name: str) -> None:
 
 
 GRID, RESIDUAL = _plain(QUESTIONS["grid"]), _plain(QUESTIONS["residual"])
-SEEN_GRID, SEEN_BIT = _plain(QUESTIONS["grid in a view"]), _plain(QUESTIONS["bit in a view"])
+SEEN_GRID, SEEN_DIRECTION = _plain(QUESTIONS["grid in a view"]), _plain(QUESTIONS["direction in a view"])
+DIRECTION, PAIR, LENGTH = (_plain(QUESTIONS[name]) for name in ("direction", "pair", "length"))
 NAN, INF = float("nan"), float("inf")
 
 
@@ -76,7 +81,22 @@ NAN, INF = float("nan"), float("inf")
         (SEEN_GRID, {"axes": [[1.0]]}),
         (SEEN_GRID, {"axes": [[1e308, -1e308]]}),
         (SEEN_GRID, {"origin": [0.5]}),
-        (SEEN_BIT, {"label_centres": [[0.0, 1.0]] * 3}),
+        (SEEN_DIRECTION, {"label_centres": [[0.0, 1.0]] * 3}),
+        (DIRECTION, {"flips": []}),
+        (DIRECTION, {"flips": [[1, -1]] * 7}),
+        (DIRECTION, {"flips": [[1, 0]] * 8}),
+        (DIRECTION, {"flips": [[1]] * 8}),
+        (DIRECTION, {"flips": [[1, -1]] * 8192}),
+        (DIRECTION, {"chosen": 0}),
+        (DIRECTION, {"chosen": 17}),
+        (DIRECTION, {"chosen": 3.0}),
+        (PAIR, {"left": [[1, -1]] * 16}),
+        (PAIR, {"right": [[2, -1]] * 32}),
+        (PAIR, {"radius": 0.0}),
+        (PAIR, {"radius": 1}),
+        (LENGTH, {"radius": 1e-200}),
+        (LENGTH, {"radius": NAN}),
+        (LENGTH, {"centre": [0.5]}),
         (RESIDUAL, {"centres": []}),
         (RESIDUAL, {"centres": [[0.1, 0.2]]}),
         (RESIDUAL, {"centres": [[0.1, 0.2, 0.3]] * 3}),
@@ -97,7 +117,7 @@ def test_what_is_no_question_is_refused(fields: dict[str, Any], change: dict[str
 
 @pytest.mark.parametrize(
     ("fields", "name"),
-    [(f, name) for f in (GRID, SEEN_GRID, RESIDUAL, SEEN_BIT) for name in f if name != "axes"],
+    [(f, name) for f in (GRID, SEEN_GRID, RESIDUAL, SEEN_DIRECTION, PAIR, LENGTH) for name in f if name != "axes"],
 )
 def test_what_lacks_something_is_refused(fields: dict[str, Any], name: str) -> None:
     with pytest.raises(ProtocolError, match="The question is refused"):
@@ -116,19 +136,23 @@ def test_no_number_in_a_question_can_make_a_symbol_that_is_none(size: float) -> 
     rng = np.random.default_rng(0)
     points = rng.random((200, 2))
     for fields in (_plain(question) for question in QUESTIONS.values()):
-        for name in ("low", "origin", "axes", "centres", "label_centres", "step", "radii"):
+        for name in ("low", "origin", "axes", "centres", "centre", "label_centres", "step", "radii", "radius"):
             if name not in fields:
                 continue
-            sign = 1 if name in ("step", "radii") else rng.choice([-1, 1], np.shape(fields[name]))
+            sign = 1 if name in ("step", "radii", "radius") else rng.choice([-1, 1], np.shape(fields[name]))
             hostile = {**fields, name: (size * sign * np.ones(np.shape(fields[name]))).tolist()}
             question = question_of(2, hostile)
             symbols = question.symbols(points, np.arange(200) % question.n_variants, rng)
-            assert symbols.min() >= 0
-            assert symbols.max() < question.n_symbols
+            if question.n_chosen is None:
+                assert symbols.min() >= 0
+                assert symbols.max() < question.n_symbols
+            else:
+                assert (np.bitwise_count(symbols) == question.n_chosen).all()
+                assert symbols.max() < 1 << question.n_symbols
 
 
 def test_more_centres_than_a_study_can_have_are_refused() -> None:
     """Else a short message could fill the memory of a device."""
-    fields = {"kind": "bit", "centres": [[0.5]] * 5000, "radii": [1.0] * 5000}
+    fields = {"kind": "direction", "centres": [[0.5]] * 5000, "radii": [1.0] * 5000}
     with pytest.raises(ProtocolError, match="more than 2048 centres"):
         question_of(1, fields)

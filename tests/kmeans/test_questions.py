@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.lloyd import nearest
-from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, ResidualQuestion, View
+from hybriddp.kmeans.direction_questions import DirectionQuestion, LengthQuestion, PairQuestion
+from hybriddp.kmeans.directions import Directions, Pairs
+from hybriddp.kmeans.questions import GridQuestion, Labels, ResidualQuestion, View
 
 RNG = np.random.default_rng(11)
 
@@ -105,18 +106,6 @@ def test_a_sign_has_the_mean_of_the_cut_residual(point: list[float]) -> None:
             assert shares[k] @ signs == pytest.approx(z[j], abs=1e-3)
 
 
-@pytest.mark.parametrize("point", [[0.2, 0.2, 0.2], [0.25, 0.13, 0.9], [0.7, 0.9, 0.8], [0.3, 0.7, 0.1]])
-def test_a_bit_has_the_mean_of_the_cut_residual_times_the_public_sign(point: list[float]) -> None:
-    x = np.array(point)
-    k, z = _cut(x)
-    question = BitQuestion(LABELS, CENTRES, RADII)
-    assert (question.n_symbols, question.n_rows, question.n_variants) == (2, 4, 12)
-    for variant in range(question.n_variants):
-        row, j = divmod(variant, 3)
-        shares = _shares(question, x, variant)
-        assert shares[1] - shares[0] == pytest.approx(question.public_signs()[row, k] * z[j], abs=1e-3)
-
-
 def test_products_of_two_signs_have_the_mean_of_the_product() -> None:
     x = np.array([0.25, 0.13, 0.21])
     _, z = _cut(x)
@@ -130,7 +119,7 @@ def test_products_of_two_signs_have_the_mean_of_the_product() -> None:
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 17, 64])
 def test_public_signs_are_orthogonal(k: int) -> None:
-    question = BitQuestion(Labels(np.zeros((k, 1))), np.zeros((k, 1)), np.ones(k))
+    question = DirectionQuestion(Labels(np.zeros((k, 1))), np.zeros((k, 1)), np.ones(k), Directions.of(1), 1)
     signs = question.public_signs()
     assert set(np.unique(signs)) <= {-1, 1}
     assert question.n_rows < 2 * k
@@ -147,19 +136,9 @@ def test_no_points_give_no_symbols() -> None:
     nobody, none, dice = np.empty((0, 3)), np.empty(0, np.int64), np.random.default_rng(0)
     for question in (
         ResidualQuestion(LABELS, CENTRES, RADII, np.array([[0, 1]])),
-        BitQuestion(LABELS, CENTRES, RADII),
+        DirectionQuestion(LABELS, CENTRES, RADII, Directions.of(3), 4),
+        PairQuestion(CENTRES[0], 0.5, Pairs.of(3), 4),
+        LengthQuestion(CENTRES[0], 0.5),
         GridQuestion(None, np.zeros(3), np.ones(3), (2, 2, 2)),
     ):
         assert question.symbols(nobody, none, dice).shape == (0,)
-
-
-def test_the_sign_of_a_bit_is_the_public_one() -> None:
-    centres = RNG.random((5, 2))
-    question = BitQuestion(Labels(centres), centres, np.full(5, 1e-9))  # every residual is far beyond the radius
-    points = RNG.random((400, 2))
-    variants = RNG.integers(question.n_variants, size=400)
-    row, coordinate = np.divmod(variants, 2)
-    label = nearest(points, centres)
-    side = np.sign(points[np.arange(400), coordinate] - centres[label, coordinate])
-    expected = side * question.public_signs()[row, label] > 0
-    np.testing.assert_array_equal(question.symbols(points, variants, RNG), expected)

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from hybriddp.channels import RandomizedResponse, UnaryEncoding
+from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, ResidualQuestion, View
+from hybriddp.kmeans.direction_questions import DirectionQuestion
+from hybriddp.kmeans.directions import Directions
+from hybriddp.kmeans.questions import GridQuestion, Labels, ResidualQuestion, View
 from hybriddp.kmeans.requests import Ask
 from hybriddp.kmeans.round import Reports, Round, crowd
 from hybriddp.kmeans.server import HybridKMeansServer
@@ -30,8 +33,12 @@ LABEL = Ask(
     RandomizedResponse(epsilon=2, n_categories=2),
     Fraction(1, 10),
 )
-BIT = Ask(BitQuestion(Labels(CENTRES), CENTRES, RADII), RandomizedResponse(epsilon=2, n_categories=2), Fraction(3, 10))
-ROUND = Round(STUDY, 2, "everything at once", (GRID, LABEL, BIT))
+DIRECTION = Ask(
+    DirectionQuestion(Labels(CENTRES), CENTRES, RADII, Directions.of(CENTRES.shape[1]), 5),
+    ChoiceResponse(epsilon=2, n_codes=32, n_chosen=5),
+    Fraction(3, 10),
+)
+ROUND = Round(STUDY, 2, "everything at once", (GRID, LABEL, DIRECTION))
 POINTS = np.random.default_rng(3).uniform(0, [24, 60], (600, 2))
 FIELDS: dict[str, Any] = json.loads(ROUND.to_json())
 
@@ -235,12 +242,12 @@ def test_counts_of_shards_add_up_to_the_count_of_all() -> None:
 
 def test_counts_are_those_of_the_reports_one_by_one() -> None:
     reports = ROUND.answer(POINTS, random_state=1)
-    grid, _, bit = ROUND.count(reports).answers
+    grid, _, direction = ROUND.count(reports).answers
     rows = [np.unpackbits(row, bitorder="little")[:11] for row in reports[0].codes]
     np.testing.assert_array_equal(grid.supports[0], np.sum(rows, axis=0))
-    for variant in range(4):
+    for variant in range(DIRECTION.question.n_variants):
         mine = reports[2].codes[reports[2].variants == variant]
-        np.testing.assert_array_equal(bit.supports[variant], [np.sum(mine == 0), np.sum(mine == 1)])
+        np.testing.assert_array_equal(direction.supports[variant], [np.sum(mine == code) for code in range(32)])
 
 
 def test_answers_to_different_questions_do_not_add_up() -> None:
@@ -250,23 +257,26 @@ def test_answers_to_different_questions_do_not_add_up() -> None:
 
 
 def test_reports_that_are_no_answers_are_left_out_and_counted() -> None:
-    grid, label, bit = ROUND.answer(POINTS, random_state=1)
+    grid, label, direction = ROUND.answer(POINTS, random_state=1)
     spoiled = grid.codes.copy()
     spoiled[0, -1] |= 0b1000  # the report has 11 bits, of 16
     spoiled[1, -1] |= 0b1000_0000
-    codes, variants = label.codes.astype(np.int64), bit.variants.copy()
+    codes, variants = label.codes.astype(np.int64), direction.variants.copy()
     codes[:2] = (2, -1)
-    variants[:3] = (4, -1, 1000)
+    variants[:3] = (DIRECTION.question.n_variants, -1, 1000)
     counted = ROUND.count(
         [
             Reports(grid.users, grid.variants, spoiled),
             Reports(label.users, label.variants, codes),
-            Reports(bit.users, variants, bit.codes),
+            Reports(direction.users, variants, direction.codes),
         ]
     )
     assert counted.rejected == 7
     good = ROUND.count(
-        [Reports(r.users[i:], r.variants[i:], r.codes[i:]) for i, r in zip((2, 2, 3), (grid, label, bit), strict=True)]
+        [
+            Reports(r.users[i:], r.variants[i:], r.codes[i:])
+            for i, r in zip((2, 2, 3), (grid, label, direction), strict=True)
+        ]
     )
     for some, expected in zip(counted.answers, good.answers, strict=True):
         np.testing.assert_array_equal(some.supports, expected.supports)

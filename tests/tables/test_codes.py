@@ -7,12 +7,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.questions import BitQuestion, GridQuestion, Labels, ResidualQuestion
+from hybriddp.kmeans.direction_questions import DirectionQuestion, LengthQuestion
+from hybriddp.kmeans.directions import Directions
+from hybriddp.kmeans.questions import GridQuestion, Labels, ResidualQuestion
 from hybriddp.kmeans.requests import Ask
 from hybriddp.kmeans.round import Counted, Reports, Round
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.kmeans.symbols import symbol_channel
+from hybriddp.kmeans.symbols import SymbolChannel, symbol_channel
 from hybriddp.tables import batches
 from hybriddp.tables.codes import count_reports, report_table
 from hybriddp.tables.files import write_table
@@ -23,15 +26,22 @@ STUDY = KMeansStudy("x", n_clusters=2, bounds=[(0, 1), (0, 1)], epsilon=1)
 CENTRES, RADII = np.array([[0.2, 0.3], [0.8, 0.7]]), np.array([0.2, 0.3])
 GRID = GridQuestion(None, np.zeros(2), np.full(2, 0.25), (5, 5))  # 25 symbols: 7 bits of 4 bytes stand for nothing
 SIGNS = ResidualQuestion(Labels(CENTRES), CENTRES, RADII, np.array([[0, 1, 0], [1, 0, 1]]))  # 16 symbols, 2 variants
-BIT = BitQuestion(Labels(CENTRES), CENTRES, RADII)  # 2 symbols, 4 variants
+LENGTH = LengthQuestion(CENTRES[0], 0.5)  # 2 symbols
+DIRECTION = DirectionQuestion(Labels(CENTRES), CENTRES, RADII, Directions.of(2), 9)  # 32 codes, 8 variants
 
 
 def _round(*questions: Any) -> Round:  # noqa: ANN401
     share = Fraction(1, len(questions))
-    return Round(STUDY, 1, "a test", tuple(Ask(q, symbol_channel("1", q.n_symbols), share) for q in questions))
+    return Round(STUDY, 1, "a test", tuple(Ask(q, _channel(q), share) for q in questions))
 
 
-MIXED = _round(BIT, GRID, SIGNS)
+def _channel(question: Any) -> SymbolChannel:  # noqa: ANN401
+    if question.n_chosen is None:
+        return symbol_channel("1", question.n_symbols)
+    return ChoiceResponse(epsilon="1", n_codes=question.n_symbols, n_chosen=question.n_chosen)
+
+
+MIXED = _round(DIRECTION, GRID, SIGNS)
 POINTS = np.random.default_rng(0).random((3000, 2))
 REPORTS = MIXED.answer(POINTS, random_state=1)
 COUNTED = MIXED.count(REPORTS)
@@ -63,8 +73,8 @@ def _bad_rows() -> pl.DataFrame:
     good = "x" + "0" * 8
     rows: Sequence[tuple[Any, Any, Any]] = [
         (None, 0, "r0"), (0, None, "r0"), (0, 0, None), (-1, 0, "r0"), (3, 0, "r0"), (10**12, 0, "r0"),
-        (0, -1, "r0"), (0, 4, "r0"), (0, 10**12, "r0"),
-        *((0, 0, code) for code in ("", "r", "r2", "r-1", "r00", "0", "1", "R1", "r1 ", "r1\n", "r1.0", good, "rö")),
+        (0, -1, "r0"), (0, 8, "r0"), (0, 10**12, "r0"),
+        *((0, 0, code) for code in ("", "r", "r32", "r-1", "r00", "0", "1", "R1", "r1 ", "r1\n", "r1.0", good, "rö")),
         (1, 1, good), (1, -1, good), (2, 2, "x0000"), (2, 0, "r0"),
         *((1, 0, code) for code in ("", "x", good[:-1], good + "0", good + "00", good + "\n", "r0", "X" + good[1:])),
         *((1, 0, code) for code in ("x0000000g", "x0000000A", "x000000-1", "x0000 000", "xöööö", "yo", "00000000")),
@@ -84,7 +94,7 @@ def test_rows_that_are_no_answers_are_counted_and_never_raise(local_engine: Engi
 
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.UInt8, pl.Float64])
 def test_whole_numbers_are_codes_of_randomised_response(local_engine: Engine, dtype: Any) -> None:  # noqa: ANN401
-    bits = _round(BIT)
+    bits = _round(LENGTH)
     reports = bits.answer(POINTS, random_state=1)
     table = report_table(reports).with_columns(pl.col("code").str.slice(1).cast(dtype))
     bad = pl.DataFrame({"ask": [0, 0], "variant": [0, 0], "code": [2, None]}, schema_overrides={"code": dtype})
@@ -94,7 +104,7 @@ def test_whole_numbers_are_codes_of_randomised_response(local_engine: Engine, dt
 
 def test_fractions_are_no_codes(local_engine: Engine) -> None:
     table = pl.DataFrame({"ask": [0.0, 0.5, 0.0, 0.0], "variant": [0.0, 0, float("nan"), 0], "code": [1.0, 1, 1, 0.5]})
-    counted = count_reports(local_engine(table), _round(BIT))
+    counted = count_reports(local_engine(table), _round(LENGTH))
     assert (counted.rejected, int(counted.answers[0].users.sum())) == (3, 1)
 
 

@@ -1,24 +1,23 @@
 from fractions import Fraction
-from math import erf, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.questions import ResidualQuestion
+from hybriddp.kmeans.direction_questions import PairQuestion
 from hybriddp.kmeans.requests import Heard, Published, Step
 from hybriddp.kmeans.round import crowd
 from hybriddp.kmeans.statistics import SecondMoments
 from hybriddp.kmeans.steps.covariance import (
     BOUNDS,
-    CUTS,
     LEAST,
     MOST,
+    SQUARES,
     USUAL,
     Rough,
     fine_shape,
-    kept_by_cutting,
     rough_shape,
 )
 from hybriddp.kmeans.steps.moments import usual_size
@@ -45,35 +44,15 @@ def _answered(talk: Any, points: FloatArray, trusted: FloatArray) -> Any:  # noq
     return end.value.value
 
 
-@pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("wrong", [0.7, 1.0, 1.4])
-def test_what_cutting_leaves_is_found_from_what_was_left(cut: float, wrong: float) -> None:
-    """By quadrature, for normal variables, though the standard deviation was guessed wrong."""
-    from scipy.integrate import quad
-    from scipy.stats import norm
-
-    at = cut / wrong  # in true standard deviations
-    left = float(quad(lambda x: min(x * x, at * at) * norm.pdf(x), -12, 12, points=[-at, at])[0])
-    kept = kept_by_cutting(left / at**2)
-    assert kept.square == pytest.approx(left, rel=1e-6)
-    # Of a small shift, the derivative of E[cut(z)] is the chance to be inside; of a correlation, its square (Price).
-    assert kept.step == pytest.approx(erf(at / sqrt(2)), rel=1e-6)
-
-
-@pytest.mark.parametrize(("square", "u"), [(-1.0, 0.2), (2.0, 3.0)])
-def test_noise_that_no_normal_variable_has_is_taken_for_the_nearest_one(square: float, u: float) -> None:
-    assert kept_by_cutting(square).step == pytest.approx(erf(1 / (u * sqrt(2))), rel=1e-6)
-
-
 def test_cuts_are_wide_where_there_is_little_noise() -> None:
     points, _ = _normal_points(3)
     rough = Rough(points.mean(axis=0), np.full(D, 1e-4), 0.02)
-    for n, cut, bound in ((10**8, max(CUTS), max(BOUNDS)), (1000, min(CUTS), min(BOUNDS))):
+    for n, cut, bound in ((10**8, max(SQUARES), max(BOUNDS)), (1000, min(SQUARES), min(BOUNDS))):
         step = next(fine_shape(_problem(n, n), rough, Effort(Fraction(1, 10), Fraction(1, 10))))
         assert step.release is not None
-        assert isinstance(step.asks[0].question, ResidualQuestion)
+        assert isinstance(step.asks[2].question, PairQuestion)
         assert isinstance(step.release.statistic, SecondMoments)
-        assert step.asks[0].question.radii[0] == pytest.approx(cut * sqrt(0.02))
+        assert step.asks[2].question.radius == pytest.approx(sqrt(cut * D * 0.02))
         assert step.release.statistic.bound == pytest.approx(bound * usual_size(D) * 0.02)
 
 

@@ -5,9 +5,9 @@ import pytest
 
 from hybriddp.kmeans.requests import Answers, Centres, Heard, Published
 from hybriddp.kmeans.steps.many_dimensions import (
+    DOMINANT,
     LARGE,
     LEAST_COST,
-    OVER_SEED,
     SMALL,
     Plan,
     _merged,
@@ -24,7 +24,7 @@ def _problem(n_trusted: int, n_local: int, k: int = 4, d: int = 5, epsilon: str 
     return Problem(k, np.ones(d), epsilon, 2, n_trusted, n_local)
 
 
-@pytest.mark.parametrize("plan", [LARGE, SMALL])
+@pytest.mark.parametrize("plan", [SMALL, LARGE, DOMINANT])
 def test_shares_of_users_and_of_epsilon_add_up_to_one(plan: Plan) -> None:
     assert sum(effort.share for effort in plan.efforts) == 1
     assert sum(effort.cost for effort in plan.efforts) == 1
@@ -34,7 +34,8 @@ def test_shares_of_users_and_of_epsilon_add_up_to_one(plan: Plan) -> None:
 def test_a_group_that_says_more_than_local_users_refines_too() -> None:
     assert plan_for(_problem(1000, 99_000, epsilon="2")) is SMALL
     assert plan_for(_problem(5000, 95_000, epsilon="2")) is LARGE
-    assert plan_for(_problem(10, 0)) is LARGE  # there is nobody else
+    assert plan_for(_problem(50_000, 50_000, epsilon="2")) is DOMINANT
+    assert plan_for(_problem(10, 0)) is DOMINANT  # there is nobody else
     assert plan_for(_problem(0, 1000)) is SMALL  # which makes no difference
 
 
@@ -90,13 +91,14 @@ def test_centres_that_are_close_are_merged() -> None:
     rng = np.random.default_rng(0)
     k, d = 4, 5
     true = rng.random((k, d))
-    n = OVER_SEED * k
-    centres = np.repeat(true, OVER_SEED, axis=0) + 0.001 * rng.standard_normal((n, d))
+    many = SMALL.over_seed
+    n = many * k
+    centres = np.repeat(true, many, axis=0) + 0.001 * rng.standard_normal((n, d))
     sizes = rng.uniform(0.05, 0.2, n)
-    weight = np.repeat([0.0, 0.2, 0.5, 1.0], OVER_SEED)
+    weight = np.repeat([0.0, 0.2, 0.5, 1.0], many)
     known = Known(centres, np.full((n, d), 0.01), sizes, np.full(n, 0.01), weight)
     merged = _merged(_problem(10, 10, k, d), known)
     order = np.argmin(np.sum((true[:, None] - merged.centres) ** 2, axis=2), axis=1)
     np.testing.assert_allclose(merged.centres[order], true, atol=0.005)
-    np.testing.assert_allclose(merged.sizes[order], sizes.reshape(k, OVER_SEED).sum(axis=1) / sizes.sum())
+    np.testing.assert_allclose(merged.sizes[order], sizes.reshape(k, many).sum(axis=1) / sizes.sum())
     np.testing.assert_allclose(merged.trusted_weight[order], [0.0, 0.2, 0.5, 1.0])

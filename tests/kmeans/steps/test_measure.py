@@ -13,23 +13,19 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.channels import UnaryEncoding
-from hybriddp.kmeans.questions import BitQuestion, Labels, ResidualQuestion
+from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.kmeans.direction_questions import DirectionQuestion, direction_gains
+from hybriddp.kmeans.questions import Labels, ResidualQuestion
 from hybriddp.kmeans.requests import Answers, Ask, Published
 from hybriddp.kmeans.round import crowd
+from hybriddp.kmeans.steps.local_means import LABELS, best_choice, by_directions, cyclic, local_sums, mean_asks
 from hybriddp.kmeans.steps.measure import (
     COUNT_WEIGHT,
-    LABELS,
     LEAST_SIZE,
     Measured,
     Sums,
-    best_signs,
-    bit_variance,
-    cyclic,
-    local_sums,
-    mean_asks,
     mean_release,
     measured,
-    sign_variance,
     trusted_sums,
 )
 from hybriddp.kmeans.symbols import n_symbols, support
@@ -42,7 +38,7 @@ K, D = 3, 4
 CENTRES = RNG.uniform(0.2, 0.8, (K, D))
 RADII = np.array([0.15, 0.3, 0.2])
 LABEL = Labels(CENTRES)
-SIGNS, BITS, UNARY = "2", "0.5", "1.7"  # at which ε which kind of report is looked at
+SIGNS, DIRECTIONS, UNARY = "5", "0.5", "1.7"  # at which ε which kind of report is looked at
 
 
 def _asks(epsilon: str) -> tuple[Ask, ...]:
@@ -74,11 +70,6 @@ def _expected(ask: Ask, points: FloatArray) -> Answers:
     symbols = np.zeros((question.n_variants, n_symbols(ask.channel)))
     for k, chance in zip(label, up, strict=True):
         for variant in range(question.n_variants):
-            if isinstance(question, BitQuestion):
-                row, j = divmod(variant, D)
-                positive = question.public_signs()[row, k] > 0
-                symbols[variant, [0, 1]] += [1 - chance[j], chance[j]] if positive else [chance[j], 1 - chance[j]]
-                continue
             assert isinstance(question, ResidualQuestion)
             for signs in range(1 << question.n_signs):
                 odds = [
@@ -90,7 +81,7 @@ def _expected(ask: Ask, points: FloatArray) -> Answers:
     return Answers((p - q) * symbols + q * n, np.full(question.n_variants, n))
 
 
-@pytest.mark.parametrize("epsilon", [SIGNS, BITS, UNARY, "7"])
+@pytest.mark.parametrize("epsilon", [SIGNS, UNARY, "7"])
 def test_sums_are_exactly_right_on_average(epsilon: str) -> None:
     """For a tiny crowd, through the channel's chances, without any noise."""
     points = RNG.random((9, D))
@@ -103,9 +94,9 @@ def test_sums_are_exactly_right_on_average(epsilon: str) -> None:
 
 def test_both_kinds_of_reports_are_tested() -> None:
     assert len(_asks(SIGNS)) == 1
-    assert len(_asks(BITS)) == 2
-    assert [ask.share for ask in _asks(BITS)] == [LABELS / 2, (1 - LABELS) / 2]
-    assert isinstance(_asks(BITS)[1].question, BitQuestion)
+    assert len(_asks(DIRECTIONS)) == 2
+    assert [ask.share for ask in _asks(DIRECTIONS)] == [LABELS / 2, (1 - LABELS) / 2]
+    assert isinstance(_asks(DIRECTIONS)[1].question, DirectionQuestion)
 
 
 # Drawn
@@ -142,7 +133,7 @@ def _trusted() -> list[Sums]:
     return [trusted_sums(release, Published(values, private.variance), N, 0.0) for values in private.values]
 
 
-GROUPS = {"signs": SIGNS, "bits": BITS, "unary": UNARY, "trusted": None}
+GROUPS = {"signs": SIGNS, "directions": DIRECTIONS, "unary": UNARY, "trusted": None}
 
 
 @cache
@@ -152,11 +143,12 @@ def _found(group: str) -> list[Sums]:
 
 
 def _truth_of(group: str) -> tuple[FloatArray, FloatArray]:
-    if group != "trusted":
+    if group not in ("trusted", "directions"):
         return _truth(POINTS)
-    label, rest = _cut(POINTS)
+    label, _ = _cut(POINTS)
     rest = POINTS - CENTRES[label]
-    far = np.maximum(np.abs(rest).sum(axis=1) / (RADII[label] * D), 1)
+    length = np.abs(rest).sum(axis=1) / D if group == "trusted" else np.sqrt(np.sum(rest**2, axis=1))
+    far = np.maximum(length / RADII[label], 1)
     member = label[:, None] == np.arange(K)
     return member.mean(axis=0), (member[:, :, None] * (rest / far[:, None])[:, None, :]).mean(axis=0)
 
@@ -206,7 +198,7 @@ def test_sizes_have_about_the_variance_that_they_claim(group: str) -> None:
     """Within a quarter: what is claimed is that of the channel, for a small cluster, and without the sample's."""
     found, sizes = _found(group), _truth_of(group)[0]
     deviation = float(np.mean([(s.sizes - sizes) ** 2 for s in found]))
-    users = {"signs": N, "unary": N, "bits": N * 0.15, "trusted": np.inf}[group]
+    users = {"signs": N, "unary": N, "directions": N * 0.15, "trusted": np.inf}[group]
     claimed = found[0].size_variance + float(np.mean(sizes * (1 - sizes))) / users
     assert 0.75 < deviation / claimed < 1.25
 
@@ -222,8 +214,9 @@ def test_there_is_always_a_question_that_its_channel_can_carry(k: int, d: int, e
     assert sum(ask.share for ask in asks) == Fraction(1, 3)
     for ask in asks:
         assert ask.question.n_symbols <= n_symbols(ask.channel) <= 4096
-    s = best_signs(k, d, epsilon)
-    assert (len(asks) == 2) == (bit_variance(d, epsilon) < sign_variance(k, d, s, epsilon))
+        chosen = ask.channel.n_chosen if isinstance(ask.channel, ChoiceResponse) else None
+        assert ask.question.n_chosen == chosen
+    assert (len(asks) == 2) == by_directions(k, d, epsilon)
 
 
 @pytest.mark.parametrize(("d", "s"), [(1, 1), (3, 2), (4, 4), (7, 3)])
@@ -231,6 +224,27 @@ def test_all_coordinates_are_asked_for_equally_often(d: int, s: int) -> None:
     lists = cyclic(d, s)
     assert len({len(set(row)) for row in lists.tolist()} - {s}) == 0
     assert len(set(np.bincount(lists.ravel(), minlength=d))) == 1
+
+
+@pytest.mark.parametrize("d", [2, 4, 16])
+def test_directions_are_chosen_for_small_epsilon_and_signs_for_large(d: int) -> None:
+    chosen = [by_directions(8, d, epsilon) for epsilon in np.linspace(0.25, 12, 48)]
+    assert chosen[0]
+    assert not chosen[-1]
+    assert sorted(chosen, reverse=True) == chosen  # one change, no back and forth
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0, 7.0, 12.0])
+def test_the_best_choice_is_that_of_the_definition(epsilon: float) -> None:
+    """The least variance of a report, from the weights of the channel itself."""
+    gains = direction_gains(8)
+    best = best_choice(gains, epsilon)
+    found = []
+    for chosen in range(1, 17):
+        p, q = support(ChoiceResponse(epsilon=epsilon, n_codes=32, n_chosen=chosen))
+        found.append((p - q) * gains[chosen - 1])
+    assert best.chosen == 1 + int(np.argmax(found))
+    assert best.gain == pytest.approx(max(found), rel=1e-5)
 
 
 # Both groups
@@ -264,6 +278,14 @@ def test_nothing_said_is_no_step() -> None:
     assert not nothing.step.any()
 
 
-def test_a_tenth_of_a_release_is_for_counts() -> None:
+def test_a_part_in_twenty_one_of_a_release_is_for_counts() -> None:
     release = mean_release(LABEL, CENTRES, RADII, Fraction(1))
-    assert COUNT_WEIGHT / release.statistic.most == pytest.approx(0.1, abs=1e-5)
+    assert COUNT_WEIGHT / release.statistic.most == pytest.approx(1 / 21, abs=1e-5)
+
+
+def test_sums_are_made_whole_by_what_cutting_left_of_them() -> None:
+    sums = Sums(np.array([0.5, 0.5]), 0.1, np.array([[0.1, 0.2], [0.3, 0.4]]), np.full((2, 2), 0.01))
+    whole = sums.whole(np.array([0.5, 1.0]))
+    np.testing.assert_allclose(whole.sums, [[0.2, 0.4], [0.3, 0.4]])
+    np.testing.assert_allclose(whole.variance, [[0.04, 0.04], [0.01, 0.01]])
+    assert whole.sizes is sums.sizes

@@ -1,6 +1,6 @@
 from dataclasses import replace
 from fractions import Fraction
-from math import erf, sqrt
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -8,12 +8,15 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from hybriddp._check import FloatArray
+from hybriddp.kmeans.direction_questions import DirectionQuestion
+from hybriddp.kmeans.questions import ResidualQuestion
 from hybriddp.kmeans.requests import Heard
 from hybriddp.kmeans.round import crowd
+from hybriddp.kmeans.statistics import ClusterSums
 from hybriddp.kmeans.steps.covariance import Shape
 from hybriddp.kmeans.steps.problem import Effort, Problem
 from hybriddp.kmeans.steps.refine import Known
-from hybriddp.kmeans.steps.rounds import L1_RADIUS, _radii, common_sd, next_round, quiet_multiple
+from hybriddp.kmeans.steps.rounds import CUTS, L1_RADIUS, Cut, common_sd, next_round, quiet_cut
 from hybriddp.randomness import byte_source
 
 D, K, SD = 5, 2, 0.06
@@ -46,20 +49,39 @@ def test_the_usual_length_of_a_residual_is_a_bit_below_its_radius() -> None:
     assert pytest.approx(1.15 * absolute, abs=0.003) == L1_RADIUS
 
 
-def test_radii_are_wide_where_there_is_little_noise_and_end_halfway_to_the_next_centre() -> None:
-    problem, share, sd = Problem(K, np.ones(D), "7", 2, 0, 10**7), Fraction(1, 10), np.full(K, SD)
-    assert quiet_multiple(problem, K, share) == 2.5
-    assert quiet_multiple(Problem(K, np.ones(D), "0.1", 2, 0, 1000), K, share) == 0.8
-    radii = _radii(problem, _known(0.0), sd, 2.5)
-    np.testing.assert_allclose(radii.signs, 2.5 * SD)
-    np.testing.assert_allclose(radii.sums, L1_RADIUS * D * SD)
-    doubtful = _radii(problem, _known(SD**2), sd, 0.8)
-    np.testing.assert_allclose(doubtful.signs, 0.8 * sqrt(2) * SD)
+def test_cuts_are_wide_where_there_is_little_noise() -> None:
+    for epsilon in ("0.3", "7"):  # directions, and signs
+        assert quiet_cut(Problem(K, np.ones(D), epsilon, 2, 0, 10**8), K, Fraction(1, 10)) == CUTS[0]
+    assert quiet_cut(Problem(K, np.ones(D), "7", 2, 0, 10), K, Fraction(1, 10)) == CUTS[-1]
+    assert quiet_cut(Problem(K, np.ones(D), "0.1", 2, 0, 1000), K, Fraction(1, 10)) == CUTS[-1]
+    assert quiet_cut(Problem(K, np.ones(D), "1", 2, 1000, 0), K, Fraction(1, 10)) == CUTS[0]  # nobody is cut
+
+
+def _asked(epsilon: str, known: Known, cut: Cut) -> tuple[FloatArray, FloatArray]:
+    """Radii of local users and of the trusted group."""
+    problem = Problem(K, np.ones(D), epsilon, 2, 10**4, 10**7)
+    step = next(next_round(problem, "", known, np.full(K, SD), Effort(Fraction(1, 10), Fraction(1, 10)), cut))
+    question, release = step.asks[-1].question, step.release
+    assert isinstance(question, ResidualQuestion | DirectionQuestion)
+    assert release is not None
+    assert isinstance(release.statistic, ClusterSums)
+    return question.radii, release.statistic.radii
+
+
+def test_radii_grow_with_doubt_and_signs_end_halfway_to_the_next_centre() -> None:
+    cut = Cut(signs=2.5, lengths=0.7)
+    signs, sums = _asked("7", _known(0.0), cut)
+    np.testing.assert_allclose(signs, 2.5 * SD)
+    np.testing.assert_allclose(sums, L1_RADIUS * D * SD)
+    np.testing.assert_allclose(_asked("7", _known(SD**2), Cut(0.8, 0.7))[0], 0.8 * sqrt(2) * SD)
+    lengths, _ = _asked("0.3", _known(0.0), cut)
+    np.testing.assert_allclose(lengths, 0.7 * sqrt(D) * SD)
+    np.testing.assert_allclose(_asked("0.3", _known(100 * SD**2), cut)[0], 0.7 * sqrt(D) * 2 * SD)
     close = replace(_known(0.0), centres=np.array([[0.3] * D, [0.3 + 0.16 / sqrt(D)] * D]))
-    np.testing.assert_allclose(_radii(problem, close, sd, 2.5).signs, 0.08)
+    np.testing.assert_allclose(_asked("7", close, cut)[0], 0.08)
 
 
-@pytest.mark.parametrize("epsilon", ["7", "3"])
+@pytest.mark.parametrize("epsilon", ["7", "3", "0.5"])
 def test_a_round_moves_centres_to_the_means_though_residuals_are_cut(epsilon: str) -> None:
     """What cutting takes off a small step is put back."""
     n, off = 200_000, 0.02
@@ -81,14 +103,3 @@ def test_a_round_moves_centres_to_the_means_though_residuals_are_cut(epsilon: st
     means = np.array([points[label == k].mean(axis=0) for k in range(K)])
     assert np.abs(found.centres - means).max() < 0.1 * off + 5 * sqrt(float(found.variance.max()))
     assert abs(float(np.mean(found.centres - means))) < 0.1 * off
-
-
-@pytest.mark.parametrize("r", [0.8, 1.2, 2.5])
-def test_of_a_small_step_cutting_leaves_the_chance_to_be_inside(r: float) -> None:
-    """The derivative of the mean of a shifted and cut normal variable, by quadrature."""
-
-    def mean(shift: float) -> float:
-        ends = [-r - shift, r - shift]
-        return float(quad(lambda x: np.clip(x + shift, -r, r) * norm.pdf(x), -12, 12, points=ends)[0])
-
-    assert (mean(0.01) - mean(-0.01)) / 0.02 == pytest.approx(erf(r / sqrt(2)), rel=1e-3)

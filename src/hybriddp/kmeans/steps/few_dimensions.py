@@ -25,7 +25,7 @@ from hybriddp.kmeans.steps.refine import Known
 from hybriddp.kmeans.steps.rounds import Cut, next_round
 from hybriddp.kmeans.symbols import symbol_channel, symbol_variance
 
-ROUNDS = (Cut(signs=2.5, lengths=1.2), Cut(signs=1.7, lengths=0.6))
+ROUNDS = (Cut(signs=2.5, lengths=1.6), Cut(signs=1.7, lengths=0.7))
 """Where residuals are cut in each round: wide first, while the centres are uncertain."""
 
 BALANCE = 4.0

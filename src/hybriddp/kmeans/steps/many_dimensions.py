@@ -26,7 +26,7 @@ from hybriddp.kmeans.questions import Labels, View
 from hybriddp.kmeans.requests import Centres, Heard, Release, Step, Talk
 from hybriddp.kmeans.statistics import ClusterSizes
 from hybriddp.kmeans.steps.covariance import fine_shape, rough_shape
-from hybriddp.kmeans.steps.measure import by_directions
+from hybriddp.kmeans.steps.local_means import by_directions
 from hybriddp.kmeans.steps.problem import Effort, Problem
 from hybriddp.kmeans.steps.refine import Known, moved
 from hybriddp.kmeans.steps.rounds import L1_RADIUS, Radii, common_sd, measure, next_round

@@ -26,7 +26,7 @@ from hybriddp.kmeans.questions import Labels
 from hybriddp.kmeans.requests import Answers, Ask, Published
 from hybriddp.kmeans.statistics import UNIT, SecondMoments
 from hybriddp.kmeans.steps.kept import kept_of_lengths, squared_lengths
-from hybriddp.kmeans.steps.measure import best_choice, direction_ask, direction_means
+from hybriddp.kmeans.steps.local_means import best_choice, direction_ask, direction_means
 from hybriddp.kmeans.symbols import support, symbol_channel
 
 

@@ -12,18 +12,15 @@ from hybriddp.kmeans.questions import Labels
 from hybriddp.kmeans.requests import Ask, Heard, Step
 from hybriddp.kmeans.steps.covariance import Shape
 from hybriddp.kmeans.steps.kept import kept_of_lengths, kept_of_signs, kept_of_sums
-from hybriddp.kmeans.steps.measure import (
-    Measured,
+from hybriddp.kmeans.steps.local_means import (
     best_signs,
     by_directions,
     direction_variance,
     local_sums,
     mean_asks,
-    mean_release,
-    measured,
     sign_variance,
-    trusted_sums,
 )
+from hybriddp.kmeans.steps.measure import Measured, mean_release, measured, trusted_sums
 from hybriddp.kmeans.steps.problem import Effort, Problem
 from hybriddp.kmeans.steps.refine import Known, half_distances, moved
 

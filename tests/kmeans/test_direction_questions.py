@@ -1,0 +1,496 @@
+r"""Questions about directions: what becomes of a point, exactly where that can be, and on average where it cannot."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.linalg import hadamard as another_hadamard
+
+from hybriddp._check import FloatArray, IntArray
+from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.kmeans.direction_questions import (
+    N_CODES,
+    DirectionQuestion,
+    LengthQuestion,
+    PairQuestion,
+    direction_gains,
+    pair_gains,
+)
+from hybriddp.kmeans.directions import HAND, Directions, Pairs
+from hybriddp.kmeans.lloyd import nearest
+from hybriddp.kmeans.questions import Labels
+from hybriddp.kmeans.requests import Ask
+from hybriddp.kmeans.round import crowd
+from hybriddp.kmeans.symbols import support
+from hybriddp.odds import SHIFT, odds
+from hybriddp.randomness import SystemBytes
+
+TINY = 1e-12  # a radius that every vector is beyond, so that dice do not matter
+LOW, ALL = (1 << HAND) - 1, (1 << N_CODES) - 1
+
+
+class EvenDice:
+    """Dice that show ``n`` evenly spaced values between 0 and 1."""
+
+    def __init__(self, n: int) -> None:
+        self.values = (np.arange(n) + 0.5) / n
+
+    def random(self, n: int) -> FloatArray:
+        assert n == len(self.values)
+        return self.values
+
+
+class SameDice:
+    """Dice that always show the same value."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def random(self, n: int) -> FloatArray:
+        return np.full(n, self.value)
+
+
+def _directions(d: int, chosen: int, radius: float = TINY, n_centres: int = 1) -> DirectionQuestion:
+    """With centres that are far from each other; a single one is at the origin."""
+    centres = 10.0 * np.arange(n_centres)[:, None] * np.ones(d)
+    return DirectionQuestion(Labels(centres), centres, np.full(n_centres, radius), Directions.of(d), chosen)
+
+
+def _pairs(d: int, chosen: int, radius: float = TINY) -> PairQuestion:
+    return PairQuestion(np.zeros(d), radius, Pairs.of(d), chosen)
+
+
+def _bits(sets: IntArray) -> IntArray:
+    """Which codes are in each set, shape (n, 32)."""
+    bits: IntArray = sets[:, None] >> np.arange(N_CODES) & 1
+    return bits
+
+
+def _members(sets: IntArray, variants: IntArray, n_variants: int) -> FloatArray:
+    """Counts without noise: how many users have each code in their set, in each variant."""
+    counts = np.zeros((n_variants, N_CODES))
+    np.add.at(counts, variants, _bits(sets))
+    return counts
+
+
+def _signed(sets: IntArray) -> IntArray:
+    """+1 if a direction is in the set, -1 if its opposite is, shape (n, 16)."""
+    bits = _bits(sets)
+    return bits[:, :HAND] - bits[:, HAND:]
+
+
+def _rows(directions: Directions) -> FloatArray:
+    """All directions by the definition, shape (n_hands, 16, d)."""
+    d = directions.flips.shape[1]
+    rows = [another_hadamard(directions.order)[:, :d] * signs for signs in directions.flips]
+    return np.concatenate(rows).reshape(-1, HAND, d).astype(np.float64)
+
+
+def _row_pairs(pairs: Pairs, hands: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The vectors u and v of these hands by the definition, each of shape (n, 16, d)."""
+    order, d = pairs.left.order, pairs.left.flips.shape[1]
+    xor, hand = np.divmod(hands, pairs.left.n_hands)
+    place = hand[:, None] * HAND + np.arange(HAND)
+    left, right = _rows(pairs.left).reshape(-1, d), _rows(pairs.right).reshape(-1, d)
+    return left[place], right[place // order * order + (place % order ^ xor[:, None])]
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
+
+
+def _swapped(sets: IntArray) -> IntArray:
+    """The opposite codes."""
+    return (sets & LOW) << HAND | sets >> HAND
+
+
+# Sets
+
+
+def _awkward(d: int) -> FloatArray:
+    """The centre itself, ties, and vectors that are very long, very short, or usual."""
+    first = np.eye(d)[0]
+    rng = np.random.default_rng(d)
+    some = rng.standard_normal((40, d))
+    signs = rng.choice([-1.0, 1.0], (20, d))
+    return np.concatenate(
+        [[0 * first, -0.0 * first, first, -first, 1e-300 * first, 5e-324 * first], some, signs]
+        + [scale * some for scale in (1e-200, 1e-30, 1e30, 1e50)]
+        + [np.rint(some)]
+    )
+
+
+@pytest.mark.parametrize("radius", [1e-100, 1e-9, 0.7, 1e9, 1e100])
+@pytest.mark.parametrize("d", [1, 2, 3, 5, 16, 20, 64])
+def test_every_answer_is_a_set_of_so_many_codes(d: int, radius: float) -> None:
+    """Whatever the point is; and nothing overflows, which would be an error."""
+    points = _awkward(d)
+    dice = np.random.default_rng(0)
+    for chosen in (1, 2, 5, 15, 16):
+        for question in (
+            _directions(d, chosen, radius),
+            _directions(d, chosen, radius, n_centres=3),
+            _pairs(d, chosen, radius),
+        ):
+            assert (question.n_chosen, question.n_symbols) == (chosen, 32)
+            variants = dice.integers(question.n_variants, size=len(points))
+            sets = question.symbols(points, variants, dice)
+            assert sets.dtype == np.int64
+            assert sets.shape == (len(points),)
+            assert ((sets > 0) & (sets <= ALL)).all()
+            np.testing.assert_array_equal(np.bitwise_count(sets), chosen)
+
+
+def test_no_points_give_no_sets() -> None:
+    dice = np.random.default_rng(0)
+    for question in (_directions(5, 3), _pairs(5, 3), LengthQuestion(np.zeros(5), 1.0)):
+        assert question.symbols(np.empty((0, 5)), np.empty(0, np.int64), dice).shape == (0,)
+
+
+@pytest.mark.parametrize("d", [16, 20, 64])
+@pytest.mark.parametrize("chosen", [1, 6, 16])
+def test_the_set_is_that_of_the_nearest_directions(d: int, chosen: int) -> None:
+    """By sorting all thirty-two products, with the public sign of the centre."""
+    question = _directions(d, chosen, n_centres=3)
+    rng = np.random.default_rng(d)
+    points = question.centres[rng.integers(3, size=200)] + rng.standard_normal((200, d))
+    variants = rng.integers(question.n_variants, size=200)
+    label = nearest(points, question.centres)
+    rows, signs = _rows(question.directions), another_hadamard(4)
+    for x, k, variant, found in zip(points, label, variants, question.symbols(points, variants, rng), strict=True):
+        row, hand = divmod(int(variant), len(rows))
+        products = rows[hand] @ (x - question.centres[k]) * signs[row, k]
+        order = np.argsort(-np.concatenate([products, -products]))
+        assert found == sum(1 << int(code) for code in order[:chosen])
+
+
+@pytest.mark.parametrize("d", [16, 20, 64])
+@pytest.mark.parametrize("chosen", [1, 6, 16])
+def test_the_set_is_that_of_the_nearest_pairs(d: int, chosen: int) -> None:
+    question = _pairs(d, chosen)
+    rng = np.random.default_rng(d)
+    points = rng.standard_normal((200, d))
+    variants = rng.integers(question.n_variants, size=200)
+    u, v = _row_pairs(question.pairs, variants)
+    products = np.einsum("nid,nd->ni", u, points) * np.einsum("nid,nd->ni", v, points)
+    order = np.argsort(-np.concatenate([products, -products], axis=1), axis=1)[:, :chosen]
+    np.testing.assert_array_equal(question.symbols(points, variants, rng), np.sum(1 << order, axis=1))
+
+
+@pytest.mark.parametrize("d", [16, 20, 64])
+@pytest.mark.parametrize("chosen", [1, 7, 16])
+def test_opposite_vectors_have_opposite_sets(d: int, chosen: int) -> None:
+    """Half of all codes are complementary. The square of a vector is that of its opposite."""
+    rng = np.random.default_rng(d)
+    points = rng.standard_normal((500, d))
+    question = _directions(d, chosen)
+    variants = np.arange(500) % question.n_variants
+    sets, others = (question.symbols(sign * points, variants, rng) for sign in (1, -1))
+    np.testing.assert_array_equal(others, _swapped(sets))
+    if chosen == HAND:
+        np.testing.assert_array_equal(others, ALL ^ sets)
+    squares = _pairs(d, chosen)
+    variants = np.arange(500) % squares.n_variants
+    first, again = (squares.symbols(sign * points, variants, rng) for sign in (1, -1))
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("chosen", [1, 7, 16])
+def test_opposite_vectors_have_opposite_sums_where_directions_repeat(d: int, chosen: int) -> None:
+    """In few dimensions the same direction is several times in a hand, and which of them is chosen is open."""
+    rng = np.random.default_rng(d)
+    points = rng.standard_normal((500, d))
+    question = _directions(d, chosen)
+    hands = np.arange(500) % question.n_variants
+    rows = _rows(question.directions)[hands]
+    sums, others = (
+        np.einsum("ni,nid->nd", _signed(question.symbols(sign * points, hands, rng)), rows) for sign in (1, -1)
+    )
+    np.testing.assert_array_equal(others, -sums)
+    assert (np.einsum("nd,nd->n", sums, points) > 0).all()
+
+
+# Labels
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 17, 64])
+def test_public_signs_are_orthogonal(k: int) -> None:
+    question = _directions(2, 1, n_centres=k)
+    signs = question.public_signs()
+    assert set(np.unique(signs)) <= {-1, 1}
+    assert question.n_rows < 2 * k
+    assert question.n_variants == question.n_rows * question.directions.n_hands
+    np.testing.assert_array_equal(signs.T @ signs, question.n_rows * np.eye(k))
+
+
+@pytest.mark.parametrize("d", [1, 3, 8, 20])
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_other_clusters_hear_nothing(d: int, k: int) -> None:
+    """Everybody answers every variant, without noise: what one cluster says is its own alone, to the last digits."""
+    question = _directions(d, 5, n_centres=k)
+    rng = np.random.default_rng(d)
+    variants = np.tile(np.arange(question.n_variants), 30)
+    rows = _rows(question.directions)
+    for own in range(k):
+        rest = rng.standard_normal((30, d)).repeat(question.n_variants, axis=0) + 0.7
+        sets = question.symbols(question.centres[own] + rest, variants, rng)
+        sums = question.sums(_members(sets, variants, question.n_variants))
+        row, hand = np.divmod(variants, question.directions.n_hands)
+        decoded = np.einsum("ni,nid->nd", _signed(sets), rows[hand]) * question.public_signs()[row, own][:, None]
+        expected = decoded.sum(axis=0) / direction_gains(d)[4]
+        np.testing.assert_allclose(sums[own], expected, rtol=1e-12)
+        assert np.linalg.norm(sums[own]) > 0.1 * len(rest)
+        assert np.abs(np.delete(sums, own, axis=0)).max() < 1e-9
+
+
+# Averages
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 8, 16, 20, 64])
+@pytest.mark.parametrize("chosen", [1, 5, 16])
+def test_sums_are_where_vectors_point_to_on_average(d: int, chosen: int) -> None:
+    """Over normal vectors with a shift, each asked for one hand; seeds are fixed.
+
+    Within 5.5 standard errors (a false alarm: 4e-8) and 3 % of the length of the mean, as it is exact only on average
+    over bases and directions. A scale that is a fifth off does not pass.
+    """
+    n = 60_000
+    rng = np.random.default_rng([d, chosen])
+    vectors = rng.standard_normal((n, d)) + 0.4 * rng.choice([-1.0, 1.0], d)
+    radius = 1.2 * math.sqrt(d)
+    question = _directions(d, chosen, radius)
+    hands = np.arange(n) % question.n_variants
+    sets = question.symbols(vectors, hands, rng)
+    found = question.sums(_members(sets, hands, question.n_variants))[0] / n
+
+    rows = _rows(question.directions)
+    said = np.empty((n, d))
+    for hand, directions in enumerate(rows):
+        said[hand :: len(rows)] = _signed(sets[hand :: len(rows)]) @ directions
+    said /= direction_gains(d)[chosen - 1]
+    np.testing.assert_allclose(found, said.mean(axis=0), atol=1e-12)  # that is what sums are, vector by vector
+
+    cut = _unit(vectors) * np.minimum(1, np.linalg.norm(vectors, axis=1) / radius)[:, None]
+    error, mean = (said - cut).std(axis=0) / math.sqrt(n), cut.mean(axis=0)
+    size = float(np.linalg.norm(mean))
+    assert (np.abs(found - mean) < 5.5 * error + 0.03 * size).all()
+    along = float(np.std((said - cut) @ mean)) / size**2 / math.sqrt(n)
+    assert abs(found @ mean / size**2 - 1) < 5.5 * along + 0.03
+    assert abs(1.2 * found @ mean / size**2 - 1) > 5.5 * along + 0.03
+
+
+@pytest.mark.parametrize("d", [8, 16, 20, 64])
+@pytest.mark.parametrize("chosen", [1, 5, 16])
+def test_sums_are_where_squares_point_to_on_average(d: int, chosen: int) -> None:
+    """The same of matrices, in eight dimensions or more, where the part without a trace is meant.
+
+    Vectors are three times as long across one diagonal of the box as in any other direction. What is found of that is
+    within 8 % and 5.5 standard errors; the trace, which is not relied upon, within a quarter.
+    """
+    n = 60_000
+    rng = np.random.default_rng([d, chosen])
+    axis = rng.choice([-1.0, 1.0], d) / math.sqrt(d)
+    vectors = rng.standard_normal((n, d))
+    vectors += (2 * vectors @ axis)[:, None] * axis
+    question = _pairs(d, chosen)
+    hands = np.arange(n) % question.n_variants
+    sets = question.symbols(vectors, hands, rng)
+    found = question.sums(_members(sets, hands, question.n_variants)) / n
+
+    shape = np.outer(axis, axis) - np.eye(d) / d  # of one axis, without a trace
+    u, v = _row_pairs(question.pairs, np.arange(question.n_variants))
+    by_pair = np.einsum("hid,hie,de->hi", u, v, shape, optimize=True)
+    traces = np.einsum("hid,hid->hi", u, v)
+    gain = float(pair_gains(d)[chosen - 1])
+    said = np.sum(_signed(sets) * by_pair[hands], axis=1) / gain
+    said_trace = np.sum(_signed(sets) * traces[hands], axis=1) / gain
+    np.testing.assert_allclose(np.sum(found * shape), said.mean(), atol=1e-12)
+    np.testing.assert_allclose(np.trace(found), said_trace.mean(), atol=1e-12)
+    np.testing.assert_array_equal(found, found.T)
+
+    true = (_unit(vectors) @ axis) ** 2 - 1 / d
+    error, mean = (said - true).std() / math.sqrt(n), true.mean()
+    assert mean > 0.1
+    assert abs(said.mean() - mean) < 5.5 * error + 0.08 * mean
+    assert abs(1.2 * said.mean() - mean) > 5.5 * error + 0.08 * mean
+    assert abs(np.trace(found) - 1) < 0.25 + 5.5 * said_trace.std() / math.sqrt(n)
+
+
+# Lengths
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 0.9, 1.0, 3.0])
+@pytest.mark.parametrize("d", [3, 16])
+def test_lengths_are_kept_up_to_the_radius(d: int, share: float) -> None:
+    """Exactly, by running through dice: a vector of half the length adds half as much, beyond the radius all."""
+    n, chosen = 4000, 5
+    radius = 0.3
+    (direction,) = _unit(np.random.default_rng(d).standard_normal((1, d)))
+    point = share * radius * direction if share else 1e-9 * radius * direction
+    hands = np.zeros(n, np.int64)
+
+    question = _directions(d, chosen, radius)
+    sets = question.symbols(np.tile(point, (n, 1)), hands, EvenDice(n))
+    sums = question.sums(_members(sets, hands, question.n_variants))[0] / n
+    whole = question.symbols(direction[None], hands[:1], EvenDice(1))
+    full = question.sums(_members(whole, hands[:1], question.n_variants))[0]
+    np.testing.assert_allclose(sums, min(1, share) * full, atol=2e-3 * np.abs(full).max())
+
+    square = _pairs(d, chosen, radius)
+    sets = square.symbols(np.tile(point, (n, 1)), hands, EvenDice(n))
+    matrix = square.sums(_members(sets, hands, square.n_variants)) / n
+    whole = square.symbols(direction[None], hands[:1], EvenDice(1))
+    full = square.sums(_members(whole, hands[:1], square.n_variants))
+    np.testing.assert_allclose(matrix, min(1, share**2) * full, atol=2e-3 * np.abs(full).max())
+
+
+POINTS = [[0.5, 0.5, 0.5], [0.52, 0.5, 0.49], [0.6, 0.6, 0.4], [0.5, 0.5, 0.8], [0.1, 0.5, 0.5], [1.0, 0.0, 1.0]]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_bit_has_the_mean_of_the_squared_length(point: list[float]) -> None:
+    """By running through dice, and by a binomial test with a false-alarm probability of 1e-6."""
+    centre, radius, n = np.full(3, 0.5), 0.35, 40_000
+    question = LengthQuestion(centre, radius)
+    assert (question.n_variants, question.n_symbols, question.n_chosen) == (1, 2, None)
+    points, variants = np.tile(point, (n, 1)), np.zeros(n, np.int64)
+    expected = min(1.0, sum((x - 0.5) ** 2 for x in point) / radius**2)
+    even = question.symbols(points, variants, EvenDice(n))
+    assert even.dtype == np.int64
+    assert even.mean() == pytest.approx(expected, abs=1 / n)
+    ones = int(question.symbols(points, variants, np.random.default_rng(3)).sum())
+    assert stats.binomtest(ones, n, expected).pvalue > 1e-6
+    if expected > 0.01:
+        assert stats.binomtest(ones, n, 0.8 * expected).pvalue < 1e-6
+
+
+# Through the channel
+
+
+@pytest.mark.parametrize("kind", ["direction", "pair"])
+def test_counts_of_a_crowd_are_those_of_its_sets(kind: str) -> None:
+    """Every count within 6 standard errors: over 1024 counts at most, a false alarm has a chance of 2e-6 · 1e-3 · 1024.
+
+    Counts that are a fifth too large do not pass, and neither do sums.
+    """
+    chosen, d = 4, 4
+    question: DirectionQuestion | PairQuestion = (
+        _directions(d, chosen, 2.5, n_centres=2) if kind == "direction" else _pairs(d, chosen, 2.5)
+    )
+    channel = ChoiceResponse(epsilon=3, n_codes=N_CODES, n_chosen=chosen)
+    n = 25_000 * question.n_variants
+    rng = np.random.default_rng(8)
+    points = rng.standard_normal((n, d)) + 0.5
+    if kind == "direction":
+        points += 10.0 * (rng.random(n) < 0.3)[:, None]
+    parts = np.split(points, [n // 3])
+    ask = Ask(question, channel, Fraction(1))
+    answers = crowd(ask, iter(parts), source=SystemBytes(), dice=np.random.default_rng(5))
+
+    dice, variants = np.random.default_rng(5), np.arange(n) % question.n_variants
+    of_part = np.split(variants, [n // 3])
+    sets = [question.symbols(part, some, dice) for part, some in zip(parts, of_part, strict=True)]
+    true = _members(np.concatenate(sets), variants, question.n_variants)
+    p, q = support(channel)
+    users = answers.users[:, None]
+    np.testing.assert_array_equal(users, 25_000)
+    error = np.sqrt(true * p * (1 - p) + (users - true) * q * (1 - q)) / (p - q)
+    counts = answers.counts(channel)
+    assert (np.abs(counts - true) < 6 * error).all()
+    assert (np.abs(1.2 * counts - true) > 6 * error).any()
+
+    gain = float((direction_gains if kind == "direction" else pair_gains)(d)[chosen - 1])
+    most = 5.5 * math.sqrt(n) / ((p - q) * gain)  # of signs with a variance of at most 1 each
+    found, expected = question.sums(counts), question.sums(true)
+    assert (np.abs(found - expected) < most).all()
+    assert (np.abs(1.2 * found - expected) > most).any()
+
+
+@pytest.mark.parametrize("kind", ["direction", "pair"])
+@pytest.mark.parametrize("epsilon", ["0.1", "2", "11"])
+def test_no_code_says_more_than_epsilon_about_a_point(kind: str, epsilon: str) -> None:
+    """In fractions: the two sets that dice can lead to, how likely they are, and the weights of the channel."""
+    chosen = 3
+    question: Any = _directions(3, chosen, 0.8, n_centres=2) if kind == "direction" else _pairs(3, chosen, 0.8)
+    channel = ChoiceResponse(epsilon=epsilon, n_codes=N_CODES, n_chosen=chosen)
+    some = np.random.default_rng(2).random((4, 3))
+    points = np.concatenate([np.zeros((1, 3)), 0.2 * some[:2], some, 10 - some[:2], 10 + some[:1]])
+    allowed = Fraction(odds(epsilon), 1 << SHIFT)
+    largest = Fraction(1)
+    for variant in range(0, question.n_variants, 3):
+        variants = np.full(len(points), variant)
+        up, down = (question.symbols(points, variants, SameDice(value)) for value in (0.0, 1 - 2**-53))
+        rest = points - (10.0 * (points.sum(axis=1) > 15)[:, None] if kind == "direction" else 0)
+        length = np.minimum(1, np.linalg.norm(rest / 0.8, axis=1) ** (1 if kind == "direction" else 2))
+        laws = []
+        for first, second, kept in zip(up.tolist(), down.tolist(), length.tolist(), strict=True):
+            assert kept < 1 or first == second
+            likely = (1 + Fraction(kept)) / 2
+            weights = zip(channel.weights(first), channel.weights(second), strict=True)
+            laws.append([likely * a + (1 - likely) * b for a, b in weights])
+            assert sum(laws[-1]) == 1 << channel.bits
+        for chances in zip(*laws, strict=True):
+            largest = max(largest, max(chances) / min(chances))
+    assert largest <= allowed
+    assert float(largest - 1) > 0.999 * float(allowed - 1)
+
+
+# Gains
+
+
+DIMENSIONS = [1, 2, 3, 4, 5, 8, 16, 20, 64]
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_more_directions_hold_more_of_a_vector_and_each_less_than_the_one_before(d: int) -> None:
+    for gains in (direction_gains(d), pair_gains(d)):
+        assert gains.shape == (HAND,)
+        steps = np.diff(gains, prepend=0.0)
+        assert (steps > 0).all()
+        assert (np.diff(steps) <= 1e-12).all()
+        with pytest.raises(ValueError, match="read-only"):
+            gains[0] = 1.0
+
+
+def test_in_one_dimension_every_direction_holds_all() -> None:
+    np.testing.assert_allclose(direction_gains(1), np.arange(1, 17), rtol=1e-12)
+    np.testing.assert_allclose(pair_gains(1), np.arange(1, 17), rtol=1e-12)
+
+
+def test_gains_in_two_dimensions_are_integrals() -> None:
+    """Half of a hand is one diagonal and half the other: means of |cos| + |sin| and of ||cos| - |sin||."""
+    near, far = 4 / math.pi, 4 * (math.sqrt(2) - 1) / math.pi
+    expected = np.cumsum([near] * 8 + [far] * 8)
+    np.testing.assert_allclose(direction_gains(2), expected, rtol=0.005)
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_sixteen_directions_hold_sixteen_times_the_mean_product(d: int) -> None:
+    """The mean of |uz| over unit vectors z is √d Γ(d/2) / (√π Γ((d + 1)/2))."""
+    mean = math.sqrt(d / math.pi) * math.exp(math.lgamma(d / 2) - math.lgamma((d + 1) / 2))
+    assert direction_gains(d)[-1] == pytest.approx(16 * mean, rel=0.01)
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_gains_are_those_of_other_vectors_too(d: int) -> None:
+    n = 20_000
+    vectors = _unit(np.random.default_rng([77, d]).standard_normal((n, d)))
+    directions, pairs = _rows(Directions.of(d)), Pairs.of(d)
+    hands = np.arange(n) % len(directions)
+    products = np.empty((n, HAND))
+    for hand, rows in enumerate(directions):
+        products[hands == hand] = vectors[hands == hand] @ rows.T
+    found = np.cumsum(np.sort(np.abs(products), axis=1)[:, ::-1].mean(axis=0))
+    np.testing.assert_allclose(direction_gains(d), found, rtol=0.03)
+
+    for hand in range(pairs.n_hands):
+        mine = slice(hand, None, pairs.n_hands)
+        (u,), (v,) = _row_pairs(pairs, np.array([hand]))
+        products[mine] = (vectors[mine] @ u.T) * (vectors[mine] @ v.T)
+    found = np.cumsum(np.sort(np.abs(products), axis=1)[:, ::-1].mean(axis=0))
+    np.testing.assert_allclose(pair_gains(d), found, rtol=0.03)

@@ -1,0 +1,176 @@
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.linalg import hadamard as another_hadamard
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.directions import HAND, Directions, Pairs, hadamard, order_of
+
+DIMENSIONS = [1, 2, 3, 4, 5, 8, 16, 20, 64]
+every_dimension = pytest.mark.parametrize("d", DIMENSIONS)
+
+
+def _rows(directions: Directions) -> FloatArray:
+    """All directions, shape (n_hands, 16, d): each is the sum if it alone is counted, once."""
+    n = directions.n_hands * HAND
+    return directions.sums(np.eye(n).reshape(n, directions.n_hands, HAND)).reshape(directions.n_hands, HAND, -1)
+
+
+@lru_cache(maxsize=len(DIMENSIONS))
+def _matrices(d: int) -> NDArray[np.float32]:
+    """All symmetric matrices of pairs, shape (n_hands, 16, d, d), in the same way. They are of -1, 0 and 1."""
+    pairs = Pairs.of(d)
+    n = pairs.n_hands * HAND
+    one = np.zeros(n)
+    found = np.empty((n, d, d), np.float32)
+    for i in range(n):
+        one[i] = 1.0
+        found[i] = pairs.sums(one.reshape(pairs.n_hands, HAND))
+        one[i] = 0.0
+    return found.reshape(pairs.n_hands, HAND, d, d)
+
+
+def _whole(d: int, n: int) -> FloatArray:
+    """Vectors of small whole numbers: whatever is computed of them is exact."""
+    return np.random.default_rng(d).integers(-9, 10, (n, d)).astype(np.float64)
+
+
+# Hadamard matrices
+
+
+@pytest.mark.parametrize("order", [1, 2, 4, 8, 16, 32, 64, 128])
+def test_signs_are_those_of_sylvester(order: int) -> None:
+    np.testing.assert_array_equal(hadamard(order), another_hadamard(order))
+
+
+@pytest.mark.parametrize(
+    ("d", "order"), [(1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (8, 8), (9, 16), (16, 16), (17, 32), (64, 64), (65, 128)]
+)
+def test_the_order_is_the_next_power_of_two(d: int, order: int) -> None:
+    assert order_of(d) == order
+
+
+# Directions
+
+
+@every_dimension
+def test_directions_are_rows_of_signs_in_whole_hands(d: int) -> None:
+    directions = Directions.of(d)
+    assert directions.n_hands >= 4
+    assert directions.n_hands * HAND == len(directions.flips) * directions.order
+    rows = _rows(directions)
+    np.testing.assert_array_equal(np.abs(rows), 1.0)
+    flipped = [another_hadamard(directions.order)[:, :d] * signs for signs in directions.flips]
+    np.testing.assert_array_equal(rows.reshape(-1, d), np.concatenate(flipped))
+
+
+@every_dimension
+def test_coordinates_are_orthogonal_over_all_hands(d: int) -> None:
+    directions = Directions.of(d)
+    rows = _rows(directions).reshape(-1, d)
+    np.testing.assert_array_equal(rows.T @ rows, len(rows) * np.eye(d))
+
+
+@every_dimension
+def test_products_are_those_with_the_directions_of_the_hand(d: int) -> None:
+    directions = Directions.of(d)
+    hands = np.arange(3 * directions.n_hands) % directions.n_hands
+    vectors = _whole(d, len(hands))
+    expected = np.array([_rows(directions)[hand] @ z for hand, z in zip(hands, vectors, strict=True)])
+    found = directions.products(vectors, hands)
+    assert found.shape == (len(hands), HAND)
+    np.testing.assert_array_equal(found, expected)
+
+
+@every_dimension
+def test_sums_undo_products(d: int) -> None:
+    """The sum of all directions, each times its product with a vector, is that vector times their number."""
+    directions = Directions.of(d)
+    (z,) = _whole(d, 1)
+    counts = directions.products(np.tile(z, (directions.n_hands, 1)), np.arange(directions.n_hands))
+    np.testing.assert_array_equal(directions.sums(counts), directions.n_hands * HAND * z)
+
+
+@every_dimension
+def test_sums_keep_leading_axes(d: int) -> None:
+    directions = Directions.of(d)
+    counts = np.random.default_rng(d).integers(-50, 50, (2, 3, directions.n_hands, HAND)).astype(np.float64)
+    expected = np.einsum("abhi,hid->abd", counts, _rows(directions))
+    np.testing.assert_array_equal(directions.sums(counts), expected)
+
+
+@pytest.mark.parametrize("d", [4, 8, 16, 20, 64])
+def test_moved_rows_are_other_rows_of_the_same_basis(d: int) -> None:
+    directions = Directions.of(d)
+    order = directions.order
+    hands = np.arange(directions.n_hands)
+    vectors = _whole(d, len(hands))
+    rows = _rows(directions).reshape(-1, order, d)
+    for xor in range(0, order, 3):
+        found = directions.products(vectors, hands, np.full(len(hands), xor))
+        for hand in hands:
+            basis, row = np.divmod(hand * HAND + np.arange(HAND), order)
+            np.testing.assert_array_equal(found[hand], rows[basis, row ^ xor] @ vectors[hand])
+
+
+# Pairs
+
+
+@every_dimension
+def test_pairs_are_all_pairs_of_rows_of_two_bases_each_once(d: int) -> None:
+    pairs = Pairs.of(d)
+    order, bases = pairs.left.order, len(pairs.left.flips)
+    assert pairs.n_hands * HAND == bases * order**2
+    left, right = _rows(pairs.left).reshape(bases, order, d), _rows(pairs.right).reshape(bases, order, d)
+    xor, basis, row = np.meshgrid(np.arange(order), np.arange(bases), np.arange(order), indexing="ij")
+    u, v = left[basis.ravel(), row.ravel()], right[basis.ravel(), (row ^ xor).ravel()]
+    outer = u[:, :, None] * v[:, None, :]
+    np.testing.assert_array_equal(_matrices(d).reshape(-1, d, d), (outer + outer.swapaxes(1, 2)) / 2)
+
+
+@every_dimension
+def test_products_of_pairs_are_those_with_the_matrices_of_the_hand(d: int) -> None:
+    pairs = Pairs.of(d)
+    hands = np.random.default_rng(d).permutation(pairs.n_hands)
+    vectors = _whole(d, len(hands))
+    squares = vectors[:, :, None] * vectors[:, None, :]
+    expected = np.einsum("hiab,hab->hi", _matrices(d)[hands], squares)
+    np.testing.assert_array_equal(pairs.products(vectors, hands), expected)
+
+
+@every_dimension
+def test_symmetric_matrices_have_orthogonal_coordinates_over_all_pairs(d: int) -> None:
+    """A tight frame: orthonormal coordinates are the entries, those off the diagonal times √2.
+
+    Here these are doubled instead, so that all numbers are whole and twice their squares are expected.
+    """
+    pairs = Pairs.of(d)
+    n = pairs.n_hands * HAND
+    i, j = np.triu_indices(d)
+    factor = np.where(i == j, 1, 2).astype(np.float32)
+    entries = _matrices(d).reshape(n, d, d)[:, i, j] * factor
+    np.testing.assert_array_equal(entries.T @ entries, n * np.diag(factor))
+
+
+@every_dimension
+def test_sums_of_pairs_undo_products(d: int) -> None:
+    pairs = Pairs.of(d)
+    (z,) = _whole(d, 1)
+    counts = pairs.products(np.tile(z, (pairs.n_hands, 1)), np.arange(pairs.n_hands))
+    np.testing.assert_array_equal(pairs.sums(counts), pairs.n_hands * HAND * np.outer(z, z))
+
+
+# Always the same
+
+
+@every_dimension
+def test_a_dimension_always_has_the_same_directions(d: int) -> None:
+    np.testing.assert_array_equal(Directions.of(d).flips, Directions.of(d).flips)
+    again, pairs = Pairs.of(d), Pairs.of(d)
+    np.testing.assert_array_equal(again.left.flips, pairs.left.flips)
+    np.testing.assert_array_equal(again.right.flips, pairs.right.flips)
+    three = [Directions.of(d).flips, pairs.left.flips, pairs.right.flips]
+    assert len({flips.tobytes() for flips in three}) == 3  # other signs in every stream
+    assert len({flips.shape for flips in three}) == 1
