@@ -90,7 +90,7 @@ def likelihood(channel: SymbolChannel, law: Law, code: np.ndarray) -> Fraction:
         return Fraction(w.low) + w.extra * law.get(int(code), Fraction(0))
     if isinstance(channel, ChoiceResponse):
         w = channel.window
-        return Fraction(w.low) + w.extra * sum((p for s, p in law.items() if s >> int(code) & 1), Fraction(0))
+        return Fraction(w.low) + w.extra * sum((p for s, p in law.items() if s >> int(code.item()) & 1), Fraction(0))
     bits = np.unpackbits(code, count=channel.n_categories, bitorder="little")
     one = Fraction(channel.one, channel.zero)
     zero = Fraction((1 << BITS) - channel.one, (1 << BITS) - channel.zero)

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybriddp.channels import Channel, RandomizedResponse, UnaryEncoding, WindowChannel
+from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.question_text import question_of
 from hybriddp.kmeans.round import Round
@@ -46,14 +48,46 @@ def test_directions_in_which_a_point_has_no_place_are_refused(axes: list[list[fl
     [
         ("grid", {"low": [0.0], "step": [5e-324], "sizes": [2]}, "malformed"),
         ("residual", {"centres": [[0.5]], "radii": [5e-324], "coordinates": [[0]]}, "radii"),
-        ("bit", {"centres": [[0.5]], "radii": [0.0]}, "radii"),
-        ("bit", {"centres": [[float("inf")]], "radii": [1.0]}, "up to"),
-        ("bit", {"centres": [[float("nan")]], "radii": [1.0]}, "up to"),
+        ("direction", {"centres": [[0.5]], "radii": [0.0]}, "radii"),
+        ("direction", {"centres": [[float("inf")]], "radii": [1.0]}, "up to"),
+        ("pair", {"centre": [float("nan")], "radius": 1.0}, "up to"),
+        ("length", {"centre": [0.5], "radius": 5e-324}, "radius"),
     ],
 )
 def test_numbers_that_a_device_cannot_divide_by_are_refused(kind: str, fields: dict[str, Any], reason: str) -> None:
     with pytest.raises(ProtocolError, match=reason):
         question_of(1, {"kind": kind, **fields})
+
+
+LENGTH = {"kind": "length", "centre": [0.5], "radius": 0.5}
+DIRECTION = {"kind": "direction", "centres": [[0.5]], "radii": [0.5], "flips": [[1]] * 16, "chosen": 3}
+
+
+@pytest.mark.parametrize(
+    ("question", "channel", "reason"),
+    [
+        (DIRECTION, ChoiceResponse(epsilon=1, n_codes=32, n_chosen=4), "sets of another size"),
+        (DIRECTION, ChoiceResponse(epsilon=1, n_codes=16, n_chosen=3), "fewer symbols"),
+        (DIRECTION, RandomizedResponse(epsilon=1, n_categories=32), "sets of another size"),
+        (DIRECTION, UnaryEncoding(epsilon=1, n_categories=32), "sets of another size"),
+        (LENGTH, ChoiceResponse(epsilon=1, n_codes=2, n_chosen=1), "sets of another size"),
+        (LENGTH, WindowChannel(epsilon=1), "not one of symbols"),
+    ],
+)
+def test_a_channel_that_does_not_hide_what_the_question_answers_is_refused(
+    question: dict[str, Any], channel: Channel, reason: str
+) -> None:
+    message = json.loads(_message(1, 2, question))
+    message["asks"][0]["channel"] = json.loads(channel.to_json())
+    with pytest.raises(ProtocolError, match=reason):
+        Round.from_json(json.dumps(message))
+
+
+def test_a_set_and_its_channel_are_taken() -> None:
+    message = json.loads(_message(1, 2, DIRECTION))
+    message["asks"][0]["channel"] = json.loads(ChoiceResponse(epsilon=1, n_codes=32, n_chosen=3).to_json())
+    (reports,) = Round.from_json(json.dumps(message)).answer([[0.2], [0.9]])
+    assert (reports.codes < 32).all()
 
 
 numbers = st.one_of(st.sampled_from([0.0, 1e100, -1e100, 1e-100, 0.5, 1.0]), st.floats(-1e100, 1e100))
@@ -66,7 +100,9 @@ def _lists(elements: st.SearchStrategy[float], *shape: int) -> st.SearchStrategy
     return elements
 
 
-@given(st.data(), st.sampled_from(["grid", "seen grid", "residual", "bit"]), st.integers(0, 2**32))
+@given(
+    st.data(), st.sampled_from(["grid", "seen grid", "residual", "direction", "pair", "length"]), st.integers(0, 2**32)
+)
 def test_every_symbol_is_one_of_the_question(data: st.DataObject, kind: str, seed: int) -> None:
     d = 3
     fields: dict[str, Any]
@@ -74,13 +110,23 @@ def test_every_symbol_is_one_of_the_question(data: st.DataObject, kind: str, see
         fields = {"low": data.draw(_lists(numbers, d)), "step": data.draw(_lists(positive, d)), "sizes": [2, 3, 4]}
         if kind == "seen grid":
             fields |= {"origin": data.draw(_lists(numbers, d)), "axes": data.draw(_lists(numbers, d, d))}
+    elif kind in ("pair", "length"):
+        fields = {"centre": data.draw(_lists(numbers, d)), "radius": data.draw(positive)}
+        if kind == "pair":
+            fields |= {"left": [[1, -1, 1]] * 4, "right": [[1, 1, -1]] * 4, "chosen": 5}
     else:
         fields = {"centres": data.draw(_lists(numbers, 3, d)), "radii": data.draw(_lists(positive, 3))}
         if kind == "residual":
             fields["coordinates"] = [[0, 0], [1, 2]]
+        else:
+            fields |= {"flips": [[1, -1, 1]] * 4, "chosen": 3}
     question = question_of(d, {"kind": kind.removeprefix("seen "), **fields})
     dice = np.random.default_rng(seed)
     points = np.concatenate([dice.random((20, d)), [[0.0] * d, [1.0] * d]])
     symbols = question.symbols(points, dice.integers(question.n_variants, size=len(points)), dice)
     assert symbols.min() >= 0
-    assert symbols.max() < question.n_symbols
+    if question.n_chosen is None:
+        assert symbols.max() < question.n_symbols
+    else:  # sets of exactly so many: only these are hidden among each other
+        assert symbols.max() < 1 << question.n_symbols
+        assert (np.bitwise_count(symbols) == question.n_chosen).all()

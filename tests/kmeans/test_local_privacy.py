@@ -116,7 +116,7 @@ def _codes(channel: SymbolChannel, laws: list[dict[int, Fraction]], rng: np.rand
         yield from np.array([*symbols, *rng.integers(channel.n_codes, size=3)])
         return
     if isinstance(channel, ChoiceResponse):
-        yield from np.arange(channel.n_codes)
+        yield from np.arange(channel.n_codes)[:, None]
         return
     rows = np.concatenate(
         [np.eye(channel.n_categories, dtype=np.uint8)[symbols], rng.integers(0, 2, (3, channel.n_categories), np.uint8)]

@@ -134,6 +134,7 @@ def _supporting(channel: SymbolChannel, symbol: int) -> dict[tuple[int, ...], Fr
         return {
             tuple(int(v == code) for v in range(m)): Fraction(weights[code], 1 << channel.bits) for code in range(m)
         }
+    assert isinstance(channel, UnaryEncoding)
     law = {}
     for bits in product((0, 1), repeat=m):
         chance = Fraction(1)

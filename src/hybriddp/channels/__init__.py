@@ -3,7 +3,7 @@
 **For a number**: `WindowChannel`, one byte near the least variance possible; `DiscreteLaplace`, the paper's own
 mechanism; `TableChannel`, a table of your own.
 
-**For a category**: `RandomizedResponse` and `UnaryEncoding`.
+**For a category**: `RandomizedResponse` and `UnaryEncoding`. **For a set of them**, all of one size: `ChoiceResponse`.
 
 **For clients and servers**: `channel_from_json` reads what `to_json` writes, and refuses everything else.
 
@@ -11,6 +11,7 @@ Every channel is a table of whole numbers whose privacy is proven in exact arith
 """
 
 from hybriddp.channels.channel import Channel
+from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import NumericChannel
 from hybriddp.channels.response import RandomizedResponse
@@ -21,6 +22,7 @@ from hybriddp.channels.window import WindowChannel
 
 __all__ = [
     "Channel",
+    "ChoiceResponse",
     "DiscreteLaplace",
     "NumericChannel",
     "RandomizedResponse",

@@ -1,8 +1,8 @@
 r"""What a device is asked about a vector as a whole: where it points, where its square points, how long it is.
 
 A vector $z$ that points somewhere in $d$ dimensions is reported best not coordinate by coordinate but as one of many
-public directions that it agrees with [BDF+18, AFT22]. The device takes those $k$ of the thirty-two directions
-$\pm u_1, \dots, \pm u_{16}$ of its hand (`Directions`) which $z$ agrees with most, and the channel (`ChoiceResponse`)
+public directions that it agrees with [BDF+18, AFT22]. The device takes those $k$ of the directions
+$\pm u_1, \dots, \pm u_m$ of its hand (`Directions`) which $z$ agrees with most, and the channel (`ChoiceResponse`)
 reports one of these or another one. Averages of reports point where $z$ does:
 
 $$
@@ -20,10 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.kmeans.directions import HAND, Directions, Pairs
+from hybriddp.kmeans.directions import Directions, Pairs
 from hybriddp.kmeans.questions import Labels, Question, residual_fields
-
-N_CODES = 2 * HAND
 
 _VECTORS = 4096  # for the mean of what agrees most
 
@@ -70,7 +68,7 @@ class DirectionQuestion(Question):
     @property
     def n_symbols(self) -> int:
         """The directions of a hand and their opposites."""
-        return N_CODES
+        return 2 * self.directions.hand
 
     @property
     def n_chosen(self) -> int:
@@ -88,13 +86,12 @@ class DirectionQuestion(Question):
         label = self.labels.of(points)
         row, hand = np.divmod(variants, self.directions.n_hands)
         rest = points - self.centres[label]
-        length = np.sqrt(np.sum(rest * rest, axis=1)) / self.radii[label]
-        sign = _signs(length, dice) * self.public_signs()[row, label]
+        sign = _signs(_lengths(rest, self.radii[label]), dice) * self.public_signs()[row, label]
         return _nearest(self.directions.products(rest, hand) * sign[:, None], self.chosen)
 
     def sums(self, counts: FloatArray) -> FloatArray:
-        """From unbiased counts of the codes, shape (n_variants, 32): the sum of $z / |z|$ cut, of each cluster."""
-        signed = _opposites(counts).reshape(self.n_rows, self.directions.n_hands, HAND)
+        """From unbiased counts of codes, shape (n_variants, n_symbols): the sum of $z / |z|$ cut, of each cluster."""
+        signed = _opposites(counts).reshape(self.n_rows, self.directions.n_hands, -1)
         gain = float(direction_gains(self.centres.shape[1])[self.chosen - 1])
         sums: FloatArray = self.public_signs().T @ self.directions.sums(signed) / gain
         return sums
@@ -137,7 +134,7 @@ class PairQuestion(Question):
     @property
     def n_symbols(self) -> int:
         """The matrices of a hand and their opposites."""
-        return N_CODES
+        return 2 * self.pairs.left.hand
 
     @property
     def n_chosen(self) -> int:
@@ -147,11 +144,11 @@ class PairQuestion(Question):
     def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
         """The set of each point."""
         rest = points - self.centre
-        sign = _signs(np.sum((rest / self.radius) ** 2, axis=1), dice)
+        sign = _signs(_lengths(rest, self.radius) ** 2, dice)
         return _nearest(self.pairs.products(rest, variants) * sign[:, None], self.chosen)
 
     def sums(self, counts: FloatArray) -> FloatArray:
-        """From unbiased counts of the codes, shape (n_variants, 32): the sum of $zz^T / |z|^2$ cut."""
+        """From unbiased counts of the codes, shape (n_variants, n_symbols): the sum of $zz^T / |z|^2$ cut."""
         sums: FloatArray = self.pairs.sums(_opposites(counts)) / float(pair_gains(len(self.centre))[self.chosen - 1])
         return sums
 
@@ -195,7 +192,7 @@ class LengthQuestion(Question):
 
     def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:  # noqa: ARG002
         """The bit of each point."""
-        square = np.sum(((points - self.centre) / self.radius) ** 2, axis=1)
+        square = _lengths(points - self.centre, self.radius) ** 2
         bits: IntArray = (dice.random(len(points)) < square).astype(np.int64)
         return bits
 
@@ -206,7 +203,7 @@ class LengthQuestion(Question):
 
 @lru_cache(maxsize=64)
 def direction_gains(d: int) -> FloatArray:
-    r"""$G_1, \dots, G_{16}$: how much of a unit vector the directions nearest to it hold, on average.
+    r"""$G_1, \dots, G_m$: how much of a unit vector the directions nearest to it hold, on average.
 
     Over vectors that point anywhere, always the same ones; all machines get the same numbers but for rounding.
     """
@@ -234,8 +231,14 @@ def _gains(products: FloatArray) -> FloatArray:
     return gains
 
 
+def _lengths(vectors: FloatArray, radius: FloatArray | float) -> FloatArray:
+    """Lengths in radii, 1 at most."""
+    lengths: FloatArray = np.minimum(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) / radius, 1.0)
+    return lengths
+
+
 def _signs(length: FloatArray, dice: np.random.Generator) -> FloatArray:
-    """+1 with probability (1 + length)/2, else -1; beyond 1 it is sure."""
+    """+1 with probability (1 + length)/2, else -1."""
     return np.where(2 * dice.random(len(length)) - 1 < length, 1.0, -1.0)
 
 
@@ -243,11 +246,14 @@ def _nearest(products: FloatArray, chosen: int) -> IntArray:
     """The ``chosen`` largest of the products and their opposites: exactly so many, whatever the products are."""
     both = np.concatenate([products, -products], axis=1)
     largest = np.argpartition(both, -chosen, axis=1)[:, -chosen:]
-    sets: IntArray = np.sum(np.int64(1) << largest, axis=1)
+    sets = np.zeros(len(products), np.int64)
+    for place in largest.T:  # column by column: sums of short rows are slow
+        sets |= np.int64(1) << place
     return sets
 
 
 def _opposites(counts: FloatArray) -> FloatArray:
     """Of each direction, how many more reports there are than of its opposite."""
-    signed: FloatArray = counts[:, :HAND] - counts[:, HAND:]
+    hand = counts.shape[1] // 2
+    signed: FloatArray = counts[:, :hand] - counts[:, hand:]
     return signed

@@ -1,13 +1,14 @@
-r"""Public directions for reports of vectors: rows of Hadamard matrices, dealt out in hands of sixteen.
+r"""Public directions for reports of vectors: rows of Hadamard matrices, dealt out in hands of sixteen at most.
 
 With $H$ the Hadamard matrix of order $D \ge d$ (Sylvester's, the power of two from $d$ on; only its first $d$ columns
 count) and $f$ a row of public signs, the directions are $u_a = H_a \circ f$, all of length $\sqrt d$. Over all rows of
 $H$ the directions are orthogonal in every pair of coordinates, $\sum_a u_{ai} u_{aj} = D\,1[i = j]$, so that nothing of
 one coordinate is taken for another.
 
-A **hand** is what one device is given: sixteen directions $u$, and their opposites. Several rows of signs make enough
-hands where $D$ is small. For second moments a hand holds pairs $(u_a, v_{a \oplus x})$ with other signs for $v$. Over
-all $a$ and $x$ these are all pairs of rows, so the matrices $uv^T$ are orthogonal too.
+A **hand** is what a device is given: sixteen directions $u$, and their opposites; fewer in up to four dimensions, where
+only $2^{d-1}$ differ. Several rows of signs make enough hands where $D$ is small. For second moments a hand holds pairs
+$(u_a, v_{a \oplus x})$ with other signs for $v$. Over all $a$ and $x$ these are all pairs of rows, so the matrices
+$uv^T$ are orthogonal too.
 """
 
 from dataclasses import dataclass
@@ -17,8 +18,8 @@ import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
 
-HAND = 16
-"""How many directions a device looks at; with the opposite ones, twice as many."""
+LARGEST_HAND = 16
+"""How many directions a device looks at, at most; with the opposite ones, twice as many."""
 
 _FEWEST_HANDS = 4
 
@@ -46,8 +47,13 @@ class Directions:
     @classmethod
     def of(cls, d: int, stream: int = 0) -> "Directions":
         """Always the same ones for ``d`` dimensions, another choice of signs for every stream."""
-        bases = max(_FEWEST_HANDS * HAND // order_of(d), 1)
-        return cls(np.random.default_rng([d, stream]).choice(np.array([-1, 1]), (bases, d)))
+        order, hand, dice = order_of(d), hand_of(d), np.random.default_rng([d, stream])
+        flips: list[IntArray] = []
+        while len(flips) * order < _FEWEST_HANDS * hand:
+            some = dice.choice(np.array([-1, 1]), (max(hand // order, 1), d))
+            if _all_differ(some):  # several bases in one hand might be the same one
+                flips.extend(some)
+        return cls(np.array(flips))
 
     @property
     def order(self) -> int:
@@ -55,24 +61,29 @@ class Directions:
         return order_of(self.flips.shape[1])
 
     @property
+    def hand(self) -> int:
+        """How many directions a hand holds."""
+        return hand_of(self.flips.shape[1])
+
+    @property
     def n_hands(self) -> int:
         """How many hands there are."""
-        return len(self.flips) * self.order // HAND
+        return len(self.flips) * self.order // self.hand
 
     def products(self, vectors: FloatArray, hands: IntArray, xor: IntArray | None = None) -> FloatArray:
-        """The products of each vector with the sixteen directions of its hand; row $a$ becomes $a$ xor ``xor``."""
-        order, d = self.order, self.flips.shape[1]
-        rows = np.arange(min(order, HAND)) + (hands * HAND % order)[:, None]
+        """The products of each vector with the directions of its hand; row $a$ becomes $a$ xor ``xor``."""
+        order, hand, d = self.order, self.hand, self.flips.shape[1]
+        rows = np.arange(min(order, hand)) + (hands * hand % order)[:, None]
         if xor is not None:
             rows = rows ^ xor[:, None]
         parts = []
-        for basis in range(max(HAND // order, 1)):
-            flipped = vectors * self.flips[hands * HAND // order + basis]
+        for basis in range(max(hand // order, 1)):
+            flipped = vectors * self.flips[hands * hand // order + basis]
             parts.append(np.take_along_axis(flipped @ hadamard(order)[:, :d].T, rows, axis=1))
         return np.concatenate(parts, axis=1)
 
     def sums(self, counts: FloatArray) -> FloatArray:
-        """The sum of all directions, each as often as counted; leading axes of (..., n_hands, 16) stay."""
+        """The sum of all directions, each as often as counted; leading axes of (..., n_hands, hand) stay."""
         d = self.flips.shape[1]
         by_row = counts.reshape(*counts.shape[:-2], len(self.flips), self.order)
         sums: FloatArray = np.sum((by_row @ hadamard(self.order)[:, :d]) * self.flips, axis=-2)
@@ -97,13 +108,13 @@ class Pairs:
         return self.left.order * self.left.n_hands
 
     def products(self, vectors: FloatArray, hands: IntArray) -> FloatArray:
-        """$(u z)(v z)$ of each vector, for the sixteen pairs of its hand."""
+        """$(u z)(v z)$ of each vector, for the pairs of its hand."""
         xor, hand = np.divmod(hands, self.left.n_hands)
         products: FloatArray = self.left.products(vectors, hand) * self.right.products(vectors, hand, xor)
         return products
 
     def sums(self, counts: FloatArray) -> FloatArray:
-        """The sum of all $uv^T$, each as often as counted, shape (n_hands, 16), made symmetric."""
+        """The sum of all $uv^T$, each as often as counted, shape (n_hands, hand), made symmetric."""
         order, d = self.left.order, self.left.flips.shape[1]
         signs = hadamard(order)[:, :d]
         rows = np.arange(order)
@@ -115,6 +126,18 @@ class Pairs:
                 table[rows, rows ^ xor] = by_row[xor, basis]
             total += f[:, None] * (signs.T @ table @ signs) * g
         return (total + total.T) / 2
+
+
+def _all_differ(flips: IntArray) -> bool:
+    """Whether the directions of these bases are all different, and none is the opposite of another."""
+    d = flips.shape[1]
+    directions = (flips[:, None] * hadamard(order_of(d))[:, :d]).reshape(-1, d)
+    return len(np.unique(directions * directions[:, :1], axis=0)) == len(directions) or len(flips) == 1
+
+
+def hand_of(d: int) -> int:
+    """How many directions a hand holds."""
+    return min(LARGEST_HAND, 1 << (d - 1))
 
 
 def order_of(d: int) -> int:

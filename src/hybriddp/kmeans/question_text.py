@@ -7,7 +7,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.direction_questions import DirectionQuestion, LengthQuestion, PairQuestion
-from hybriddp.kmeans.directions import HAND, Directions, Pairs, order_of
+from hybriddp.kmeans.directions import Directions, Pairs, hand_of, order_of
 from hybriddp.kmeans.questions import GridQuestion, Labels, Question, ResidualQuestion, View
 from hybriddp.kmeans.study import MOST_CLUSTERS
 
@@ -72,7 +72,7 @@ def _residual_of(d: int, fields: dict[str, Any]) -> Question:
 
 
 def _direction_of(d: int, fields: dict[str, Any]) -> Question:
-    return DirectionQuestion(*_labels_of(d, fields), _directions_of(d, fields, "flips"), _chosen_of(fields))
+    return DirectionQuestion(*_labels_of(d, fields), _directions_of(d, fields, "flips"), _chosen_of(d, fields))
 
 
 def _pair_of(d: int, fields: dict[str, Any]) -> Question:
@@ -80,7 +80,7 @@ def _pair_of(d: int, fields: dict[str, Any]) -> Question:
     left, right = _directions_of(d, fields, "left"), _directions_of(d, fields, "right")
     if left.flips.shape != right.flips.shape:
         raise ProtocolError("The question is refused: its pairs of directions do not match.")
-    return PairQuestion(centre, radius, Pairs(left, right), _chosen_of(fields))
+    return PairQuestion(centre, radius, Pairs(left, right), _chosen_of(d, fields))
 
 
 def _length_of(d: int, fields: dict[str, Any]) -> Question:
@@ -97,15 +97,15 @@ def _ball_of(d: int, fields: dict[str, Any]) -> tuple[FloatArray, float]:
 def _directions_of(d: int, fields: dict[str, Any], name: str) -> Directions:
     bases = len(fields[name])
     flips = _array(fields, name, (bases, d))
-    if not (np.abs(flips) == 1).all() or not 0 < bases <= _MOST or bases * order_of(d) % HAND:
+    if not (np.abs(flips) == 1).all() or not 0 < bases <= _MOST or bases * order_of(d) % hand_of(d):
         raise ProtocolError("The question is refused: its directions are malformed.")
     return Directions(flips.astype(np.int64))
 
 
-def _chosen_of(fields: dict[str, Any]) -> int:
-    chosen = fields["chosen"]
-    if type(chosen) is not int or not 1 <= chosen <= HAND:
-        raise ProtocolError(f"The question is refused: it chooses other than 1 to {HAND} directions.")
+def _chosen_of(d: int, fields: dict[str, Any]) -> int:
+    chosen, most = fields["chosen"], hand_of(d)
+    if type(chosen) is not int or not 1 <= chosen <= most:
+        raise ProtocolError(f"The question is refused: it chooses other than 1 to {most} directions.")
     return chosen
 
 

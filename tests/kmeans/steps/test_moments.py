@@ -35,7 +35,8 @@ RUNS = 300
 
 def _sample(seed: int, n: int = N, shift: float = 0.0) -> FloatArray:
     rng = np.random.default_rng([seed, 7])
-    return MEAN + shift + rng.standard_normal((n, D)) * np.sqrt(SPREADS) @ TURN.T
+    points: FloatArray = MEAN + shift + rng.standard_normal((n, D)) * np.sqrt(SPREADS) @ TURN.T
+    return points
 
 
 def _answers(ask: Ask, seed: int, n: int = N, shift: float = 0.0) -> Answers:

@@ -17,7 +17,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.channels.choice import ChoiceResponse
-from hybriddp.kmeans.direction_questions import N_CODES, DirectionQuestion, direction_gains
+from hybriddp.kmeans.direction_questions import DirectionQuestion, direction_gains
 from hybriddp.kmeans.directions import Directions
 from hybriddp.kmeans.questions import Labels, ResidualQuestion
 from hybriddp.kmeans.requests import Answers, Ask
@@ -52,7 +52,7 @@ def direction_ask(labels: Labels, centres: FloatArray, radii: FloatArray, *, eps
     d = centres.shape[1]
     chosen = best_choice(direction_gains(d), float(epsilon)).chosen
     question = DirectionQuestion(labels, centres, radii, Directions.of(d), chosen)
-    return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=N_CODES, n_chosen=chosen), share)
+    return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=question.n_symbols, n_chosen=chosen), share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class Choice:
 
 
 def best_choice(gains: FloatArray, epsilon: float) -> Choice:
-    r"""The $k$ with the largest $(p - q) G_k$, where $p - q = (e^\epsilon - 1) / (k e^\epsilon + 32 - k)$."""
-    odds = math.exp(epsilon)
+    r"""The $k$ with the largest $(p - q) G_k$, where $p - q = (e^\epsilon - 1) / (k e^\epsilon + 2m - k)$."""
+    odds, codes = math.exp(epsilon), 2 * len(gains)
     choices = [
-        Choice(chosen, (odds - 1) / (chosen * odds + N_CODES - chosen) * float(gain))
+        Choice(chosen, (odds - 1) / (chosen * odds + codes - chosen) * float(gain))
         for chosen, gain in enumerate(gains, start=1)
     ]
     return max(choices, key=lambda choice: choice.gain)

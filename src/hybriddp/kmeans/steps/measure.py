@@ -1,7 +1,7 @@
 """How far the means of the clusters are from given centres: what each group says, and both together.
 
-Local users are asked (`local_means`). Of the **trusted** group counts and sums of residuals are released, those cut to a
-radius in $L_1$, all in one release.
+Local users are asked (`local_means`). Of the **trusted** group counts and sums of residuals are released, all in one
+release; residuals are cut to a radius in $L_1$.
 """
 
 from dataclasses import dataclass, replace

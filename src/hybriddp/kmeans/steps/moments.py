@@ -20,7 +20,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.channels.choice import ChoiceResponse
-from hybriddp.kmeans.direction_questions import N_CODES, LengthQuestion, PairQuestion, pair_gains
+from hybriddp.kmeans.direction_questions import LengthQuestion, PairQuestion, pair_gains
 from hybriddp.kmeans.directions import Pairs
 from hybriddp.kmeans.questions import Labels
 from hybriddp.kmeans.requests import Answers, Ask, Published
@@ -122,7 +122,7 @@ def pair_ask(centre: FloatArray, radius: float, *, epsilon: str, share: Fraction
     d = len(centre)
     chosen = best_choice(pair_gains(d), float(epsilon)).chosen
     question = PairQuestion(centre, radius, Pairs.of(d), chosen)
-    return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=N_CODES, n_chosen=chosen), share)
+    return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=question.n_symbols, n_chosen=chosen), share)
 
 
 def pair_variance(d: int, epsilon: float) -> float:
