@@ -60,16 +60,18 @@ def test_numbers_that_a_device_cannot_divide_by_are_refused(kind: str, fields: d
 
 
 LENGTH = {"kind": "length", "centre": [0.5], "radius": 0.5}
-DIRECTION = {"kind": "direction", "centres": [[0.5]], "radii": [0.5], "flips": [[1]] * 16, "chosen": 3}
+DIRECTION = {"kind": "direction", "centres": [[0.5]], "radii": [0.5], "flips": [[1]] * 4, "chosen": 1}
+FIVE = {"kind": "direction", "centres": [[0.5] * 5], "radii": [0.5], "flips": [[1, 1, -1, 1, -1]] * 2, "chosen": 3}
 
 
 @pytest.mark.parametrize(
     ("question", "channel", "reason"),
     [
-        (DIRECTION, ChoiceResponse(epsilon=1, n_codes=32, n_chosen=4), "sets of another size"),
-        (DIRECTION, ChoiceResponse(epsilon=1, n_codes=16, n_chosen=3), "fewer symbols"),
-        (DIRECTION, RandomizedResponse(epsilon=1, n_categories=32), "sets of another size"),
-        (DIRECTION, UnaryEncoding(epsilon=1, n_categories=32), "sets of another size"),
+        (DIRECTION, ChoiceResponse(epsilon=1, n_codes=4, n_chosen=2), "sets of another size"),
+        (FIVE, ChoiceResponse(epsilon=1, n_codes=16, n_chosen=3), "fewer symbols"),
+        (FIVE, ChoiceResponse(epsilon=1, n_codes=32, n_chosen=4), "sets of another size"),
+        (FIVE, RandomizedResponse(epsilon=1, n_categories=32), "sets of another size"),
+        (FIVE, UnaryEncoding(epsilon=1, n_categories=32), "sets of another size"),
         (LENGTH, ChoiceResponse(epsilon=1, n_codes=2, n_chosen=1), "sets of another size"),
         (LENGTH, WindowChannel(epsilon=1), "not one of symbols"),
     ],
@@ -77,16 +79,16 @@ DIRECTION = {"kind": "direction", "centres": [[0.5]], "radii": [0.5], "flips": [
 def test_a_channel_that_does_not_hide_what_the_question_answers_is_refused(
     question: dict[str, Any], channel: Channel, reason: str
 ) -> None:
-    message = json.loads(_message(1, 2, question))
+    message = json.loads(_message(5 if question is FIVE else 1, 2, question))
     message["asks"][0]["channel"] = json.loads(channel.to_json())
     with pytest.raises(ProtocolError, match=reason):
         Round.from_json(json.dumps(message))
 
 
 def test_a_set_and_its_channel_are_taken() -> None:
-    message = json.loads(_message(1, 2, DIRECTION))
+    message = json.loads(_message(5, 2, FIVE))
     message["asks"][0]["channel"] = json.loads(ChoiceResponse(epsilon=1, n_codes=32, n_chosen=3).to_json())
-    (reports,) = Round.from_json(json.dumps(message)).answer([[0.2], [0.9]])
+    (reports,) = Round.from_json(json.dumps(message)).answer([[0.2] * 5, [0.9] * 5])
     assert (reports.codes < 32).all()
 
 
@@ -113,7 +115,7 @@ def test_every_symbol_is_one_of_the_question(data: st.DataObject, kind: str, see
     elif kind in ("pair", "length"):
         fields = {"centre": data.draw(_lists(numbers, d)), "radius": data.draw(positive)}
         if kind == "pair":
-            fields |= {"left": [[1, -1, 1]] * 4, "right": [[1, 1, -1]] * 4, "chosen": 5}
+            fields |= {"left": [[1, -1, 1]] * 4, "right": [[1, 1, -1]] * 4, "chosen": 4}
     else:
         fields = {"centres": data.draw(_lists(numbers, 3, d)), "radii": data.draw(_lists(positive, 3))}
         if kind == "residual":

@@ -21,9 +21,9 @@ QUESTIONS: dict[str, Question] = {
     "residual": ResidualQuestion(Labels(CENTRES), CENTRES, RADII, np.array([[0, 1], [1, 1]])),
     "residual in a view": ResidualQuestion(SEEN, CENTRES, RADII, np.array([[0], [1]])),
     "label": ResidualQuestion(Labels(CENTRES), CENTRES, RADII, np.empty((1, 0), np.int64)),
-    "direction": DirectionQuestion(Labels(CENTRES), CENTRES, RADII, Directions.of(2), 3),
+    "direction": DirectionQuestion(Labels(CENTRES), CENTRES, RADII, Directions.of(2), 2),
     "direction in a view": DirectionQuestion(SEEN, CENTRES, RADII, Directions.of(2), 1),
-    "pair": PairQuestion(CENTRES[0], 0.4, Pairs.of(2), 7),
+    "pair": PairQuestion(CENTRES[0], 0.4, Pairs.of(2), 2),
     "length": LengthQuestion(CENTRES[0], 0.4),
 }
 
@@ -83,15 +83,14 @@ NAN, INF = float("nan"), float("inf")
         (SEEN_GRID, {"origin": [0.5]}),
         (SEEN_DIRECTION, {"label_centres": [[0.0, 1.0]] * 3}),
         (DIRECTION, {"flips": []}),
-        (DIRECTION, {"flips": [[1, -1]] * 7}),
         (DIRECTION, {"flips": [[1, 0]] * 8}),
         (DIRECTION, {"flips": [[1]] * 8}),
         (DIRECTION, {"flips": [[1, -1]] * 8192}),
         (DIRECTION, {"chosen": 0}),
-        (DIRECTION, {"chosen": 17}),
-        (DIRECTION, {"chosen": 3.0}),
-        (PAIR, {"left": [[1, -1]] * 16}),
-        (PAIR, {"right": [[2, -1]] * 32}),
+        (DIRECTION, {"chosen": 3}),
+        (DIRECTION, {"chosen": 1.0}),
+        (PAIR, {"left": [[1, -1]] * 3}),
+        (PAIR, {"right": [[2, -1]] * 4}),
         (PAIR, {"radius": 0.0}),
         (PAIR, {"radius": 1}),
         (LENGTH, {"radius": 1e-200}),
@@ -124,6 +123,13 @@ def test_what_lacks_something_is_refused(fields: dict[str, Any], name: str) -> N
         question_of(2, {k: v for k, v in fields.items() if k != name})
 
 
+def test_directions_that_make_no_whole_hand_are_refused() -> None:
+    fields = _plain(DirectionQuestion(Labels(np.zeros((1, 5))), np.zeros((1, 5)), np.ones(1), Directions.of(5), 3))
+    assert isinstance(question_of(5, fields), DirectionQuestion)
+    with pytest.raises(ProtocolError, match="directions are malformed"):
+        question_of(5, {**fields, "flips": fields["flips"][:-1]})
+
+
 @pytest.mark.parametrize("fields", [None, [], "grid", 5])
 def test_what_is_not_even_an_object_is_refused(fields: Any) -> None:  # noqa: ANN401
     with pytest.raises(ProtocolError, match="The question is refused"):
@@ -154,5 +160,5 @@ def test_no_number_in_a_question_can_make_a_symbol_that_is_none(size: float) -> 
 def test_more_centres_than_a_study_can_have_are_refused() -> None:
     """Else a short message could fill the memory of a device."""
     fields = {"kind": "direction", "centres": [[0.5]] * 5000, "radii": [1.0] * 5000}
-    with pytest.raises(ProtocolError, match="more than 2048 centres"):
+    with pytest.raises(ProtocolError, match="more than 3072 centres"):
         question_of(1, fields)

@@ -34,8 +34,8 @@ LABEL = Ask(
     Fraction(1, 10),
 )
 DIRECTION = Ask(
-    DirectionQuestion(Labels(CENTRES), CENTRES, RADII, Directions.of(CENTRES.shape[1]), 5),
-    ChoiceResponse(epsilon=2, n_codes=32, n_chosen=5),
+    DirectionQuestion(Labels(CENTRES), CENTRES, RADII, Directions.of(2), 2),
+    ChoiceResponse(epsilon=2, n_codes=4, n_chosen=2),
     Fraction(3, 10),
 )
 ROUND = Round(STUDY, 2, "everything at once", (GRID, LABEL, DIRECTION))
@@ -247,7 +247,7 @@ def test_counts_are_those_of_the_reports_one_by_one() -> None:
     np.testing.assert_array_equal(grid.supports[0], np.sum(rows, axis=0))
     for variant in range(DIRECTION.question.n_variants):
         mine = reports[2].codes[reports[2].variants == variant]
-        np.testing.assert_array_equal(direction.supports[variant], [np.sum(mine == code) for code in range(32)])
+        np.testing.assert_array_equal(direction.supports[variant], [np.sum(mine == code) for code in range(4)])
 
 
 def test_answers_to_different_questions_do_not_add_up() -> None:

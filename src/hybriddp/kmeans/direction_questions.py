@@ -23,7 +23,7 @@ from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.directions import Directions, Pairs
 from hybriddp.kmeans.questions import Labels, Question, residual_fields
 
-_VECTORS = 4096  # for the mean of what agrees most
+_VECTORS = 1 << 14  # for the mean of what agrees most
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class DirectionQuestion(Question):
         row, hand = np.divmod(variants, self.directions.n_hands)
         rest = points - self.centres[label]
         sign = _signs(_lengths(rest, self.radii[label]), dice) * self.public_signs()[row, label]
-        return _nearest(self.directions.products(rest, hand) * sign[:, None], self.chosen)
+        return _nearest(self.directions.products(rest, hand), sign, self.chosen)
 
     def sums(self, counts: FloatArray) -> FloatArray:
         """From unbiased counts of codes, shape (n_variants, n_symbols): the sum of $z / |z|$ cut, of each cluster."""
@@ -145,11 +145,19 @@ class PairQuestion(Question):
         """The set of each point."""
         rest = points - self.centre
         sign = _signs(_lengths(rest, self.radius) ** 2, dice)
-        return _nearest(self.pairs.products(rest, variants) * sign[:, None], self.chosen)
+        return _nearest(self.pairs.products(rest, variants), sign, self.chosen)
 
     def sums(self, counts: FloatArray) -> FloatArray:
-        """From unbiased counts of the codes, shape (n_variants, n_symbols): the sum of $zz^T / |z|^2$ cut."""
-        sums: FloatArray = self.pairs.sums(_opposites(counts)) / float(pair_gains(len(self.centre))[self.chosen - 1])
+        """From unbiased counts of the codes, shape (n_variants, n_symbols): the sum of $zz^T / |z|^2$ cut.
+
+        Entries beside the diagonal, the diagonal and the trace each have a gain of their own.
+        """
+        d, gains = len(self.centre), pair_gains(len(self.centre))
+        raw, k = self.pairs.sums(_opposites(counts)), self.chosen - 1
+        trace = float(np.trace(raw)) / d
+        diagonal = (np.diag(raw) - trace) / gains.diagonal[k] + trace / gains.all[k]
+        sums: FloatArray = raw / gains.beside[k]
+        sums[np.diag_indices(d)] = diagonal
         return sums
 
     def fields(self) -> dict[str, Any]:
@@ -208,14 +216,44 @@ def direction_gains(d: int) -> FloatArray:
     Over vectors that point anywhere, always the same ones; all machines get the same numbers but for rounding.
     """
     directions = Directions.of(d)
-    return _gains(directions.products(_unit_vectors(d), np.arange(_VECTORS) % directions.n_hands))
+    products = directions.products(_unit_vectors(d), np.arange(_VECTORS) % directions.n_hands)
+    return _gains(products, products)
+
+
+@dataclass(frozen=True, slots=True)
+class PairGains:
+    r"""How much of $zz^T$ the matrices nearest to it hold, on average over unit vectors, for each number of them.
+
+    The public matrices are no more than a few of all there are, so that it is not the same for all entries. What a
+    chosen matrix holds of the entries beside the diagonal is compared with their own sum of squares,
+    $E \sum_{i \ne j} z_i^2 z_j^2 = (d - 1)/(d + 2)$; of the diagonal without its trace,
+    $E \sum_j (z_j^2 - 1/d)^2 = 2(d - 1)/d(d + 2)$.
+
+    Attributes
+    ----------
+    all, beside, diagonal : ndarray, shape (m,)
+        Of all entries together, of those beside the diagonal, of those on it without the trace.
+    """
+
+    all: FloatArray
+    beside: FloatArray
+    diagonal: FloatArray
 
 
 @lru_cache(maxsize=64)
-def pair_gains(d: int) -> FloatArray:
-    """The same of matrices $zz^T$ of unit vectors."""
-    pairs = Pairs.of(d)
-    return _gains(pairs.products(_unit_vectors(d), np.arange(_VECTORS) % pairs.n_hands))
+def pair_gains(d: int) -> PairGains:
+    """The gains of matrices, for more than one dimension, as `direction_gains`."""
+    pairs, vectors = Pairs.of(d), _unit_vectors(d)
+    hands = np.arange(len(vectors)) % pairs.n_hands
+    products = pairs.products(vectors, hands)
+    squares = pairs.diagonals(vectors**2, hands)
+    traceless = pairs.diagonals(vectors**2 - 1 / d, hands)
+    beside, diagonal = (d - 1) / (d + 2), 2 * (d - 1) / (d * (d + 2))
+    return PairGains(
+        all=_gains(products, products),
+        beside=_gains(products, (products - squares) / beside),
+        diagonal=_gains(products, traceless / diagonal),
+    )
 
 
 def _unit_vectors(d: int) -> FloatArray:
@@ -224,9 +262,11 @@ def _unit_vectors(d: int) -> FloatArray:
     return unit
 
 
-def _gains(products: FloatArray) -> FloatArray:
-    largest_first = -np.sort(-np.abs(products), axis=1)
-    gains: FloatArray = np.cumsum(largest_first.mean(axis=0))
+def _gains(products: FloatArray, held: FloatArray) -> FloatArray:
+    """The mean of what is held by those with the largest products, signs included: by the first, the first two, ..."""
+    largest_first = np.argsort(-np.abs(products), axis=1)
+    signed = np.take_along_axis(np.sign(products) * held, largest_first, axis=1)
+    gains: FloatArray = np.cumsum(signed.mean(axis=0))
     gains.flags.writeable = False
     return gains
 
@@ -242,14 +282,19 @@ def _signs(length: FloatArray, dice: np.random.Generator) -> FloatArray:
     return np.where(2 * dice.random(len(length)) - 1 < length, 1.0, -1.0)
 
 
-def _nearest(products: FloatArray, chosen: int) -> IntArray:
-    """The ``chosen`` largest of the products and their opposites: exactly so many, whatever the products are."""
+def _nearest(products: FloatArray, sign: FloatArray, chosen: int) -> IntArray:
+    """The ``chosen`` largest of the products and their opposites: exactly so many, whatever the products are.
+
+    The sign comes last, and turns a set into that of the opposites: so signs cancel also where products are equal.
+    """
+    hand = products.shape[1]
     both = np.concatenate([products, -products], axis=1)
     largest = np.argpartition(both, -chosen, axis=1)[:, -chosen:]
     sets = np.zeros(len(products), np.int64)
     for place in largest.T:  # column by column: sums of short rows are slow
         sets |= np.int64(1) << place
-    return sets
+    opposite = (sets >> hand) | (sets << hand & ((1 << 2 * hand) - 1))
+    return np.where(sign > 0, sets, opposite)
 
 
 def _opposites(counts: FloatArray) -> FloatArray:

@@ -7,8 +7,9 @@ one coordinate is taken for another.
 
 A **hand** is what a device is given: sixteen directions $u$, and their opposites; fewer in up to four dimensions, where
 only $2^{d-1}$ differ. Several rows of signs make enough hands where $D$ is small. For second moments a hand holds pairs
-$(u_a, v_{a \oplus x})$ with other signs for $v$. Over all $a$ and $x$ these are all pairs of rows, so the matrices
-$uv^T$ are orthogonal too.
+$(u_a, v_{\sigma(a) \oplus x})$ with other signs for $v$. Over all $a$ and $x$ these are all pairs of rows, so the
+matrices $uv^T$ are orthogonal too. The permutation $\sigma$ makes $a \oplus \sigma(a)$ another row for every $a$: on it
+depends the diagonal of $uv^T$, which must not be the same all over a hand, or squares would be seen only through it.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from hybriddp._check import FloatArray, IntArray
 LARGEST_HAND = 16
 """How many directions a device looks at, at most; with the opposite ones, twice as many."""
 
-_FEWEST_HANDS = 4
+_FEWEST_HANDS, _FEWEST_OF_PAIRS = 4, 16
 
 
 @lru_cache(maxsize=16)
@@ -45,11 +46,11 @@ class Directions:
     flips: IntArray
 
     @classmethod
-    def of(cls, d: int, stream: int = 0) -> "Directions":
-        """Always the same ones for ``d`` dimensions, another choice of signs for every stream."""
+    def of(cls, d: int, stream: int = 0, fewest: int = _FEWEST_HANDS) -> "Directions":
+        """At least so many hands, always the same ones for ``d`` dimensions; other signs for every stream."""
         order, hand, dice = order_of(d), hand_of(d), np.random.default_rng([d, stream])
         flips: list[IntArray] = []
-        while len(flips) * order < _FEWEST_HANDS * hand:
+        while len(flips) * order < fewest * hand:
             some = dice.choice(np.array([-1, 1]), (max(hand // order, 1), d))
             if _all_differ(some):  # several bases in one hand might be the same one
                 flips.extend(some)
@@ -70,12 +71,15 @@ class Directions:
         """How many hands there are."""
         return len(self.flips) * self.order // self.hand
 
-    def products(self, vectors: FloatArray, hands: IntArray, xor: IntArray | None = None) -> FloatArray:
-        """The products of each vector with the directions of its hand; row $a$ becomes $a$ xor ``xor``."""
+    def rows(self, hands: IntArray) -> IntArray:
+        """Which rows of each basis of a hand it holds, shape (n, at most 16)."""
+        rows: IntArray = np.arange(min(self.order, self.hand)) + (hands * self.hand % self.order)[:, None]
+        return rows
+
+    def products(self, vectors: FloatArray, hands: IntArray, rows: IntArray | None = None) -> FloatArray:
+        """The products of each vector with the directions of its hand, or with these other rows of its bases."""
         order, hand, d = self.order, self.hand, self.flips.shape[1]
-        rows = np.arange(min(order, hand)) + (hands * hand % order)[:, None]
-        if xor is not None:
-            rows = rows ^ xor[:, None]
+        rows = self.rows(hands) if rows is None else rows
         parts = []
         for basis in range(max(hand // order, 1)):
             flipped = vectors * self.flips[hands * hand // order + basis]
@@ -100,7 +104,7 @@ class Pairs:
     @classmethod
     def of(cls, d: int) -> "Pairs":
         """Always the same ones for ``d`` dimensions."""
-        return cls(Directions.of(d, 1), Directions.of(d, 2))
+        return cls(Directions.of(d, 1, _FEWEST_OF_PAIRS), Directions.of(d, 2, _FEWEST_OF_PAIRS))
 
     @property
     def n_hands(self) -> int:
@@ -110,8 +114,16 @@ class Pairs:
     def products(self, vectors: FloatArray, hands: IntArray) -> FloatArray:
         """$(u z)(v z)$ of each vector, for the pairs of its hand."""
         xor, hand = np.divmod(hands, self.left.n_hands)
-        products: FloatArray = self.left.products(vectors, hand) * self.right.products(vectors, hand, xor)
+        others = partner(self.left.rows(hand), self.left.order) ^ xor[:, None]
+        products: FloatArray = self.left.products(vectors, hand) * self.right.products(vectors, hand, others)
         return products
+
+    def diagonals(self, squares: FloatArray, hands: IntArray) -> FloatArray:
+        r"""The part of the products that is from the diagonals, $\sum_j u_j v_j z_j^2$."""
+        xor, hand = np.divmod(hands, self.left.n_hands)
+        rows = self.left.rows(hand)
+        diagonal = Directions(self.left.flips * self.right.flips)  # the product of two rows is a row
+        return diagonal.products(squares, hand, rows ^ partner(rows, self.left.order) ^ xor[:, None])
 
     def sums(self, counts: FloatArray) -> FloatArray:
         """The sum of all $uv^T$, each as often as counted, shape (n_hands, hand), made symmetric."""
@@ -123,7 +135,7 @@ class Pairs:
         for basis, (f, g) in enumerate(zip(self.left.flips, self.right.flips, strict=True)):
             table = np.zeros((order, order))  # how often row a of the left met row b of the right
             for xor in range(order):
-                table[rows, rows ^ xor] = by_row[xor, basis]
+                table[rows, partner(rows, order) ^ xor] = by_row[xor, basis]
             total += f[:, None] * (signs.T @ table @ signs) * g
         return (total + total.T) / 2
 
@@ -133,6 +145,18 @@ def _all_differ(flips: IntArray) -> bool:
     d = flips.shape[1]
     directions = (flips[:, None] * hadamard(order_of(d))[:, :d]).reshape(-1, d)
     return len(np.unique(directions * directions[:, :1], axis=0)) == len(directions) or len(flips) == 1
+
+
+def partner(rows: IntArray, order: int) -> IntArray:
+    r"""$\sigma$, so that $a$ and $\sigma(a)$ and also $a \oplus \sigma(a)$ are all rows, each once.
+
+    Numbers of $k$ bits are polynomials over the field of two elements, modulo $x^k + x + 1$. Neither $x$ nor $1 + x$
+    divides that, so multiplying by either is a permutation: $\sigma(a) = xa$. With fewer than four rows there is none.
+    """
+    if order < 4:
+        return rows
+    doubled: IntArray = rows << 1
+    return np.where(doubled >= order, doubled ^ order ^ 0b11, doubled)
 
 
 def hand_of(d: int) -> int:

@@ -12,7 +12,7 @@ from hybriddp.kmeans.questions import GridQuestion, Labels, Question, ResidualQu
 from hybriddp.kmeans.study import MOST_CLUSTERS
 
 _MOST = 4096
-_MOST_CENTRES = 2 * MOST_CLUSTERS
+_MOST_CENTRES = 3 * MOST_CLUSTERS
 _MOST_SIGNS = 16
 
 # With numbers of at most this size, and steps and radii of at least that, nothing that a device computes overflows: an

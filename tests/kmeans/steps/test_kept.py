@@ -32,11 +32,11 @@ def test_signs_keep_the_derivative_of_the_mean(radius: float) -> None:
 
 def _derivative_of_lengths(radius: float, d: int) -> float:
     """The same of lengths: the coordinate of the shift on a grid, the length of all others on another one."""
-    x = np.linspace(-9, 9, 3601)
+    x = np.linspace(-9, 9, 1801)
     if d == 1:
         others, weights = np.zeros(1), np.ones(1)
     else:
-        others = np.linspace(0, math.sqrt(d - 1) + 9, 2401)
+        others = np.linspace(0, math.sqrt(d - 1) + 9, 1601)
         weights = stats.chi(d - 1).pdf(others) * others[1]
         weights[0] /= 2
     lengths = np.maximum(np.hypot(x[:, None], others), 1e-300)

@@ -8,6 +8,7 @@ from hybriddp.kmeans.steps.many_dimensions import (
     DOMINANT,
     LARGE,
     LEAST_COST,
+    OVER_SEED,
     SMALL,
     Plan,
     _merged,
@@ -91,14 +92,13 @@ def test_centres_that_are_close_are_merged() -> None:
     rng = np.random.default_rng(0)
     k, d = 4, 5
     true = rng.random((k, d))
-    many = SMALL.over_seed
-    n = many * k
-    centres = np.repeat(true, many, axis=0) + 0.001 * rng.standard_normal((n, d))
+    n = OVER_SEED * k
+    centres = np.repeat(true, OVER_SEED, axis=0) + 0.001 * rng.standard_normal((n, d))
     sizes = rng.uniform(0.05, 0.2, n)
-    weight = np.repeat([0.0, 0.2, 0.5, 1.0], many)
+    weight = np.repeat([0.0, 0.2, 0.5, 1.0], OVER_SEED)
     known = Known(centres, np.full((n, d), 0.01), sizes, np.full(n, 0.01), weight)
     merged = _merged(_problem(10, 10, k, d), known)
     order = np.argmin(np.sum((true[:, None] - merged.centres) ** 2, axis=2), axis=1)
     np.testing.assert_allclose(merged.centres[order], true, atol=0.005)
-    np.testing.assert_allclose(merged.sizes[order], sizes.reshape(k, many).sum(axis=1) / sizes.sum())
+    np.testing.assert_allclose(merged.sizes[order], sizes.reshape(k, OVER_SEED).sum(axis=1) / sizes.sum())
     np.testing.assert_allclose(merged.trusted_weight[order], [0.0, 0.2, 0.5, 1.0])

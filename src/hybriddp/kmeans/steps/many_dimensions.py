@@ -2,7 +2,7 @@ r"""More than three dimensions: project, over-seed, lift, merge, refine.
 
 1. Moments: a rough mean and total variance, then a finer covariance about that mean.
 2. A grid on the three directions of largest variance; noise is told from clusters by `bump_weights`.
-3. K-means in these directions with $2K$ or $3K$ centres: too many rather than too few.
+3. K-means in these directions with $3K$ centres: too many rather than too few.
 4. Lift: users say where they are relative to the centres, in all dimensions.
 5. One round in all dimensions on all of these centres, then K-means of them, weighted by the sizes of their clusters,
    merges them to $K$.
@@ -33,6 +33,7 @@ from hybriddp.kmeans.steps.rounds import L1_RADIUS, Radii, common_sd, measure, n
 from hybriddp.kmeans.steps.seeds import Seeds, main_grid, seeds, sharpness
 
 DIRECTIONS = 3
+OVER_SEED = 3  # the more, the fewer clusters share a centre, and the noisier each is
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,6 @@ class Plan:
         The round with too many centres, and the sizes of their clusters.
     rounds : tuple of Effort
         Refinement.
-    over_seed : int
-        How many times more centres the search begins with than are wanted. The more, the fewer clusters share one, and
-        the noisier each is.
     """
 
     rough: Effort
@@ -63,7 +61,6 @@ class Plan:
     first: Effort
     sizes: Effort
     rounds: tuple[Effort, ...]
-    over_seed: int
 
     @classmethod
     def of(
@@ -75,7 +72,6 @@ class Plan:
         lift: int,
         sizes: int,
         rounds: tuple[int, ...],
-        over_seed: int,
     ) -> "Plan":
         """The plan with these percentages of the local users (all steps but sizes), and of the trusted group's ε."""
         rough_users, fine_users, grid_users, lift_users, first_users, *round_users = local
@@ -87,7 +83,6 @@ class Plan:
             first=_effort(first_users, 0),
             sizes=_effort(0, sizes),
             rounds=tuple(_effort(users, cost) for users, cost in zip(round_users, rounds, strict=True)),
-            over_seed=over_seed,
         )
 
     @property
@@ -100,13 +95,13 @@ def _effort(local: int, trusted: int) -> Effort:
     return Effort(Fraction(local, 100), Fraction(trusted, 100))
 
 
-SMALL = Plan.of((4, 14, 15, 20, 12, 12, 11, 12), fine=0, grid=55, lift=25, sizes=20, rounds=(0, 0, 0), over_seed=2)
+SMALL = Plan.of((4, 14, 15, 20, 12, 12, 11, 12), fine=0, grid=55, lift=25, sizes=20, rounds=(0, 0, 0))
 """A trusted group that says no more than the local users helps most where a start is found."""
 
-LARGE = Plan.of((4, 26, 12, 18, 10, 10, 8, 12), fine=0, grid=20, lift=20, sizes=10, rounds=(15, 0, 35), over_seed=3)
+LARGE = Plan.of((4, 26, 12, 18, 10, 10, 8, 12), fine=0, grid=20, lift=20, sizes=10, rounds=(15, 0, 35))
 """One that says more takes part until the end, and leaves to local users what it is worst at: moments."""
 
-DOMINANT = Plan.of((4, 26, 12, 18, 10, 10, 8, 12), fine=10, grid=15, lift=20, sizes=10, rounds=(15, 0, 30), over_seed=3)
+DOMINANT = Plan.of((4, 26, 12, 18, 10, 10, 8, 12), fine=10, grid=15, lift=20, sizes=10, rounds=(15, 0, 30))
 """One beside which local users hardly count does everything."""
 
 LEAST_COST = min(effort.cost for plan in (SMALL, LARGE, DOMINANT) for effort in plan.efforts if effort.cost)
@@ -144,7 +139,7 @@ def many_dimensions(problem: Problem) -> Talk:
     view = View(shape.mean, _oriented(vectors[:, ::-1][:, :DIRECTIONS].T))
 
     grid = main_grid(problem, view, variances, plan.grid)
-    found = yield from seeds(problem, grid, plan.over_seed * k, 0.3 * math.sqrt(total / d), plan.grid)
+    found = yield from seeds(problem, grid, OVER_SEED * k, 0.3 * math.sqrt(total / d), plan.grid)
 
     rest = max((total - float(variances.sum())) / (d - DIRECTIONS), 0.3 * total / d)
     known = yield from _lifted(problem, view, found, rest, plan.lift)

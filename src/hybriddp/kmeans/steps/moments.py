@@ -120,14 +120,14 @@ def mean_shift(ask: Ask, answers: Answers, radius: float, sd: float) -> Shift:
 def pair_ask(centre: FloatArray, radius: float, *, epsilon: str, share: Fraction) -> Ask:
     """Ask where $zz^T$ points to."""
     d = len(centre)
-    chosen = best_choice(pair_gains(d), float(epsilon)).chosen
+    chosen = best_choice(pair_gains(d).all, float(epsilon)).chosen
     question = PairQuestion(centre, radius, Pairs.of(d), chosen)
     return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=question.n_symbols, n_chosen=chosen), share)
 
 
 def pair_variance(d: int, epsilon: float) -> float:
     """The variance that one user adds to an entry beside the diagonal, in units of $r^4$; on it, twice as much."""
-    return 0.5 / best_choice(pair_gains(d), epsilon).gain ** 2
+    return 0.5 / best_choice(pair_gains(d).all, epsilon).gain ** 2
 
 
 def second_moments(ask: Ask, answers: Answers, spread: float) -> Traceless:
@@ -136,8 +136,9 @@ def second_moments(ask: Ask, answers: Answers, spread: float) -> Traceless:
     assert isinstance(question, PairQuestion)  # noqa: S101
     d = len(question.centre)
     p, q = support(ask.channel)
-    gain = (p - q) * float(pair_gains(d)[question.chosen - 1])
-    entries = np.where(np.eye(d) > 0, 1.0, 0.5) / (gain**2 * n) if n else np.full((d, d), math.inf)
+    gains, k = pair_gains(d), question.chosen - 1
+    each = np.where(np.eye(d) > 0, 1 / gains.diagonal[k] ** 2, 0.5 / gains.beside[k] ** 2)
+    entries = each / ((p - q) ** 2 * n) if n else np.full((d, d), math.inf)
     squares = squared_lengths(d)
     weights = np.minimum(1 / question.radius**2, 1 / (spread * squares))
     kept = float(np.mean(squares**2 * weights)) / (d * (d + 2))
