@@ -29,6 +29,7 @@ def test_the_public_names_of_channels_are_these() -> None:
     assert sorted(channels.__all__, key=str.casefold) == [
         "Channel",
         "channel_from_json",
+        "ChoiceResponse",
         "DiscreteLaplace",
         "NumericChannel",
         "RandomizedResponse",

@@ -36,7 +36,7 @@ def kept_of_lengths(radius: float, d: int) -> float:
     Examples
     --------
     >>> kept_of_lengths(1.7, 1), kept_of_lengths(2.0, 8)
-    (0.91, 0.6796)
+    (0.91, 0.6776)
     """
     return _kept(np.sqrt(squared_lengths(d)), radius, d)
 
@@ -47,7 +47,7 @@ def kept_of_sums(radius: float, d: int) -> float:
     Examples
     --------
     >>> kept_of_sums(8 * 0.92, 8)
-    0.9271
+    0.9353
     """
     from scipy.special import ndtri
 

@@ -88,7 +88,7 @@ def uncut(mean: float, d: int) -> Uncut:
     Examples
     --------
     >>> uncut(0.5, 8)
-    Uncut(value=0.5301, slope=0.8528)
+    Uncut(value=0.5083, slope=0.8952)
     """
     squares = squared_lengths(d) / d
     mean, low, high = min(max(mean, 0.02), 0.95), 1e-3, 50.0
