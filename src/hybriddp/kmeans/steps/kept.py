@@ -11,6 +11,7 @@ inside of the radius a shift stays what it is, outside it moves only across the 
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -55,11 +56,13 @@ def kept_of_sums(radius: float, d: int) -> float:
     return _kept(np.maximum(lengths, 1e-3), radius, d)
 
 
+@lru_cache(maxsize=64)
 def squared_lengths(d: int) -> FloatArray:
     """Two hundred squared lengths of a normal vector, equally likely."""
     from scipy.special import gammaincinv
 
     squares: FloatArray = 2 * gammaincinv(d / 2, _CENTILES)
+    squares.flags.writeable = False
     return squares
 
 
