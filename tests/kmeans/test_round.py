@@ -324,3 +324,17 @@ def test_a_round_of_another_study_than_the_one_agreed_to_is_refused() -> None:
         else:
             with pytest.raises(ProtocolError, match="another study than the one agreed to"):
                 Round.from_json(text, study=agreed)
+
+
+def test_a_crowd_does_not_favour_the_first_variants() -> None:
+    """If there are fewer users than variants, or not a multiple of them, chance says which are answered."""
+    ask, points = DIRECTION, STUDY.box.place(POINTS[:11]).points
+    answered = np.zeros(ask.question.n_variants)
+    for seed in range(600):
+        dice = np.random.default_rng(seed)
+        users = crowd(ask, iter([points[:5], points[5:]]), source=byte_source(seed), dice=dice).users
+        assert (users.sum(), users.max() - users.min()) == (11, 1)
+        answered += users > users.min()
+    # 11 = 8 + 3 of 16 or fewer variants: each is one of the remaining ones equally often, within 5.5 standard errors.
+    share = (11 % ask.question.n_variants) / ask.question.n_variants
+    assert np.abs(answered / 600 - share).max() < 5.5 * np.sqrt(share * (1 - share) / 600)

@@ -116,7 +116,9 @@ class ChoiceResponse(FiniteChannel):
         place = self.window.code(np.zeros(len(u), u.dtype), u).astype(np.int8)
         true = (inputs[:, None] >> np.arange(self.n_codes) & 1).astype(np.int8)
         places = np.where(true > 0, np.cumsum(true, axis=1), self.n_chosen + np.cumsum(1 - true, axis=1)) - 1
-        codes: NDArray[Any] = np.argmax(places == place[:, None], axis=1).astype(self.code_type)
+        # One place is the one drawn, in each row. A sum looks at all of them, whichever it is.
+        found = (places == place[:, None]) @ np.arange(self.n_codes)
+        codes: NDArray[Any] = found.astype(self.code_type)
         return codes
 
     def fields(self) -> dict[str, Any]:

@@ -86,8 +86,9 @@ class DirectionQuestion(Question):
         label = self.labels.of(points)
         row, hand = np.divmod(variants, self.directions.n_hands)
         rest = points - self.centres[label]
-        sign = _signs(_lengths(rest, self.radii[label]), dice) * self.public_signs()[row, label]
-        return _nearest(self.directions.products(rest, hand), sign, self.chosen)
+        public = 1 - 2 * (np.bitwise_count(row & label) & 1).astype(np.int64)  # as `public_signs`, without all of them
+        sign = _signs(_lengths(rest, self.radii[label]), dice) * public
+        return _nearest(self.directions.products(rest, hand), sign, self.chosen, dice)
 
     def sums(self, counts: FloatArray) -> FloatArray:
         """From unbiased counts of codes, shape (n_variants, n_symbols): the sum of $z / |z|$ cut, of each cluster."""
@@ -145,7 +146,7 @@ class PairQuestion(Question):
         """The set of each point."""
         rest = points - self.centre
         sign = _signs(_lengths(rest, self.radius) ** 2, dice)
-        return _nearest(self.pairs.products(rest, variants), sign, self.chosen)
+        return _nearest(self.pairs.products(rest, variants), sign, self.chosen, dice)
 
     def sums(self, counts: FloatArray) -> FloatArray:
         """From unbiased counts of the codes, shape (n_variants, n_symbols): the sum of $zz^T / |z|^2$ cut.
@@ -282,11 +283,15 @@ def _signs(length: FloatArray, dice: np.random.Generator) -> FloatArray:
     return np.where(2 * dice.random(len(length)) - 1 < length, 1.0, -1.0)
 
 
-def _nearest(products: FloatArray, sign: FloatArray, chosen: int) -> IntArray:
+def _nearest(products: FloatArray, sign: FloatArray, chosen: int, dice: np.random.Generator) -> IntArray:
     """The ``chosen`` largest of the products and their opposites: exactly so many, whatever the products are.
 
-    The sign comes last, and turns a set into that of the opposites: so signs cancel also where products are equal.
+    Of equal ones, which points with whole coordinates have many of, the dice choose: always the first ones would point
+    somewhere. The sign comes last, and turns a set into that of the opposites.
     """
+    largest_product = np.abs(products).max(axis=1, keepdims=True, initial=0.0)
+    scale = 1e-6 * np.where(largest_product > 0, largest_product, 1.0)
+    products = products + scale * (dice.random(products.shape, np.float32) - 0.5)
     hand = products.shape[1]
     both = np.concatenate([products, -products], axis=1)
     largest = np.argpartition(both, -chosen, axis=1)[:, -chosen:]

@@ -12,8 +12,10 @@ matrices $uv^T$ are orthogonal too. The permutation $\sigma$ makes $a \oplus \si
 depends the diagonal of $uv^T$, which must not be the same all over a hand, or squares would be seen only through it.
 """
 
+import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 
 import numpy as np
 
@@ -48,12 +50,14 @@ class Directions:
     @classmethod
     def of(cls, d: int, stream: int = 0, fewest: int = _FEWEST_HANDS) -> "Directions":
         """At least so many hands, always the same ones for ``d`` dimensions; other signs for every stream."""
-        order, hand, dice = order_of(d), hand_of(d), np.random.default_rng([d, stream])
+        order, hand = order_of(d), hand_of(d)
         flips: list[IntArray] = []
-        while len(flips) * order < fewest * hand:
-            some = dice.choice(np.array([-1, 1]), (max(hand // order, 1), d))
+        for turn in count():
+            some = _hashed_signs(f"{d}/{stream}/{turn}", max(hand // order, 1), d)
             if _all_differ(some):  # several bases in one hand might be the same one
                 flips.extend(some)
+            if len(flips) * order >= fewest * hand:
+                break
         return cls(np.array(flips))
 
     @property
@@ -138,6 +142,14 @@ class Pairs:
                 table[rows, partner(rows, order) ^ xor] = by_row[xor, basis]
             total += f[:, None] * (signs.T @ table @ signs) * g
         return (total + total.T) / 2
+
+
+def _hashed_signs(seed: str, rows: int, columns: int) -> IntArray:
+    """Signs from a hash: the same on every machine, whatever the version of its random numbers."""
+    raw = hashlib.shake_256(f"hybriddp directions {seed}".encode()).digest((rows * columns + 7) // 8)
+    bits = np.unpackbits(np.frombuffer(raw, np.uint8), count=rows * columns)
+    signs: IntArray = 1 - 2 * bits.astype(np.int64).reshape(rows, columns)
+    return signs
 
 
 def _all_differ(flips: IntArray) -> bool:

@@ -191,14 +191,15 @@ class Round:
 def crowd(ask: Ask, blocks: Iterator[FloatArray], *, source: ByteSource, dice: np.random.Generator) -> Answers:
     """The answers of a crowd of devices as counts, from their points in the unit box, block by block.
 
-    Variants are dealt out in turn, which is as good as drawing them for users in random order. The law of the counts is
-    that of one report per user.
+    Variants are dealt out in turn, in an order that is drawn, so that all are answered nearly equally often; else the
+    law of the counts is that of one report per user.
     """
     variants = ask.question.n_variants
     users, first = np.zeros(variants, np.int64), 0
     supports = np.zeros((variants, n_symbols(ask.channel)), np.int64)
+    turns = dice.permutation(variants)
     for points in blocks:
-        which = np.arange(first, first + len(points)) % variants
+        which = turns[np.arange(first, first + len(points)) % variants]
         first += len(points)
         symbols = ask.question.symbols(points, which, dice)
         supports += crowd_supports(ask.channel, symbols, which, variants, source)

@@ -206,7 +206,9 @@ def test_sizes_have_about_the_variance_that_they_claim(group: str) -> None:
 # Which report
 
 
-@pytest.mark.parametrize(("k", "d"), [(1, 1), (2, 1), (4, 2), (30, 3), (1024, 2), (2048, 5), (8, 16), (2, 256)])
+@pytest.mark.parametrize(
+    ("k", "d"), [(1, 1), (2, 1), (4, 2), (30, 3), (1024, 2), (2048, 5), (3072, 4), (8, 16), (2, 256)]
+)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 7.0, 20.0])
 def test_there_is_always_a_question_that_its_channel_can_carry(k: int, d: int, epsilon: float) -> None:
     centres = np.zeros((k, d))

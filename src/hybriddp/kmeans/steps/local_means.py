@@ -83,6 +83,8 @@ def best_choice(gains: FloatArray, epsilon: float) -> Choice:
 
 def by_directions(k: int, d: int, epsilon: float) -> bool:
     """Whether directions promise less variance than signs, each with a usual radius, for normal clusters."""
+    if k << 1 > _MOST_SYMBOLS:
+        return True  # not even one sign fits beside the label
     signs = sign_variance(k, d, best_signs(k, d, epsilon), epsilon) * (1.2 / kept_of_signs(1.2)) ** 2
     usual = math.sqrt(d)
     return direction_variance(d, epsilon) * (usual / kept_of_lengths(usual, d)) ** 2 < signs
