@@ -95,8 +95,8 @@ def _effort(local: int, trusted: int) -> Effort:
     return Effort(Fraction(local, 100), Fraction(trusted, 100))
 
 
-SMALL = Plan.of((4, 14, 15, 20, 12, 12, 11, 12), fine=0, grid=55, lift=25, sizes=20, rounds=(0, 0, 0))
-"""A trusted group that says no more than the local users helps most where a start is found."""
+SMALL = Plan.of((4, 14, 15, 20, 12, 12, 11, 12), fine=0, grid=45, lift=25, sizes=20, rounds=(0, 0, 10))
+"""A trusted group that says no more than the local users helps most where a start is found, and a little at the end."""
 
 LARGE = Plan.of((4, 26, 12, 18, 10, 10, 8, 12), fine=0, grid=20, lift=20, sizes=10, rounds=(15, 0, 35))
 """One that says more takes part until the end, and leaves to local users what it is worst at: moments."""
