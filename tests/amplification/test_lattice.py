@@ -1,5 +1,6 @@
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hybriddp import MeanStudy
 from hybriddp.amplification import amplify
 from hybriddp.amplification.lattice import pure_epsilon, rounding_cost
 from hybriddp.channels.numeric import VALUE_BITS
+from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import public
@@ -64,7 +66,7 @@ N_TRUSTED, N_LOCAL, WEIGHT = 10, 1_000_003, Fraction(1, 2)
 
 def _largest_log_ratio(step: Fraction, rng: np.random.Generator) -> float:
     """Between the first and the last row's law of a published value, over random published values."""
-    channel = STUDY.channel
+    channel = WindowChannel(epsilon=1.0)
     unit = WEIGHT / N_TRUSTED / UNITS
     others = Fraction(int(rng.integers(-(10**9), 10**9)), 2 << VALUE_BITS)
     rest = [(1 - WEIGHT) / N_LOCAL * (others + Fraction(v, 2 << VALUE_BITS)) for v in channel.code_values]
@@ -79,9 +81,9 @@ def _largest_log_ratio(step: Fraction, rng: np.random.Generator) -> float:
     return worst
 
 
-def _found(step: object = None) -> tuple[float, Fraction]:
+def _found(step: Any = None) -> tuple[float, Fraction]:  # noqa: ANN401
     n = N_TRUSTED + N_LOCAL
-    found = amplify(STUDY, n_users=n, trusted_fraction=N_TRUSTED / n, weight=float(WEIGHT), step=step)  # type: ignore[arg-type]
+    found = amplify(STUDY, n_users=n, trusted_fraction=N_TRUSTED / n, weight=float(WEIGHT), step=step)
     return found.local.epsilon, found.resolution
 
 

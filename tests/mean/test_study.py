@@ -177,7 +177,8 @@ def test_full_local_has_a_report_of_everybody_and_pays_for_it() -> None:
 
 def test_the_answer_keeps_to_the_bounds_and_the_unbiased_one_does_not() -> None:
     tiny = MeanStudy("x", bounds=(0, 1), epsilon=0.01)
-    estimates = [tiny.estimate(trusted=[1.0] * 5, local=[0] * 30, random_state=seed) for seed in range(30)]
+    local = tiny.randomize([1.0] * 30, random_state=1)
+    estimates = [tiny.estimate(trusted=[1.0] * 5, local=local, random_state=seed) for seed in range(30)]
     assert all(0 <= estimate.value <= 1 for estimate in estimates)
     assert any(not 0 <= estimate.unbiased <= 1 for estimate in estimates)
     for estimate in estimates:

@@ -13,6 +13,7 @@ from hybriddp.channels.numeric import VALUE_BITS
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import UNITS
 from hybriddp.mean import combine, weights
+from hybriddp.mean.belongs import check_belongs
 from hybriddp.mean.estimate import Estimate, Statement
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
 from hybriddp.mean.public import exact_width, fixed_weight
@@ -45,6 +46,7 @@ def answer(
     """The estimate of a study; see `MeanStudy.estimate`."""
     _check_rule(study, weight, sd)
     reports = None if local is None else local_summary(study, local)
+    check_belongs(study, reports)
     if weight == "full-local":
         return _full_local(study, trusted, reports, ledger, random_state)
     raw = None if trusted is None else trusted_summary(study, trusted)

@@ -310,10 +310,10 @@ class Estimate:
         p = self.published(level=0.95)
         users = self.study.users
         published = {
+            "warnings": list(warnings(self)),  # before the number
             "study": self.study.name,
             "digest": self.study.digest,
             "users": None if users is None else {"by": users.by, "key": users.key},
-            "warnings": list(warnings(self)),
             "value": p.value,
             "interval_95": [p.lower, p.upper],
             "step": float(p.step),
