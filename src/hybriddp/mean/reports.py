@@ -41,7 +41,7 @@ class Reports:
     (3, 2, 'int')
     >>> study.summarize_local(reports).tied
     True
-    >>> MeanStudy("minutes", bounds=(0, 240), epsilon=2).summarize_local(reports)
+    >>> MeanStudy("minutes", bounds=(0, 240), epsilon=2).summarize_local(reports)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     hybriddp.errors.ProtocolError: The reports belong to study ..., not to ... ('minutes').
     """
