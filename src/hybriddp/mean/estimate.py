@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hybriddp import _check
+from hybriddp.errors import DataError
 from hybriddp.mean.divergence import Divergence
-from hybriddp.mean.interval import Interval, Noise
+from hybriddp.mean.interval import ErrorLaw, Interval
 from hybriddp.mean.weights import Weighting
 
 if TYPE_CHECKING:
@@ -86,18 +87,46 @@ class GroupMean:
         How many users it has.
     mean : float
         Their private mean; it may lie outside of the bounds.
-    noise : Noise
-        The law of its error against the mean of *all* users' values.
+    bounds : (float, float)
+        Of the study.
+    law : ErrorLaw
+        How it errs against the mean of *all* users' values.
     """
 
     count: int
     mean: float
-    noise: Noise
+    bounds: tuple[float, float]
+    law: ErrorLaw
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Where the mean of all users' values lies by this group alone; not cut to the bounds."""
-        half = self.noise.half_width(_check.number("level", level, _LEVEL))
-        return Interval(self.mean - half, self.mean + half, level)
+        """Where the mean of all users' values lies by this group alone."""
+        return _between(self.bounds, self.law.interval(_check.number("level", level, _LEVEL)))
+
+
+@dataclass(frozen=True, slots=True)
+class Laws:
+    """How the unbiased answer errs, on the unit range.
+
+    Attributes
+    ----------
+    users, population : ErrorLaw
+        Against the mean of these users' values, and of the population that they come from, if the groups are alike.
+    users_if_groups_differ, population_if_groups_differ : ErrorLaw or None
+        The same for the mean in which every user weighs the same, which needs no such assumption; None where one of the
+        groups was not asked.
+    """
+
+    users: ErrorLaw
+    population: ErrorLaw
+    users_if_groups_differ: ErrorLaw | None
+    population_if_groups_differ: ErrorLaw | None
+
+
+def _between(bounds: tuple[float, float], unit: Interval) -> Interval:
+    """An interval of the unit range in the units of the values."""
+    lower, upper = bounds
+    width = upper - lower
+    return Interval(lower + width * unit.lower, min(lower + width * unit.upper, upper), unit.level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +155,8 @@ class Estimate:
         The expected squared error of ``unbiased``; that of ``value`` is not larger.
     privacy : Statement
         What it cost.
+    laws : Laws
+        How it errs: what the intervals are made from.
     """
 
     study: "MeanStudy"
@@ -138,8 +169,7 @@ class Estimate:
     divergence: Divergence | None
     error: Errors
     privacy: Statement
-    sample_noise: Noise
-    population_noise: Noise
+    laws: Laws
 
     @property
     def n_trusted(self) -> int:
@@ -163,24 +193,47 @@ class Estimate:
 
     @property
     def standard_error(self) -> float:
-        """The root of the expected squared error against the mean of all users' values."""
-        return math.sqrt(self.sample_noise.variance)
+        """The root of the expected squared error against the mean of all users' values, if the groups are alike."""
+        return math.sqrt(self.laws.users.variance) * self.study.width
 
-    def interval(self, level: float = 0.95) -> Interval:
-        """Where the mean of *these users'* values lies, at a level of confidence."""
-        return self._interval(level, self.sample_noise)
+    def interval(self, level: float = 0.95, *, groups_may_differ: bool = False) -> Interval:
+        """Where the mean of *these users'* values lies, at a level of confidence.
 
-    def population_interval(self, level: float = 0.95) -> Interval:
-        """Where the mean of the population lies that these users were drawn from: a wider one."""
-        return self._interval(level, self.population_noise)
+        Parameters
+        ----------
+        level : float
+            How often such an interval holds the mean.
+        groups_may_differ : bool
+            By default the interval assumes that those who trust are like those who do not: where their means differ, it
+            holds the mean less often, however small the difference that the noise hides. With True it assumes nothing:
+            it is made from the mean in which every user weighs the same. That one is wider, and has a center of its
+            own: `value` may lie outside.
+        """
+        return self._interval(level, self.laws.users, self.laws.users_if_groups_differ, groups_may_differ)
 
-    def _interval(self, level: float, noise: Noise) -> Interval:
-        half = noise.half_width(_check.number("level", level, _LEVEL))
-        bottom, top = self.study.bounds
-        # Noise may have taken all of it out of the bounds; what is left then is the answer itself.
-        lower = min(max(self.unbiased - half, bottom), self.value)
-        upper = max(min(self.unbiased + half, top), self.value)
-        return Interval(lower, upper, level)
+    def population_interval(self, level: float = 0.95, *, groups_may_differ: bool = False) -> Interval:
+        """Where the mean of the population lies that these users were drawn from: a wider one, see `interval`."""
+        laws = self.laws
+        return self._interval(level, laws.population, laws.population_if_groups_differ, groups_may_differ)
+
+    def covers(self, mean: float, level: float = 0.95) -> bool:
+        """Whether `interval` holds this mean; quicker than making the interval."""
+        inside = self.laws.users.explains((mean - self.study.bounds[0]) / self.study.width) >= 1 - level
+        return inside or mean in self.interval(level)
+
+    @property
+    def groups_differ(self) -> bool:
+        """Whether the groups' means are more than two standard errors apart: only honest intervals are shown then."""
+        return self.divergence is not None and abs(self.divergence.z) > 2
+
+    def _interval(self, level: float, alike: ErrorLaw, different: ErrorLaw | None, may_differ: bool) -> Interval:
+        _check.number("level", level, _LEVEL)
+        if may_differ:
+            if different is None:
+                raise DataError("One group gave no mean, so nothing is known of how much it differs from the other.")
+            return _between(self.study.bounds, different.interval(level))
+        found = _between(self.study.bounds, alike.interval(level))
+        return Interval(min(found.lower, self.value), max(found.upper, self.value), level)
 
     # How it is shown ----------------------------------------------------------------------------------------------
 

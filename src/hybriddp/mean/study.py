@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -48,6 +49,10 @@ class MeanStudy:
         computed.
     users : Part, optional
         Whom it is about, if not everybody: see `part`.
+    sd_at_most : float, optional
+        Public knowledge that the values' standard deviation is not larger, from earlier studies or other sources, never
+        from these values. It narrows intervals where the reports say little about the spread; if it is wrong they are
+        too narrow, unless the reports show it: then the estimate is refused.
 
     Examples
     --------
@@ -65,6 +70,7 @@ class MeanStudy:
     min_group_size: int
     channel: WindowChannel | DiscreteLaplace
     users: Part | None
+    sd_at_most: float | None
 
     def __init__(
         self,
@@ -76,6 +82,7 @@ class MeanStudy:
         min_group_size: int = 2,
         channel: WindowChannel | DiscreteLaplace | str = "window",
         users: Part | None = None,
+        sd_at_most: float | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name):
             raise ParameterError("name", "a text that says what the values are", name)
@@ -88,6 +95,11 @@ class MeanStudy:
         if users is not None and not isinstance(users, Part):
             raise ParameterError("users", "None or a Part", users)
         object.__setattr__(self, "users", users)
+        if sd_at_most is not None:
+            words = "a number above 0 and at most half of the range"
+            possible = _check.Range(words, 0.0, grid.width / 2, lower_open=True)
+            sd_at_most = _check.number("sd_at_most", sd_at_most, possible)
+        object.__setattr__(self, "sd_at_most", sd_at_most)
 
     def part(self, by: str, key: str | int) -> "MeanStudy":
         """The same study of only those users whose public key is this one, for example ``part("country", "DE")``.
@@ -104,6 +116,7 @@ class MeanStudy:
             min_group_size=self.min_group_size,
             channel=self.channel,
             users=Part(by, key),
+            sd_at_most=self.sd_at_most,
         )
 
     @cached_property
@@ -129,6 +142,11 @@ class MeanStudy:
         """Upper bound minus lower bound."""
         return self.grid.width
 
+    @property
+    def variance_at_most(self) -> float:
+        """The largest variance that public knowledge allows, on the unit range; infinite without any."""
+        return math.inf if self.sd_at_most is None else (self.sd_at_most / self.width) ** 2
+
     # The study as text --------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
@@ -143,6 +161,7 @@ class MeanStudy:
             "min_group_size": self.min_group_size,
             "channel": json.loads(self.channel.to_json()),
             "users": None if self.users is None else {"by": self.users.by, "key": self.users.key},
+            "sd_at_most": self.sd_at_most,
         }
         return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
@@ -160,6 +179,7 @@ class MeanStudy:
                 min_group_size=f["min_group_size"],
                 channel=channel,  # type: ignore[arg-type]  # any other kind is refused
                 users=None if f["users"] is None else Part(**f["users"]),
+                sd_at_most=f["sd_at_most"],
             )
         except (KeyError, TypeError, ValueError) as reason:
             raise ProtocolError("The text does not describe a study of a mean.") from reason
