@@ -139,11 +139,12 @@ def _estimate(
 ) -> Estimate:
     lower, width = study.bounds[0], study.width
     law = laws.users
+    sampling = law.sampling_error
     curator = 0.0 if trusted is None else weight**2 * trusted.noise
     reports = 0.0 if local is None else (1 - weight) ** 2 * local.noise / local.count
     return Estimate(
         study=study,
-        value=lower + width * (shrink(law.answer, law.variance) if adaptive else law.answer),
+        value=lower + width * (shrink(law.answer, sampling + law.noise.variance) if adaptive else law.answer),
         unbiased=lower + width * law.answer,
         weight=weight,
         weighting=chosen,
@@ -151,7 +152,7 @@ def _estimate(
         local=_alone(study, local, weighted_noise(0.0, None, local), law.evidence),
         divergence=divergence,
         error=Errors(
-            sampling=(law.sampling_error + (divergence.price if divergence else 0.0)) * width**2,
+            sampling=(sampling + (divergence.price if divergence else 0.0)) * width**2,
             trusted_noise=curator * width**2,
             local_noise=reports * width**2,
         ),
