@@ -32,7 +32,7 @@ def test_from_files_to_an_answer_on_the_command_line(tmp_path: Path, monkeypatch
             script.write_text(block, encoding="utf-8")
             run_path(str(script))
             continue
-        for line in block.splitlines():
+        for line in block.replace("\\\n", "").splitlines():
             program, *arguments = shlex.split(line)
             quick = ["--processes", "1"] if arguments[0] == "simulate" else []
             result = CliRunner().invoke(cli.app, [*arguments, *quick])
