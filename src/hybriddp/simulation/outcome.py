@@ -121,7 +121,6 @@ class Sums:
     def of(cls, trial: Trial) -> "Sums":
         """Of one trial."""
         error = np.array([estimate.value - trial.truth for estimate in trial.estimates])
-        intervals = [estimate.interval(0.95) for estimate in trial.estimates]
         return cls(
             trials=1,
             first_truth=trial.truth,
@@ -129,7 +128,7 @@ class Sums:
             squares=error**2,
             fourths=error**4,
             weights=np.array([estimate.weight for estimate in trial.estimates]),
-            covered=np.array([float(i.lower <= trial.truth <= i.upper) for i in intervals]),
+            covered=np.array([float(estimate.covers(trial.truth, 0.95)) for estimate in trial.estimates]),
         )
 
     def __add__(self, other: "Sums") -> "Sums":
