@@ -16,6 +16,7 @@ from hybriddp.privacy import Neighbours, Privacy
 
 MOST_CLUSTERS = 1024
 MOST_DIMENSIONS = 256
+MOST_LETTERS = 1000
 _THINNEST = 1e-50  # devices refuse grids with steps that floating point can hardly divide by
 NEIGHBOURS = {"replace-one": Neighbours.REPLACE_ONE, "add-remove": Neighbours.ADD_REMOVE}
 
@@ -65,6 +66,8 @@ class KMeansStudy:
     ) -> None:
         if not isinstance(name, str) or not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name):
             raise ParameterError("name", "a text that says what the points are", name)
+        if len(name) > MOST_LETTERS:
+            raise ParameterError("name", f"at most {MOST_LETTERS:,} letters", len(name), shown_as="their number")
         n_clusters = _check.integer("n_clusters", n_clusters, at_least=1)
         if n_clusters > MOST_CLUSTERS:
             raise ParameterError("n_clusters", f"an integer from 1 to {MOST_CLUSTERS}", n_clusters)
@@ -148,12 +151,20 @@ class KMeansStudy:
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
 
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs as a dict; `ValueError` if a name occurs twice, of which every reader would take another one."""
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a name occurs twice")
+    return fields
+
+
 def parsed(text: str, what: str) -> dict[str, Any]:
     """A text as a JSON object, or `ProtocolError`."""
     try:
-        fields = json.loads(text)
+        fields = json.loads(text, object_pairs_hook=_once_each)
     except (TypeError, ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
-        raise ProtocolError(f"The {what} is refused: it is not a JSON object.")
+        raise ProtocolError(f"The {what} is refused: it is not a JSON object, or names something twice.")
     return fields
