@@ -257,17 +257,18 @@ def test_a_ledger_that_has_not_enough_left_stops_the_study_before_it_begins() ->
     assert not ledger.events
 
 
-def test_a_study_without_its_ledger_is_not_counted_any_more() -> None:
+def test_a_study_that_began_without_a_ledger_stays_uncounted() -> None:
     study, ledger = _study(5, epsilon=4), Ledger(Privacy(epsilon=4))
     trusted, crowd = _points(3000, 5), Crowd(_points(20_000, 5), None)
-    server = HybridKMeansServer(study, n_local=20_000, trusted=trusted, ledger=ledger)
-    assert server.counted
+    server = HybridKMeansServer(study, n_local=20_000, trusted=trusted)
+    assert not server.counted
     assert server.round is not None
     server.absorb(crowd.answer(server.round))
-    server = HybridKMeansServer.from_json(server.to_json(), trusted=trusted)
+    server = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, ledger=ledger)
     while server.round is not None:
         server.absorb(crowd.answer(server.round))
-    assert not server.counted
+    assert not server.counted  # although a ledger has what came later
+    assert ledger.events
     assert not json.loads(server.to_json())["counted"]
 
 
