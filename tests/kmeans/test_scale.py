@@ -112,8 +112,9 @@ def test_devices_measure_as_the_study_says(scale: Any) -> None:  # noqa: ANN401
     study = KMeansStudy("people", n_clusters=3, bounds=BOUNDS, epsilon=2, scale=scale)
     assert KMeansStudy.from_json(study.to_json()) == study
     server = HybridKMeansServer(study, n_local=20_000, trusted=_points()[:1000], random_state=1)
-    assert server.round is not None
-    on_device = Round.from_json(server.round.to_json(), study=study)
+    asked = server.round
+    assert asked is not None
+    on_device = Round.from_json(asked.to_json(), study=study)
     assert on_device.study.box == Box.of(BOUNDS, scale)
     np.testing.assert_array_equal(
         on_device.study.box.place(_points()[:50]).points, study.box.place(_points()[:50]).points

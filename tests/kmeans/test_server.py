@@ -380,7 +380,9 @@ def test_points_are_those_that_were_given_whatever_becomes_of_the_array() -> Non
 
 def test_points_of_another_box_are_refused() -> None:
     other = PointArray(Box.of([(0, 1)] * 2), np.full((10, 2), 0.5), "points")
-    with pytest.raises(ParameterError, match="^trusted must be points that were read with the bounds of this study"):
+    with pytest.raises(
+        ParameterError, match="^trusted must be points that were read with the bounds and the scale of this study"
+    ):
         HybridKMeansServer(_study(2), n_local=100, trusted=other)
 
 

@@ -385,7 +385,7 @@ def _group(study: KMeansStudy, trusted: ArrayLike | TrustedGroup | None) -> Trus
     else:  # a copy: rows that change places between rounds would let somebody answer twice
         group = PointArray(study.box, np.array(trusted), "trusted points")
     if group.box != study.box:
-        raise ParameterError("trusted", "points that were read with the bounds of this study", group.box.bounds)
+        raise ParameterError("trusted", "points that were read with the bounds and the scale of this study", group.box)
     return group if group.count or study.size_is_private else None
 
 
