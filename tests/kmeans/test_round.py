@@ -176,6 +176,21 @@ def test_a_channel_of_another_kind_is_refused() -> None:
         Round.from_json(_changed(("asks", 0, "channel"), channel))
 
 
+@pytest.mark.parametrize("thin", [1e-3, 1e-12, 1e-40])
+def test_rounds_in_a_thin_box_are_within_the_limits(thin: float) -> None:
+    """Coordinates of next to nothing are 0: devices refuse numbers that a processor takes longer over."""
+    bounds = [(0, 1)] * 4 + [(0, thin)] * 2
+    study = KMeansStudy("x", n_clusters=2, bounds=bounds, epsilon=2, scale="none")
+    points = np.random.default_rng(0).random((4000, 6)) * [1, 1, 1, 1, thin, thin]
+    server = HybridKMeansServer(study, n_local=4000, random_state=1)
+    rounds = 0
+    while server.round is not None:
+        on_device = Round.from_json(server.round.to_json(), study=study)
+        server.absorb(server.round.count(on_device.answer(points[:400], random_state=1)))
+        rounds += 1
+    assert rounds == 8
+
+
 def test_a_view_in_more_directions_than_there_are_is_refused() -> None:
     """Whatever the channel hides, a device need not compute what no study has a use for."""
     grid = {"kind": "grid", "origin": [0, 0], "axes": [[1, 0]] * 6, "low": [0] * 6, "step": [0.1] * 6}
