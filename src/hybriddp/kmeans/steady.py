@@ -49,12 +49,15 @@ def largest_steadily(values: FloatArray, count: int) -> IntArray:
     ['0b110', '0b11']
     """
     width = values.shape[1]
-    place = np.arange(width)
-    sets = np.empty(len(values), np.int64)
-    for part in blocks(len(values), max(1, _ENTRIES // width**2)):
-        some = values[part]
-        before = some[:, None, :] > some[:, :, None]
-        before |= (some[:, None, :] == some[:, :, None]) & (place < place[:, None])
-        chosen = np.count_nonzero(before, axis=2) < count
-        sets[part] = chosen @ (np.int64(1) << place)
+    sets = np.zeros(len(values), np.int64)
+    for part in blocks(len(values), max(1, _ENTRIES // width)):
+        some = np.ascontiguousarray(values[part].T)  # an entry of all rows at a time
+        before = np.zeros(some.shape, np.int16)  # how many entries come before each
+        for first in range(width - 1):
+            larger = some[first + 1 :] > some[first]
+            before[first] += np.count_nonzero(larger, axis=0).astype(np.int16)
+            before[first + 1 :] += ~larger
+        chosen = before < count
+        for place in range(width):
+            sets[part] |= chosen[place].astype(np.int64) << place
     return sets
