@@ -17,6 +17,7 @@ START = ""
 
 _FIELD = b',"chain":"'
 _END = b'"}'
+_DECODER = json.JSONDecoder()
 _SUFFIX = len(_FIELD) + 64 + len(_END)
 
 
@@ -49,7 +50,10 @@ def unlink(line: bytes, head: str) -> dict[str, Any]:
     body = line[:-_SUFFIX] + b"}"
     if line[-_SUFFIX:] != _FIELD + _checksum(head, body).encode() + _END:
         raise ValueError("the checksum is another one")
-    fields: dict[str, Any] = json.loads(line)
+    text = line.decode()
+    fields, end = _DECODER.raw_decode(text)
+    if end != len(text) or not isinstance(fields, dict):
+        raise ValueError("not one JSON object")
     return fields
 
 

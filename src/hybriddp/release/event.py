@@ -98,12 +98,12 @@ class Event:
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "Event":
         """The event with these plain values, as they are stored; an error if its price is none."""
-        part, mechanism = fields.get("part"), fields.get("mechanism")
-        read = {
-            "part": None if part is None else Part(**part),
-            "mechanism": None if mechanism is None else _mechanism(**mechanism),
-        }
-        event = cls(**{**fields, **read})
+        read = dict(fields)
+        if read.get("part") is not None:
+            read["part"] = Part(**read["part"])
+        if read.get("mechanism") is not None:
+            read["mechanism"] = _mechanism(**read["mechanism"])
+        event = cls(**read)
         _privacy(event.epsilon, event.delta)
         return event
 

@@ -23,7 +23,6 @@ _MOST_COMBINATIONS = 64
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 
 _T = TypeVar("_T")
-Counts = Counter[PriceTag]
 
 
 class _Amount(NamedTuple):
@@ -56,7 +55,7 @@ class _Account:
     __slots__ = ("counts", "sums")
 
     def __init__(self) -> None:
-        self.sums, self.counts = _NOTHING, Counts()
+        self.sums, self.counts = _NOTHING, Counter[PriceTag]()
 
 
 class _Cut:
@@ -68,6 +67,12 @@ class _Cut:
         self.parts: dict[str, _Account] = {}
         self.dearest = _NOTHING
         self.kinds: Counter[frozenset[tuple[PriceTag, int]]] = Counter()
+
+    def account(self, key: str) -> _Account:
+        account = self.parts.get(key)
+        if account is None:
+            account = self.parts[key] = _Account()
+        return account
 
 
 class Exposure:
@@ -100,10 +105,8 @@ class Exposure:
                 cut.dearest = cut.dearest.at_least(account.sums)
 
     def _change(self, event: Event, times: int) -> None:
-        cut, account = None, self._whole
-        if event.part is not None:
-            cut = self._cuts.setdefault(event.part.by, _Cut())
-            account = cut.parts.setdefault(event.part.same_key, _Account())
+        cut = None if event.part is None else self._cut(event.part.by)
+        account = self._whole if cut is None or event.part is None else cut.account(event.part.same_key)
         amount = _amount(event.privacy)
         account.sums = account.sums.plus(amount) if times > 0 else account.sums.minus(amount)
         if cut is not None:
@@ -117,6 +120,12 @@ class Exposure:
                 _count(cut.kinds, before, -1)
             if account.counts:
                 _count(cut.kinds, frozenset(account.counts.items()), 1)
+
+    def _cut(self, by: str) -> _Cut:
+        cut = self._cuts.get(by)
+        if cut is None:
+            cut = self._cuts[by] = _Cut()
+        return cut
 
     def sums(self, part: Part | None = None) -> Spent:
         """Basic composition: the whole, and from every cut the most of ε and the most of δ that a part has spent.
@@ -181,4 +190,4 @@ def _undominated(kinds: Iterable[frozenset[tuple[PriceTag, int]]]) -> list[Count
             kept.append(mine)
         if len(kept) > _MOST_COMBINATIONS:
             break
-    return kept
+    return kept or [Counter()]  # events that were taken back leave a cut without any

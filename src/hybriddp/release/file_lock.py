@@ -70,14 +70,13 @@ def is_at(file: BinaryIO, path: Path) -> bool:
 
 
 def _lock_posix(file: BinaryIO, *, shared: bool) -> Any:  # noqa: ANN401
-    import fcntl
-
+    fcntl = import_module("fcntl")  # by name, so that types are checked alike on every system
     fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
     return lambda: fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _lock_windows(file: BinaryIO) -> Any:  # noqa: ANN401
-    msvcrt = import_module("msvcrt")  # by name, so that types are checked alike on every system
+    msvcrt = import_module("msvcrt")
 
     def change(mode: int) -> None:
         file.seek(_FAR)

@@ -42,7 +42,7 @@ class Ledger:
     >>> ledger = Ledger(Privacy(epsilon=1))
     >>> ledger.spend(Event.now("the mean", who="trusted", study="d1", privacy=Privacy(epsilon="0.4")))
     >>> ledger
-    <Ledger: 1 event; trusted users spent ε = 0.4, δ = 0 of ε = 1, δ = 0; left ε = 0.6, δ = 0>
+    <Ledger: budget ε = 1; 1 event; trusted: spent ε = 0.4, left ε = 0.6>
     >>> ledger.remaining("trusted").epsilon, ledger.remaining("local").epsilon
     (Fraction(3, 5), Fraction(1, 1))
     """
@@ -52,6 +52,7 @@ class Ledger:
             raise ParameterError("budget", "a Privacy", budget)
         self._header = Header(budget, Accountant(accountant))
         self._events: list[Event] = []
+        self._studies: dict[tuple[str, str], list[Event]] = {}
         self._exposures: dict[tuple[str, str | None], Exposure] = {}
         # Links and later changes of the working directory must not make two books of one.
         self._path = None if path is None else Path(path).resolve()
@@ -190,15 +191,19 @@ class Ledger:
         """Write events into this program's own books, unchecked."""
         for event in events:
             self._events.append(event)
+            self._studies.setdefault((event.who, event.study), []).append(event)
             self._exposure(event.who).add(event)
-            self._exposure(event.who, event.study).add(event)
+            if (event.who, event.study) in self._exposures:
+                self._exposures[event.who, event.study].add(event)
 
     def _take_back(self, n_events: int) -> None:
         """The last events have not happened."""
         for _ in range(n_events):
             event = self._events.pop()
+            self._studies[event.who, event.study].pop()
             self._exposure(event.who).remove(event)
-            self._exposure(event.who, event.study).remove(event)
+            if (event.who, event.study) in self._exposures:
+                self._exposures[event.who, event.study].remove(event)
 
     def _admit(self, events: Sequence[Event], promised: Privacy | None) -> None:
         """Take all of these events, or none and raise `BudgetError`."""
@@ -214,9 +219,12 @@ class Ledger:
             raise
 
     def _exposure(self, who: str, study: str | None = None) -> Exposure:
+        """What happened to a group, in all studies or in one; that of one study is made when it is first asked for."""
         exposure = self._exposures.get((who, study))
         if exposure is None:
             exposure = self._exposures[who, study] = Exposure(counting=not self.accountant.adds_up)
+            for event in () if study is None else self._studies.get((who, study), ()):
+                exposure.add(event)
         return exposure
 
     def _require_within_budget(self) -> None:
@@ -269,15 +277,14 @@ class Ledger:
         return "\n".join(lines if self._events else [*lines, "Nothing has been spent."])
 
     def __repr__(self) -> str:
-        n = len(self._events)
-        joint = ", " if self.accountant.adds_up else " at "
-        groups = [
-            f"{who} users spent {_amount(self.spent(who), joint=joint)} of {_amount(_exact(self.budget))}; "
-            f"left {_amount(self.remaining(who), joint=joint)}"
-            for who in self._who()
-        ]
-        words = "; ".join(groups) or f"nothing spent of {_amount(_exact(self.budget))}"
-        return f"<Ledger: {n:,} event{'s' * (n != 1)}; {words}>"
+        n, pure = len(self._events), self.budget.exact_delta == 0
+
+        def short(spent: Spent) -> str:
+            return f"ε = {float(spent.epsilon):g}" if pure and not spent.delta else _amount(spent)
+
+        budget = short(Spent(self.budget.exact_epsilon, self.budget.exact_delta))
+        groups = [f"; {who}: spent {short(self.spent(who))}, left {short(self.remaining(who))}" for who in self._who()]
+        return f"<Ledger: budget {budget}; {n:,} event{'s' * (n != 1)}{''.join(groups)}>"
 
     def _who(self) -> list[str]:
         return [who for who in _GROUPS if any(event.who == who for event in self._events)]
@@ -304,10 +311,6 @@ class Ledger:
             f"{event.what} would cost {event.users} ε = {event.epsilon}, δ = {event.delta}, but they have "
             f"{_amount(left)} left. Spent before: {_story(self._events, event.who)}."
         )
-
-
-def _exact(privacy: Privacy) -> Spent:
-    return Spent(privacy.exact_epsilon, privacy.exact_delta)
 
 
 def _amount(spent: Spent, *, joint: str = ", ") -> str:

@@ -69,15 +69,16 @@ class Reading:
 
 def create(path: Path, header: Header) -> None:
     """Create the file, on disk before this returns; `FileExistsError` if there is one."""
+    first = link({"ledger": VERSION, **header.fields()}, START)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb", buffering=0) as file, held(file, path):
-            first = link({"ledger": VERSION, **header.fields()}, START)
-            _write(file, path, 0, first.line + b"\n")
-    except FileExistsError:
-        raise
+        file = path.open("xb", buffering=0)
     except OSError as reason:
+        if isinstance(reason, FileExistsError) and path.exists():
+            raise
         raise DataError(f"The ledger {path} cannot be created ({reason.strerror}).") from None
+    with file, held(file, path):
+        _write(file, path, 0, first.line + b"\n")
     _sync_folder(path.parent)
 
 
