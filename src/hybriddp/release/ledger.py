@@ -277,12 +277,13 @@ class Ledger:
         return "\n".join(lines if self._events else [*lines, "Nothing has been spent."])
 
     def __repr__(self) -> str:
-        n, pure = len(self._events), self.budget.exact_delta == 0
+        n, at = len(self._events), float(self.budget.exact_delta)
 
         def short(spent: Spent) -> str:
-            return f"ε = {float(spent.epsilon):g}" if pure and not spent.delta else _amount(spent)
+            epsilon = f"ε = {float(spent.epsilon):g}"  # at the budget's δ, if δ does not add up
+            return f"{epsilon}, δ = {float(spent.delta):.3g}" if at and self.accountant.adds_up else epsilon
 
-        budget = short(Spent(self.budget.exact_epsilon, self.budget.exact_delta))
+        budget = f"ε = {float(self.budget.exact_epsilon):g}" + (f", δ = {at:.3g}" if at else "")
         groups = [f"; {who}: spent {short(self.spent(who))}, left {short(self.remaining(who))}" for who in self._who()]
         return f"<Ledger: budget {budget}; {n:,} event{'s' * (n != 1)}{''.join(groups)}>"
 
