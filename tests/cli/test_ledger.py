@@ -101,7 +101,7 @@ def test_verify_finds_changes_and_repairs_what_broke_off(path: Path) -> None:
     whole = path.read_bytes()
     found = _run("ledger", "verify", path)
     assert found.exit_code == 0
-    assert "1 events, every line in its place" in found.output
+    assert "1 event, every line in its place" in found.output
     checksum = found.output.split("Checksum: ")[1].split()[0]
     assert _run("ledger", "verify", path, "--contains", checksum).exit_code == 0
     assert isinstance(_run("ledger", "verify", path, "--contains", "0" * 64).exception, DataError)

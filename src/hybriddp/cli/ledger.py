@@ -64,7 +64,9 @@ def verify(
         typer.echo(f"Dropped, and noted: {dropped}" if dropped else "The last line does not break off: nothing to do.")
     found = check_ledger(path, contains=contains)
     Ledger.open(path)  # refuses events that cost more than the budget
-    typer.echo(f"{path}: {found.events:,} events, every line in its place, within the budget.")
+    typer.echo(
+        f"{path}: {found.events:,} event{'s' * (found.events != 1)}, every line in its place, within the budget."
+    )
     if found.old:
         typer.echo("It is from before ledgers had checksums; the next event adds them.")
         return

@@ -265,7 +265,7 @@ class Ledger:
 
     def explain(self, *, latest: int = 20) -> str:
         """The story in plain words, with so many of the latest events."""
-        lines = [f"Every user may spend {_budget(self.budget)}. {Neighbours.REPLACE_ONE.value}."]
+        lines = [f"Every user may spend {_budget(self.budget)}. Neighbors: {Neighbours.REPLACE_ONE.value}."]
         told = self._events[max(0, len(self._events) - latest) :]
         if len(told) < len(self._events):
             lines.append(f"{len(self._events) - len(told):,} earlier events.")
