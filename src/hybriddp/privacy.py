@@ -8,6 +8,8 @@ from fractions import Fraction
 from hybriddp.errors import ParameterError
 from hybriddp.odds import canonical_epsilon
 
+_LARGEST_TOTAL = Decimal(1000)
+
 
 class Neighbours(Enum):
     """Which two data sets must be hard to tell apart."""
@@ -41,6 +43,22 @@ class Privacy:
     def __init__(self, *, epsilon: float | str, delta: float | str = 0) -> None:
         object.__setattr__(self, "epsilon", canonical_epsilon(epsilon))
         object.__setattr__(self, "delta", _canonical_delta(delta))
+
+    @classmethod
+    def total(cls, *, epsilon: float | str, delta: float | str = 0) -> "Privacy":
+        """What a user may spend, or is charged, over several studies: ε up to 1,000.
+
+        The limit of 20 is for one study: beyond it a report is hardly random. Several studies add up to more, and one
+        that counts users who join or leave is charged twice its ε where replaced values are counted.
+
+        Examples
+        --------
+        >>> Privacy.total(epsilon=30)
+        Privacy(epsilon='30', delta='0')
+        """
+        total = cls(epsilon=1, delta=delta)
+        object.__setattr__(total, "epsilon", canonical_epsilon(epsilon, largest=_LARGEST_TOTAL))
+        return total
 
     @property
     def exact_epsilon(self) -> Fraction:

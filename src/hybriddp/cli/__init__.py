@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hybriddp import __version__
-from hybriddp.cli import amplify, channel, demo, figures, mean, plan, randomize, simulate
+from hybriddp.cli import amplify, channel, demo, figures, ledger, mean, plan, randomize, simulate
 from hybriddp.errors import HybridDPError
 
 __all__ = ["app", "main"]
@@ -47,6 +47,7 @@ app.command(name="demo")(demo.demo)
 app.command(name="plan")(plan.make_plan)
 app.command(name="simulate")(simulate.run_simulation)
 app.command(name="mean")(mean.mean)
+app.add_typer(ledger.app)
 app.command(name="amplify")(amplify.run_amplify)
 app.command(name="channel")(channel.channel)
 app.command(name="randomize")(randomize.randomize)
