@@ -63,7 +63,7 @@ class Account:
             )
         if self._holds(self.ledger, epsilon, rounds):
             return
-        self.ledger.spend_all(())  # reads what another process may have written to the file meanwhile
+        self.ledger.refresh()
         if not self._holds(self.ledger, epsilon, rounds):
             raise ProtocolError(
                 f"The ledger does not hold what the study {self.study.name!r} has spent of its trusted users so far: "
