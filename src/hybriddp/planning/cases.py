@@ -8,7 +8,7 @@ from typing import Any
 from hybriddp.channels.window import WindowChannel
 from hybriddp.grid import UNITS, Grid
 from hybriddp.mean.interval import Noise
-from hybriddp.planning.adaptive import expected
+from hybriddp.simulation.adaptive import expected
 from hybriddp.planning.crowds import crowd_like
 from hybriddp.privacy import Privacy
 from hybriddp.release.mechanisms import mechanism_for

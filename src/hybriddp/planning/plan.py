@@ -1,7 +1,7 @@
 """What a study would give, before anything is collected: every estimator's error, and what it takes to do better.
 
 The paper's estimators are in closed form (`hybriddp.theory`), with the Laplace noise that the paper gives both groups.
-Ours has its own channel and is predicted by `planning.adaptive`. Nothing here sees data.
+Ours has its own channel and is predicted by `simulation.adaptive`. Nothing here sees data.
 """
 
 from dataclasses import dataclass
