@@ -225,7 +225,7 @@ def plan(
     if mode != "one-shot":
         raise ParameterError("mode", '"one-shot": studies in two phases are not there yet', mode)
     users = _check.integer("n_users", n_users, at_least=4)
-    privacy = Privacy(epsilon=epsilon, delta=delta)
+    privacy = Privacy.promised(epsilon=epsilon, delta=delta)
     grid = Grid.of(bounds)
     fraction = _check.number("trusted_fraction", trusted_fraction, _check.FRACTION)
     n_trusted = round(fraction * users)

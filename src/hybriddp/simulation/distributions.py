@@ -1,9 +1,9 @@
 """Distributions by name: what people's values might look like before anybody has been asked.
 
-Parameters are in the units of the values, ``normal(40, 20)`` on bounds of 0 to 240 has its mean at 40. Two families have
-none, and stand on the range itself: ``beta(2, 8)`` is the shape on [0, 1] stretched to the bounds, and ``bernoulli(p)``
-has a share ``p`` at the upper bound and the rest at the lower one. What lies beyond the bounds is clamped, as in a
-study, and the share of it is told.
+Parameters are in the units of the values: ``normal(40, 20)`` on bounds of 0 to 240 has its mean at 40. Two families
+have none, and stand on the range itself: ``beta(2, 8)`` is the shape on [0, 1] stretched to the bounds, and
+``bernoulli(p)`` has a share ``p`` at the upper bound and the rest at the lower one. What lies beyond the bounds is
+clamped, as in a study, and the share of it is told.
 """
 
 import math

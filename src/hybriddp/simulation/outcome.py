@@ -33,8 +33,11 @@ class Outcome:
     predicted_mse : float
         The expected squared error by the formulas, of this very estimator. That of the adaptive weight, which depends
         on what the reports say, is approximate (`simulation.adaptive`).
+    predicted_mse_se : float
+        The standard error that the mean over so many trials has if the prediction holds: errors are normal but for the
+        curator's noise. (That from the trials themselves is too small where few of them met the tail of the noise.)
     observed_mse, observed_mse_se : float
-        The mean squared error over the trials, and its standard error.
+        The mean squared error over the trials, and its standard error as far as they tell.
     gain_over_best, gain_over_worst : float
         The error of the better (R) and of the worse (r) single world, in theory, over the observed one.
     coverage, coverage_se : float
@@ -45,6 +48,7 @@ class Outcome:
     weight: float
     answer: float
     predicted_mse: float
+    predicted_mse_se: float
     observed_mse: float
     observed_mse_se: float
     gain_over_best: float
@@ -56,6 +60,11 @@ class Outcome:
     def is_exact(self) -> bool:
         """Whether the prediction is exact, so that it can be tested against what was observed."""
         return self.name != "adaptive"
+
+    @property
+    def z(self) -> float:
+        """How far what was observed is from what was predicted, in standard errors."""
+        return (self.observed_mse - self.predicted_mse) / self.predicted_mse_se if self.predicted_mse_se else 0.0
 
     def __repr__(self) -> str:
         seen, said = (significant(mse**0.5) for mse in (self.observed_mse, self.predicted_mse))
@@ -185,17 +194,20 @@ class Sums:
 def outcomes(scene: Scene, sums: Sums) -> tuple[Outcome, ...]:
     """The outcome of every estimator."""
     setting = predicted_setting(scene)
+    noise = float(setting.trusted_noise)
     mse = sums.squares / sums.trials
     spread = np.sqrt(np.maximum(sums.fourths / sums.trials - mse**2, 0.0) / max(sums.trials - 1, 1))
     coverage = sums.covered / sums.trials
     result = []
     for i, name in enumerate(scene.estimators):
+        predicted, weight = predicted_error(scene, setting, name), float(sums.weights[i] / sums.trials)
         result.append(
             Outcome(
                 name=name if isinstance(name, str) else str(float(name)),
-                weight=float(sums.weights[i] / sums.trials),
+                weight=weight,
                 answer=sums.first_answers[i],
-                predicted_mse=predicted_error(scene, setting, name),
+                predicted_mse=predicted,
+                predicted_mse_se=_standard_error(scene, predicted, weight**2 * noise, sums.trials),
                 observed_mse=float(mse[i]),
                 observed_mse_se=float(spread[i]),
                 gain_over_best=float(setting.gain_over_best(mse[i])),
@@ -205,6 +217,16 @@ def outcomes(scene: Scene, sums: Sums) -> tuple[Outcome, ...]:
             )
         )
     return tuple(result)
+
+
+def _standard_error(scene: Scene, mse: float, curator: float, trials: int) -> float:
+    r"""Of a mean of squared errors $X^2$, where $\mathrm{Var}(X^2) = 2 V^2 + \kappa_4$ for an error of mean 0.
+
+    $V$ is its variance and $\kappa_4$ its fourth cumulant: 0 for a normal error, $12 b^4 = 3 (2b^2)^2$ for the Laplace
+    part of scale $b$, whose variance is ``curator``.
+    """
+    laplace = mechanism_for(scene.study.privacy).kind == "discrete-laplace"
+    return float(((2 * mse**2 + (3 * curator**2 if laplace else 0.0)) / trials) ** 0.5)
 
 
 def predicted_setting(scene: Scene) -> Setting:
@@ -233,7 +255,7 @@ def report_variance(study: MeanStudy, crowd: Crowd) -> float:
 
 
 def predicted_error(scene: Scene, setting: Setting, name: str | float) -> float:
-    """The expected squared error of an estimator; the known-variance weight is told the scene's ``sd``, and no means."""
+    """The expected squared error of an estimator; the known-variance weight is told the scene's ``sd``, no means."""
     variance = np.asarray(scene.sd**2)
     told = replace(setting.without_mean_gap(), trusted_variance=variance, local_variance=variance)
     by_name = {

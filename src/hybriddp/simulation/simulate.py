@@ -93,7 +93,8 @@ def simulate(
     people = _people(data, study)
     others = people if local_data is None else _people(local_data, study)
     if n_users is None and (isinstance(data, str) or local_data is not None):
-        raise ParameterError("n_users", "given with a distribution or with local_data", n_users)
+        why = "with a distribution" if isinstance(data, str) else "with local_data"
+        raise ParameterError("n_users", f"given {why}: how many people are drawn", n_users)
     scene = _scene(people, others, study, trusted_fraction, tuple(estimators), n_users)
     trials = _check.integer("trials", trials, at_least=2)
     seeds = np.random.SeedSequence(_check.integer("random_state", random_state, at_least=0)).spawn(-(-trials // _BLOCK))
