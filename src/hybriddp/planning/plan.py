@@ -279,7 +279,7 @@ def plan(
     ratio = _check.number("variance_ratio", variance_ratio, _check.POSITIVE)
     question = Question(users, n_trusted, privacy, grid, mean, mean_gap / grid.width, ratio)
     most = largest_sd(question.unit_mean)
-    if sd is not None and sd * max(ratio, 1.0) ** 0.5 > most * grid.width:
+    if sd is not None and sd * max(ratio, 1.0) ** 0.5 > (1 + 1e-9) * most * grid.width:  # but for rounding
         words = f"at most {most * grid.width:,.6g}: no values between the bounds with this mean vary more"
         raise ParameterError("sd", words, sd)
     spreads = [0.0, most / max(ratio, 1.0) ** 0.5] if sd is None else [sd / grid.width]
