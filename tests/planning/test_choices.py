@@ -5,6 +5,7 @@ from scipy import stats
 
 from hybriddp import plan
 from hybriddp.planning import Plan, bounds_choices, epsilon_choices
+from hybriddp.simulation.distributions import population
 
 STAYS = {"n_users": 8_000, "trusted_fraction": 0.05, "epsilon": 0.5, "bounds": (0, 60), "mean": 6, "sd": 7}
 
@@ -37,7 +38,19 @@ def test_tight_bounds_cost_what_they_cut_off() -> None:
         assert rows[upper].total.worst == pytest.approx(math.hypot(rows[upper].noise.worst, pull), rel=0.01)
     assert rows[60].total == made["adaptive"].rmse
     assert rows[60].cut_off == 0
+    for upper in (15.0, 30.0, 60.0):
+        found = population("lognormal(6, 7)", (0, upper))
+        assert rows[upper].tail_pull == pytest.approx(6 - found.crowd.mean * upper, rel=0.05)
     assert rows[120].noise.worst > 1.5 * rows[60].noise.worst
+
+
+def test_bounds_that_a_long_tail_would_outgrow_are_warned_of() -> None:
+    loads = {"n_users": 2_000_000, "trusted_fraction": 0.002, "epsilon": 1, "bounds": (0, 600), "mean": 180, "sd": 115}
+    warning = "Beware: if values have a long tail, 0 to 600 cuts it off and pulls the mean by 1."
+    assert warning in _plan(**loads).explain().splitlines()[2]
+    assert "Beware" not in _plan().explain()
+    assert "Beware" not in _plan(**{**loads, "bounds": (0, 3000)}).explain()
+    assert [row.tail_pull for row in bounds_choices(_plan(sd=0))][-2:] == [0, 0]
 
 
 def test_noise_falls_with_the_width_while_the_pull_grows() -> None:

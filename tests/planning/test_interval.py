@@ -17,7 +17,7 @@ def test_a_test_finds_the_change_four_times_out_of_five(laplace: float) -> None:
     rng, n = np.random.default_rng(0), 1_000_000
     law = Noise(normal=1.0, laplace=laplace)
 
-    def error() -> np.ndarray:  # type: ignore[type-arg]
+    def error() -> np.ndarray:
         return rng.normal(size=n) + rng.laplace(0, laplace, n)
 
     difference = error() - error()
@@ -43,6 +43,6 @@ def test_other_people_each_time_make_a_change_harder_to_tell() -> None:
 
 def test_a_lasting_gap_does_not_hide_a_change() -> None:
     known = {"n_users": 10_000, "trusted_fraction": 0.05, "epsilon": 1.0, "bounds": (0, 100), "sd": 20.0}
-    alike, apart = plan(**known), plan(**known, mean_gap=5.0)  # type: ignore[arg-type]
+    alike, apart = plan(**known), plan(**known, mean_gap=5.0)
     assert apart["known-variance"].detectable == alike["known-variance"].detectable
     assert apart["known-variance"].rmse.worst > 2 * alike["known-variance"].rmse.worst

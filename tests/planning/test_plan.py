@@ -165,8 +165,8 @@ DEPLOYMENTS = {
 @pytest.mark.parametrize("family", ["beta", "gamma"])
 def test_deployments_err_as_planned(name: str, family: str) -> None:
     asked = DEPLOYMENTS[name]
-    made = plan(**asked)  # type: ignore[arg-type]
-    study = MeanStudy("x", bounds=asked["bounds"], epsilon=asked["epsilon"])  # type: ignore[arg-type]
+    made = plan(**asked)
+    study = MeanStudy("x", bounds=asked["bounds"], epsilon=asked["epsilon"])
     unit = values_like((made.mean or 0) / made.width, (made.sd or 0) / made.width, 5001) * made.width
     data = unit if family == "beta" else f"gamma({made.mean}, {made.sd})"
     found = simulate(

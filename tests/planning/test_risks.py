@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from hybriddp import MeanStudy, plan
+from hybriddp import MeanStudy, plan, solve
 from hybriddp.errors import ParameterError
 from hybriddp.planning import Plan, crossovers, differences, poisoning
 from hybriddp.planning.page import page
@@ -150,6 +150,14 @@ def test_the_plan_is_plain_values_and_a_page() -> None:
     ):
         assert words in html
     assert "<table>" in made._repr_html_()
+
+
+def test_results_say_little_in_one_line() -> None:
+    for made in (_plan(), _plan(sd=None, n_users=123_456_789, bounds=(-1e9, 1e9))):
+        found = solve(for_="rmse", **{name: value for name, value in made.question.items() if name != "rmse"})
+        things = [made, found, *made.options, *made.papers, *differences(made), crossovers(made), poisoning(made, 100)]
+        for thing in things:
+            assert len(repr(thing)) < 200, thing
 
 
 def test_the_picture_has_both_panels(tmp_path: object) -> None:

@@ -54,6 +54,9 @@ class BoundsChoice:
         The share of the values beyond them, under the assumed shape; None where no shape is assumed.
     pull : float or None
         By how much clamping those moves the mean.
+    tail_pull : float or None
+        The same if the values had a long tail: lognormal, with the same mean and spread. The Beta shape ends at the
+        bounds of the plan, so it cannot say that these are too tight; this can.
     noise : Span
         The typical error against the mean of the clamped values.
     total : Span
@@ -63,6 +66,7 @@ class BoundsChoice:
     bounds: tuple[float, float]
     cut_off: float | None
     pull: float | None
+    tail_pull: float | None
     noise: Span
     total: Span
 
@@ -106,7 +110,7 @@ def _bounds_choice(made: Plan, factor: float) -> BoundsChoice:
         bounds = made.bounds
     if made.sd is None or made.mean is None:
         noise = (made if factor == 1 else again(made, bounds=bounds))["adaptive"].rmse
-        return BoundsChoice(bounds, None, None, noise, noise)
+        return BoundsChoice(bounds, None, None, None, noise, noise)
     values = _values(made, from_above=from_above)
     kept = np.minimum(values, width)
     pull = float(values.mean() - kept.mean())
@@ -115,7 +119,22 @@ def _bounds_choice(made: Plan, factor: float) -> BoundsChoice:
     changes = {} if factor >= 1 else {"mean": mean, "sd": min(float(kept.std()), made.sd, most)}
     noise = (made if factor == 1 else again(made, bounds=bounds, **changes))["adaptive"].rmse
     total = Span(math.hypot(noise.best, pull), math.hypot(noise.worst, pull))
-    return BoundsChoice(bounds, float(np.mean(values > width)), pull, noise, total)
+    tail = _tail_pull(float(values.mean()), made.sd, width)
+    return BoundsChoice(bounds, float(np.mean(values > width)), pull, tail, noise, total)
+
+
+def _tail_pull(mean: float, sd: float, most: float) -> float:
+    r"""$E[(X-u)_+]$ of a lognormal $X$: $m \Phi(d + v) - u \Phi(d)$ with $v^2 = \log(1 + s^2/m^2)$.
+
+    Here $d = (\log(m/u) - v^2/2)/v$, $m$ and $s$ are mean and standard deviation, and $u$ is the bound.
+    """
+    from scipy.special import ndtr
+
+    if sd == 0 or mean == 0:
+        return max(mean - most, 0.0)
+    v = math.sqrt(math.log1p((sd / mean) ** 2))
+    d = (math.log(mean / most) - v**2 / 2) / v
+    return max(float(mean * ndtr(d + v) - most * ndtr(d)), 0.0)
 
 
 def _values(made: Plan, *, from_above: bool) -> FloatArray:

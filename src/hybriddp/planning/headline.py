@@ -1,5 +1,6 @@
 """A plan in three lines: what you get, whether it is worth it, and what would change it."""
 
+import math
 from contextlib import suppress
 
 from hybriddp.errors import ParameterError
@@ -70,10 +71,8 @@ def what_would_change_it(made: Plan, crossing: Crossovers) -> str:
     """The same study with one thing changed: the typical error of each."""
     if made.mostly_noise:
         return f"What would change it: {' or '.join(_remedies(made, crossing))}."
-    changes = [text for text in (*_twice(made), _tighter(made)) if text]
-    if not changes:
-        return "What would change it: nothing that is easy; this is as large as a study can be planned here."
-    return f"What would change it: off by {', '.join(changes)}."
+    changes = ", ".join(text for text in (*_twice(made), _tighter(made)) if text)
+    return f"What would change it: off by {changes}.{_too_tight(made)}"
 
 
 def _times(made: Plan) -> str:
@@ -103,10 +102,22 @@ def _tighter(made: Plan) -> str | None:
     """The best of the tighter bounds, if they are better and cut off little."""
     rows = [row for row in bounds_choices(made) if row.cut_off is not None and row.cut_off <= _FREQUENT]
     best = min(rows, key=lambda row: row.total.worst, default=None)
-    if best is None or best.bounds == made.bounds or best.total.worst > made.rmse / _HARDLY:
+    if best is None or best.bounds == made.bounds:
         return None
+    if max(best.total.worst, math.hypot(best.noise.worst, best.tail_pull or 0.0)) > made.rmse / _HARDLY:
+        return None  # a long tail would eat up what they save
     low, high = map(given, best.bounds)
     return f"{two_digits(best.total)} with bounds of {low} to {high} (beyond: {percent(best.cut_off or 0.0, 2)})"
+
+
+def _too_tight(made: Plan) -> str:
+    """A warning where a long tail would be cut off by more than the error shows."""
+    pulls = [row.tail_pull for row in bounds_choices(made) if row.bounds == made.bounds and row.tail_pull is not None]
+    if not pulls or pulls[0] < made.rmse / 2:
+        return ""
+    low, high = map(given, made.bounds)
+    pull = significant(pulls[0], 2)
+    return f" Beware: if values have a long tail, {low} to {high} cuts it off and pulls the mean by {pull}."
 
 
 def _remedies(made: Plan, crossing: Crossovers) -> list[str]:

@@ -13,7 +13,7 @@ from hybriddp.planning.crossovers import crossovers
 from hybriddp.planning.headline import headline
 from hybriddp.planning.plan import Option, Plan, Span, given, readable
 from hybriddp.planning.risks import Difference, differences, poisoning
-from hybriddp.wording import percent
+from hybriddp.wording import percent, significant
 
 LABELS = {
     "trusted-only": "trusted only",
@@ -109,7 +109,7 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, ours: bool
 
 
 EPSILON_HEADINGS = ("ε", "guessed right at most", "error", "95 % interval")
-BOUNDS_HEADINGS = ("bounds", "cut off", "pull on the mean", "noise and chance", "error")
+BOUNDS_HEADINGS = ("bounds", "cut off", "pull", "pull if long-tailed", "noise", "error")
 
 
 def epsilon_cells(row: EpsilonChoice) -> tuple[str, ...]:
@@ -120,8 +120,9 @@ def epsilon_cells(row: EpsilonChoice) -> tuple[str, ...]:
 def bounds_cells(row: BoundsChoice) -> tuple[str, ...]:
     """One pair of bounds as the cells of a table."""
     low, high = map(given, row.bounds)
-    cut, pull = ("?", "?") if row.cut_off is None else (percent(row.cut_off, 2), readable(row.pull or 0.0))
-    return f"{low} to {high}", cut, pull, str(row.noise), str(row.total)
+    cut = "?" if row.cut_off is None else percent(row.cut_off, 2)
+    pull, tail = ("?" if one is None else significant(one, 2) for one in (row.pull, row.tail_pull))
+    return f"{low} to {high}", cut, pull, tail, str(row.noise), str(row.total)
 
 
 def cut_words(made: Plan) -> str:
@@ -129,9 +130,9 @@ def cut_words(made: Plan) -> str:
     if made.sd is None or made.mean is None:
         return "With a rough mean and sd, this table also says what bounds that are too tight cut off."
     return (
-        "Values beyond the bounds are clamped, which pulls the mean, and more users do not help. What is cut off "
-        "follows from the assumed shape; a longer tail costs more. Choose the bounds from what is publicly known, not "
-        "from data."
+        "Values beyond the bounds are clamped, which pulls the mean; more users do not help. error: noise and pull, "
+        "under the assumed shape, which ends at your bounds; long-tailed: lognormal, with the same mean and sd. Choose "
+        "bounds from what is publicly known, not from data."
     )
 
 

@@ -1,6 +1,7 @@
 """What a simulation found: errors observed and predicted, gains, coverage."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -258,7 +259,7 @@ def predicted_error(scene: Scene, setting: Setting, name: str | float) -> float:
     """The expected squared error of an estimator; the known-variance weight is told the scene's ``sd``, no means."""
     variance = np.asarray(scene.sd**2)
     told = replace(setting.without_mean_gap(), trusted_variance=variance, local_variance=variance)
-    by_name = {
+    by_name: dict[str, Callable[[], Any]] = {
         "trusted-only": setting.error_trusted_only,
         "full-local": lambda: _full_local(scene),
         "local-only": setting.error_local_only,
