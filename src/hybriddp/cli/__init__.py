@@ -4,6 +4,8 @@ Exit codes: 0 done, 1 an optional part is missing, 2 wrong usage, 3 refused for 
 """
 
 import sys
+import traceback
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -60,3 +62,9 @@ def main() -> None:
     except HybridDPError as error:
         typer.secho(f"Error: {error}", err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
+    except Exception as error:
+        # What a library says may quote somebody's value, and so may a traceback: where it happened is told, no more.
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__module__}.{type(error).__qualname__} in {at.name}, {Path(at.filename).name}:{at.lineno}"
+        typer.secho(f"Error: something unexpected went wrong ({where}).", err=True, fg=typer.colors.RED)
+        sys.exit(1)

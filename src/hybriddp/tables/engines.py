@@ -1,19 +1,17 @@
 """Files through an engine: Polars, DuckDB or Spark read them when, and as far as, they are needed."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hybriddp.errors import DataError, MissingExtraError
-from hybriddp.tables.names import ending, expand, shown
+from hybriddp.errors import MissingExtraError
+from hybriddp.tables.names import ending, expand
+from hybriddp.tables.reading import reading
 
 if TYPE_CHECKING:
     import polars as pl
 
 ENGINES = ("polars", "duckdb", "spark")
 _Scan = Callable[[list[str], str, Sequence[str]], Any]  # files, their format, and the columns that hold numbers
-_QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'")
 _ROWS_FOR_TYPES = 10_000  # rows of a .csv or .jsonl file that Polars looks at to tell the types of its columns
 
 
@@ -27,17 +25,8 @@ def open_files(names: Sequence[str], engine: str, *, numbers: Sequence[str] = ()
     formats: dict[str, list[str]] = {}
     for name in expand(names):
         formats.setdefault(ending(name), []).append(name)
-    with reading(names, engine):
+    with reading(names):
         return [scan(files, kind, numbers) for kind, files in formats.items()]
-
-
-@contextmanager
-def reading(names: Sequence[str], engine: str) -> Iterator[None]:
-    """Turn what an engine raises about files into a `DataError` that names them."""
-    try:
-        yield
-    except _errors(engine) as reason:
-        raise DataError(f"{shown(names)} cannot be read: {_first_line(reason)}") from reason
 
 
 def scan_polars(names: Sequence[str], kind: str, numbers: Sequence[str]) -> "pl.LazyFrame":
@@ -116,34 +105,3 @@ def _spark_scan() -> _Scan:
 
 
 _SCANS = {"polars": _polars_scan, "duckdb": _duckdb_scan, "spark": _spark_scan}
-
-
-def _errors(engine: str) -> tuple[type[Exception], ...]:
-    """What an engine raises itself, and narwhals in its place."""
-    raised: list[type[Exception]] = [OSError]
-    if engine == "polars":
-        raised.append(require_polars().exceptions.PolarsError)
-    elif engine == "duckdb":
-        import duckdb
-
-        raised.append(duckdb.Error)
-    else:
-        from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException
-
-        raised += [PySparkException, Py4JError]
-    try:
-        from narwhals.exceptions import NarwhalsError
-    except ImportError:  # reading columns needs no narwhals
-        return tuple(raised)
-    return (*raised, NarwhalsError)
-
-
-def _first_line(reason: Exception) -> str:
-    """What an engine says in short; an error of Java says in its first line only that it is one.
-
-    What stands between quotation marks may be somebody's value, so it is left out.
-    """
-    lines = str(reason).strip().splitlines() or [type(reason).__name__]
-    java = lines[0].startswith("An error occurred while calling") and lines[1:]
-    return _QUOTED.sub("…", lines[1].lstrip(": ") if java else lines[0])

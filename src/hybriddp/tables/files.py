@@ -5,9 +5,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hybriddp.errors import DataError
-from hybriddp.tables.engines import open_files, reading, require_polars
+from hybriddp.errors import DataError, raise_unchained
+from hybriddp.tables.engines import open_files, require_polars
 from hybriddp.tables.names import ending
+from hybriddp.tables.reading import reading, writing_error
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,7 +20,7 @@ def read_columns(path: Path, columns: Sequence[str]) -> "pl.DataFrame":
     known = frame.collect_schema().names()
     for column in columns:
         require_column(column, known, path.name)
-    with reading([str(path)], "polars"):
+    with reading([str(path)]):
         return frame.select(columns).collect()
 
 
@@ -39,4 +40,4 @@ def write_table(frame: "pl.DataFrame", path: Path) -> None:
         writers: dict[str, Any] = {".parquet": frame.write_parquet, ".csv": frame.write_csv}
         writers.get(kind, frame.write_ndjson)(path)
     except (require_polars().exceptions.PolarsError, OSError) as reason:
-        raise DataError(f"{path} cannot be written: {str(reason).splitlines()[0]}") from reason
+        raise_unchained(writing_error(path, reason))

@@ -1,15 +1,16 @@
 """Any table as lazy frames of narwhals, and what every query does to its columns first."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hybriddp import _check
-from hybriddp.errors import DataError, MissingExtraError, ParameterError
+from hybriddp.errors import DataError, MissingExtraError, ParameterError, raise_unchained
 from hybriddp.grid import as_floats
-from hybriddp.tables.engines import ENGINES, open_files, reading
+from hybriddp.tables.engines import ENGINES, open_files
+from hybriddp.tables.reading import reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,8 @@ class OpenTable:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Turn what an engine raises about files into a `DataError` that names them."""
-        with nullcontext() if self.names is None else reading(self.names, self.engine):
+        """Turn what an engine raises into a `DataError` that names the files and quotes no row."""
+        with reading(self.names):
             yield
 
 
@@ -43,7 +44,8 @@ def open_table(table: Any, engine: str | None, *, numbers: Sequence[str]) -> Ope
     reader = chosen_engine(names, engine)
     require_narwhals()  # before anything is opened
     tables = [table] if names is None else open_files(names, reader, numbers=numbers)
-    return OpenTable(tuple(lazy_frame(part, list(numbers)) for part in tables), names, reader)
+    with reading(names):
+        return OpenTable(tuple(lazy_frame(part, list(numbers)) for part in tables), names, reader)
 
 
 def chosen_engine(names: list[str] | None, engine: str | None) -> str:
@@ -83,10 +85,11 @@ def lazy_frame(table: Any, numbers: list[str]) -> Any:  # noqa: ANN401
                     column = nw.new_series(name, values, nw.Float64, backend=frame.implementation)
                     frame = frame.with_columns(column)
         return frame.lazy()
-    except nw.exceptions.DuplicateError as reason:
-        raise DataError("The table has two columns of the same name. Rename one of them.") from reason
-    except TypeError as reason:
-        raise DataError(f"table must be a dataframe, a relation or file names, got {type(table).__name__}.") from reason
+    except nw.exceptions.DuplicateError:
+        raise_unchained(DataError("The table has two columns of the same name. Rename one of them."))
+    except TypeError:
+        kind = type(table).__name__
+        raise_unchained(DataError(f"table must be a dataframe, a relation or file names, got {kind}."))
 
 
 def require_numbers(nw: Any, schema: Any, columns: Sequence[str]) -> None:  # noqa: ANN401

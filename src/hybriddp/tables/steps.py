@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hybriddp.tables.engines import open_files, reading, scan_polars
+from hybriddp.tables.engines import open_files, scan_polars
 from hybriddp.tables.names import ending, expand
+from hybriddp.tables.reading import reading
 
 STEP_BYTES = 1 << 27
 """How much a step reads at least, if there is so much: some tenths of a second, beside which its own cost is small."""
@@ -34,7 +35,7 @@ def steps(names: Sequence[str], engine: str, columns: Sequence[str], *, numbers:
     """The files in steps, by the size of the columns that are read; one step per format for other engines."""
     if engine != "polars" or any("://" in name for name in names):
         return [Step(table, 1) for table in open_files(names, engine, numbers=numbers)]
-    with reading(names, engine):
+    with reading(names):
         pieces = [piece for name in expand(names) for piece in _pieces(name, columns)]
         return [_step(bundle, numbers) for bundle in _bundles(pieces)]
 

@@ -1,16 +1,16 @@
 """Any table to summaries, by one code path: pandas, Polars (eager or lazy), PyArrow, DuckDB, PySpark, files."""
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any, overload
 
 import numpy as np
 
 from hybriddp.errors import ParameterError
 from hybriddp.mean.study import MeanStudy
-from hybriddp.tables.engines import open_files, reading
+from hybriddp.tables.engines import open_files
 from hybriddp.tables.frames import chosen_engine, file_names, lazy_frame, require_narwhals
 from hybriddp.tables.query import Query
+from hybriddp.tables.reading import reading
 from hybriddp.tables.steps import Step, steps
 from hybriddp.tables.summaries import GroupedSummaries, Key, Summaries
 from hybriddp.tables.tally import Tally, check
@@ -157,7 +157,7 @@ def _count(
     done, whole = 0, sum(part.size for part in parts) or 1
     progress(None if len(parts) == 1 else 0.0)
     for part in parts:
-        with nullcontext() if names is None else reading(names, reader):
+        with reading(names):
             query.count(lazy_frame(part.table, query.numbers), tallies)
         done += part.size
         progress(done / whole)

@@ -43,7 +43,7 @@ class Tally:
     neither: int = 0
     both: int = 0
     count: int = 0
-    total: int = 0
+    total: int = field(default=0, repr=False)  # exact: not for logs
     reported: int = 0
     codes: Counter[int] = field(default_factory=Counter)
 

@@ -1,0 +1,52 @@
+"""What engines and dataframes raise, without what they say: their messages quote cells and rows."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from hybriddp.errors import DataError, HybridDPError, raise_unchained
+from hybriddp.tables.names import shown
+
+_NO_PARQUET = re.compile(r"PAR1|magic|not a parquet file|too small to be a parquet|file out of specification", re.I)
+_REASONS = {
+    "NoDataError": "it is empty",
+    "ColumnNotFoundError": "its files have different columns",
+    "SchemaError": "its files have different columns or types",
+    "SchemaFieldNotFoundError": "its files have different columns",
+    "UnicodeDecodeError": "its text is in another encoding",
+    "MemoryError": "it does not fit into memory",
+}
+
+
+@contextmanager
+def reading(names: Sequence[str] | None) -> Iterator[None]:
+    """Turn whatever an engine raises into a `DataError` that names the files, or the table if there are none.
+
+    Which kind of error it was is told. What the engine said about it is not, neither in the message nor in a chained
+    exception: it may be somebody's value, quoted or not.
+    """
+    try:
+        yield
+    except HybridDPError:
+        raise
+    except Exception as reason:
+        what = "The table" if names is None else shown(names)
+        raise_unchained(DataError(f"{what} cannot be read: {_words(reason)}."))
+
+
+def writing_error(path: object, reason: Exception) -> DataError:
+    """The error that a file cannot be written, without what the library said about its content."""
+    return DataError(f"{path} cannot be written: {_words(reason)}.")
+
+
+def _words(reason: Exception) -> str:
+    """What kind of error it was, in words that do not depend on the data."""
+    if isinstance(reason, OSError) and reason.errno is not None:
+        return os.strerror(reason.errno)
+    kind = type(reason)
+    if _NO_PARQUET.search(str(reason)):
+        return "it is not a Parquet file, or a broken one"
+    library = kind.__module__.split(".")[0]
+    raised = kind.__qualname__ if library == "builtins" else f"{library}'s {kind.__qualname__}"
+    return f"{_REASONS.get(kind.__name__, 'its content does not fit its format or its columns')} ({raised})"
