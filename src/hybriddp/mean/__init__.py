@@ -5,7 +5,8 @@
 """
 
 from hybriddp.mean.estimate import Estimate
+from hybriddp.mean.reports import Reports
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 
-__all__ = ["Estimate", "LaplaceSummary", "LocalSummary", "MeanStudy", "TrustedSummary"]
+__all__ = ["Estimate", "LaplaceSummary", "LocalSummary", "MeanStudy", "Reports", "TrustedSummary"]

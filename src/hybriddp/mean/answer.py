@@ -11,6 +11,7 @@ from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.mean import combine, weights
 from hybriddp.mean.estimate import Estimate, Statement
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
+from hybriddp.mean.reports import Reports
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.privacy import Neighbours
 from hybriddp.randomness import simulation_generator
@@ -27,7 +28,7 @@ WEIGHTS = ("adaptive", "known-variance", "privacy", "naive", "trusted-only", "lo
 def answer(
     study: "MeanStudy",
     trusted: TrustedSummary | ArrayLike | None,
-    local: LocalSummary | LaplaceSummary | ArrayLike | None,
+    local: LocalSummary | LaplaceSummary | Reports | ArrayLike | None,
     weight: str | float,
     sd: float | None,
     *,
@@ -200,7 +201,7 @@ def trusted_summary(study: "MeanStudy", trusted: TrustedSummary | ArrayLike) -> 
 
 
 def local_summary(
-    study: "MeanStudy", local: LocalSummary | LaplaceSummary | ArrayLike
+    study: "MeanStudy", local: LocalSummary | LaplaceSummary | Reports | ArrayLike
 ) -> LocalSummary | LaplaceSummary:
     """The summary of codes, or one that belongs to the study."""
     if not isinstance(local, LocalSummary | LaplaceSummary):

@@ -19,6 +19,7 @@ from hybriddp.grid import UNITS, Grid, as_floats
 from hybriddp.mean.answer import answer
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.parts import Pair, estimate_parts
+from hybriddp.mean.reports import Reports
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
@@ -174,18 +175,25 @@ class MeanStudy:
 
     # On devices ---------------------------------------------------------------------------------------------------
 
-    def randomize(self, values: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> NDArray[Any]:
-        """One report per value: what a device sends. With a ``random_state`` it is a simulation, and not private."""
-        return self.channel.randomize(values, bounds=self.bounds, random_state=random_state)
+    def randomize(self, values: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> Reports:
+        """One report per value, with the study's digest: what devices send.
+
+        With a ``random_state`` it is a simulation, and not private.
+        """
+        codes = self.channel.randomize(values, bounds=self.bounds, random_state=random_state)
+        return Reports(np.atleast_1d(codes), self.digest, seeded=random_state is not None)
 
     # At the curator -----------------------------------------------------------------------------------------------
 
     def summarize_trusted(self, values: ArrayLike) -> TrustedSummary:
-        """The trusted group's values in three integers; missing, NaN and infinite values are left out and counted."""
+        """The trusted group's values in four integers.
+
+        Missing, NaN and infinite values are left out and counted; values outside of the bounds are clamped and counted.
+        """
         array = np.atleast_1d(np.asanyarray(values))
         if array.ndim != 1:
             raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
-        count = total = 0
+        count = total = clamped = 0
         scratch = np.empty(min(_CHUNK, len(array)))
         for start in range(0, len(array), _CHUNK):
             x = as_floats(array[start : start + _CHUNK])
@@ -193,14 +201,20 @@ class MeanStudy:
             if not finite.all():
                 x = x[finite]
             count += len(x)
+            clamped += int(np.count_nonzero(x < self.bounds[0])) + int(np.count_nonzero(x > self.bounds[1]))
             total += int(self.grid.units(x, scratch=scratch).sum(dtype=np.int64))
-        return TrustedSummary(self.digest, count, total, len(array) - count)
+        return TrustedSummary(self.digest, count, total, len(array) - count, clamped)
 
-    def summarize_local(self, codes: ArrayLike) -> LocalSummary | LaplaceSummary:
+    def summarize_local(self, codes: Reports | ArrayLike) -> LocalSummary | LaplaceSummary:
         """The local group's reports as one count per code; what is no code is left out and counted.
 
-        With Laplace noise a report is a number of units instead, and the summary is their count and sum.
+        `Reports` of another study are refused. Plain integers are taken at their word: nothing ties them to the study,
+        and the summary says so (``tied`` is False). With Laplace noise a report is a number of units instead, and the
+        summary is their count and sum.
         """
+        tied = isinstance(codes, Reports)
+        if isinstance(codes, Reports):
+            self.check_digest(codes.study, "reports")
         if np.ma.is_masked(codes):
             raise DataError("reports must all be there, but some are masked. Leave them out first.")
         array = np.atleast_1d(np.asarray(codes))
@@ -215,9 +229,18 @@ class MeanStudy:
         if rejected:
             array = array[good]
         if isinstance(self.channel, DiscreteLaplace):
-            return LaplaceSummary(self.digest, len(array), _exact_sum(array), rejected)
+            return LaplaceSummary(self.digest, len(array), _exact_sum(array), rejected, tied)
         counts = np.bincount(array, minlength=self.channel.n_codes)
-        return LocalSummary(self.digest, tuple(counts.tolist()), rejected)
+        return LocalSummary(self.digest, tuple(counts.tolist()), rejected, tied)
+
+    def check_digest(self, digest: str, what: str) -> None:
+        """Raise `ProtocolError` unless reports or files with this digest were made for this study.
+
+        A part of the users takes what was made for the study of everybody: the devices did the same.
+        """
+        if digest not in (self.digest, self.whole_digest):
+            mine = f"{self.digest[:12]}… ({self.title!r})"
+            raise ProtocolError(f"The {what} belong to study {digest[:12]}…, not to {mine}.")
 
     @property
     def reports_between(self) -> tuple[int, int]:
@@ -239,7 +262,7 @@ class MeanStudy:
         self,
         *,
         trusted: TrustedSummary | ArrayLike | None,
-        local: LocalSummary | LaplaceSummary | ArrayLike | None,
+        local: LocalSummary | LaplaceSummary | Reports | ArrayLike | None,
         weight: str | float = "adaptive",
         sd: float | None = None,
         single_group: bool = False,
@@ -252,8 +275,8 @@ class MeanStudy:
         ----------
         trusted : TrustedSummary or array_like
             The trusted group's raw values, or their summary.
-        local : LocalSummary, LaplaceSummary or array_like
-            The local group's codes, or their summary.
+        local : LocalSummary, LaplaceSummary, Reports or array_like
+            The local group's reports, or their summary; plain integers are accepted, but not tied to the study.
         weight : str or float
             ``"adaptive"``: ours, which needs to know nothing, yields where the groups' means diverge and keeps to the
             bounds. The others are the paper's, unbiased and as noise makes them: ``"known-variance"`` is the best for

@@ -27,11 +27,10 @@ class _Additive:
         """The summary that a text describes, checked."""
         try:
             stored: dict[str, Any] = json.loads(text)
-            if not isinstance(stored, dict):
-                raise TypeError(text)
             return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()})
-        except (TypeError, ValueError) as reason:
-            raise DataError(f"The text is not a {cls.__name__}.") from reason
+        except (AttributeError, TypeError, ValueError):
+            # Not chained: what was wrong with the text would show what is in it.
+            raise DataError(f"The text is not a {cls.__name__}.") from None
 
     def _same_study(self, other: "_Additive") -> None:
         if self.study != other.study:
@@ -40,9 +39,11 @@ class _Additive:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TrustedSummary(_Additive):
-    """The trusted group in three integers. Holds the exact total: not private.
+    """The trusted group in four integers. Holds the exact total: not private.
+
+    Its ``repr`` shows the number of values only, so that a log or a notebook does not give the total away.
 
     Attributes
     ----------
@@ -52,18 +53,22 @@ class TrustedSummary(_Additive):
         How many values, and the sum of their units.
     rejected : int
         How many values were missing, NaN or infinite and are not in it.
+    clamped : int
+        How many values lay outside of the bounds and count as the nearer one: for the curator, not for publication.
     """
 
     study: str
     count: int
     total: int
     rejected: int = 0
+    clamped: int = 0
 
     def __post_init__(self) -> None:
         from hybriddp.grid import UNITS
 
-        whole = all(is_integer(x, 0, 1 << 62) for x in (self.count, self.total, self.rejected))
-        if not isinstance(self.study, str) or not whole or self.total > self.count * UNITS:
+        whole = all(is_integer(x, 0, 1 << 62) for x in (self.count, self.total, self.rejected, self.clamped))
+        possible = whole and self.total <= self.count * UNITS and self.clamped <= self.count
+        if not isinstance(self.study, str) or not possible:
             raise DataError("A TrustedSummary needs a study and whole numbers: a count, and a total it can have.")
 
     def __add__(self, other: object) -> "TrustedSummary":
@@ -71,14 +76,21 @@ class TrustedSummary(_Additive):
             return NotImplemented
         self._same_study(other)
         return TrustedSummary(
-            self.study, self.count + other.count, self.total + other.total, self.rejected + other.rejected
+            self.study,
+            self.count + other.count,
+            self.total + other.total,
+            self.rejected + other.rejected,
+            self.clamped + other.clamped,
         )
 
     def __radd__(self, other: object) -> "TrustedSummary":
         return self if other == 0 else NotImplemented  # so that sum() works
 
+    def __repr__(self) -> str:
+        return f"TrustedSummary({self.count:,} values of study {self.study[:12]}…: not private)"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class LocalSummary(_Additive):
     """The local group as one count per code: private already, since every report is.
 
@@ -90,15 +102,18 @@ class LocalSummary(_Additive):
         How many reports have each code.
     rejected : int
         How many reports were no code of the study's channel and are not in it.
+    tied : bool
+        Whether every report in it came with the study's digest; if not, they may be those of another study.
     """
 
     study: str
     counts: tuple[int, ...]
     rejected: int = 0
+    tied: bool = False
 
     def __post_init__(self) -> None:
         whole = isinstance(self.counts, tuple) and all(is_integer(x, 0, 1 << 62) for x in (*self.counts, self.rejected))
-        if not isinstance(self.study, str) or not whole:
+        if not isinstance(self.study, str) or not whole or not isinstance(self.tied, bool):
             raise DataError("A LocalSummary needs a study and whole numbers that are not negative.")
 
     @property
@@ -113,15 +128,18 @@ class LocalSummary(_Additive):
         if len(self.counts) != len(other.counts):
             raise ProtocolError("Summaries of different channels cannot be added.")
         counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
-        return LocalSummary(self.study, counts, self.rejected + other.rejected)
+        return LocalSummary(self.study, counts, self.rejected + other.rejected, _both_tied(self, other))
 
     def __radd__(self, other: object) -> "LocalSummary":
         return self if other == 0 else NotImplemented
 
+    def __repr__(self) -> str:
+        return f"LocalSummary({self.count:,} reports of study {self.study[:12]}…, tied={self.tied})"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class LaplaceSummary(_Additive):
-    """The local group of a study whose devices add Laplace noise, in three integers: private already.
+    """The local group of a study whose devices add Laplace noise, in a few integers: private already.
 
     Attributes
     ----------
@@ -131,16 +149,20 @@ class LaplaceSummary(_Additive):
         How many reports, and the sum of them, in units. It may lie outside of what a sum of units could be.
     rejected : int
         How many reports no device of the study can have sent; they are not in it.
+    tied : bool
+        Whether every report in it came with the study's digest.
     """
 
     study: str
     count: int
     total: int
     rejected: int = 0
+    tied: bool = False
 
     def __post_init__(self) -> None:
         whole = all(is_integer(x, 0, 1 << 62) for x in (self.count, self.rejected))
-        if not isinstance(self.study, str) or not whole or not is_integer(self.total, -(1 << 110), 1 << 110):
+        whole = whole and is_integer(self.total, -(1 << 110), 1 << 110)
+        if not isinstance(self.study, str) or not whole or not isinstance(self.tied, bool):
             raise DataError("A LaplaceSummary needs a study and whole numbers: a count, and a total it can have.")
 
     def __add__(self, other: object) -> "LaplaceSummary":
@@ -148,8 +170,20 @@ class LaplaceSummary(_Additive):
             return NotImplemented
         self._same_study(other)
         return LaplaceSummary(
-            self.study, self.count + other.count, self.total + other.total, self.rejected + other.rejected
+            self.study,
+            self.count + other.count,
+            self.total + other.total,
+            self.rejected + other.rejected,
+            _both_tied(self, other),
         )
 
     def __radd__(self, other: object) -> "LaplaceSummary":
         return self if other == 0 else NotImplemented
+
+    def __repr__(self) -> str:
+        return f"LaplaceSummary({self.count:,} reports of study {self.study[:12]}…, tied={self.tied})"
+
+
+def _both_tied(one: LocalSummary | LaplaceSummary, other: LocalSummary | LaplaceSummary) -> bool:
+    """Whether all reports of both are tied; a summary without reports has none that is not."""
+    return all(summary.tied for summary in (one, other) if summary.count or not (one.count or other.count))
