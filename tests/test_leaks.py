@@ -102,7 +102,8 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "k-means": lambda x: hdp.HybridKMeans(n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1).fit(x, None),
     "k-means local": lambda x: hdp.HybridKMeans(n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1).fit(None, x),
     "a table": lambda x: summarize(x, STUDY, value="x"),
-    "a study": lambda x: trusted_points(x, x, columns=["x", "y"]),
+    "a K-means study": lambda x: trusted_points(x, x, columns=["x", "y"]),
+    "a study": lambda x: summarize(x, x, value="x"),
 }
 
 
@@ -124,10 +125,6 @@ def test_bad_values_are_refused_without_being_shown(taker: str, bad: str) -> Non
 # Tables
 
 
-def _spark_like_text() -> pl.DataFrame:
-    return pl.DataFrame({"x": ["1.0", WORD], "code": [None, 3]})
-
-
 LAZY = pl.LazyFrame({"x": ["1.0", WORD], "code": [1, 2]}).with_columns(x=pl.col("x").cast(pl.Float64))
 TABLES: dict[str, Callable[[], Any]] = {
     "polars": lambda: pl.DataFrame({"x": ["1", WORD], "code": [1, 2]}),
@@ -136,9 +133,7 @@ TABLES: dict[str, Callable[[], Any]] = {
     "pandas": lambda: pd.DataFrame({"x": [1.0, WORD], "code": [1, 2]}),
     "pandas categories": lambda: pd.DataFrame({"x": pd.Categorical([WORD, WORD]), "code": [1, 2]}),
     "pyarrow": lambda: pa.table({"x": ["1", WORD], "code": [1, 2]}),
-    "duckdb, failing late": lambda: duckdb.sql(
-        f"select cast(t as double) x, 1 code from (values ('1'), ('{WORD.replace(chr(39), chr(39) * 2)}')) v(t)"
-    ),
+    "duckdb, failing late": lambda: duckdb.from_arrow(pa.table({"t": ["1", WORD]})).select("t::double x, 1 code"),
     "nothing like a table": lambda: {"x": [WORD]},
 }
 
@@ -209,7 +204,7 @@ def test_the_command_line_shows_no_value(
     more = {
         "mean": ["--report", "code", "--bounds", "0", "9", "--epsilon", "1", "--ledger", str(tmp_path / "l.json")],
         "randomize": ["--bounds", "0", "9", "--epsilon", "1", "-o", str(tmp_path / "r.csv")],
-        "simulate": ["--bounds", "0", "9", "--epsilon", "1", "--trusted", "10%", "--trials", "1"],
+        "simulate": ["--bounds", "0", "9", "--epsilon", "1", "--trusted", "10%", "--trials", "2"],
     }
     for path in _files(tmp_path):
         monkeypatch.setattr(sys, "argv", ["hybriddp", command, str(path), "--value", "x", *more[command]])
@@ -267,9 +262,12 @@ def test_parameters_are_shown_and_tables_are_described() -> None:
 
 
 def test_an_error_is_raised_alone() -> None:
-    with pytest.raises(DataError, match="new") as caught:
+    def handle() -> None:
         try:
             raise ValueError(WORD)
         except ValueError:
             raise_unchained(DataError("new"))
+
+    with pytest.raises(DataError, match="new") as caught:
+        handle()
     assert caught.value.__cause__ is caught.value.__context__ is None

@@ -126,7 +126,7 @@ class Grid:
 
     def values(self, units: ArrayLike) -> FloatArray:
         """The values in the middle of units: the inverse of `place`, wherever floats can tell units apart."""
-        u = np.asarray(units)
+        u = np.asarray(as_array(units, "units"))
         if np.ma.is_masked(units) or u.dtype.kind not in "iu" or np.any((u < 0) | (u > UNITS)):
             raise ParameterError("units", f"integers from 0 to {UNITS}", type_words(u), shown_as="units of type")
         return np.where(u == UNITS, self.upper, self.lower + u * (self.width / UNITS))

@@ -65,6 +65,8 @@ def main() -> None:
     except Exception as error:
         # What a library says may quote somebody's value, and so may a traceback: where it happened is told, no more.
         at = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{type(error).__module__}.{type(error).__qualname__} in {at.name}, {Path(at.filename).name}:{at.lineno}"
+        where = (
+            f"{type(error).__module__}.{type(error).__qualname__} in {at.name}, {Path(at.filename).name}:{at.lineno}"
+        )
         typer.secho(f"Error: something unexpected went wrong ({where}).", err=True, fg=typer.colors.RED)
         sys.exit(1)

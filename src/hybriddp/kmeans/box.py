@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.grid import Grid, as_array, type_words
+from hybriddp.grid import Grid, type_words
 from hybriddp.kmeans.lloyd import blocks
 
 
@@ -111,7 +111,10 @@ class Box:
         """The points as a two-dimensional array of finite numbers, or `DataError`."""
         if np.ma.is_masked(points):
             raise DataError(f"{what} must all be there, but some coordinates are masked.")
-        array = np.asarray(as_array(points, what))
+        try:
+            array = np.asarray(points)
+        except Exception:  # whatever an object's conversion raises: it may say what it holds
+            array = np.empty(0, object)
         d = self.n_dimensions
         if array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] != d:
             raise DataError(

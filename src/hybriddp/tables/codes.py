@@ -99,7 +99,7 @@ def count_reports(
         Rows that are no answers, whatever is wrong with them, are counted as rejected.
     """
     if not isinstance(current, Round):
-        raise ParameterError("current", "a Round", current)
+        raise ParameterError("current", "a Round", type(current).__name__, shown_as="type")
     opened = open_table(table, engine, numbers=[ask, variant])
     rows, answers = 0, [_nobody(one) for one in current.asks]
     with opened.reading():

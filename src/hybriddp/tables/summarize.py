@@ -104,6 +104,8 @@ def summarize(
     >>> countries["FR"].local.count, countries.other
     (1, 1)
     """
+    if not isinstance(study, MeanStudy):
+        raise ParameterError("study", "a MeanStudy", type(study).__name__, shown_as="type")
     if value is None and report is None:
         raise ParameterError("value", "the name of a column, or report must be", value)
     public = _public_keys(group, keys)
