@@ -3,14 +3,17 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hybriddp import _check
 from hybriddp.errors import DataError, MissingExtraError, ParameterError, raise_unchained
 from hybriddp.grid import as_floats
-from hybriddp.tables.engines import ENGINES, open_files
+from hybriddp.tables.engines import ENGINES, open_files, require_engine
+from hybriddp.tables.names import File, expand
 from hybriddp.tables.reading import reading
+from hybriddp.tables.text import Wanted, bad_cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,36 +26,49 @@ class OpenTable:
         Lazy frames of narwhals, whose rows follow one another.
     names : list of str or None
         The files, if it is files.
-    engine : str
-        What reads the files.
+    files : list of File
+        What the names stand for.
+    wanted : Wanted
+        The columns that are read.
     """
 
     frames: tuple[Any, ...]
     names: list[str] | None
-    engine: str
+    files: list[File]
+    wanted: Wanted
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Turn what an engine raises into a `DataError` that names the files and quotes no row."""
-        with reading(self.names):
+        with reading(self.names, partial(bad_cell, self.files, self.wanted) if self.files else None):
             yield
 
 
-def open_table(table: Any, engine: str | None, *, numbers: Sequence[str]) -> OpenTable:  # noqa: ANN401
+def open_table(
+    table: Any,  # noqa: ANN401
+    engine: str | None,
+    *,
+    numbers: Sequence[str],
+    others: Sequence[str] = (),
+) -> OpenTable:
     """A dataframe, a relation or files as frames; see `hybriddp.tables.summarize`."""
     names = file_names(table)
     reader = chosen_engine(names, engine)
     require_narwhals()  # before anything is opened
-    tables = [table] if names is None else open_files(names, reader, numbers=numbers)
-    with reading(names):
-        return OpenTable(tuple(lazy_frame(part, list(numbers)) for part in tables), names, reader)
+    files, wanted = ([] if names is None else expand(names)), Wanted(numbers=numbers, others=others)
+    with reading(names, partial(bad_cell, files, wanted) if files else None):
+        tables = [table] if names is None else open_files(files, reader, wanted)
+        return OpenTable(tuple(lazy_frame(part, list(numbers)) for part in tables), names, files, wanted)
 
 
 def chosen_engine(names: list[str] | None, engine: str | None) -> str:
     """What reads files: Polars if nothing else is said."""
     if names is None and engine is not None:
         raise ParameterError("engine", "given for file names only: a dataframe has its own", engine)
-    return _check.choice("engine", engine or "polars", ENGINES)
+    chosen = _check.choice("engine", engine or "polars", ENGINES)
+    if names is not None:
+        require_engine(chosen)
+    return chosen
 
 
 def require_narwhals() -> Any:  # noqa: ANN401

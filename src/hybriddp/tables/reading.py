@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from hybriddp.errors import DataError, HybridDPError, raise_unchained
 from hybriddp.tables.names import shown
@@ -14,25 +14,28 @@ _REASONS = {
     "ColumnNotFoundError": "its files have different columns",
     "SchemaError": "its files have different columns or types",
     "SchemaFieldNotFoundError": "its files have different columns",
-    "UnicodeDecodeError": "its text is in another encoding",
+    "UnicodeDecodeError": "its text is in another encoding, which --encoding can name",
     "MemoryError": "it does not fit into memory",
 }
 
 
 @contextmanager
-def reading(names: Sequence[str] | None) -> Iterator[None]:
+def reading(names: Sequence[str] | None, explain: Callable[[], str | None] | None = None) -> Iterator[None]:
     """Turn whatever an engine raises into a `DataError` that names the files, or the table if there are none.
 
     Which kind of error it was is told. What the engine said about it is not, neither in the message nor in a chained
-    exception: it may be somebody's value, quoted or not.
+    exception: it may be somebody's value, quoted or not. ``explain`` may look once more and find a better sentence.
     """
     try:
         yield
     except HybridDPError:
         raise
     except Exception as reason:
+        sentence = None
+        with suppress(Exception):
+            sentence = explain() if explain is not None else None
         what = "The table" if names is None else shown(names)
-        raise_unchained(DataError(f"{what} cannot be read: {_words(reason)}."))
+        raise_unchained(DataError(sentence or f"{what} cannot be read: {_words(reason)}."))
 
 
 def writing_error(path: object, reason: Exception) -> DataError:
