@@ -3,36 +3,12 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from hybriddp import cli
-from hybriddp.cli.numbers import number
 
 RUN = CliRunner()
 PAY = ["plan", "--users", "252,540", "--bounds", "0", "2349033", "--sd", "53,254"]
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("252,540", 252_540),
-        ("1%", 0.01),
-        ("0.5 %", 0.005),
-        ("-1,000.5", -1000.5),
-        ("1_000", 1000),
-        ("2e6", 2e6),
-        (" 7 ", 7),
-    ],
-)
-def test_numbers_are_read_as_people_type_them(text: str, value: float) -> None:
-    assert number(text) == pytest.approx(value)
-
-
-@pytest.mark.parametrize("text", ["", "%", "25,40", "1,0000", ",100", "many", "1,000,00"])
-def test_what_is_no_number_is_refused(text: str) -> None:
-    with pytest.raises(typer.BadParameter, match="is not a number"):
-        number(text)
 
 
 def test_a_plan_is_a_story_and_two_tables() -> None:

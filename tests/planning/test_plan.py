@@ -10,10 +10,10 @@ from hybriddp import plan
 from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.planning import Plan, Span
-from hybriddp.planning.adaptive import expected
 from hybriddp.planning.crowds import crowd_like, largest_sd
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.simulation import simulate
+from hybriddp.simulation.adaptive import expected
 from hybriddp.simulation.distributions import named
 from hybriddp.theory import Setting, gaussian_noise, laplace_noise
 

@@ -12,6 +12,8 @@ import typer
 
 from hybriddp import __version__
 from hybriddp.cli import amplify, channel, demo, figures, mean, plan, randomize, simulate
+from hybriddp.cli.flags import in_flags, options_of
+from hybriddp.cli.screen import wrap
 from hybriddp.errors import HybridDPError
 
 __all__ = ["app", "main"]
@@ -60,7 +62,8 @@ def main() -> None:
     try:
         app()
     except HybridDPError as error:
-        typer.secho(f"Error: {error}", err=True, fg=typer.colors.RED)
+        words = in_flags(str(error), options_of(app, sys.argv[1] if len(sys.argv) > 1 else None))
+        typer.secho(wrap(f"Error: {words}"), err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
     except Exception as error:
         # What a library says may quote somebody's value, and so may a traceback: where it happened is told, no more.

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from hybriddp.channels import WindowChannel
 from hybriddp.channels.bound import lower_bound, tabulated
 from hybriddp.channels.comparison import hybrid, laplace, one_bit, piecewise
+from hybriddp.cli.screen import console, say
 from hybriddp.errors import DataError
 
 
@@ -38,14 +38,14 @@ def channel(
     if as_json:
         typer.echo(json.dumps(_as_dict(made), indent=2))
         return
-    console = Console()
-    console.print(_variances(made))
-    console.print(_proof(made), soft_wrap=True)
+    screen = console()
+    screen.print(_variances(made))
+    say(_proof(made))
     if codes:
-        console.print(_codes(made))
+        screen.print(_codes(made))
     for path, what in ((output, "Text"), (plot, "Picture")):
         if path is not None:
-            console.print(f"{what}: {path}", soft_wrap=True)
+            say(f"{what}: {path}")
 
 
 def _mechanisms(made: WindowChannel) -> dict[str, float]:

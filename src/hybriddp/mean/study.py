@@ -83,7 +83,7 @@ class MeanStudy:
         grid = Grid.of(bounds)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "bounds", (grid.lower, grid.upper))
-        object.__setattr__(self, "privacy", Privacy(epsilon=epsilon, delta=delta))
+        object.__setattr__(self, "privacy", Privacy.promised(epsilon=epsilon, delta=delta))
         object.__setattr__(self, "min_group_size", _check.integer("min_group_size", min_group_size, at_least=1))
         object.__setattr__(self, "channel", _channel_for(channel, self.privacy.epsilon))
         if users is not None and not isinstance(users, Part):

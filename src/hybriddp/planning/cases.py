@@ -8,10 +8,10 @@ from typing import Any
 from hybriddp.channels.window import WindowChannel
 from hybriddp.grid import UNITS, Grid
 from hybriddp.mean.interval import Noise
-from hybriddp.planning.adaptive import expected
 from hybriddp.planning.crowds import crowd_like
 from hybriddp.privacy import Privacy
 from hybriddp.release.mechanisms import mechanism_for
+from hybriddp.simulation.adaptive import expected
 from hybriddp.theory import Setting, laplace_noise
 
 PAPERS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance")

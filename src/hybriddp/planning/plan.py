@@ -1,7 +1,7 @@
 """What a study would give, before anything is collected: every estimator's error, and what it takes to do better.
 
 The paper's estimators are in closed form (`hybriddp.theory`), with the Laplace noise that the paper gives both groups.
-Ours has its own channel and is predicted by `planning.adaptive`. Nothing here sees data.
+Ours has its own channel and is predicted by `simulation.adaptive`. Nothing here sees data.
 """
 
 from dataclasses import dataclass
@@ -225,7 +225,7 @@ def plan(
     if mode != "one-shot":
         raise ParameterError("mode", '"one-shot": studies in two phases are not there yet', mode)
     users = _check.integer("n_users", n_users, at_least=4)
-    privacy = Privacy(epsilon=epsilon, delta=delta)
+    privacy = Privacy.promised(epsilon=epsilon, delta=delta)
     grid = Grid.of(bounds)
     fraction = _check.number("trusted_fraction", trusted_fraction, _check.FRACTION)
     n_trusted = round(fraction * users)
