@@ -8,6 +8,7 @@ from fractions import Fraction
 from hybriddp.errors import ParameterError
 from hybriddp.odds import canonical_epsilon
 
+_LARGEST_TOTAL = Decimal(1000)
 LARGEST_DELTA = Fraction(1, 1000)
 """No study promises more: see `Privacy.promised`."""
 
@@ -71,6 +72,22 @@ delta=0.5. A study that published the values of half of its users outright would
             words = f"at most {float(LARGEST_DELTA):g}, and far below 1 over the number of users"
             raise ParameterError("delta", words, delta, remedy=outright(float(made.exact_delta)))
         return made
+
+    @classmethod
+    def total(cls, *, epsilon: float | str, delta: float | str = 0) -> "Privacy":
+        """What a user may spend, or is charged, over several studies: ε up to 1,000.
+
+        The limit of 20 is for one study: beyond it a report is hardly random. Several studies add up to more, and one
+        that counts users who join or leave is charged twice its ε where replaced values are counted.
+
+        Examples
+        --------
+        >>> Privacy.total(epsilon=30)
+        Privacy(epsilon='30', delta='0')
+        """
+        total = cls(epsilon=1, delta=delta)
+        object.__setattr__(total, "epsilon", canonical_epsilon(epsilon, largest=_LARGEST_TOTAL))
+        return total
 
     @property
     def exact_epsilon(self) -> Fraction:

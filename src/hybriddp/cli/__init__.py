@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from hybriddp import __version__
-from hybriddp.cli import amplify, channel, demo, figures, mean, plan, randomize, simulate
+from hybriddp.cli import amplify, channel, demo, figures, ledger, mean, plan, randomize, simulate
 from hybriddp.cli.flags import in_flags, options_of
 from hybriddp.cli.screen import wrap
 from hybriddp.errors import HybridDPError
@@ -51,6 +51,7 @@ app.command(name="demo")(demo.demo)
 app.command(name="plan")(plan.make_plan)
 app.command(name="simulate")(simulate.run_simulation)
 app.command(name="mean")(mean.mean)
+app.add_typer(ledger.app)
 app.command(name="amplify")(amplify.run_amplify)
 app.command(name="channel")(channel.channel)
 app.command(name="randomize")(randomize.randomize)

@@ -8,14 +8,13 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from hybriddp.cli.ledger import ledger_for_study
 from hybriddp.cli.targets import check_targets, write_page
 from hybriddp.cli.waiting import waiting
 from hybriddp.errors import ParameterError
 from hybriddp.mean import Estimate, MeanStudy
 from hybriddp.mean.page import page
 from hybriddp.mean.story import parts_table
-from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger
 from hybriddp.tables import Summaries, summarize
 from hybriddp.tables.engines import ENGINES
 
@@ -29,7 +28,7 @@ def mean(
     report: Annotated[str, typer.Option(help="The column of codes, filled in for local users.")],
     bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.")],
     epsilon: Annotated[str, typer.Option(help="Privacy promised to every user, from 0.01 to 20.")],
-    ledger: Annotated[Path, typer.Option(help="The book of what has been spent; made if it is not there.")],
+    ledger: Annotated[Path, typer.Option(help="Ledger file with its own budget; created for this study if missing.")],
     name: Annotated[str | None, typer.Option(help="What the values are; the column's name if not given.")] = None,
     delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.")] = "0",
     group: Annotated[str | None, typer.Option(help="A column for one mean per group, with --keys.")] = None,
@@ -55,7 +54,7 @@ def mean(
             many = summarize(
                 files, study, value=value, report=report, group=group, keys=public, engine=engine, progress=progress
             )
-    book = Ledger(Privacy(epsilon=epsilon, delta=delta), path=ledger)
+    book = ledger_for_study(ledger, study.privacy)
     options: dict[str, Any] = {"single_group": single_group, "ledger": book}
     if group is None:
         estimate = study.estimate(trusted=one.trusted, local=one.local, **options)

@@ -62,4 +62,4 @@ class Account:
 
     def _price(self, privacy: Privacy) -> Privacy:
         """What a ledger is told that a release costs."""
-        return Privacy(epsilon=decimal(self.study.price * privacy.exact_epsilon))
+        return Privacy.total(epsilon=decimal(self.study.price * privacy.exact_epsilon))

@@ -4,6 +4,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from hybriddp.errors import ParameterError
@@ -77,7 +78,7 @@ class Event:
         if self.who not in ("trusted", "local"):  # another spelling would be another account
             raise ParameterError("who", '"trusted" or "local"', self.who)
         if self.mechanism is not None:
-            self.mechanism.check(self.privacy)
+            _check(self.mechanism, self.epsilon, self.delta)
 
     @classmethod
     def now(
@@ -96,13 +97,15 @@ class Event:
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "Event":
-        """The event with these plain values, as they are stored."""
-        part, mechanism = fields.get("part"), fields.get("mechanism")
-        read = {
-            "part": None if part is None else Part(**part),
-            "mechanism": None if mechanism is None else MechanismPrice(**mechanism),
-        }
-        return cls(**{**fields, **read})
+        """The event with these plain values, as they are stored; an error if its price is none."""
+        read = dict(fields)
+        if read.get("part") is not None:
+            read["part"] = Part(**read["part"])
+        if read.get("mechanism") is not None:
+            read["mechanism"] = _mechanism(**read["mechanism"])
+        event = cls(**read)
+        _privacy(event.epsilon, event.delta)
+        return event
 
     @property
     def users(self) -> str:
@@ -112,7 +115,25 @@ class Event:
     @property
     def privacy(self) -> Privacy:
         """The cost."""
-        return Privacy(epsilon=self.epsilon, delta=self.delta)
+        return _privacy(self.epsilon, self.delta)
+
+
+# A ledger has many events and few different prices: each is read and checked once.
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _privacy(epsilon: str, delta: str) -> Privacy:
+    return Privacy.total(epsilon=epsilon, delta=delta)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _mechanism(kind: str, sensitivity: str | None = None, scale: str | None = None) -> MechanismPrice:
+    return MechanismPrice(kind, sensitivity, scale)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _check(mechanism: MechanismPrice, epsilon: str, delta: str) -> None:
+    mechanism.check(_privacy(epsilon, delta))
 
 
 @dataclass(frozen=True, slots=True)
