@@ -53,7 +53,6 @@ def test_it_tells_the_story_and_writes_the_ledger(users: Path, tmp_path: Path) -
     for words in (
         "minutes:",
         "500 trusted the curator and 4,500 reported locally",
-        "2 rows without a value",
         "ledger.json",
     ):
         assert words in result.output
@@ -124,7 +123,7 @@ def test_a_mean_per_group_costs_every_user_once(countries: Path, tmp_path: Path)
     ledger = tmp_path / "ledger.json"
     result = _run(countries, ledger, "--group", "country", "--keys", "DE, FR")
     assert result.exit_code == 0
-    for words in ("DE", "FR", "95 % interval", "0 rows have none of the keys", "Who has which country is public"):
+    for words in ("DE", "FR", "95 % interval", "Who has which country is public"):
         assert words in result.output
     assert [event.part.key for event in Ledger.open(ledger).events if event.part] == ["DE", "FR"]
     assert isinstance(_run(countries, ledger).exception, BudgetError)

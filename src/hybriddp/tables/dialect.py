@@ -91,7 +91,7 @@ def _encoding(file: File, raw: bytes) -> str:
     for mark, name in _BOMS:
         if raw.startswith(mark):
             return name
-    option = "Name it with --encoding (in Python: CsvFormat(encoding=…))"
+    option = "Name it with --encoding (in Python: CsvFormat)"
     if b"\0" in raw:
         raise DataError(f"{file.name} is not UTF-8; UTF-16 without a byte-order mark looks like this. {option}.")
     try:
@@ -126,8 +126,7 @@ def _separator(file: File, text: str, wanted: Sequence[str]) -> str:
         if unused:
             return unused[0]
     raise DataError(
-        f"{file.name} can be read with several separators. Name one with --separator "
-        "(in Python: CsvFormat(separator=…))."
+        f"{file.name} can be read with several separators. Name one with --separator (in Python: CsvFormat)."
     )
 
 
@@ -164,7 +163,7 @@ def _marks(file: File, cells: Iterable[str], separator: str, csv: CsvFormat) -> 
         raise DataError(
             f"{file.name} has numbers that can be read in two ways, since . and , may stand before a fraction or "
             "between thousands. Say what they mean with --decimal, and --thousands if they are separated "
-            "(in Python: CsvFormat(decimal=…, thousands=…))."
+            "(in Python: CsvFormat)."
         )
     return (None if separator == ";" else "."), csv.thousands
 

@@ -75,7 +75,7 @@ def bad_cell(files: Sequence[File], wanted: Wanted) -> str | None:
                 return (
                     f"{file.name} has no number in column {name!r}, row {found.item() + 1:,} (the header not counted). "
                     "If that is a word for a missing value, name it with --missing; --decimal and --thousands say how "
-                    "numbers are written (in Python: csv=CsvFormat(missing=…, decimal=…, thousands=…))."
+                    "numbers are written (in Python: CsvFormat)."
                 )
     return None
 
