@@ -58,7 +58,10 @@ class Source:
                 if query.report is not None:
                     groups = by_digest(self._files, query.study, query.digests)
                 opened = [(step, tied) for files, tied in groups for step in self._open(files, reader, in_steps)]
-            self.parts = [Part(lazy_frame(step.table, query.numbers), step.size, tied) for step, tied in opened]
+            answers = [query.trust.column] if query.trust else []
+            self.parts = [
+                Part(lazy_frame(step.table, query.numbers, answers=answers), step.size, tied) for step, tied in opened
+            ]
 
     def _open(self, files: Any, reader: str, in_steps: bool) -> list[Step]:  # noqa: ANN401
         if in_steps:
@@ -100,7 +103,7 @@ def count(
                 done += part.size
                 progress(done / whole)
     query = sources[0].query
-    title = " or ".join(source.title for source in sources)
+    title = " or ".join(source.title for source in sources if source.query.report is not None) or sources[0].title
     check(list(tallies.values()), query.study, title, query.trust, simulated=simulated)
     return tallies
 

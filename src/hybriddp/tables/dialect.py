@@ -105,7 +105,7 @@ def _decoded(file: File, raw: bytes, encoding: str) -> str:
     """The prefix as text, without a last line that it cuts."""
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(raw, final=len(raw) < PREFIX)
-    except (UnicodeDecodeError, LookupError):
+    except (UnicodeError, LookupError):
         raise_unchained(
             DataError(f"{file.name} is not in the encoding {encoding}. Name the right one with --encoding.")
         )

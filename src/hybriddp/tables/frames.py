@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hybriddp import _check
 from hybriddp.errors import DataError, MissingExtraError, ParameterError, raise_unchained
 from hybriddp.grid import as_floats
@@ -89,8 +91,8 @@ def file_names(table: Any) -> list[str] | None:  # noqa: ANN401
     return None
 
 
-def lazy_frame(table: Any, numbers: list[str]) -> Any:  # noqa: ANN401
-    """A table as a lazy frame; columns that hold exact numbers as objects become floats."""
+def lazy_frame(table: Any, numbers: list[str], *, answers: Sequence[str] = ()) -> Any:  # noqa: ANN401
+    """A table as a lazy frame; columns of numbers, or of yes and no, that are held as objects become floats."""
     nw = require_narwhals()
     try:
         frame = nw.from_native(table)
@@ -99,6 +101,13 @@ def lazy_frame(table: Any, numbers: list[str]) -> Any:  # noqa: ANN401
                 if name in frame.columns and frame.schema[name] == nw.Object:
                     values = as_floats(frame[name].to_numpy())
                     column = nw.new_series(name, values, nw.Float64, backend=frame.implementation)
+                    frame = frame.with_columns(column)
+            for name in answers:  # booleans of which some are missing are objects in pandas
+                if name in frame.columns and frame.schema[name] == nw.Object:
+                    flags = [float(x) if isinstance(x, (bool, np.bool_)) else x for x in frame[name].to_list()]
+                    column = nw.new_series(
+                        name, as_floats(np.array(flags, object)), nw.Float64, backend=frame.implementation
+                    )
                     frame = frame.with_columns(column)
         return frame.lazy()
     except nw.exceptions.DuplicateError:

@@ -9,6 +9,7 @@ from hybriddp.errors import DataError, HybridDPError, raise_unchained
 from hybriddp.tables.names import shown
 
 _NO_PARQUET = re.compile(r"PAR1|magic|not a parquet file|too small to be a parquet|file out of specification", re.I)
+_NO_UTF8 = re.compile(r"invalid utf-?8|not utf-?8", re.I)
 _REASONS = {
     "NoDataError": "it is empty",
     "ColumnNotFoundError": "its files have different columns",
@@ -50,6 +51,8 @@ def _words(reason: Exception) -> str:
     kind = type(reason)
     if _NO_PARQUET.search(str(reason)):
         return "it is not a Parquet file, or a broken one"
+    if _NO_UTF8.search(str(reason)):
+        return "its text is not UTF-8 throughout; --encoding names another encoding"
     library = kind.__module__.split(".")[0]
     raised = kind.__qualname__ if library == "builtins" else f"{library}'s {kind.__qualname__}"
     return f"{_REASONS.get(kind.__name__, 'its content does not fit its format or its columns')} ({raised})"

@@ -61,8 +61,10 @@ class Trust:
     def _numeric(self, nw: Any, x: Any) -> tuple[Any, Any]:  # noqa: ANN401
         if self.word is None:
             return x == 1.0, x.is_in([0.0, 1.0])
+        word = self.word.lower()
+        named = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}.get(word)
         try:
-            return x == float(self.word), nw.lit(value=True)
+            return x == (float(word) if named is None else named), nw.lit(value=True)
         except ValueError:
             raise ParameterError("trusted_if", "column=number, since it holds numbers", self.word) from None
 
