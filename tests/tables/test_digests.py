@@ -21,7 +21,7 @@ FORMATS = ["parquet", "csv", "tsv", "jsonl"]
 
 def _local(table: Any, study: MeanStudy = STUDY, **options: Any) -> LocalSummary | LaplaceSummary:  # noqa: ANN401
     local = summarize(table, study, report="code", **options).local
-    assert local is not None
+    assert isinstance(local, LocalSummary | LaplaceSummary)
     return local
 
 

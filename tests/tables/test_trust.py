@@ -114,7 +114,9 @@ def test_simulated_reports_repeat_with_a_seed(local_engine: Engine) -> None:
 
 def test_simulated_reports_by_group(local_engine: Engine) -> None:
     users = pl.DataFrame({"x": X * 40, "who": ([True, False] * 100), "where": ["DE"] * 150 + ["FR"] * 50})
-    parts = simulate_local(local_engine(users), STUDY, value="x", trusted_if="who", group="where", keys=["DE", "FR"])
+    parts: Any = simulate_local(
+        local_engine(users), STUDY, value="x", trusted_if="who", group="where", keys=["DE", "FR"]
+    )
     counts = {key: (part.trusted.count, part.local.count) for key, part in parts.items()}
     assert counts == {"DE": (75, 75), "FR": (25, 25)}
     assert parts["FR"].local.study == STUDY.part("where", "FR").digest

@@ -65,8 +65,7 @@ def test_users_are_told_apart_over_all_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="2 users have more than one row"):
         summarize(names, STUDY, value="x", report="code", user="id", progress=lambda _: None)
     # The Parquet files come first, then the text files: an order that the names decide, not the values.
-    kept = summarize(names, STUDY, value="x", report="code", user="id", repeated="first")
-    assert kept.trusted is not None
+    kept: Any = summarize(names, STUDY, value="x", report="code", user="id", repeated="first")
     assert kept.trusted.count + kept.local.count == 3
 
 
@@ -74,6 +73,8 @@ def test_nobody_is_in_both_of_two_tables(tmp_path: Path) -> None:
     raw = pl.DataFrame({"minutes": [10.0, 40.0], "id": ["ada", "cy"]})
     reports = pl.DataFrame({"answer": [3, 9, 8], "id": ["bob", "dee", "cy"]})
     options: dict[str, Any] = {"value": "minutes", "report": "answer"}
+    trusted: Any
+    local: Any
     trusted, local = summarize_both(raw, reports, STUDY, **options)
     assert (trusted.count, local.count) == (2, 3)
     with pytest.raises(DataError, match="1 users have more than one row"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
@@ -61,28 +62,16 @@ class Sources:
         self, study: MeanStudy, group: str | None, keys: list[str], progress: Progress
     ) -> Summaries | GroupedSummaries:
         """The summaries of all users, or of each key."""
-        parts = {"group": group, "keys": None if group is None else keys, "engine": self.engine, "csv": self.csv}
+        shared: dict[str, Any] = {"engine": self.engine, "csv": self.csv}
+        if group is not None:
+            shared |= {"group": group, "keys": keys}
         if self.simulated:
-            return simulate_local(
-                self.files,
-                study,
-                value=self.value,
-                trusted_if=str(self.trusted_if),
-                random_state=self.seed,
-                **parts,  # type: ignore[arg-type]
-            )
-        users = {"user": self.user, "repeated": self.repeated, "progress": progress}
+            trusts, seed = str(self.trusted_if), self.seed
+            return simulate_local(self.files, study, value=self.value, trusted_if=trusts, random_state=seed, **shared)
+        shared |= {"user": self.user, "repeated": self.repeated, "progress": progress, "value": self.value}
         if self.trusted_files:
-            return summarize_both(
-                self.trusted_files,
-                self.local_files,
-                study,
-                value=self.value,
-                report=str(self.report),
-                **parts,  # type: ignore[arg-type]
-                **users,  # type: ignore[arg-type]
-            )
-        found: Summaries | GroupedSummaries = summarize(  # type: ignore[call-overload]
-            self.files, study, value=self.value, report=self.report, trusted_if=self.trusted_if, **parts, **users
+            return summarize_both(self.trusted_files, self.local_files, study, report=str(self.report), **shared)
+        found: Summaries | GroupedSummaries = summarize(
+            self.files, study, report=self.report, trusted_if=self.trusted_if, **shared
         )
         return found

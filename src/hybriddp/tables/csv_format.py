@@ -1,6 +1,7 @@
 """How a text file is written, where it cannot be told from the file itself."""
 
 import codecs
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybriddp.errors import ParameterError
@@ -28,7 +29,7 @@ class CsvFormat:
         What stands between the thousands of a number.
     encoding : str, optional
         As Python names it, such as ``"latin-1"`` or ``"cp1252"``. UTF-8 is detected, and UTF-16 with a byte-order mark.
-    missing : tuple of str
+    missing : sequence of str
         More words that stand for a missing number, besides NA, N/A, NaN, NULL and None.
 
     Examples
@@ -41,7 +42,7 @@ class CsvFormat:
     decimal: str | None = None
     thousands: str | None = None
     encoding: str | None = None
-    missing: tuple[str, ...] = ()
+    missing: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name, words in (("separator", _SEPARATORS), ("decimal", _DECIMALS), ("thousands", _THOUSANDS)):
