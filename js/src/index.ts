@@ -3,3 +3,4 @@
 export { type AnyChannel, RandomizedResponse, UnaryEncoding, WindowChannel, parseChannel } from "./channel.js";
 export { ChannelError } from "./errors.js";
 export { type Bytes, systemBytes } from "./random.js";
+export { type Report, Study, parseStudy } from "./study.js";

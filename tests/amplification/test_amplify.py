@@ -6,10 +6,11 @@ import pytest
 from hybriddp import MeanStudy
 from hybriddp.amplification import Amplified, amplify, laplace
 from hybriddp.amplification.amplify import VOID
-from hybriddp.amplification.window import _CELL, exact
+from hybriddp.amplification.window import exact
 from hybriddp.channels import WindowChannel
 from hybriddp.errors import BudgetError, ParameterError
 from hybriddp.grid import UNITS
+from hybriddp.mean.public import CELL
 
 LAPLACE = MeanStudy("pay", bounds=(0, 2_349_033), epsilon=1.0, channel="laplace")
 WINDOW = MeanStudy("pay", bounds=(0, 2_349_033), epsilon=1.0)
@@ -114,10 +115,10 @@ def test_no_published_value_is_likelier_by_more_than_the_bound(n_trusted: int, n
     def cells(rest: float) -> dict[int, float]:
         """The logarithm of each published value's probability, the rest of the sum given, in steps of w/n_T units."""
         first = math.ceil(-rest)  # the first k of cell 0 is the smallest with k + rest >= 0
-        start = (first - int(k[0])) % _CELL
-        whole = (len(k) - start) // _CELL * _CELL
-        mass = np.log(np.exp(log_pmf[start : start + whole].reshape(-1, _CELL)).sum(axis=1))
-        index = np.floor((k[start] + rest) / _CELL + 1e-9).astype(int)
+        start = (first - int(k[0])) % CELL
+        whole = (len(k) - start) // CELL * CELL
+        mass = np.log(np.exp(log_pmf[start : start + whole].reshape(-1, CELL)).sum(axis=1))
+        index = np.floor((k[start] + rest) / CELL + 1e-9).astype(int)
         return dict(zip(range(index, index + len(mass)), mass, strict=True))
 
     values = channel.values

@@ -177,7 +177,8 @@ def test_full_local_has_a_report_of_everybody_and_pays_for_it() -> None:
 
 def test_the_answer_keeps_to_the_bounds_and_the_unbiased_one_does_not() -> None:
     tiny = MeanStudy("x", bounds=(0, 1), epsilon=0.01)
-    estimates = [tiny.estimate(trusted=[1.0] * 5, local=[0] * 30, random_state=seed) for seed in range(30)]
+    local = tiny.randomize([1.0] * 30, random_state=1)
+    estimates = [tiny.estimate(trusted=[1.0] * 5, local=local, random_state=seed) for seed in range(30)]
     assert all(0 <= estimate.value <= 1 for estimate in estimates)
     assert any(not 0 <= estimate.unbiased <= 1 for estimate in estimates)
     for estimate in estimates:
@@ -208,15 +209,18 @@ def test_the_json_holds_what_may_be_published() -> None:
     answer = json.loads(STUDY.estimate(trusted=TRUSTED, local=CODES, random_state=1).to_json())
     assert answer["privacy"]["private_release"] is False
     assert answer["interval_95"][0] < answer["value"] < answer["interval_95"][1]
-    assert set(answer["error"]) == {"sampling", "trusted_noise", "local_noise"}
-    alone = json.loads(STUDY.estimate(trusted=None, local=CODES, single_group=True).to_json())
+    assert "curator" not in answer
+    full = json.loads(STUDY.estimate(trusted=TRUSTED, local=CODES, random_state=1).to_json(full=True))
+    assert full["value"] == answer["value"]
+    assert set(full["curator"]["error"]) == {"sampling", "trusted_noise", "local_noise"}
+    alone = STUDY.estimate(trusted=None, local=CODES, single_group=True).to_dict(full=True)["curator"]
     assert alone["divergence"] is None
     assert alone["trusted_mean"] is None
 
 
 def test_gaussian_noise_is_used_where_delta_is_positive() -> None:
     study = MeanStudy("x", bounds=(0, 240), epsilon=0.5, delta=1e-6)
-    estimate = study.estimate(trusted=TRUSTED, local=study.summarize_local(CODES))
+    estimate = study.estimate(trusted=TRUSTED, local=study.summarize_local(CODES.codes))
     assert estimate.sample_noise.laplace == 0
     assert estimate.privacy.delta == "0.000001"
 
@@ -307,7 +311,7 @@ def test_a_single_world_says_when_it_is_a_simulation() -> None:
 
 def test_gaussian_noise_can_be_simulated() -> None:
     study = MeanStudy("x", bounds=(0, 240), epsilon=0.5, delta=1e-6)
-    local = study.summarize_local(CODES)
+    local = study.summarize_local(CODES.codes)
     drawn = [study.estimate(trusted=TRUSTED, local=local, weight=1.0, random_state=i) for i in range(300)]
     spread = np.std([estimate.value for estimate in drawn])
     assert spread == pytest.approx(drawn[0].error.trusted_noise ** 0.5, rel=0.25)

@@ -31,7 +31,7 @@ def test_codes_are_counted() -> None:
     assert isinstance(summary, LocalSummary)
     assert summary.count == 5000
     assert summary.counts == tuple(np.bincount(codes, minlength=256).tolist())
-    assert sum(STUDY.summarize_local(part) for part in np.array_split(codes, 3)) == summary
+    assert sum(STUDY.summarize_local(codes[part]) for part in np.array_split(np.arange(5000), 3)) == summary
 
 
 def test_a_few_reports_that_are_no_codes_are_counted_and_many_are_refused() -> None:
@@ -118,8 +118,8 @@ LAPLACE = MeanStudy("x", bounds=(0, 1), epsilon=0.5, channel="laplace")
 def test_laplace_reports_are_summed_exactly() -> None:
     reports = LAPLACE.randomize(np.linspace(0, 1, 200_001), random_state=1)
     summary = LAPLACE.summarize_local(reports)
-    assert summary == LaplaceSummary(LAPLACE.digest, 200_001, sum(reports.tolist()))
-    assert sum(LAPLACE.summarize_local(part) for part in np.array_split(reports, 7)) == summary
+    assert summary == LaplaceSummary(LAPLACE.digest, 200_001, sum(reports.tolist()), tied=True)
+    assert sum(LAPLACE.summarize_local(reports[i::7]) for i in range(7)) == summary
     assert LaplaceSummary.from_json(summary.to_json()) == summary
 
 

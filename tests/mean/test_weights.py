@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from hybriddp.amplification.amplify import _weight
 from hybriddp.channels import WindowChannel
-from hybriddp.mean import weights
+from hybriddp.mean import MeanStudy, public, weights
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
 from hybriddp.theory import Beta, Setting
 
@@ -90,3 +91,19 @@ def test_the_reports_estimate_the_variance_without_bias(epsilon: float) -> None:
     assert abs(z) < 5.4
     assert se.mean() == pytest.approx(variance.std(), rel=0.25)
     assert np.mean([g.noise for g in found]) == pytest.approx(channel.variance(x).mean(), rel=0.02)
+
+
+# Weights that are fixed before any data
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize(("rule", "sd"), [("privacy", None), ("known-variance", 0.1), ("naive", None)])
+def test_fixed_weights_are_the_same_whatever_was_reported(epsilon: float, rule: str, sd: float | None) -> None:
+    """To the last bit, and that of `amplify`: it takes them for public."""
+    study = MeanStudy("x", bounds=(0, 1), epsilon=epsilon)
+    found = set()
+    for x in (0.0, 0.25, 0.5, 1.0):
+        reports = study.randomize(np.full(990, x), random_state=1)
+        found.add(study.estimate(trusted=[0.5] * 10, local=reports, weight=rule, sd=sd, random_state=3).weight)
+    assert found == {public.fixed_weight(study, 10, 990, rule, 0.0 if sd is None else sd**2)}
+    assert found == {_weight(study, 10, 990, rule, sd)}

@@ -1,15 +1,19 @@
 """The second tier of protection of a study of a mean, or the reason why there is none."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 from hybriddp import _check
 from hybriddp.amplification import laplace
+from hybriddp.amplification.by_group import Amplification, GroupEpsilon
 from hybriddp.amplification.guarantee import Amplified, Assumptions, Guarantee, fixed_weight
+from hybriddp.amplification.lattice import pure_epsilon
 from hybriddp.amplification.window import exact as window_exact
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
-from hybriddp.mean import MeanStudy
-from hybriddp.release.mechanisms import mechanism_for
-from hybriddp.theory import Setting
+from hybriddp.mean import MeanStudy, public
+from hybriddp.mean.published import decimals, exact_step
 
 WEIGHTS = ("known-variance", "privacy", "naive")
 VOID = {
@@ -31,6 +35,7 @@ def amplify(
     sd: float | None = None,
     colluding_local: int = 0,
     delta: float = 0.0,
+    step: Fraction | Decimal | str | float | None = None,
     also_published: tuple[str, ...] = (),
 ) -> Amplified:
     """What somebody who sees only the published estimate can learn about a user of each group.
@@ -52,6 +57,10 @@ def amplify(
         How many local users pool what they know of their own noise.
     delta : float
         The δ that may be allowed for. With 0 everything is in closed form.
+    step : Fraction, Decimal, str or float, optional
+        What the estimate is rounded to before it is published, in the units of the values. If not given, it is the step
+        of `Estimate.published`; ``"finest"`` is the finest step of the proof. The result has it exactly, as
+        ``resolution``, with what rounding costs included.
     also_published : tuple of str
         Anything else that was, or will be, published: ``"group means"``, ``"reports"``, ``"a range"``,
         ``"a head list"``, ``"another release"``. Each of them voids the second tier, and the error says why.
@@ -80,37 +89,37 @@ def amplify(
     if colluding >= n_local:
         raise ParameterError("colluding_local", f"below the {n_local:,} local users: the target is honest", colluding)
     w = _weight(study, n_trusted, n_local, weight, sd)
-    honest = n_local - colluding
-    return _amplified(study, n_trusted, n_local, w, honest, delta)
+    g = _step(study, n_trusted, n_local, w, step)
+    return _amplified(study, n_trusted, n_local, w, n_local - colluding, delta, g)
 
 
-def _amplified(study: MeanStudy, n_trusted: int, n_local: int, w: float, honest: int, delta: float) -> Amplified:
+def _amplified(
+    study: MeanStudy, n_trusted: int, n_local: int, w: float, honest: int, delta: float, step: Fraction
+) -> Amplified:
     promised = float(study.privacy.epsilon)
-    users = n_trusted + n_local
+    rounding = (
+        f"The published value is rounded to a multiple of {_exactly(step)}, as Estimate.published does, or the sum of "
+        "reports can be read off its last digits."
+    )
     if isinstance(study.channel, DiscreteLaplace):
-        found = laplace.exact(
-            n_users=users,
-            trusted_fraction=n_trusted / users,
-            weight=w,
-            width=study.width,
-            epsilon=promised,
-            honest_local=honest,
-            delta=delta,
-        )
+        found = _laplace(study, n_trusted, n_local, w, honest, delta, step)
         trusted, local, local_delta = found.trusted.epsilon, found.local.epsilon, delta
-        noise = "Laplace on both sides, treated as continuous: publish no more digits than the noise leaves meaning."
-        method = "sums of Laplace variables, certified"
+        continuous = ", treated as continuous" if delta else ", in whole units"
+        noise = f"Laplace on both sides{continuous}. {rounding}"
+        method = "sums of Laplace variables, certified" if delta else "discrete Laplace noise in whole units"
     else:
         _check.number("delta", delta, _check.Range("a number from 0 and below 1", 0.0, 1.0, upper_open=True))
         bound = window_exact(
-            study.channel, n_trusted=n_trusted, n_local=n_local, weight=w, honest_local=honest, delta=delta
+            study.channel,
+            n_trusted=n_trusted,
+            n_local=n_local,
+            weight=w,
+            honest_local=honest,
+            delta=delta,
+            step=step / public.exact_width(study),
         )
         trusted, local, local_delta = bound.trusted, bound.local, 0.0
-        noise = (
-            "the curator's, and for trusted users that part of the codes that depends on no value. The "
-            f"published value is rounded to a multiple of {bound.resolution * study.width:.3g}, or the sum of codes "
-            "can be read off its last digits."
-        )
+        noise = f"the curator's, and for trusted users that part of the codes that depends on no value. {rounding}"
         method = "the curator's discrete Laplace noise in whole units, and the blanket of uniform codes"
     return Amplified(
         trusted=Guarantee(min(trusted, promised), delta if trusted < promised else 0.0),
@@ -118,7 +127,50 @@ def _amplified(study: MeanStudy, n_trusted: int, n_local: int, w: float, honest:
         unamplified=Guarantee(promised, 0.0),
         assumptions=Assumptions(honest_local=honest, colluding_local=n_local - honest, noise=noise),
         method=method,
+        resolution=step,
     )
+
+
+def _laplace(
+    study: MeanStudy, n_trusted: int, n_local: int, w: float, honest: int, delta: float, step: Fraction
+) -> Amplification[float]:
+    """The paper's setting: at δ = 0 by the widest noise of the other group, on its lattice, as it is drawn."""
+    found = laplace.exact(
+        n_users=n_trusted + n_local,
+        trusted_fraction=n_trusted / (n_trusted + n_local),
+        weight=w,
+        width=study.width,
+        epsilon=float(study.privacy.epsilon),
+        honest_local=honest,
+        delta=delta,
+    )
+    if delta:
+        return found
+    epsilon, width = Fraction(study.privacy.epsilon), public.exact_width(study)
+    by_trusted, by_local = Fraction(w) * width / n_trusted, (1 - Fraction(w)) * width / n_local
+    trusted = pure_epsilon(epsilon, by_trusted, step=step, lattice=by_local / UNITS if honest else Fraction(0))
+    local = pure_epsilon(epsilon, by_local, step=step, lattice=by_trusted / UNITS)
+    return Amplification(trusted=GroupEpsilon(trusted), local=GroupEpsilon(local))
+
+
+def _step(
+    study: MeanStudy, n_trusted: int, n_local: int, w: float, step: Fraction | Decimal | str | float | None
+) -> Fraction:
+    if step is None:
+        return public.default_step(study, n_trusted, n_local, w)
+    if step == "finest":
+        if w == 0:
+            raise ParameterError("step", "a number where the weight is 0: there is no noise of the curator", step)
+        return public.finest_step(study, n_trusted, w)
+    return exact_step(step, study.width)
+
+
+def _exactly(step: Fraction) -> str:
+    """A step without rounding: as a decimal if it is one that people write, as a fraction if not."""
+    places = decimals(step)
+    if step * 10**places == round(step * 10**places) and places < 12:
+        return f"{float(step):,.{places}f}"
+    return f"{step} (that is {float(step):.6g}, but only the fraction is exact)"
 
 
 def _weight(study: MeanStudy, n_trusted: int, n_local: int, weight: float | str, sd: float | None) -> float:
@@ -128,21 +180,5 @@ def _weight(study: MeanStudy, n_trusted: int, n_local: int, weight: float | str,
         fixed_weight(weight)
     if (weight == "known-variance") != (sd is not None):
         raise ParameterError("sd", 'given exactly if weight is "known-variance"', sd)
-    spread = 0.0 if sd is None else _check.number("sd", sd, _check.NON_NEGATIVE) ** 2
-    users, area = n_trusted + n_local, study.width**2
-    laplace_reports = isinstance(study.channel, DiscreteLaplace)
-    reports = study.channel.noise_variance if laplace_reports else study.channel.worst_variance  # type: ignore[union-attr]
-    setting = Setting(
-        n_users=users,
-        trusted_fraction=n_trusted / users,
-        trusted_variance=spread,
-        local_variance=spread,
-        trusted_noise=mechanism_for(study.privacy).variance / (n_trusted * UNITS) ** 2 * area,
-        local_noise=reports * area,
-    )
-    by_name = {
-        "known-variance": setting.weight_known_variance,
-        "privacy": setting.weight_privacy,
-        "naive": setting.weight_naive,
-    }
-    return float(by_name[weight]())
+    spread = 0.0 if sd is None else (_check.number("sd", sd, _check.NON_NEGATIVE) / study.width) ** 2
+    return public.fixed_weight(study, n_trusted, n_local, weight, spread)

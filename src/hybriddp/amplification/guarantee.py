@@ -1,6 +1,7 @@
 """What somebody who sees only the published estimate learns about a user: a number per group, with what it rests on."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from hybriddp.errors import BudgetError, ParameterError
 from hybriddp.privacy import Neighbours
@@ -38,7 +39,8 @@ class Assumptions:
     def sentences(self) -> tuple[str, ...]:
         """All of them, in words."""
         return (
-            "The adversary sees the published estimate and nothing else: no group means, no report, no range.",
+            "The adversary sees what Estimate.published gives, the rounded estimate and its interval, and nothing "
+            "else: no group means, no report, no range.",
             "The weight and the noise were fixed before any data was seen.",
             "Group sizes are public.",
             f"At most {self.colluding_local:,.0f} local users pool what they know; the noise of the other "
@@ -63,6 +65,9 @@ class Amplified:
         What the second tier rests on.
     method : str
         How it was computed.
+    resolution : Fraction
+        The step, in the units of the values, that the estimate must be published in multiples of: exactly, since
+        with a step that differs in its fourth digit the bound is false. `Estimate.published` rounds to it.
     """
 
     trusted: Guarantee
@@ -70,6 +75,7 @@ class Amplified:
     unamplified: Guarantee
     assumptions: Assumptions
     method: str
+    resolution: Fraction
 
     @property
     def everyone(self) -> Guarantee:

@@ -33,6 +33,9 @@ def run_amplify(
     sd: Annotated[float | None, typer.Option(help="Public, for known-variance.", parser=number)] = None,
     colluding: Annotated[str, typer.Option(help="How many local users pool what they know: 50% or 1,000.")] = "0",
     channel: Annotated[str, typer.Option(help="window (as in hybriddp mean) or laplace (the paper's).")] = "window",
+    step: Annotated[
+        str | None, typer.Option(help="What the estimate is rounded to; that of `mean` if not given.")
+    ] = None,
     also_published: Annotated[
         list[str] | None, typer.Option(help="What else is published, such as 'group means'; may be repeated.")
     ] = None,
@@ -57,6 +60,7 @@ def run_amplify(
         sd=sd,
         colluding_local=_colluding(colluding, n_local),
         delta=delta,
+        step=None if step is None else step.replace(",", ""),
         also_published=tuple(also_published or ()),
     )
     if plot is not None:
@@ -66,6 +70,7 @@ def run_amplify(
     if as_json:
         published = {**asdict(found), "everyone": asdict(found.everyone)}
         published["assumptions"] = list(found.assumptions.sentences())
+        published["resolution"] = {"exact": str(found.resolution), "approximate": float(found.resolution)}
         typer.echo(json.dumps(published, indent=2))
         return
     console().print(_table(found))

@@ -101,7 +101,7 @@ def _run(study: MeanStudy, simulation: Simulation, seed: int) -> Demo:
     delays = np.random.default_rng(seed).permutation(flight_delays()).astype(float)
     raw = delays[: simulation.n_trusted]
     codes = study.randomize(delays[simulation.n_trusted :], random_state=seed + 1)
-    trusted, local = summarize(_users(raw, codes), study, value="delay", report="code")
+    trusted, local = summarize(_users(raw, codes.codes), study, value="delay", report="code")
     estimates = {
         weight: study.estimate(trusted=values, local=local, weight=weight, random_state=seed + 2)
         for weight, values in (("trusted-only", trusted), ("full-local", raw), ("adaptive", trusted))

@@ -1,7 +1,7 @@
 """``hybriddp mean``: one answer from the two groups of a file, or of several, or one per part of the users."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +17,7 @@ from hybriddp.cli.text_options import Decimal, Encoding, Missing, Separator, Tho
 from hybriddp.cli.waiting import waiting
 from hybriddp.errors import ParameterError
 from hybriddp.mean import Estimate, MeanStudy
+from hybriddp.mean.diagnostics import words
 from hybriddp.mean.page import page
 from hybriddp.mean.story import parts_table
 from hybriddp.tables import GroupedSummaries, Summaries
@@ -80,6 +81,9 @@ def mean(
     plot: Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg, .pdf).")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with table, picture and story here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="With --json: also what the curator has beside it, not rounded.")
+    ] = False,
     diagnostics: Annotated[
         bool, typer.Option("--diagnostics", help="Tell the curator what was clamped and left out: not for publication.")
     ] = False,
@@ -108,7 +112,7 @@ def mean(
         words = (
             "left out: a simulation spends nothing" if simulate_local else "given: what is released must be paid for"
         )
-        raise ParameterError("ledger", words, None if ledger is None else str(ledger))
+        raise ParameterError("ledger", expected, None if ledger is None else str(ledger))
     public = _keys(group, keys)
     check_targets(plot, html)
     with waiting("counting") as progress:
@@ -122,11 +126,14 @@ def mean(
         options["random_state"] = np.random.default_rng(seed)
     if isinstance(summaries, Summaries):
         estimate = study.estimate(trusted=summaries.trusted, local=summaries.local, **options)
-        estimates, published = [estimate], estimate.to_dict()
+        estimates, published = [estimate], estimate.to_dict(full=full)
     else:
         parts = study.estimate_parts(summaries.by, summaries, **options)
         estimates = list(parts.values())
-        published = {"by": group, "parts": [{"key": key, "estimate": part.to_dict()} for key, part in parts.items()]}
+        published = {
+            "by": group,
+            "parts": [{"key": key, "estimate": part.to_dict(full=full)} for key, part in parts.items()],
+        }
     # The answer has been paid for: it is shown before anything else can fail.
     if as_json:
         typer.echo(json.dumps({"simulation": SIMULATION, **published} if simulate_local else published, indent=2))
@@ -152,19 +159,10 @@ def _keys(group: str | None, keys: str | None) -> list[str]:
 
 def _diagnose(summaries: Summaries | GroupedSummaries) -> None:
     """Exact counts, for the curator's eyes: on standard error, so that they get into no file by mistake."""
-    pairs: Iterable[Summaries] = [summaries] if isinstance(summaries, Summaries) else summaries.values()
-    trusted = [pair.trusted for pair in pairs if pair.trusted is not None]
-    local = [pair.local for pair in pairs if pair.local is not None]
-    lines = [
-        "Diagnostics, exact and NOT FOR PUBLICATION:",
-        f"  clamped: {sum(s.clamped for s in trusted):,} of {sum(s.count for s in trusted):,} values of trusted users",
-        f"  left out: {sum(s.rejected for s in trusted):,} rows without a value or a report",
-        f"  rejected: {sum(s.rejected for s in local):,} reports that are no codes",
-    ]
+    pairs = [summaries] if isinstance(summaries, Summaries) else list(summaries.values())
+    typer.echo(words([pair.trusted for pair in pairs], [pair.local for pair in pairs]), err=True)
     if isinstance(summaries, GroupedSummaries):
-        lines.append(f"  other: {summaries.other:,} rows have none of the keys")
-    for line in lines:
-        typer.echo(line, err=True)
+        typer.echo(f"Rows that have none of the keys: {summaries.other:,}.", err=True)
 
 
 def _write(estimates: Sequence[Estimate], plot: Path | None, html: Path | None) -> None:

@@ -10,6 +10,7 @@ from hybriddp.cli.numbers import amount
 from hybriddp.cli.text_options import Decimal, Encoding, Missing, Separator, Thousands, csv_format
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
+from hybriddp.mean.diagnostics import HEADING
 from hybriddp.tables.digests import DIGEST_COLUMN
 from hybriddp.tables.files import read_columns, write_table
 from hybriddp.tables.names import ending
@@ -76,8 +77,7 @@ def randomize(
         "output": str(output),
     }
     if diagnostics:
-        typer.echo("Diagnostics, exact and NOT FOR PUBLICATION:", err=True)
-        typer.echo(f"  left out: {placed.rejected:,} missing, NaN or infinite values", err=True)
+        typer.echo(f"{HEADING}\nLeft out: {placed.rejected:,} missing, NaN or infinite values.", err=True)
     if as_json:
         typer.echo(json.dumps(summary, indent=2))
         return

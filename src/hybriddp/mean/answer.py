@@ -1,5 +1,7 @@
 """From two summaries to an estimate: everything is checked, then paid for, then drawn, then weighed."""
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,17 +9,21 @@ from numpy.typing import ArrayLike
 
 from hybriddp import _check
 from hybriddp.channels.laplace import DiscreteLaplace
+from hybriddp.channels.numeric import VALUE_BITS
 from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.grid import UNITS
 from hybriddp.mean import combine, weights
+from hybriddp.mean.belongs import check_belongs
 from hybriddp.mean.estimate import Estimate, Statement
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
+from hybriddp.mean.public import exact_width, fixed_weight
 from hybriddp.mean.reports import Reports
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.privacy import Neighbours
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
-from hybriddp.release.total import release_total
+from hybriddp.release.total import PrivateTotal, release_total
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy
@@ -40,6 +46,7 @@ def answer(
     """The estimate of a study; see `MeanStudy.estimate`."""
     _check_rule(study, weight, sd)
     reports = None if local is None else local_summary(study, local)
+    check_belongs(study, reports)
     if weight == "full-local":
         return _full_local(study, trusted, reports, ledger, random_state)
     raw = None if trusted is None else trusted_summary(study, trusted)
@@ -51,7 +58,8 @@ def answer(
     if raw is None or not raw.count or weight in ("local-only", 0.0):  # nothing about the trusted group is released
         statement = _statement(study, released=False, counted=False, seeded=seeded)
         everybody = (raw.count if raw else 0) + (reports.count if reports else 0)
-        return combine.single_world(study, None, local_group, statement, everybody=everybody, adaptive=adaptive)
+        found = combine.single_world(study, None, local_group, statement, everybody=everybody, adaptive=adaptive)
+        return _complete(found, None, reports, weight, sd)
     # Everything has been checked: only now is anything spent.
     released = release_total(
         raw.count,
@@ -66,8 +74,9 @@ def answer(
     trusted_group = TrustedGroup.of(released)
     statement = _statement(study, released=True, counted=released.counted, seeded=seeded)
     if local_group is None:
-        return combine.single_world(study, trusted_group, None, statement, everybody=raw.count, adaptive=adaptive)
-    return weigh(study, trusted_group, local_group, weight, sd, statement)
+        found = combine.single_world(study, trusted_group, None, statement, everybody=raw.count, adaptive=adaptive)
+        return _complete(found, released, None, weight, sd)
+    return _complete(weigh(study, trusted_group, local_group, weight, sd, statement), released, reports, weight, sd)
 
 
 def weigh(
@@ -128,7 +137,46 @@ def _full_local(
     everybody = theirs if reports is None else theirs + reports
     statement = _statement(study, released=True, counted=counted, seeded=seeded)
     group = local_group_of(study, everybody)
-    return combine.single_world(study, None, group, statement, everybody=group.count, adaptive=False)
+    found = combine.single_world(study, None, group, statement, everybody=group.count, adaptive=False)
+    return replace(_complete(found, None, everybody, "full-local", None), tied=reports is None or reports.tied)
+
+
+def _complete(
+    found: Estimate,
+    released: PrivateTotal | None,
+    reports: LocalSummary | LaplaceSummary | None,
+    weight: str | float,
+    sd: float | None,
+) -> Estimate:
+    """The estimate with what rounding for publication needs, and whether its reports are tied to the study."""
+    fixed = weight != "adaptive"
+    return replace(
+        found,
+        exact=_exact(found, released, reports) if fixed else None,
+        fixed_weight=fixed,
+        public_variance=None if sd is None else (sd / found.study.width) ** 2,
+        tied=reports is None or not reports.count or reports.tied,
+    )
+
+
+def _exact(found: Estimate, released: PrivateTotal | None, reports: LocalSummary | LaplaceSummary | None) -> Fraction:
+    """The weighted mean without rounding errors, from the released integers."""
+    study, w, mean = found.study, Fraction(found.weight), Fraction(0)
+    if released is not None and w:
+        mean += w * Fraction(released.total, released.count * UNITS)
+    if reports is not None and reports.count and w < 1:
+        mean += (1 - w) * _local_mean(study, reports)
+    return Fraction(study.bounds[0]) + exact_width(study) * mean
+
+
+def _local_mean(study: "MeanStudy", reports: LocalSummary | LaplaceSummary) -> Fraction:
+    """The mean of the reports on the unit range, exactly."""
+    if isinstance(reports, LaplaceSummary):
+        return Fraction(reports.total, reports.count * UNITS)
+    channel = study.channel
+    assert not isinstance(channel, DiscreteLaplace)  # noqa: S101  (checked when it was accepted)
+    total = sum(count * value for count, value in zip(reports.counts, channel.code_values, strict=True))
+    return Fraction(1, 2) + Fraction(total, reports.count << (VALUE_BITS + 1))
 
 
 def _statement(study: "MeanStudy", *, released: bool, counted: bool, seeded: bool) -> Statement:
@@ -167,16 +215,14 @@ def _choose(
 ) -> weights.Weighting:
     if weight == "adaptive":
         return weights.adaptive(trusted, local)
+    # [ADK20]'s weights follow from public numbers alone, the channel's worst variance among them: a weight that the
+    # reports move in its last digits would tell about them, and `hybriddp.amplify` counts on one that does not.
     if sd is not None:
-        return weights.known_variance(trusted, local, (sd / study.width) ** 2)
+        variance = (sd / study.width) ** 2
+        fixed = fixed_weight(study, trusted.count, local.count, "known-variance", variance)
+        return weights.Weighting(fixed, variance, weights.VarianceRange(variance, variance))
     possible = weights.variance_range(trusted, local)
-    by_name = {
-        "privacy": weights.known_variance(trusted, local, 0.0).weight,
-        "naive": trusted.count / (trusted.count + local.count),
-        "trusted-only": 1.0,
-        "local-only": 0.0,
-    }
-    fixed = by_name[weight] if isinstance(weight, str) else float(weight)
+    fixed = fixed_weight(study, trusted.count, local.count, weight) if isinstance(weight, str) else float(weight)
     return weights.Weighting(fixed, possible.upper, possible)
 
 

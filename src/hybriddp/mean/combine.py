@@ -56,7 +56,7 @@ def hybrid(
         divergence = garrote(trusted, local, chosen, study.width)
     else:
         divergence = compare(trusted, local, chosen.variance, study.width)
-    w = c + (chosen.weight - c) * divergence.share
+    w = chosen.weight if divergence.share == 1 else c + (chosen.weight - c) * divergence.share
     s = chosen.range.upper
     parts = _Parts(
         sampling=(w - c) ** 2 * s * n / (n_t * n_l) + divergence.price,

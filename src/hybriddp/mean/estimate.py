@@ -3,6 +3,8 @@
 import json
 import math
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +14,11 @@ from hybriddp.mean.interval import Interval, Noise
 from hybriddp.mean.weights import Weighting
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
     from rich.table import Table
 
+    from hybriddp.mean.published import Published
     from hybriddp.mean.study import MeanStudy
 
 _LEVEL = _check.Range("a number between 0 and 1, both excluded", 0.0, 1.0, lower_open=True, upper_open=True)
@@ -100,9 +104,13 @@ class GroupMean:
         return Interval(self.mean - half, self.mean + half, level)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Estimate:
     """A mean, from private numbers only.
+
+    For publication take `published`, which is also what ``float()``, ``str()`` and `to_json` show: the rounded value
+    and interval. The attributes are the curator's: publishing them leaves every user their own ε, and the second tier
+    of `hybriddp.amplify` is lost.
 
     Attributes
     ----------
@@ -126,6 +134,14 @@ class Estimate:
         The expected squared error of ``unbiased``; that of ``value`` is not larger.
     privacy : Statement
         What it cost.
+    exact : Fraction or None
+        ``unbiased`` without rounding errors, where the weight was fixed before any data was seen.
+    fixed_weight : bool
+        Whether it was.
+    public_variance : float or None
+        The variance of the values on the unit range, where it is public knowledge.
+    tied : bool
+        Whether every local report came with the study's digest.
     """
 
     study: "MeanStudy"
@@ -140,6 +156,10 @@ class Estimate:
     privacy: Statement
     sample_noise: Noise
     population_noise: Noise
+    exact: Fraction | None = None
+    fixed_weight: bool = False
+    public_variance: float | None = None
+    tied: bool = True
 
     @property
     def n_trusted(self) -> int:
@@ -175,14 +195,68 @@ class Estimate:
         return self._interval(level, self.population_noise)
 
     def _interval(self, level: float, noise: Noise) -> Interval:
-        half = noise.half_width(_check.number("level", level, _LEVEL))
+        return self.between(self.unbiased, noise.half_width(_check.number("level", level, _LEVEL)), level)
+
+    def between(self, center: float, half: float, level: float) -> Interval:
+        """An interval within the bounds that holds the answer and is never a point.
+
+        Noise may have taken the center out of the bounds: the nearer bound is the center then, so that the interval is
+        at least ``half`` wide and holds all of what it would have held.
+        """
         bottom, top = self.study.bounds
-        # Noise may have taken all of it out of the bounds; what is left then is the answer itself.
-        lower = min(max(self.unbiased - half, bottom), self.value)
-        upper = max(min(self.unbiased + half, top), self.value)
+        middle = min(max(center, bottom), top)
+        lower = min(max(middle - half, bottom), self.value)
+        upper = max(min(middle + half, top), self.value)
+        if lower == upper:  # half a unit in the last place is all that is left
+            lower, upper = math.nextafter(lower, -math.inf), math.nextafter(upper, math.inf)
         return Interval(lower, upper, level)
 
+    def published(self, *, level: float = 0.95, step: "Fraction | Decimal | str | float | None" = None) -> "Published":
+        """What may be published: the value and its interval, rounded in exact fractions, and nothing else.
+
+        Parameters
+        ----------
+        level : float
+            The level of confidence of the interval, which is rounded outwards.
+        step : Fraction, Decimal, str or float, optional
+            What to round to, chosen without looking at the data. If not given, 1, 2 or 5 times a power of ten, at most
+            a tenth of the noise's standard deviation, by public numbers alone. `hybriddp.amplify` says what the second
+            tier of protection is at a step.
+
+        Notes
+        -----
+        Where the weight was fixed before any data was seen, the interval follows from the published value and public
+        numbers too, so that value and interval together keep what `hybriddp.amplify` says. It is wider than `interval`,
+        which the reports narrow: a public ``sd`` (``weight="known-variance"``) makes up for that. With the adaptive
+        weight there is no second tier, and it is `interval`, rounded.
+
+        Examples
+        --------
+        >>> from hybriddp import MeanStudy
+        >>> study = MeanStudy("pay", bounds=(0, 250_000), epsilon=1)
+        >>> reports = study.randomize([70_000.0] * 180, random_state=1)
+        >>> estimate = study.estimate(trusted=[65_000.0] * 120, local=reports, random_state=2)
+        >>> estimate.published().step
+        Fraction(200, 1)
+        """
+        from hybriddp.mean.published import publish
+
+        return publish(self, level=level, step=step)
+
+    def __float__(self) -> float:
+        return self.published().value
+
     # How it is shown ----------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        from hybriddp.mean import story
+
+        return story.one_line(self)
+
+    def __repr__(self) -> str:
+        name = self.study.title if len(self.study.title) <= 40 else f"{self.study.title[:39]}…"
+        seeded = ", a simulation" if self.privacy.seeded else ""
+        return f"Estimate({name!r}: {self.published()}, ε = {self.privacy.epsilon}{seeded})"
 
     def explain(self) -> str:
         """The story in plain words."""
@@ -215,33 +289,37 @@ class Estimate:
 
         return page.page([self])
 
-    def to_json(self) -> str:
-        """Everything that may be published, as text."""
-        return json.dumps(self.to_dict(), indent=2)
+    def to_json(self, *, full: bool = False) -> str:
+        """What `to_dict` gives, as text."""
+        return json.dumps(self.to_dict(full=full), indent=2)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything that may be published, as plain values."""
-        sample, population = self.interval(0.95), self.population_interval(0.95)
-        return {
+    def to_pandas(self, *, full: bool = False) -> "pd.DataFrame":
+        """What `to_dict` gives, as a table of one row. Needs pandas."""
+        import pandas as pd
+
+        return pd.json_normalize(self.to_dict(full=full))
+
+    def to_dict(self, *, full: bool = False) -> dict[str, Any]:
+        """What may be published, as plain values: the rounded value and interval, and the promise.
+
+        With ``full`` all that the curator has beside it: the groups' means, the weight and everything unrounded.
+        Publishing these leaves the first tier of protection only, every user's own ε.
+        """
+        from hybriddp.mean.doubts import warnings
+
+        p = self.published(level=0.95)
+        users = self.study.users
+        published = {
+            "warnings": list(warnings(self)),  # before the number
             "study": self.study.name,
             "digest": self.study.digest,
-            "users": None if self.study.users is None else {"by": self.study.users.by, "key": self.study.users.key},
-            "value": self.value,
-            "unbiased": self.unbiased,
-            "standard_error": self.standard_error,
-            "interval_95": [sample.lower, sample.upper],
-            "population_interval_95": [population.lower, population.upper],
-            "weight": self.weight,
+            "users": None if users is None else {"by": users.by, "key": users.key},
+            "value": p.value,
+            "interval_95": [p.lower, p.upper],
+            "step": float(p.step),
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
-            "trusted_mean": self.trusted_mean,
-            "local_mean": self.local_mean,
-            "divergence": None if self.divergence is None else _divergence(self.divergence),
-            "error": {
-                "sampling": self.error.sampling,
-                "trusted_noise": self.error.trusted_noise,
-                "local_noise": self.error.local_noise,
-            },
+            "tied": self.tied,
             "privacy": {
                 "epsilon": self.privacy.epsilon,
                 "delta": self.privacy.delta,
@@ -249,6 +327,30 @@ class Estimate:
                 "released": self.privacy.released,
                 "counted": self.privacy.counted,
                 "private_release": not self.privacy.seeded,
+            },
+        }
+        return published if not full else published | {"curator": self._curator()}
+
+    def _curator(self) -> dict[str, Any]:
+        """What is not for publication, or costs the second tier of protection."""
+        from hybriddp.mean import story
+
+        sample, population = self.interval(0.95), self.population_interval(0.95)
+        return {
+            "note": story.FIRST_TIER_ONLY,
+            "value": self.value,
+            "unbiased": self.unbiased,
+            "standard_error": self.standard_error,
+            "interval_95": [sample.lower, sample.upper],
+            "population_interval_95": [population.lower, population.upper],
+            "weight": self.weight,
+            "trusted_mean": self.trusted_mean,
+            "local_mean": self.local_mean,
+            "divergence": None if self.divergence is None else _divergence(self.divergence),
+            "error": {
+                "sampling": self.error.sampling,
+                "trusted_noise": self.error.trusted_noise,
+                "local_noise": self.error.local_noise,
             },
         }
 

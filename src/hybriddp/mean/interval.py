@@ -9,16 +9,20 @@ $$
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From ``lower`` to ``upper``, at a level of confidence."""
+    """From ``lower`` to ``upper``, at a level of confidence; ``low, high = interval`` works."""
 
     lower: float
     upper: float
     level: float
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.lower, self.upper))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from hybriddp.mean import story
+from hybriddp.mean.doubts import warnings
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
@@ -36,9 +37,10 @@ footer {{ color: #66727e; font-size: .85rem; margin-top: 3rem; }}
 
 
 def fragment(estimate: "Estimate") -> str:
-    """One estimate: title, table, picture and promise."""
+    """One estimate: doubts, title, table, picture and promise."""
     title, promise = escape(estimate.study.title), escape(str(estimate.privacy))
-    return f"<p><b>{title}</b></p>\n{_table(estimate)}\n{picture(estimate)}\n<p>{promise}</p>"
+    notes = "".join(f"<p>{escape(note)}</p>\n" for note in story.notes(estimate) if note not in warnings(estimate))
+    return f"{_doubts(estimate)}<p><b>{title}</b></p>\n{_table(estimate)}\n{picture(estimate)}\n{notes}<p>{promise}</p>"
 
 
 def page(estimates: Sequence["Estimate"]) -> str:
@@ -47,15 +49,22 @@ def page(estimates: Sequence["Estimate"]) -> str:
     parts = []
     for estimate in estimates:
         heading = "" if estimate.study.users is None else f"<h2>{escape(str(estimate.study.users))}</h2>\n"
-        lines = "".join(f"<p>{escape(line)}</p>" for line in story.words(estimate).splitlines())
-        parts.append(f"{heading}{_table(estimate)}\n{picture(estimate)}\n{lines}")
+        told = [line for line in story.words(estimate).splitlines() if line not in warnings(estimate)]
+        lines = "".join(f"<p>{escape(line)}</p>" for line in told)
+        parts.append(f"{heading}{_doubts(estimate)}{_table(estimate)}\n{picture(estimate)}\n{lines}")
     return _PAGE.format(title=escape(title), body="\n".join(parts))
 
 
+def _doubts(estimate: "Estimate") -> str:
+    """What a reader must know before the numbers."""
+    return "".join(f'<p role="alert"><b>{escape(warning)}</b></p>\n' for warning in warnings(estimate))
+
+
 def _table(estimate: "Estimate") -> str:
+    number = estimate.published().number
     cells = "".join(
-        f"<tr><td>{row.name}</td><td>{row.users:,}</td><td>{row.value:.6g}</td>"
-        f"<td>{row.interval.lower:.6g} … {row.interval.upper:.6g}</td></tr>"
+        f"<tr><td>{row.name}</td><td>{row.users:,}</td><td>{number(row.value)}</td>"
+        f"<td>{number(row.interval.lower)} … {number(row.interval.upper)}</td></tr>"
         for row in story.rows(estimate)
     )
     return (

@@ -8,7 +8,7 @@ look like spread-out values at a large one. So the codes carry the digest of the
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -42,7 +42,7 @@ class Reports:
     (3, 2, 'int')
     >>> study.summarize_local(reports).tied
     True
-    >>> MeanStudy("minutes", bounds=(0, 240), epsilon=2).summarize_local(reports)
+    >>> MeanStudy("minutes", bounds=(0, 240), epsilon=2).summarize_local(reports)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     hybriddp.errors.ProtocolError: The reports belong to study ..., not to ... ('minutes').
     """
@@ -97,7 +97,9 @@ class Reports:
 
     # As an array --------------------------------------------------------------------------------------------------
 
-    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NDArray[Any]:
+    __array_ufunc__: ClassVar[None] = None  # arithmetic with codes means nothing, and NumPy would do it
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.codes, dtype=dtype, copy=copy)
 
     def __int__(self) -> int:

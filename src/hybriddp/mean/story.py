@@ -3,12 +3,21 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from hybriddp.mean.doubts import UNTIED, warnings
 from hybriddp.mean.interval import Interval
+from hybriddp.mean.published import publish
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from hybriddp.mean.estimate import Estimate
+
+
+FIRST_TIER_ONLY = (
+    "The groups' means, the weight and unrounded numbers are for the curator: publishing them leaves the first tier of "
+    "protection only, every user's own ε."
+)
+"""Said wherever they are shown."""
 
 
 class Row(NamedTuple):
@@ -21,27 +30,48 @@ class Row(NamedTuple):
 
 
 def rows(estimate: "Estimate") -> list[Row]:
-    """The answers of the groups, and of both together."""
+    """The answers of the groups, which are the curator's, and of both together, as it may be published."""
     n = estimate.n_trusted + estimate.n_local
     result = []
     if estimate.trusted is not None and estimate.local is not None:
         for name, group in (("trusted alone", estimate.trusted), ("local alone", estimate.local)):
             result.append(Row(name, group.count, group.mean, group.interval(0.95)))
     name = "hybrid" if len(result) == 2 else "trusted only" if estimate.n_trusted else "local only"
-    return [*result, Row(name, n, estimate.value, estimate.interval(0.95))]
+    answer = estimate.published(level=0.95)
+    return [*result, Row(name, n, answer.value, answer.interval)]
+
+
+def notes(estimate: "Estimate") -> tuple[str, ...]:
+    """What belongs beside the answers of the groups: doubts first."""
+    groups = estimate.trusted is not None and estimate.local is not None
+    return (
+        *warnings(estimate),
+        *(() if estimate.tied else (UNTIED,)),
+        *((FIRST_TIER_ONLY,) if groups else ()),
+    )
+
+
+def one_line(estimate: "Estimate") -> str:
+    """The answer as it may be published; what is doubtful stands before it."""
+    seeded = f" {estimate.privacy}" if estimate.privacy.seeded else ""
+    return "\n".join([*warnings(estimate), f"{estimate.study.title}: {estimate.published()}.{seeded}"])
 
 
 def words(estimate: "Estimate") -> str:
     """The story in plain words."""
     e = estimate
     n = e.n_trusted + e.n_local
-    sample, population = e.interval(0.95), e.population_interval(0.95)
+    sample = e.published(level=0.95)
+    population = publish(e, level=0.95, step=None, population=True)
     lines = [
-        f"{e.study.title}: {e.value:.6g}, give or take {e.standard_error:.2g}.",
+        *warnings(e),
+        f"{e.study.title}: {sample}.",
         f"Of {n:,} users {e.n_trusted:,} trusted the curator and {e.n_local:,} reported locally.",
-        f"The mean of these users' values lies between {sample.lower:.6g} and {sample.upper:.6g}, and that of the "
-        f"population they come from between {population.lower:.6g} and {population.upper:.6g} (95 %).",
+        "The interval is about the mean of these users' values; that of the population they come from lies between "
+        f"{population.number(population.lower)} and {population.number(population.upper)} (95 %).",
     ]
+    if not e.tied:
+        lines.append(UNTIED)
     if e.divergence is None:
         lines.append("There was only one group, so this is the answer of a single world, not a hybrid.")
     else:
@@ -54,7 +84,11 @@ def words(estimate: "Estimate") -> str:
         lines.append("This answer is mostly noise: the error is more than a tenth of the whole range.")
     noise = e.error.trusted_noise + e.error.local_noise
     share = 100 * noise / e.error.total if e.error.total else 0.0
-    lines.append(f"{share:.0f} % of the expected squared error is noise for privacy, the rest is sampling.")
+    lines.append(
+        f"{share:.0f} % of the expected squared error is noise for privacy, the rest is sampling; the standard error "
+        f"is {e.standard_error:.2g}."
+    )
+    lines.append(FIRST_TIER_ONLY)
     lines.append(str(e.privacy))
     if e.study.users is not None:
         lines.append(f"Who has which {e.study.users.by} is public.")
@@ -70,11 +104,12 @@ def table(estimate: "Estimate") -> "Table":
     view = Table(title=Text(estimate.study.title), title_justify="left", box=box.SIMPLE_HEAD, caption_justify="left")
     for heading in ("", "users", "mean", "95 % interval"):
         view.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
+    number = estimate.published().number
     for row in rows(estimate):
-        low, high = row.interval.lower, row.interval.upper
-        cells = (row.name, f"{row.users:,}", f"{row.value:.6g}", f"{low:.6g} … {high:.6g}")
+        low, high = row.interval
+        cells = (row.name, f"{row.users:,}", number(row.value), f"{number(low)} … {number(high)}")
         view.add_row(*cells, style="bold green" if row.name == "hybrid" else None)
-    view.caption = str(estimate.privacy)
+    view.caption = Text("\n".join([*notes(estimate), str(estimate.privacy)]))
     return view
 
 
@@ -89,15 +124,18 @@ def parts_table(estimates: Sequence["Estimate"]) -> "Table":
     for heading in ("trusted", "local", "weight", "mean", "95 % interval", "groups"):
         view.add_column(heading, justify="right", no_wrap=True)
     for e in estimates:
-        interval, gap = e.interval(0.95), e.divergence
+        answer, gap = e.published(level=0.95), e.divergence
         agree = "one only" if gap is None else "agree" if abs(gap.z) < 2 else f"differ, z = {gap.z:.1f}"
         view.add_row(
             Text(str(e.study.users.key) if e.study.users else e.study.name),
             f"{e.n_trusted:,}",
             f"{e.n_local:,}",
             f"{100 * e.weight:.1f} %",
-            f"{e.value:.6g}",
-            f"{interval.lower:.5g} … {interval.upper:.5g}",
-            agree,
+            answer.number(answer.value),
+            f"{answer.number(answer.lower)} … {answer.number(answer.upper)}",
+            agree if not warnings(e) else f"{agree}; see warning",
         )
+    doubtful = [f"{e.study.title}: {warning}" for e in estimates for warning in warnings(e)]
+    view.caption = Text("\n".join([*doubtful, FIRST_TIER_ONLY]))
+    view.caption_justify = "left"
     return view

@@ -1,0 +1,246 @@
+import json
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hybriddp.channels.numeric import VALUE_BITS
+from hybriddp.channels.window import WindowChannel
+from hybriddp.errors import ParameterError
+from hybriddp.grid import UNITS
+from hybriddp.mean import Estimate, LocalSummary, MeanStudy, public
+from hybriddp.mean.published import decimals, nearest
+from hybriddp.mean.story import FIRST_TIER_ONLY
+
+STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
+MINUTES = np.random.default_rng(0).gamma(2.0, 20.0, 5000)
+REPORTS = STUDY.randomize(MINUTES[500:], random_state=1)
+
+
+def _estimate(**options: object) -> Estimate:
+    return STUDY.estimate(**{"trusted": MINUTES[:500], "local": REPORTS, "random_state": 2, **options})
+
+
+# The value
+
+
+def test_a_code_cannot_be_read_off_what_is_published() -> None:
+    """Somebody knows all reports but one, and the lattice of the curator's noise: the unrounded mean gives it away."""
+    study = MeanStudy("x", bounds=(0, 1), epsilon=1.0)
+    n_t, n_l, w = 100, 9973, Fraction(1, 2)
+    rng = np.random.default_rng(1)
+    trusted = study.summarize_trusted(rng.random(n_t))
+    values = [Fraction(1, 2) + Fraction(v, 2 << VALUE_BITS) for v in WindowChannel(epsilon=1.0).code_values]
+    read = {"value": 0, "published": 0}
+    for _ in range(20):
+        counts = np.bincount(study.randomize(rng.random(n_l - 1)), minlength=256)
+        rest = sum((int(k) * v for k, v in zip(counts, values, strict=True)), Fraction(0))
+        code = int(study.randomize(0.3))
+        counts[code] += 1
+        estimate = study.estimate(trusted=trusted, local=LocalSummary(study.digest, tuple(counts.tolist())), weight=0.5)
+        for name, seen in (("value", estimate.value), ("published", float(estimate))):
+            noise = [(Fraction(seen) - (1 - w) * (rest + v) / n_l) / w * n_t * UNITS for v in values]
+            read[name] += int(np.argmin([abs(float(k - round(k))) for k in noise])) == code
+    assert read["value"] >= 8  # of 20; by guessing 8 have a chance of 1e-15
+    assert read["published"] <= 4  # by guessing more have a chance of 1e-8
+
+
+@pytest.mark.parametrize("weight", [0.5, 1.0, 0.0, "privacy", "naive", "local-only", "trusted-only"])
+@pytest.mark.parametrize("channel", ["window", "laplace"])
+@pytest.mark.parametrize("bounds", [(0, 240), (-3.3, 7.1), (1e6, 1e6 + 0.3)])
+def test_the_exact_mean_is_that_of_the_released_integers(
+    weight: str | float, channel: str, bounds: tuple[float, float]
+) -> None:
+    study = MeanStudy("x", bounds=bounds, epsilon=1, channel=channel)
+    values = bounds[0] + (bounds[1] - bounds[0]) * np.linspace(0.2, 0.4, 900)
+    local = study.randomize(values[300:], random_state=1)
+    estimate = study.estimate(trusted=values[:300], local=local, weight=weight, random_state=2)
+    assert estimate.exact is not None
+    assert float(estimate.exact) == pytest.approx(estimate.unbiased, rel=1e-12)
+    published = estimate.published(step=Fraction(study.width) / 7777)
+    assert Fraction(published.value) == pytest.approx(nearest(estimate.exact, published.step), rel=1e-12)
+
+
+def test_the_last_digit_of_a_float_does_not_decide() -> None:
+    """Rounding is by the integers: a mean just below the middle of two steps is rounded down, whatever floats say."""
+    step = Fraction(1, 10)
+    tiny = Fraction(1, 10**40)
+    assert nearest(Fraction(5, 20) - tiny, step) == Fraction(2, 10)
+    assert nearest(Fraction(5, 20), step) == Fraction(3, 10)
+    assert nearest(Fraction(-5, 20), step) == Fraction(-2, 10)
+
+
+def test_it_has_value_interval_level_and_step_and_nothing_else() -> None:
+    published = _estimate().published(level=0.9)
+    assert set(published.__slots__) == {"value", "lower", "upper", "level", "step"}
+    assert published.level == 0.9
+    low, high = published.interval
+    assert low < published.value < high
+    assert json.loads(published.to_json()) == published.to_dict()
+
+
+def test_everything_short_shows_the_published_numbers_only() -> None:
+    estimate = _estimate()
+    published = estimate.published()
+    assert float(estimate) == float(published) == published.value != estimate.value
+    assert str(published) in str(estimate)
+    assert str(published) in repr(estimate)
+    assert str(published) in estimate.explain()
+    short = estimate.to_dict()
+    assert short["value"] == published.value
+    assert short["interval_95"] == [published.lower, published.upper]
+    texts = (str(estimate), repr(estimate), json.dumps(short), estimate.explain())
+    secret = (estimate.value, estimate.unbiased, estimate.weight, estimate.trusted_mean, estimate.local_mean)
+    assert not [x for x in secret for text in texts if f"{x:.7g}" in text]
+    assert len(repr(estimate)) < 200
+    assert "NOT a private release" in str(estimate)
+    assert estimate.to_pandas().loc[0, "value"] == published.value
+
+
+def test_what_is_the_curators_says_so() -> None:
+    estimate = _estimate()
+    full = estimate.to_dict(full=True)
+    assert full["curator"]["note"] == FIRST_TIER_ONLY
+    assert full["curator"]["trusted_mean"] == estimate.trusted_mean
+    assert full["curator"]["value"] == estimate.value
+    assert "trusted_mean" not in estimate.to_dict()
+    assert estimate.to_pandas(full=True).loc[0, "curator.weight"] == estimate.weight
+    for text in (estimate.explain(), estimate.to_html(), estimate._repr_html_()):
+        assert "leaves the first tier" in text
+
+
+# The step
+
+
+@pytest.mark.parametrize(
+    ("size", "step"),
+    [
+        (1.0, "1"),
+        (0.999, "0.5"),
+        (1.99, "1"),
+        (2.0, "2"),
+        (4.99, "2"),
+        (5, "5"),
+        (9.9, "5"),
+        (1234, "1000"),
+        (3e-7, "2e-7"),
+    ],
+)
+def test_steps_are_nice(size: float, step: str) -> None:
+    assert public.nice_below(size) == Fraction(step)
+
+
+@pytest.mark.parametrize("weight", ["adaptive", "naive", 0.5])
+def test_the_step_follows_from_public_numbers(weight: str | float) -> None:
+    steps = set()
+    for seed in range(5):
+        values = np.random.default_rng(seed).random(1000) * 240
+        local = STUDY.randomize(values, random_state=seed)
+        found = STUDY.estimate(trusted=values[:50], local=local, weight=weight, random_state=seed).published()
+        steps.add(found.step)
+    assert len(steps) == 1
+
+
+def test_the_step_is_small_beside_the_error() -> None:
+    for epsilon in (0.1, 1, 5, 20):
+        for n in (10, 1000, 100_000):
+            study = MeanStudy("x", bounds=(-1, 3), epsilon=epsilon)
+            step = public.default_step(study, n, 10 * n, None)
+            assert step <= public.noise_sd(study, n, 10 * n, None) / 10
+            assert step >= 2 * public.finest_step(study, n, 1.0)
+
+
+@pytest.mark.parametrize("step", [Fraction(1, 3), Decimal("0.5"), "0.5", 0.1, 2])
+def test_a_step_may_be_chosen(step: object) -> None:
+    published = _estimate().published(step=step)
+    assert published.step == Fraction(str(step))
+    assert Fraction(published.value) == pytest.approx(nearest(Fraction(published.value), published.step), rel=1e-15)
+
+
+@pytest.mark.parametrize("step", [0, -1, 121, "x", math.nan, math.inf, True, [1]])
+def test_bad_steps_are_named(step: object) -> None:
+    with pytest.raises(ParameterError, match="^step must be"):
+        _estimate().published(step=step)
+
+
+def test_decimals_are_those_of_the_step() -> None:
+    assert [decimals(Fraction(step)) for step in ("200", "1", "0.5", "0.02")] == [0, 0, 1, 2]
+    assert decimals(Fraction(1, 3)) == 3
+    assert _estimate().published(step=5).number(12345.0) == "12,345"
+    assert _estimate().published(step=5).number(-0.0) == "0"
+
+
+# The interval
+
+
+@pytest.mark.parametrize("weight", ["adaptive", "naive", "privacy", "trusted-only", "local-only", 0.5])
+def test_the_interval_is_rounded_outwards(weight: str | float) -> None:
+    estimate = _estimate(weight=weight)
+    for step in (None, 0.3, 7):
+        published, found = estimate.published(step=step), estimate.interval()
+        assert published.lower <= found.lower
+        assert published.upper >= found.upper
+        for end in published.interval:
+            multiple = Fraction(end).limit_denominator(10**6) / published.step
+            assert multiple.denominator == 1 or end in STUDY.bounds
+
+
+@pytest.mark.parametrize("weight", ["naive", "privacy", 0.5, "known-variance"])
+def test_with_a_fixed_weight_it_follows_from_the_published_value_alone(weight: str | float) -> None:
+    """Reports that vary by different amounts give the same interval around the same value."""
+    sd = 30.0 if weight == "known-variance" else None
+    ends: dict[float, set[tuple[float, float]]] = {}
+    for seed in range(60):
+        x = np.full(4500, 120.0) if seed % 2 else np.repeat([0.0, 240.0], 2250)
+        local = STUDY.randomize(x, random_state=seed)
+        estimate = STUDY.estimate(trusted=[120.0] * 500, local=local, weight=weight, sd=sd, random_state=seed)
+        published = estimate.published(step=5)
+        ends.setdefault(published.value, set()).add((published.lower, published.upper))
+    assert all(len(found) == 1 for found in ends.values())
+    assert len(ends) < 20
+
+
+def test_a_public_sd_narrows_it() -> None:
+    known, other = _estimate(weight="known-variance", sd=28.0), _estimate(weight="privacy")
+    widths = [e.published().upper - e.published().lower for e in (known, other)]
+    assert widths[0] < widths[1]
+    exact = known.interval()
+    assert widths[0] < 1.35 * (exact.upper - exact.lower)
+
+
+@pytest.mark.parametrize("local_value", [0.0, 240.0])
+def test_no_interval_is_a_point(local_value: float) -> None:
+    """Noise takes the mean out of the bounds in half of the trials; what is left is never a point."""
+    for seed in range(40):
+        local = STUDY.randomize([local_value] * 60, random_state=seed)
+        estimate = STUDY.estimate(trusted=[local_value] * 3, local=local, random_state=seed)
+        for level in (0.5, 0.95):
+            found, published = estimate.interval(level), estimate.published(level=level)
+            assert found.lower < found.upper
+            assert published.lower < published.upper
+            assert found.lower <= estimate.value <= found.upper
+
+
+def test_an_interval_unpacks_into_two() -> None:
+    low, high = _estimate().interval()
+    assert (low, high) == (_estimate().interval().lower, _estimate().interval().upper)
+    low, high = _estimate().population_interval(0.5)
+    assert low < high
+
+
+def test_published_intervals_cover() -> None:
+    """Fixed weight, interval from public numbers: 2,000 trials at level 0.9 with a known sd; false alarm below 1e-7."""
+    study = MeanStudy("x", bounds=(0, 1), epsilon=2)
+    rng = np.random.default_rng(5)
+    hits, trials = 0, 400
+    for seed in range(trials):
+        x = rng.beta(2, 5, 400)
+        local = study.randomize(x[100:], random_state=seed)
+        sd = float(np.sqrt(10 / 392))
+        estimate = study.estimate(trusted=x[:100], local=local, weight="known-variance", sd=sd, random_state=seed)
+        published = estimate.published(level=0.9)
+        hits += published.lower <= x.mean() <= published.upper
+    assert 0.9 * trials - 5.5 * math.sqrt(trials * 0.09) < hits
+    assert hits < 0.95 * trials + 5.5 * math.sqrt(trials * 0.0475)
