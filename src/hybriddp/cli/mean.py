@@ -109,7 +109,7 @@ def mean(
         csv_format(separator, decimal, thousands, encoding, missing),
     )
     if simulate_local == (ledger is not None):
-        words = (
+        expected = (
             "left out: a simulation spends nothing" if simulate_local else "given: what is released must be paid for"
         )
         raise ParameterError("ledger", expected, None if ledger is None else str(ledger))
