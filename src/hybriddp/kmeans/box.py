@@ -8,7 +8,7 @@ at the data.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.grid import Grid
+from hybriddp.grid import Grid, type_words
 from hybriddp.kmeans.lloyd import blocks
 
 Scale = str | tuple[float, ...]
@@ -35,7 +35,7 @@ class Placed:
         How many lay outside of the bounds and were moved to the nearest point inside.
     """
 
-    points: FloatArray
+    points: FloatArray = field(repr=False)  # raw values are not for logs
     clamped: int
 
 
@@ -53,9 +53,9 @@ class Box:
     Examples
     --------
     >>> box = Box.of([(0, 10), (0, 5)])
-    >>> box.place([[10, 5], [20, 0]])
-    Placed(points=array([[1., 1.],
-           [1., 0.]]), clamped=1)
+    >>> placed = box.place([[10, 5], [20, 0]])
+    >>> placed.points.tolist(), placed.clamped
+    ([[1.0, 1.0], [1.0, 0.0]], 1)
     >>> Box.of([(0, 10), (0, 5)], "none").place([[10, 5]]).points
     array([[1. , 0.5]])
     """
@@ -142,13 +142,13 @@ class Box:
             raise DataError(f"{what} must all be there, but some coordinates are masked.")
         try:
             array = np.asarray(points)
-        except ValueError:
+        except Exception:  # whatever an object's conversion raises: it may say what it holds
             array = np.empty(0, object)
         d = self.n_dimensions
         if array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] != d:
             raise DataError(
                 f"{what} must be a table of numbers with {d} columns, one for each pair of bounds, "
-                f"got {array.dtype} of shape {array.shape}."
+                f"got {type_words(array)} of shape {array.shape}."
             )
         bad = sum(int(np.count_nonzero(~np.isfinite(array[part]).all(axis=1))) for part in blocks(len(array)))
         if bad:

@@ -16,7 +16,7 @@ import numpy as np
 
 from hybriddp import _check
 from hybriddp.errors import ParameterError
-from hybriddp.grid import UNITS, Grid
+from hybriddp.grid import UNITS, Grid, as_floats
 from hybriddp.simulation.crowd import Crowd
 
 _POINTS = 2001  # equally likely values that stand for a continuous distribution
@@ -89,7 +89,7 @@ def population(text: str, bounds: tuple[float, float]) -> Population:
 
 def of_values(values: Any, bounds: tuple[float, float]) -> Population:  # noqa: ANN401
     """People with these values, with what the bounds do to them."""
-    crowd, given = Crowd.of(values, bounds), np.asarray(values, dtype=np.float64)
+    crowd, given = Crowd.of(values, bounds), as_floats(values)
     outside = np.count_nonzero((given < bounds[0]) | (given > bounds[1])) / given.size
     return Population(crowd, float(outside), math.fsum(given.ravel().tolist()) / given.size)
 
