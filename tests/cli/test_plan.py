@@ -33,6 +33,7 @@ def test_a_plan_is_a_story_and_two_tables() -> None:
 
 
 def test_numbers_with_commas_are_read_everywhere() -> None:
+    assert RUN.invoke(cli.app, ["channel", "--epsilon", ".5"]).exit_code == 0
     options = ["--users", "300", "--trusted", "120", "--epsilon", "1", "--bounds", "0", "250,000"]
     result = RUN.invoke(cli.app, ["plan", *options, "--mean", "62,000", "--sd", "28,000"])
     words = " ".join(result.output.split())

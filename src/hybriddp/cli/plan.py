@@ -9,7 +9,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from hybriddp.cli.numbers import Share, amount, share
+from hybriddp.cli.numbers import Share, amount, decimal, share
 from hybriddp.cli.numbers import users as parse_users
 from hybriddp.cli.screen import console, say, wrap
 from hybriddp.cli.targets import check_targets, write_page
@@ -55,7 +55,9 @@ def make_plan(
     trusted: Annotated[
         Share | None, typer.Option(help="Who would trust the curator: 1%, 0.01 or 2,500 users.", parser=share)
     ] = None,
-    epsilon: Annotated[str | None, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.")] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.", parser=decimal)
+    ] = None,
     sd: Annotated[
         float | None,
         typer.Option(help="How much values vary. Not known? Best and worst case are shown.", parser=amount),
@@ -66,7 +68,7 @@ def make_plan(
     mean_gap: Annotated[
         float, typer.Option(help="By how much the mean of those who trust would be higher.", parser=amount)
     ] = 0.0,
-    delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.")] = "0",
+    delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.", parser=decimal)] = "0",
     solve_for: Annotated[str | None, typer.Option(help="Find this: epsilon, users or trusted.")] = None,
     target_rmse: Annotated[
         float | None, typer.Option(help="The typical error that would be fine, with --solve-for.", parser=amount)
