@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -100,7 +100,7 @@ class GroupMean:
     count: int
     mean: float
     bounds: tuple[float, float]
-    law: ErrorLaw
+    law: ErrorLaw = field(repr=False)
 
     def interval(self, level: float = 0.95) -> Interval:
         """Where the mean of all users' values lies by this group alone."""
@@ -121,16 +121,19 @@ class Laws:
     """
 
     users: ErrorLaw
-    population: ErrorLaw
-    users_if_groups_differ: ErrorLaw | None
-    population_if_groups_differ: ErrorLaw | None
+    population: ErrorLaw = field(repr=False)
+    users_if_groups_differ: ErrorLaw | None = field(repr=False)
+    population_if_groups_differ: ErrorLaw | None = field(repr=False)
 
 
 def _between(bounds: tuple[float, float], unit: Interval) -> Interval:
     """An interval of the unit range in the units of the values."""
     lower, upper = bounds
     width = upper - lower
-    return Interval(lower + width * unit.lower, min(lower + width * unit.upper, upper), unit.level)
+    low, high = lower + width * unit.lower, min(lower + width * unit.upper, upper)
+    if low >= high:  # floats cannot tell the ends apart, and no interval is a point
+        low, high = math.nextafter(high, -math.inf), math.nextafter(high, math.inf)
+    return Interval(low, high, unit.level)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -236,14 +239,6 @@ class Estimate:
         laws = self.laws
         return self._interval(level, laws.population, laws.population_if_groups_differ, groups_may_differ)
 
-    def stated_interval(self, level: float = 0.95, *, population: bool = False) -> Interval:
-        """The interval that is shown beside the answer: where the groups' means clearly differ, the honest one."""
-        make = self.population_interval if population else self.interval
-        if not self.groups_differ:
-            return make(level)
-        found = make(level, groups_may_differ=True)
-        return Interval(min(found.lower, self.value), max(found.upper, self.value), level)
-
     def covers(self, mean: float, level: float = 0.95) -> bool:
         """Whether `interval` holds this mean; quicker than making the interval."""
         inside = self.laws.users.explains((mean - self.study.bounds[0]) / self.study.width) >= 1 - level
@@ -280,7 +275,8 @@ class Estimate:
         Where the weight was fixed before any data was seen, the interval follows from the published value and public
         numbers too, so that value and interval together keep what `hybriddp.amplify` says. It is wider than `interval`,
         which the reports narrow: a public ``sd`` (``weight="known-variance"``) makes up for that. With the adaptive
-        weight there is no second tier, and it is `interval`, rounded.
+        weight there is no second tier, and it is `interval`, rounded; where the groups' means clearly differ, the one
+        that assumes nothing about them (``groups_may_differ``).
 
         Examples
         --------
@@ -296,7 +292,9 @@ class Estimate:
         return publish(self, level=level, step=step)
 
     def __float__(self) -> float:
-        return self.published().value
+        from hybriddp.mean.published import default_step, rounded
+
+        return float(rounded(self, default_step(self)))
 
     # How it is shown ----------------------------------------------------------------------------------------------
 
@@ -357,6 +355,7 @@ class Estimate:
         With ``full`` all that the curator has beside it: the groups' means, the weight and everything unrounded.
         Publishing these leaves the first tier of protection only, every user's own ε.
         """
+        from hybriddp.mean import story
         from hybriddp.mean.doubts import warnings
 
         p = self.published(level=0.95)
@@ -368,10 +367,12 @@ class Estimate:
             "users": None if users is None else {"by": users.by, "key": users.key},
             "value": p.value,
             "interval_95": [p.lower, p.upper],
+            "interval_assumes_groups_alike": story.assumes_alike(self),
             "step": float(p.step),
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
             "tied": self.tied,
+            "sd_at_most": self.study.sd_at_most,
             "privacy": {
                 "epsilon": self.privacy.epsilon,
                 "delta": self.privacy.delta,

@@ -14,7 +14,7 @@ with more (a score interval, Wilson 1927). Of the variances that are possible th
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -114,7 +114,7 @@ class ErrorLaw:
     answer: float
     sampling: float
     noise: Noise
-    evidence: VarianceEvidence
+    evidence: VarianceEvidence = field(repr=False)
 
     @property
     def sampling_error(self) -> float:

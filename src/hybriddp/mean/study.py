@@ -30,7 +30,7 @@ _CHUNK = 1 << 17  # values summed at a time: they stay in the cache, and as many
 MOST_BAD_CODES = 0.01  # a larger share of reports that are no codes means that they are reports of something else
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class MeanStudy:
     """What is asked of whom, under which promise.
 
@@ -127,6 +127,13 @@ class MeanStudy:
             return self.digest
         fields = json.loads(self.to_json()) | {"users": None}
         return MeanStudy.from_json(json.dumps(fields, separators=(",", ":"), ensure_ascii=False)).digest
+
+    def __repr__(self) -> str:
+        name = self.title if len(self.title) <= 60 else f"{self.title[:59]}…"
+        delta = "" if self.privacy.delta == "0" else f", delta={self.privacy.delta!r}"
+        channel = ', channel="laplace"' if isinstance(self.channel, DiscreteLaplace) else ""
+        known = "" if self.sd_at_most is None else f", sd_at_most={self.sd_at_most:g}"
+        return f"MeanStudy({name!r}, bounds={self.bounds}, epsilon={self.privacy.epsilon!r}{delta}{channel}{known})"
 
     @property
     def title(self) -> str:
