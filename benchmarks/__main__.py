@@ -4,6 +4,7 @@ from benchmarks import (
     amplification_speed,
     channels,
     kmeans_speed,
+    ledger_speed,
     mean_speed,
     simulation_speed,
     table_speed,
@@ -17,6 +18,7 @@ for benchmark in (
     simulation_speed,
     amplification_speed,
     kmeans_speed,
+    ledger_speed,
     table_speed,
 ):
     benchmark.main()

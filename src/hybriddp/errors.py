@@ -12,9 +12,17 @@
 
 Every message is one sentence that names the thing, what it must be and what it is, and, where there is one, a
 second sentence with the remedy. On the command line each class ends the program with its own ``exit_code``.
+
+A message may show a parameter, which is public. It never shows data, and neither does anything that hangs on the
+exception: what a library said about a row stays behind (`raise_unchained`).
 """
 
-from typing import ClassVar
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PurePath
+from typing import ClassVar, NoReturn
+
+import numpy as np
 
 __all__ = [
     "BudgetError",
@@ -25,6 +33,9 @@ __all__ = [
     "ParameterError",
     "ProtocolError",
 ]
+
+
+_FEW = 32  # parameters that stand together, such as the bounds of some dimensions
 
 
 class HybridDPError(Exception):
@@ -43,7 +54,7 @@ class ParameterError(HybridDPError, ValueError):
     expected : str
         What it must be, in words.
     value : object
-        What was given; for an array, its first offending element.
+        What was given; for an array, its first offending element. What could be a table of data is described only.
     """
 
     exit_code: ClassVar[int] = 2
@@ -53,8 +64,10 @@ class ParameterError(HybridDPError, ValueError):
     ) -> None:
         self.name = name
         self.expected = expected
-        self.value = value
-        sentence = f"{name} must be {expected}, got {shown_as or name}={_shorten(repr(value))}."
+        public = _is_plain(value)
+        self.value = value if public else _description(value)
+        shown = _shorten(repr(value)) if public else self.value
+        sentence = f"{name} must be {expected}, got {shown_as or name}={shown}."
         super().__init__(f"{sentence} {remedy}" if remedy else sentence)
 
 
@@ -86,6 +99,37 @@ class MissingExtraError(HybridDPError, ImportError):
     def __init__(self, library: str, *, extra: str, purpose: str) -> None:
         self.extra = extra
         super().__init__(f'{purpose} needs {library}, which is not installed. Run: pip install "hybriddp[{extra}]"')
+
+
+def raise_unchained(error: HybridDPError) -> NoReturn:
+    """Raise an error alone, also where another one is being handled.
+
+    ``raise … from None`` hides the other one from tracebacks only: it stays in ``__context__``, where loggers find it,
+    and with it the row of a table that an engine quotes.
+    """
+    try:
+        raise error
+    finally:
+        error.__cause__ = error.__context__ = None
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is what parameters are: a number, a text, or a few of them; a table of data is not."""
+    scalars = (str, bytes, int, float, complex, Decimal, Fraction, PurePath, np.generic, type(None))
+    if isinstance(value, dict):
+        return len(value) <= _FEW and all(_is_plain(x) for pair in value.items() for x in pair)
+    if isinstance(value, (list, tuple, set, frozenset, range)):
+        return len(value) <= _FEW and all(_is_plain(x) for x in value)
+    return isinstance(value, scalars)
+
+
+def _description(value: object) -> str:
+    """What kind of thing it is, and how large."""
+    shape = getattr(value, "shape", None)
+    size = f" of shape {shape}" if isinstance(shape, tuple) else ""
+    if not size and isinstance(value, (dict, list, tuple, set, frozenset)):
+        size = f" of length {len(value):,}"
+    return f"<{type(value).__name__}{size}>"
 
 
 def _shorten(text: str, limit: int = 200) -> str:

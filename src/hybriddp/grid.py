@@ -15,10 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import DataError, ParameterError, raise_unchained
 
 UNITS = 1 << 24
 """Units between the lower and the upper bound."""
+
+_KINDS = {"U": "text", "S": "bytes", "b": "booleans", "c": "complex numbers", "M": "dates", "m": "durations"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,9 @@ class Placed:
     units: NDArray[np.int32]
     accepted: NDArray[np.bool_]
     rejected: int
+
+    def __repr__(self) -> str:
+        return f"<Placed: {len(self.units):,} values, {self.rejected:,} rejected>"  # raw values are not for logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,25 +126,38 @@ class Grid:
 
     def values(self, units: ArrayLike) -> FloatArray:
         """The values in the middle of units: the inverse of `place`, wherever floats can tell units apart."""
-        u = np.asarray(units)
+        u = np.asarray(as_array(units, "units"))
         if np.ma.is_masked(units) or u.dtype.kind not in "iu" or np.any((u < 0) | (u > UNITS)):
-            raise ParameterError("units", f"integers from 0 to {UNITS}", units)
+            raise ParameterError("units", f"integers from 0 to {UNITS}", type_words(u), shown_as="units of type")
         return np.where(u == UNITS, self.upper, self.lower + u * (self.width / UNITS))
 
 
 def as_floats(values: ArrayLike) -> FloatArray:
     """Values as a float array of one dimension, where NaN stands for what is missing."""
-    array: NDArray[Any] = np.atleast_1d(np.ma.filled(values, np.nan) if _masked_floats(values) else np.asarray(values))
+    array: NDArray[Any] = np.atleast_1d(np.ma.filled(values, np.nan) if _masked_floats(values) else as_array(values))
     if array.ndim != 1:
         raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
     if array.dtype.kind == "O":
         return np.array([_as_float(value) for value in array], np.float64)
     if array.dtype.kind not in "iuf":
         raise DataError(
-            f"values must be numbers, got {array.dtype}. Convert them first, for example with .astype(float)."
+            f"values must be numbers, got {type_words(array)}. Convert them first, for example with .astype(float)."
         )
     with np.errstate(over="ignore"):  # a wider float beyond float64 becomes infinite, and is then rejected
         return array.astype(np.float64, copy=False)
+
+
+def as_array(values: ArrayLike, what: str = "values") -> NDArray[Any]:
+    """Data as an array, a masked one if it was; `DataError` instead of what numpy says about its content."""
+    try:
+        return np.asanyarray(values)
+    except Exception:
+        raise_unchained(DataError(f"{what} must be an array of numbers, got {type(values).__name__} that is none."))
+
+
+def type_words(array: NDArray[Any]) -> str:
+    """What an array holds, for an error; numpy's own name of a type of texts says how long the longest one is."""
+    return _KINDS.get(array.dtype.kind, array.dtype.name)
 
 
 def _masked_floats(values: object) -> bool:
@@ -154,7 +172,7 @@ def _as_float(value: object) -> float:
     if value is None:
         return np.nan
     if isinstance(value, (bool, np.timedelta64)):
-        raise DataError(f"values must be numbers, got {value!r} of type {type(value).__name__}.")
+        raise DataError(f"values must be numbers, got one of type {type(value).__name__}.")
     if isinstance(value, (int, float, np.integer, np.floating, Decimal, Fraction)):
         try:
             return float(value)
@@ -164,4 +182,4 @@ def _as_float(value: object) -> float:
             return np.nan
     if type(value).__name__ in ("NAType", "NaTType"):  # what pandas writes for missing values
         return np.nan
-    raise DataError(f"values must be numbers, got {value!r} of type {type(value).__name__}.")
+    raise DataError(f"values must be numbers, got one of type {type(value).__name__}.")

@@ -19,8 +19,8 @@ _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")  # no signs, s
 _LONGEST = 24
 
 
-def canonical_epsilon(epsilon: float | str | Decimal) -> str:
-    """ε as the one decimal string that stands for it in every language, from 0.01 to 20.
+def canonical_epsilon(epsilon: float | str | Decimal, *, largest: Decimal = LARGEST) -> str:
+    """ε as the one decimal string that stands for it in every language, from 0.01 to 20 (or another largest one).
 
     A float is read as its shortest decimal, so 0.1 means one tenth.
 
@@ -30,14 +30,15 @@ def canonical_epsilon(epsilon: float | str | Decimal) -> str:
     ['1', '1', '0.5', '0.01']
     """
     number = _decimal(epsilon)
+    expected = f"a number from 0.01 to {largest}"
     if number is None or not number.is_finite():
-        raise ParameterError("epsilon", "a number from 0.01 to 20", epsilon)
-    if number > LARGEST:
+        raise ParameterError("epsilon", expected, epsilon)
+    if number > largest:
         remedy = "Beyond 20 a report is hardly randomised at all: ask for the raw value, with consent, instead."
-        raise ParameterError("epsilon", "a number from 0.01 to 20", epsilon, remedy=remedy)
+        raise ParameterError("epsilon", expected, epsilon, remedy=remedy if largest == LARGEST else "")
     if number < SMALLEST:
         remedy = "Below 0.01 a report says next to nothing." if number > 0 else ""
-        raise ParameterError("epsilon", "a number from 0.01 to 20", epsilon, remedy=remedy)
+        raise ParameterError("epsilon", expected, epsilon, remedy=remedy)
     text = format(number, "f")  # exact, unlike normalize(), which rounds to 28 digits
     if "." in text:
         text = text.rstrip("0").rstrip(".")

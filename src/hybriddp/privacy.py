@@ -8,6 +8,16 @@ from fractions import Fraction
 from hybriddp.errors import ParameterError
 from hybriddp.odds import canonical_epsilon
 
+_LARGEST_TOTAL = Decimal(1000)
+LARGEST_DELTA = Fraction(1, 1000)
+"""No study promises more: see `Privacy.promised`."""
+
+
+def outright(delta: float) -> str:
+    """What a δ that is too large allows for."""
+    share = "half" if delta == 0.5 else f"{100 * delta:.3g} %"
+    return f"A study that published the values of {share} of its users outright would keep this promise."
+
 
 class Neighbours(Enum):
     """Which two data sets must be hard to tell apart."""
@@ -41,6 +51,43 @@ class Privacy:
     def __init__(self, *, epsilon: float | str, delta: float | str = 0) -> None:
         object.__setattr__(self, "epsilon", canonical_epsilon(epsilon))
         object.__setattr__(self, "delta", _canonical_delta(delta))
+
+    @classmethod
+    def promised(cls, *, epsilon: float | str, delta: float | str = 0) -> "Privacy":
+        """What a study may promise its users: the same, but no δ that is none.
+
+        A curator who publishes every user's value with probability δ, and nothing else, is (0, δ)-private. So δ is
+        the share of the users for whom nothing may hold: it belongs far below one over their number. How many there
+        are is not known here; more than one in a thousand is wrong for any study.
+
+        Examples
+        --------
+        >>> Privacy.promised(epsilon=1, delta=0.5)
+        Traceback (most recent call last):
+        hybriddp.errors.ParameterError: delta must be at most 0.001, and far below 1 over the number of users, got \
+delta=0.5. A study that published the values of half of its users outright would keep this promise.
+        """
+        made = cls(epsilon=epsilon, delta=delta)
+        if made.exact_delta > LARGEST_DELTA:
+            words = f"at most {float(LARGEST_DELTA):g}, and far below 1 over the number of users"
+            raise ParameterError("delta", words, delta, remedy=outright(float(made.exact_delta)))
+        return made
+
+    @classmethod
+    def total(cls, *, epsilon: float | str, delta: float | str = 0) -> "Privacy":
+        """What a user may spend, or is charged, over several studies: ε up to 1,000.
+
+        The limit of 20 is for one study: beyond it a report is hardly random. Several studies add up to more, and one
+        that counts users who join or leave is charged twice its ε where replaced values are counted.
+
+        Examples
+        --------
+        >>> Privacy.total(epsilon=30)
+        Privacy(epsilon='30', delta='0')
+        """
+        total = cls(epsilon=1, delta=delta)
+        object.__setattr__(total, "epsilon", canonical_epsilon(epsilon, largest=_LARGEST_TOTAL))
+        return total
 
     @property
     def exact_epsilon(self) -> Fraction:

@@ -26,7 +26,9 @@ def test_json_has_everything_and_windows_too() -> None:
     assert any("rounded to a multiple of" in sentence for sentence in stored["assumptions"])
 
 
-@pytest.mark.parametrize(("text", "count"), [("50%", 125_008), ("0.5", 125_008), ("1", 1), ("1,000", 1000), ("0", 0)])
+@pytest.mark.parametrize(
+    ("text", "count"), [("50%", 125_008), ("0.5", 125_008), ("1 user", 1), ("1,000", 1000), ("0", 0)]
+)
 def test_shares_and_numbers_of_colluding_users_are_told_apart(text: str, count: int) -> None:
     result = RUN.invoke(cli.app, [*PAY, "--weight", "0.9", "--colluding", text])
     assert f"At most {count:,} local users pool" in result.output
@@ -43,11 +45,11 @@ def test_a_map_is_drawn(tmp_path: Path) -> None:
     [
         (["--weight", "adaptive"], 2, "only the promised ε holds"),
         (["--weight", "0.5", "--also-published", "group means"], 2, "Only the promised ε holds"),
-        (["--weight", "0.5", "--colluding", "300,000"], 2, "colluding_local must be"),
-        (["--weight", "0.5", "--colluding", "100%"], 2, "colluding_local must be below the 250,015 local users"),
+        (["--weight", "0.5", "--colluding", "300,000"], 2, "--colluding must be"),
+        (["--weight", "0.5", "--colluding", "100%"], 2, "--colluding must be below the 250,015 local users"),
         (["--weight", "0.5", "--colluding", "many"], 2, "is not a number such as"),
         (["--weight", "known-variance"], 2, "sd must be given"),
-        (["--weight", "0.5", "--users", "10.5"], 2, "users must be a whole number"),
+        (["--weight", "0.5", "--users", "10.5"], 2, "is not a whole number of users"),
         (["--weight", "0.5", "--plot", "x.docx"], 4, "must end in one of"),
     ],
 )

@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 import hybriddp
 from hybriddp import cli
+from hybriddp.cli.demo import gain_in_words
+from hybriddp.cli.flags import in_flags, options_of
 from hybriddp.errors import BudgetError, DataError, HybridDPError
 
 RUN = CliRunner()
@@ -18,7 +20,7 @@ QUICK = ["demo", "--trials", "20"]
 def test_help_names_every_command_and_exit_code() -> None:
     result = RUN.invoke(cli.app, ["--help"])
     assert result.exit_code == 0
-    commands = ("demo", "plan", "simulate", "mean", "channel", "randomize", "figures", "amplify")
+    commands = ("demo", "plan", "simulate", "mean", "channel", "randomize", "figures", "amplify", "ledger")
     for word in (*commands, "refused for privacy", "--version"):
         assert word in " ".join(result.output.split())
 
@@ -70,7 +72,8 @@ def test_demo_writes_a_picture(tmp_path: Path) -> None:
     [
         (["demo", "--epsilon", "-1"], 2, "epsilon must be"),
         (["demo", "--epsilon", "much"], 2, "Invalid value for '--epsilon'"),
-        (["demo", "--trusted", "100"], 2, "trusted_fraction must be"),
+        (["demo", "--trusted", "100%"], 2, "--trusted must be"),
+        (["demo", "--trusted", "1"], 2, "1 is ambiguous: write 1%"),
         (["demo", "--trials", "1"], 2, "trials must be"),
         (["demo", "--seed", "-1"], 2, "seed must be"),
         (["demo", "--trials", "20", "--plot", "x.docx"], 4, "The picture cannot be written"),
@@ -85,6 +88,69 @@ def test_the_program_ends_with_the_right_code(
         cli.main()
     assert ended.value.code == code
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_share_means_the_same_as_in_every_command() -> None:
+    answer = json.loads(RUN.invoke(cli.app, [*QUICK, "--json", "--trusted", "0.2"]).stdout)
+    assert answer["n_trusted"] == round(0.2 * 327_346)
+    assert json.loads(RUN.invoke(cli.app, [*QUICK, "--json", "--trusted", "650"]).stdout)["n_trusted"] == 650
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [(1.25, "is 20 % below"), (0.78, "does not pay here: its squared error is 28 % above"), (1.001, "is that of the")],
+)
+def test_a_loss_is_called_a_loss(gain: float, words: str) -> None:
+    assert words in gain_in_words(gain)
+
+
+@pytest.mark.parametrize(
+    ("command", "message", "words"),
+    [
+        ("mean", "Pass single_group=True if that will do.", "Pass --single-group if that will do."),
+        ("plan", "n_users must be an integer, got n_users=3.", "--users must be an integer, got 3."),
+        ("plan", "target_rmse must be given, got target_rmse=None.", "--target-rmse must be given."),
+        ("plan", "bounds must be a pair, got bounds=(3, 1).", "--bounds must be a pair, got (3, 1)."),
+        ("amplify", "colluding_local must be below 7, got colluding_local=9.", "--colluding must be below 7, got 9."),
+        ("demo", "random_state must be 0 or more, got random_state=-1.", "--seed must be 0 or more, got -1."),
+        ("mean", "The value of a report must be known.", "The value of a report must be known."),
+        (None, "epsilon must be a number, got epsilon[3]='x'.", "--epsilon must be a number, got 'x'."),
+    ],
+)
+def test_errors_speak_of_options(command: str | None, message: str, words: str) -> None:
+    assert in_flags(message, options_of(cli.app, command)) == words
+
+
+def test_an_empty_group_is_refused_with_the_option_that_allows_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "users.csv"
+    path.write_text("minutes,code\n3,\n4,\n5,\n")
+    options = ["--value", "minutes", "--report", "code", "--bounds", "0", "10", "--epsilon", "1"]
+    ledger = ["--ledger", str(tmp_path / "ledger.json")]
+    monkeypatch.setattr(sys, "argv", ["hybriddp", "mean", str(path), *options, *ledger])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 4
+    assert "--single-group if" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("command", ["plan", "mean"])
+def test_a_delta_that_is_no_privacy_is_refused(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {
+        "plan": ["--users", "1,000", "--trusted", "5%"],
+        "mean": ["x.csv", "--value", "x", "--report", "code", "--ledger", "ledger.json"],
+    }[command]
+    common = ["--bounds", "0", "250", "--epsilon", "1", "--delta", "0.5"]
+    monkeypatch.setattr(sys, "argv", ["hybriddp", command, *options, *common])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    words = " ".join(capsys.readouterr().err.split())
+    assert "--delta must be at most 0.001" in words
+    assert "published the values of half of its users outright" in words
 
 
 @pytest.mark.parametrize(("error", "code"), [(BudgetError("spent"), 3), (DataError("bad"), 4), (HybridDPError("?"), 1)])

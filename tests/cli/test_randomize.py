@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 from hybriddp.channels import WindowChannel
 from hybriddp.cli import app
 from hybriddp.errors import DataError, ParameterError
+from hybriddp.mean import MeanStudy
 from hybriddp.tables.files import write_table
 
 RUN = CliRunner()
@@ -34,7 +35,11 @@ def test_every_value_that_is_there_gets_one_code(values: Path, tmp_path: Path) -
     assert reports.columns == ["code"]
     assert reports.schema["code"] == pl.UInt8
     assert len(reports) == 3
-    assert "3 values left out" in result.output
+    assert "left out" not in result.output
+    shown = _run(values, tmp_path / "again.parquet", "--diagnostics")
+    assert "left out" not in shown.stdout
+    assert "NOT FOR PUBLICATION" in shown.stderr
+    assert "Left out: 3 missing" in shown.stderr
     assert "Simulated devices" in result.output
     assert "Not private" not in result.output
 
@@ -42,7 +47,8 @@ def test_every_value_that_is_there_gets_one_code(values: Path, tmp_path: Path) -
 def test_columns_are_kept_only_if_asked_for(values: Path, tmp_path: Path) -> None:
     _run(values, tmp_path / "reports.csv", "--keep", "country")
     reports = pl.read_csv(tmp_path / "reports.csv")
-    assert reports.columns == ["country", "code"]
+    assert reports.columns == ["country", "code", "study"]
+    assert set(reports["study"]) == {MeanStudy("minutes", bounds=(0, 240), epsilon=8).digest}
     assert reports["country"].to_list() == ["a", "d", "e"]
 
 
@@ -55,7 +61,8 @@ def test_a_seed_repeats_and_is_told(values: Path, tmp_path: Path) -> None:
 
 def test_it_prints_json_and_nothing_else(values: Path, tmp_path: Path) -> None:
     answer = json.loads(_run(values, tmp_path / "r.parquet", "--json").stdout)
-    assert answer["reports"] == answer["rejected"] == 3
+    assert answer["reports"] == 3
+    assert "rejected" not in answer
     assert answer["seeded"] is False
     assert answer["simulated"] is True
     assert answer["channel"] == WindowChannel(epsilon=8).digest
@@ -72,8 +79,8 @@ def test_every_format_is_read(tmp_path: Path, ending: str) -> None:
     ("more", "value", "message"),
     [
         ((), "minuts", "has no column 'minuts'. Did you mean 'minutes'?"),
-        ((), "qqq", "has no column 'qqq'. It has 'minutes', 'country', 'name'."),
-        ((), "name", "must hold numbers"),
+        ((), "qqq", "has no column 'qqq'. Is its first row a header"),
+        ((), "name", "no number in column 'name', row 1 "),
         (("--keep", "minutes"), "minutes", "must not be the value itself"),
         (("--keep", "name", "--keep", "name"), "minutes", "named twice"),
     ],

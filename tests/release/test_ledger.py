@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Privacy
-from hybriddp.release import Event, Ledger, Part
+from hybriddp.release import Event, Ledger, Part, ledger_file
 
 
 def event(epsilon: object, who: str = "trusted", delta: object = 0) -> Event:
@@ -110,7 +110,8 @@ def test_a_ledger_on_disk_goes_on(tmp_path: Path) -> None:
         Ledger(Privacy(epsilon=2), path=path)
 
 
-def test_a_ledger_that_was_emptied_is_refused(tmp_path: Path) -> None:
+def test_a_ledger_that_was_emptied_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_file, "_PAUSE", 0)
     path = tmp_path / "ledger.json"
     path.write_text("")
     with pytest.raises(DataError, match="not a ledger"):
@@ -131,6 +132,50 @@ def test_two_ledgers_on_one_file_see_each_other(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(spend, ledgers)) == 3
     assert Ledger(Privacy(epsilon=1), path=path).spent("trusted").epsilon == Fraction(9, 10)
+
+
+def test_the_repr_says_what_is_spent_and_left_and_is_short() -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    assert repr(ledger) == "<Ledger: budget ε = 1; 0 events>"
+    ledger.spend(event("0.25"))
+    assert repr(ledger) == "<Ledger: budget ε = 1; 1 event; trusted: spent ε = 0.25, left ε = 0.75>"
+    long = Privacy.total(epsilon="123.123456789012345", delta="1.23456789e-300")
+    for accountant in ("basic", "zcdp"):
+        full = Ledger(long, accountant=accountant)
+        full.spend_all([event("1.123456789", who) for who in ("trusted", "local")])
+        assert "2 events" in repr(full)
+        assert len(repr(full)) < 200
+
+
+def test_a_refusal_and_the_story_of_a_long_ledger_are_short() -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    ledger.spend_all([event("0.01")] * 100)
+    with pytest.raises(BudgetError, match="Spent before: 95 earlier events; a release") as refused:
+        ledger.spend(event("0.01"))
+    assert len(str(refused.value)) < 1000
+    assert "80 earlier events." in ledger.explain()
+    assert len(ledger.explain(latest=3).splitlines()) == 7
+
+
+@pytest.mark.parametrize("accountant", ["basic", "zcdp"])
+def test_what_is_refused_as_the_first_of_its_part_leaves_no_trace(accountant: str) -> None:
+    ledger = Ledger(Privacy(epsilon=1, delta="1e-6"), accountant=accountant)
+    with pytest.raises(BudgetError):
+        ledger.spend_all([_part_event("0.5", "country", "DE"), event("0.9")])
+    assert ledger.spent("trusted").epsilon == 0
+    ledger.spend(event("0.9"))
+    assert ledger.spent("trusted", study="d").epsilon == Fraction("0.9")
+
+
+def test_budgets_and_costs_over_several_studies_may_exceed_20() -> None:
+    ledger = Ledger(Privacy.total(epsilon=45))
+    for study in ("a", "b"):
+        price = Privacy.total(epsilon="22.5")
+        ledger.spend(Event.now("x", who="trusted", study=study, privacy=price), promised=price)
+    assert ledger.remaining("trusted").epsilon == 0
+    assert Ledger.from_json(ledger.to_json()).events == ledger.events
+    with pytest.raises(ParameterError, match="^epsilon must be a number from 0.01 to 1000"):
+        Privacy.total(epsilon=1001)
 
 
 # Parts of a group

@@ -8,9 +8,15 @@ from hybriddp.mean import MeanStudy
 from hybriddp.tables import steps, summarize
 from hybriddp.tables.engines import ENGINES
 from hybriddp.tables.files import write_table
+from hybriddp.tables.names import expand
+from hybriddp.tables.text import Wanted
 
 STUDY = MeanStudy("x", bounds=(-60, 1440), epsilon=0.5)
 X = np.random.default_rng(0).normal(100, 400, 10_000)
+
+
+def _steps(names: list[str], columns: list[str]) -> list[steps.Step]:
+    return steps.steps(expand(names), "polars", Wanted(numbers=columns))
 
 
 @pytest.fixture
@@ -30,14 +36,14 @@ def test_a_large_parquet_file_is_counted_in_steps_of_row_groups(large: Path) -> 
     assert heard[0] == 0.0
     assert heard[-1] == 1.0
     assert heard == sorted(share for share in heard if share is not None)
-    assert len(heard) == len(steps.steps([str(large)], "polars", ["x"])) + 1 > 3
-    rows = [int(step.table.select(pl.len()).collect().item()) for step in steps.steps([str(large)], "polars", ["x"])]
+    assert len(heard) == len(_steps([str(large)], ["x"])) + 1 > 3
+    rows = [int(step.table.select(pl.len()).collect().item()) for step in _steps([str(large)], ["x"])]
     assert sum(rows) == 10_000
     assert all(count % 1000 == 0 for count in rows)
 
 
 def test_only_the_columns_that_are_read_make_a_step(large: Path) -> None:
-    one, two = (len(steps.steps([str(large)], "polars", columns)) for columns in (["x"], ["x", "unused"]))
+    one, two = (len(_steps([str(large)], columns)) for columns in (["x"], ["x", "unused"]))
     assert two > one
 
 
@@ -47,7 +53,7 @@ def test_small_files_are_counted_together(tmp_path: Path, monkeypatch: pytest.Mo
     size = sum(path.stat().st_size for path in tmp_path.iterdir())
     monkeypatch.setattr(steps, "STEP_BYTES", size // 5)
     names = [str(tmp_path / "*.csv"), str(tmp_path / "*.jsonl")]
-    assert 4 <= len(steps.steps(names, "polars", ["x"])) <= 10
+    assert 4 <= len(_steps(names, ["x"])) <= 10
     heard: list[float | None] = []
     assert summarize(names, STUDY, value="x", progress=heard.append).trusted == STUDY.summarize_trusted(X)
     assert heard[-1] == 1.0

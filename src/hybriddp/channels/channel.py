@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp.errors import DataError, ProtocolError
+from hybriddp.grid import as_array, type_words
 from hybriddp.randomness import ByteSource, byte_source
 
 CHUNK = 1 << 15  # inputs drawn at a time: their random bytes and scratch arrays stay in the cache
@@ -151,11 +152,11 @@ def integer_inputs(inputs: ArrayLike, largest: int, what: str) -> NDArray[Any]:
     """Inputs that must be integers from 0 to ``largest``."""
     if np.ma.is_masked(inputs):
         raise DataError(f"{what} must all be there, but some are masked: there is no report for what is missing.")
-    array = np.atleast_1d(np.asarray(inputs))
+    array = np.atleast_1d(as_array(inputs, what))
     if array.shape == (0,):
         return np.empty(0, np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise DataError(f"{what} must be integers, one or a one-dimensional array of them, got {array.dtype}.")
+        raise DataError(f"{what} must be integers, one or a one-dimensional array of them, got {type_words(array)}.")
     bad = np.count_nonzero((array < 0) | (array > largest))
     if bad:
         raise DataError(f"{what} must be integers from 0 to {largest:,}, but {bad:,} of {array.size:,} are not.")

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp.channels.channel import CHUNK, Channel, integer_inputs
 from hybriddp.errors import DataError
-from hybriddp.grid import UNITS, Grid, as_floats
+from hybriddp.grid import UNITS, Grid, as_array, as_floats
 from hybriddp.randomness import byte_source
 
 
@@ -37,7 +37,7 @@ class NumberChannel(Channel):
             For simulation only: with it the codes can be repeated, and are **not private**.
         """
         grid = Grid.of(bounds)
-        array = np.asanyarray(values)
+        array = as_array(values)
         if array.ndim > 1:
             raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
         flat = np.atleast_1d(array)

@@ -4,12 +4,16 @@ Exit codes: 0 done, 1 an optional part is missing, 2 wrong usage, 3 refused for 
 """
 
 import sys
+import traceback
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hybriddp import __version__
-from hybriddp.cli import amplify, channel, demo, figures, mean, plan, randomize, simulate
+from hybriddp.cli import amplify, channel, demo, figures, ledger, mean, plan, randomize, simulate
+from hybriddp.cli.flags import in_flags, options_of
+from hybriddp.cli.screen import wrap
 from hybriddp.errors import HybridDPError
 
 __all__ = ["app", "main"]
@@ -47,6 +51,7 @@ app.command(name="demo")(demo.demo)
 app.command(name="plan")(plan.make_plan)
 app.command(name="simulate")(simulate.run_simulation)
 app.command(name="mean")(mean.mean)
+app.add_typer(ledger.app)
 app.command(name="amplify")(amplify.run_amplify)
 app.command(name="channel")(channel.channel)
 app.command(name="randomize")(randomize.randomize)
@@ -58,5 +63,14 @@ def main() -> None:
     try:
         app()
     except HybridDPError as error:
-        typer.secho(f"Error: {error}", err=True, fg=typer.colors.RED)
+        words = in_flags(str(error), options_of(app, sys.argv[1] if len(sys.argv) > 1 else None))
+        typer.secho(wrap(f"Error: {words}"), err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
+    except Exception as error:
+        # What a library says may quote somebody's value, and so may a traceback: where it happened is told, no more.
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        where = (
+            f"{type(error).__module__}.{type(error).__qualname__} in {at.name}, {Path(at.filename).name}:{at.lineno}"
+        )
+        typer.secho(f"Error: something unexpected went wrong ({where}).", err=True, fg=typer.colors.RED)
+        sys.exit(1)

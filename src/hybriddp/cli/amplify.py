@@ -8,26 +8,31 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from hybriddp.amplification import Amplified, amplify
-from hybriddp.cli.numbers import number
+from hybriddp.cli.numbers import Share, amount, decimal, number, share
+from hybriddp.cli.numbers import users as parse_users
+from hybriddp.cli.screen import console, say
 from hybriddp.cli.targets import check_targets
-from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
+
+_FIXED_ONLY = (
+    "This is for a weight that was fixed beforehand: study.estimate(…, weight=…) in Python. hybriddp mean takes the "
+    "adaptive weight, which depends on the reports: for its answer only what holds against who sees everything holds."
+)
 
 
 def run_amplify(
-    bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value.")],
-    users: Annotated[float, typer.Option(help="How many users: 252,540.", parser=number)],
-    trusted: Annotated[float, typer.Option(help="The share who trust the curator: 1%.", parser=number)],
-    epsilon: Annotated[str, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.")],
+    bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value.", parser=amount)],
+    users: Annotated[int, typer.Option(help="How many users: 252,540.", parser=parse_users)],
+    trusted: Annotated[Share, typer.Option(help="Who trusts the curator: 1%, 0.01 or 2,500 users.", parser=share)],
+    epsilon: Annotated[str, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.", parser=decimal)],
     weight: Annotated[str, typer.Option(help="A fixed number, known-variance, privacy or naive.")],
     delta: Annotated[float, typer.Option(help="The δ that may be allowed for.", parser=number)] = 0.0,
     sd: Annotated[float | None, typer.Option(help="Public, for known-variance.", parser=number)] = None,
     colluding: Annotated[str, typer.Option(help="How many local users pool what they know: 50% or 1,000.")] = "0",
-    channel: Annotated[str, typer.Option(help="laplace (the paper's) or window.")] = "laplace",
+    channel: Annotated[str, typer.Option(help="window (as in hybriddp mean) or laplace (the paper's).")] = "window",
     step: Annotated[
         str | None, typer.Option(help="What the estimate is rounded to; that of `mean` if not given.")
     ] = None,
@@ -44,14 +49,13 @@ def run_amplify(
     """
     check_targets(plot, None)
     study = MeanStudy("study", bounds=bounds, epsilon=epsilon, channel=channel)
-    if users != int(users):
-        raise ParameterError("users", "a whole number", users)
-    n = int(users)
-    n_local = n - round(trusted * n)
+    n = users
+    fraction = trusted.of(n, "--trusted")
+    n_local = n - round(fraction * n)
     found = amplify(
         study,
         n_users=n,
-        trusted_fraction=trusted,
+        trusted_fraction=fraction,
         weight=_weight(weight),
         sd=sd,
         colluding_local=_colluding(colluding, n_local),
@@ -69,17 +73,17 @@ def run_amplify(
         published["resolution"] = {"exact": str(found.resolution), "approximate": float(found.resolution)}
         typer.echo(json.dumps(published, indent=2))
         return
-    console = Console(highlight=False)
-    console.print(_table(found))
-    console.print(str(found), soft_wrap=True)
+    console().print(_table(found))
+    say(str(found))
+    say(_FIXED_ONLY)
     if plot is not None:
         typer.echo(f"Written: {plot}")
 
 
 def _colluding(text: str, n_local: int) -> int:
     """A share of the local users, rounded up, if it is a percentage or a fraction; a number of them if not."""
-    value = number(text)
-    return math.ceil(value * n_local if text.strip().endswith("%") or 0 < value < 1 else value)
+    found = share(text)
+    return math.ceil(found.fraction * n_local) if found.fraction is not None else found.count or 0
 
 
 def _weight(text: str) -> float | str:

@@ -7,17 +7,20 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from hybriddp.channels import WindowChannel
 from hybriddp.channels.bound import lower_bound, tabulated
 from hybriddp.channels.comparison import hybrid, laplace, one_bit, piecewise
+from hybriddp.cli.numbers import decimal
+from hybriddp.cli.screen import console, say
 from hybriddp.errors import DataError
 
 
 def channel(
-    epsilon: Annotated[str, typer.Option(help="Privacy of one report, from 0.01 to 20. Smaller is more private.")],
+    epsilon: Annotated[
+        str, typer.Option(help="Privacy of one report, from 0.01 to 20. Smaller is more private.", parser=decimal)
+    ],
     prior: Annotated[str | None, typer.Option(help="'uniform' for the least variance on average.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the channel's text here.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg, .pdf).")] = None,
@@ -38,14 +41,14 @@ def channel(
     if as_json:
         typer.echo(json.dumps(_as_dict(made), indent=2))
         return
-    console = Console()
-    console.print(_variances(made))
-    console.print(_proof(made), soft_wrap=True)
+    screen = console()
+    screen.print(_variances(made))
+    say(_proof(made))
     if codes:
-        console.print(_codes(made))
+        screen.print(_codes(made))
     for path, what in ((output, "Text"), (plot, "Picture")):
         if path is not None:
-            console.print(f"{what}: {path}", soft_wrap=True)
+            say(f"{what}: {path}")
 
 
 def _mechanisms(made: WindowChannel) -> dict[str, float]:

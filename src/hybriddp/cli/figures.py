@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from hybriddp import _check
 from hybriddp.cli.progress import trials_bar
+from hybriddp.cli.screen import say
 from hybriddp.errors import ParameterError
 from hybriddp.figures.paper import FIGURES, Made, make, select
 from hybriddp.figures.paper.figure import PaperFigure
@@ -55,25 +54,16 @@ def _list(*, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(_as_dict(FIGURES, [], None), indent=2))
         return
-    console = Console()
     for figure in FIGURES:
-        console.print(f"[bold]{figure.number}[/]  {escape(figure.title)}", soft_wrap=True, highlight=False)
-    console.print("\nhybriddp figures 1 3      these two\nhybriddp figures --all    all of them", highlight=False)
+        say(f"{figure.number}  {figure.title}")
+    say("\nhybriddp figures 1 3      these two\nhybriddp figures --all    all of them")
 
 
 def _print(made: Sequence[Made]) -> None:
-    console = Console()
     for result in made:
         figure = result.figure
-        lines = [
-            f"[bold]Figure {figure.number}. {escape(figure.title)}[/]",
-            escape(figure.shows),
-            f"Differs: {escape(figure.differs)}",
-            f"Files: {escape(' '.join(map(str, result.files)))}",
-        ]
-        for line in lines:
-            console.print(line, soft_wrap=True, highlight=False)
-        console.print()
+        say(f"Figure {figure.number}. {figure.title}", bold=True)
+        say(f"{figure.shows}\nDiffers: {figure.differs}\nFiles: {' '.join(map(str, result.files))}\n")
 
 
 def _as_dict(chosen: Sequence[PaperFigure], made: Sequence[Made], trials: int | None) -> dict[str, Any]:

@@ -1,44 +1,92 @@
 """``hybriddp mean``: one answer from the two groups of a file, or of several, or one per part of the users."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
-from rich.console import Console
 
+from hybriddp.cli.ledger import ledger_for_study
+from hybriddp.cli.numbers import amount
+from hybriddp.cli.screen import console, say
+from hybriddp.cli.sources import Sources
 from hybriddp.cli.targets import check_targets, write_page
+from hybriddp.cli.text_options import Decimal, Encoding, Missing, Separator, Thousands, csv_format
 from hybriddp.cli.waiting import waiting
 from hybriddp.errors import ParameterError
 from hybriddp.mean import Estimate, MeanStudy
+from hybriddp.mean.diagnostics import words
 from hybriddp.mean.page import page
 from hybriddp.mean.story import parts_table
-from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger
-from hybriddp.tables import Summaries, summarize
+from hybriddp.tables import GroupedSummaries, Summaries
 from hybriddp.tables.engines import ENGINES
+from hybriddp.tables.users import REPEATED
+
+SIMULATION = (
+    "SIMULATION, NOT a private release: the reports of those who do not trust were made here, from their raw values."
+)
 
 
 def mean(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", help=".parquet, .csv or .jsonl files with one row per user; * for many."),
+    bounds: Annotated[
+        tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.", parser=amount)
     ],
-    value: Annotated[str, typer.Option(help="The column of raw values, filled in for trusted users.")],
-    report: Annotated[str, typer.Option(help="The column of codes, filled in for local users.")],
-    bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.")],
     epsilon: Annotated[str, typer.Option(help="Privacy promised to every user, from 0.01 to 20.")],
-    ledger: Annotated[Path, typer.Option(help="The book of what has been spent; made if it is not there.")],
+    value: Annotated[str, typer.Option(help="The column of raw values, of users who trust.")],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE...",
+            help="Parquet, .csv, .tsv or .jsonl files with one row per user; * for many, or a folder of Parquet.",
+        ),
+    ] = None,
+    report: Annotated[str | None, typer.Option(help="The column of codes, of local users.")] = None,
+    trusted_file: Annotated[
+        list[str] | None, typer.Option(help="A file of trusted users, with --value; may be repeated.")
+    ] = None,
+    local_file: Annotated[
+        list[str] | None, typer.Option(help="A file of local users, with --report; may be repeated.")
+    ] = None,
+    trusted_if: Annotated[
+        str | None, typer.Option(help="The column that says who trusts: consent, or consent=yes.")
+    ] = None,
+    simulate_local: Annotated[
+        bool, typer.Option("--simulate-local", help="Make the others' reports from their raw values, to try it out.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(help="Make a simulation repeatable.")] = None,
+    user: Annotated[
+        str | None, typer.Option(help="The column that names users, if some may have several rows.")
+    ] = None,
+    repeated: Annotated[
+        str, typer.Option(help=f"If a user has several rows: {' or '.join(REPEATED)} (keep that row).")
+    ] = "refuse",
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger file with its own budget; created for this study if missing.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What the values are; the column's name if not given.")] = None,
     delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.")] = "0",
     group: Annotated[str | None, typer.Option(help="A column for one mean per group, with --keys.")] = None,
     keys: Annotated[str | None, typer.Option(help="The public keys of the groups: DE,FR,IT.")] = None,
-    single_group: Annotated[bool, typer.Option(help="Let one world answer alone where the other is empty.")] = False,
-    engine: Annotated[str, typer.Option(help=f"What reads the files: {', '.join(ENGINES)}.")] = "polars",
+    single_group: Annotated[
+        bool, typer.Option("--single-group", help="Allow an estimate from one group if the other is empty.")
+    ] = False,
+    engine: Annotated[str, typer.Option(help=f"What reads Parquet: {', '.join(ENGINES)}.")] = "polars",
+    separator: Separator = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    encoding: Encoding = None,
+    missing: Missing = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg, .pdf).")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with table, picture and story here.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="With --json: also what the curator has beside it, not rounded.")
+    ] = False,
+    diagnostics: Annotated[
+        bool, typer.Option("--diagnostics", help="Tell the curator what was clamped and left out: not for publication.")
+    ] = False,
 ) -> None:
     """Estimate a mean from trusted users' values and local users' reports, once.
 
@@ -46,32 +94,53 @@ def mean(
     code 3).
     """
     study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
+    sources = Sources(
+        files or [],
+        trusted_file or [],
+        local_file or [],
+        value,
+        report,
+        trusted_if,
+        simulate_local,
+        seed,
+        user,
+        repeated,
+        engine,
+        csv_format(separator, decimal, thousands, encoding, missing),
+    )
+    if simulate_local == (ledger is not None):
+        expected = (
+            "left out: a simulation spends nothing" if simulate_local else "given: what is released must be paid for"
+        )
+        raise ParameterError("ledger", expected, None if ledger is None else str(ledger))
     public = _keys(group, keys)
     check_targets(plot, html)
     with waiting("counting") as progress:
-        if group is None:
-            one = summarize(files, study, value=value, report=report, engine=engine, progress=progress)
-        else:
-            many = summarize(
-                files, study, value=value, report=report, group=group, keys=public, engine=engine, progress=progress
-            )
-    book = Ledger(Privacy(epsilon=epsilon, delta=delta), path=ledger)
-    options: dict[str, Any] = {"single_group": single_group, "ledger": book}
-    if group is None:
-        estimate = study.estimate(trusted=one.trusted, local=one.local, **options)
-        estimates, published = [estimate], estimate.to_dict()
-        left_out = _left_out([one])
+        summaries = sources.summarize(study, group, public, progress)
+    if diagnostics:
+        _diagnose(summaries)
+    options: dict[str, Any] = {"single_group": single_group}
+    if ledger is not None:
+        options["ledger"] = ledger_for_study(ledger, study.privacy)
     else:
-        parts = study.estimate_parts(group, many, **options)
+        options["random_state"] = np.random.default_rng(seed)
+    if isinstance(summaries, Summaries):
+        estimate = study.estimate(trusted=summaries.trusted, local=summaries.local, **options)
+        estimates, published = [estimate], estimate.to_dict(full=full)
+    else:
+        parts = study.estimate_parts(summaries.by, summaries, **options)
         estimates = list(parts.values())
-        published = {"by": group, "parts": [{"key": key, "estimate": part.to_dict()} for key, part in parts.items()]}
-        left_out = f"{_left_out(many.values())}; {many.other:,} rows have none of the keys"
+        published = {
+            "by": group,
+            "parts": [{"key": key, "estimate": part.to_dict(full=full)} for key, part in parts.items()],
+        }
     # The answer has been paid for: it is shown before anything else can fail.
     if as_json:
-        typer.echo(json.dumps(published, indent=2))
+        typer.echo(json.dumps({"simulation": SIMULATION, **published} if simulate_local else published, indent=2))
     else:
+        if simulate_local:
+            say(SIMULATION, bold=True)
         _show(estimates)
-        typer.echo(f"Left out: {left_out}.")
     _write(estimates, plot, html)
     for written in (ledger, plot, html):
         if written is not None and not as_json:
@@ -88,10 +157,12 @@ def _keys(group: str | None, keys: str | None) -> list[str]:
     return texts
 
 
-def _left_out(summaries: Iterable[Summaries]) -> str:
-    no_value = sum(trusted.rejected for trusted, _ in summaries if trusted)
-    no_code = sum(local.rejected for _, local in summaries if local)
-    return f"{no_value:,} rows without a value or a report, {no_code:,} reports that are no codes"
+def _diagnose(summaries: Summaries | GroupedSummaries) -> None:
+    """Exact counts, for the curator's eyes: on standard error, so that they get into no file by mistake."""
+    pairs = [summaries] if isinstance(summaries, Summaries) else list(summaries.values())
+    typer.echo(words([pair.trusted for pair in pairs], [pair.local for pair in pairs]), err=True)
+    if isinstance(summaries, GroupedSummaries):
+        typer.echo(f"Rows that have none of the keys: {summaries.other:,}.", err=True)
 
 
 def _write(estimates: Sequence[Estimate], plot: Path | None, html: Path | None) -> None:
@@ -105,9 +176,9 @@ def _write(estimates: Sequence[Estimate], plot: Path | None, html: Path | None) 
 
 def _show(estimates: Sequence[Estimate]) -> None:
     if len(estimates) == 1:
-        typer.echo(estimates[0].explain())
+        say(estimates[0].explain())
         return
-    Console(highlight=False).print(parts_table(estimates))
-    typer.echo(str(estimates[0].privacy))
+    console().print(parts_table(estimates))
+    say(str(estimates[0].privacy))
     users = estimates[0].study.users
     typer.echo(f"Who has which {users.by if users else 'key'} is public; nobody is in two parts.")

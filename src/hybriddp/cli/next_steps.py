@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 STEPS = (
-    ("More privacy, and what it costs", "hybriddp demo --epsilon 0.1"),
+    ("More privacy, and more who trust", "hybriddp demo --epsilon 0.1 --trusted 1%"),
     (
         "What a study of yours would give",
         "hybriddp plan --users 2,000,000 --trusted 0.2% --epsilon 0.5 --bounds 0 600",

@@ -6,58 +6,84 @@ from typing import Annotated
 
 import typer
 
-from hybriddp.channels import WindowChannel
+from hybriddp.cli.numbers import amount
+from hybriddp.cli.text_options import Decimal, Encoding, Missing, Separator, Thousands, csv_format
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.grid import Grid
+from hybriddp.mean import MeanStudy
+from hybriddp.mean.diagnostics import HEADING
+from hybriddp.tables.digests import DIGEST_COLUMN
 from hybriddp.tables.files import read_columns, write_table
+from hybriddp.tables.names import ending
 
 
 def randomize(
-    file: Annotated[Path, typer.Argument(help="A .parquet, .csv or .jsonl file with one row per user.")],
+    file: Annotated[Path, typer.Argument(help="A Parquet, .csv, .tsv or .jsonl file with one row per user.")],
     value: Annotated[str, typer.Option(help="The column that holds the values.")],
-    bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.")],
+    bounds: Annotated[
+        tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.", parser=amount)
+    ],
     epsilon: Annotated[str, typer.Option(help="Privacy of one report, from 0.01 to 20.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the reports go (.parquet, .csv, .jsonl).")],
+    name: Annotated[
+        str | None, typer.Option(help="The study's name, as for `mean`; the column's if not given.")
+    ] = None,
+    delta: Annotated[str, typer.Option(help="The study's delta, as for `mean`.")] = "0",
     keep: Annotated[list[str] | None, typer.Option(help="A column to copy as it is; may be repeated.")] = None,
     seed: Annotated[int | None, typer.Option(help="Make the run repeatable. Then the reports are not private.")] = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    encoding: Encoding = None,
+    missing: Missing = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    diagnostics: Annotated[
+        bool, typer.Option("--diagnostics", help="Tell the curator what was left out: not for publication.")
+    ] = False,
 ) -> None:
     """Simulate the devices of local users: read values, write one randomised code per value.
 
     On real devices a value never leaves. Here all of them are in one file, so this is for tests and for planning.
-    Missing, NaN and infinite values get no report and are counted.
+    Missing, NaN and infinite values get no report. The file knows the study that the reports were made for.
     """
-    channel, grid, kept = WindowChannel(epsilon=epsilon), Grid.of(bounds), keep or []
-    if "code" in kept or value in kept or len(set(kept)) < len(kept):
-        raise DataError("The columns to keep must not be the value itself, be called 'code', or be named twice.")
+    study, kept = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta), keep or []
+    csv = csv_format(separator, decimal, thousands, encoding, missing)
+    if {"code", DIGEST_COLUMN, value} & set(kept) or len(set(kept)) < len(kept):
+        raise DataError(
+            "The columns to keep must not be the value itself, be called 'code' or 'study', or be named twice."
+        )
     if seed is not None and seed < 0:
         raise ParameterError("seed", "an integer of at least 0", seed)
     if output.resolve() == file.resolve():
         raise DataError(f"The reports cannot be written over the values in {file}. Name another file.")
-    frame = read_columns(file, [value, *kept])
+    ending(output)
+    frame = read_columns(file, [value], others=kept, csv=csv)
     if frame.is_empty():
         raise DataError(f"{file.name} has no rows.")
     column = frame.get_column(value)
     if not column.dtype.is_numeric():
         raise DataError(f"Column {value!r} must hold numbers, but holds {column.dtype}.")
-    placed = grid.place(column.cast(float).to_numpy())
-    codes = channel.sample(placed.units, random_state=seed)
+    placed = study.grid.place(column.cast(float).to_numpy())
+    codes = study.channel.sample(placed.units, random_state=seed)
     reports = frame.filter(placed.accepted).with_columns(code=codes).select([*kept, "code"])
-    write_table(reports, output)
+    write_table(reports, output, study=study.digest)
     summary = {
         "simulated": True,
         "seeded": seed is not None,
         "reports": len(codes),
-        "rejected": placed.rejected,
-        "epsilon": channel.epsilon,
-        "bounds": list(bounds),
-        "channel": channel.digest,
+        "epsilon": study.privacy.epsilon,
+        "bounds": list(study.bounds),
+        "study": study.digest,
+        "channel": study.channel.digest,
         "output": str(output),
     }
+    if diagnostics:
+        typer.echo(f"{HEADING}\nLeft out: {placed.rejected:,} missing, NaN or infinite values.", err=True)
     if as_json:
         typer.echo(json.dumps(summary, indent=2))
         return
-    typer.echo(f"{len(codes):,} reports at ε = {channel.epsilon} in {output}; {placed.rejected:,} values left out.")
+    typer.echo(
+        f"{len(codes):,} reports at ε = {study.privacy.epsilon} in {output}, tied to study {study.digest[:12]}…."
+    )
     typer.echo("Simulated devices: the raw values were all in one place, so this protects nobody by itself.")
     if seed is not None:
         typer.echo(f"Seeded with {seed}: whoever knows the seed can undo the reports. Not private.")

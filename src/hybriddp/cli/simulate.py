@@ -5,26 +5,30 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from hybriddp import _check
-from hybriddp.cli.numbers import number
+from hybriddp.cli.numbers import Share, amount, decimal, share
+from hybriddp.cli.numbers import users as parse_users
 from hybriddp.cli.progress import trials_bar
+from hybriddp.cli.screen import console, say
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.simulation import Simulation, simulate
 from hybriddp.simulation.trial import ESTIMATORS
+from hybriddp.wording import percent, significant
 
 
 def run_simulation(
-    data: Annotated[str, typer.Argument(help="A file with a column of values, or a distribution: 'beta(10,10)'.")],
-    bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value.")],
-    epsilon: Annotated[str, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.")],
-    trusted: Annotated[float, typer.Option(help="The share who would trust the curator: 1%.", parser=number)],
+    data: Annotated[
+        str, typer.Argument(help="A file with a column of values, or a distribution: 'normal(40,20)', in their units.")
+    ],
+    bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value.", parser=amount)],
+    epsilon: Annotated[str, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.", parser=decimal)],
+    trusted: Annotated[Share, typer.Option(help="Who would trust the curator: 1%, 0.01 or 2,500 users.", parser=share)],
     value: Annotated[str | None, typer.Option(help="The column of values, if data is a file.")] = None,
     users: Annotated[
-        float | None, typer.Option(help="Draw so many people anew in every trial: 100,000.", parser=number)
+        int | None, typer.Option(help="Draw so many people anew in every trial: 100,000.", parser=parse_users)
     ] = None,
     trials: Annotated[int, typer.Option(help="How often.")] = 1000,
     channel: Annotated[str, typer.Option(help="window, or laplace for the paper's setting.")] = "window",
@@ -39,18 +43,24 @@ def run_simulation(
     """Run the real pipeline many times and compare what happens with what the formulas predict.
 
     Devices, summaries, release and estimate are the real ones, but seeded: a simulation, not a private release.
+
+    Distributions by the mean and sd of the values: normal(mean,sd), lognormal(mean,sd), gamma(mean,sd),
+    exponential(mean), uniform(low,high). On the bounds: beta(α,β), uniform, and bernoulli(p), which has a share p at
+    the upper bound. What lies outside of the bounds is clamped.
     """
     study = MeanStudy("simulation", bounds=bounds, epsilon=epsilon, channel=channel)
     _check.integer("trials", trials, at_least=2)
     values = _values(data, value)
+    if isinstance(values, str) and users is None:
+        raise ParameterError("users", "given with a distribution: how many people are drawn", users)
     with trials_bar("simulating", trials, quiet=as_json) as update:
         result = simulate(
             values,
             study=study,
-            trusted_fraction=trusted,
+            trusted_fraction=trusted.of(len(values) if users is None else users, "--trusted"),
             trials=trials,
             estimators=[_estimator(name.strip()) for name in estimators.split(",")],
-            n_users=None if users is None else int(users),
+            n_users=users,
             random_state=seed,
             processes=processes,
             checkpoint=checkpoint,
@@ -59,12 +69,24 @@ def run_simulation(
     if as_json:
         typer.echo(result.to_json())
         return
-    console = Console(highlight=False)
-    console.print(_table(result))
-    console.print(
+    console().print(_table(result))
+    if (words := clamped(result)) is not None:
+        say(words)
+    say(
         f"{result.n_trusted:,} trusted and {result.n_local:,} local users, ε = {study.privacy.epsilon}, "
-        f"{result.trials:,} trials, seed {seed}: a simulation, not a private release.",
-        soft_wrap=True,
+        f"{result.trials:,} trials, seed {seed}: a simulation, not a private release."
+    )
+
+
+def clamped(result: Simulation) -> str | None:
+    """What the bounds cut off, or None."""
+    if result.outside < 1e-6:
+        return None
+    low, high = (significant(bound, 6) for bound in result.study.bounds)
+    moved = float(result.setting.mixture_mean()) + result.study.bounds[0]
+    return (
+        f"{percent(result.outside, 2)} of the values lie outside of {low} to {high} and are clamped: their mean moves "
+        f"from {significant(result.mean, 4)} to {significant(moved, 4)}, and errors are measured against the latter."
     )
 
 
@@ -94,9 +116,10 @@ def _estimator(name: str) -> str | float:
 def _table(result: Simulation) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD,
-        caption="theory, observed: typical (root mean squared) errors; for adaptive, theory is that of the best "
-        "weight.\nz: how far they are apart, in standard errors.\n"
-        "R, r: squared error of the better, the worse single world over the observed one.\n"
+        caption="theory, observed: typical (root mean squared) errors. z: how far apart they\nare, in standard errors; "
+        "none where theory is approximate (≈).\n"
+        "R, r: squared error of the better, the worse of trusted-only and full-local\n(in theory, with this channel) "
+        "over the observed one.\n"
         "cover: how often the 95 % interval held the mean of the users' values.",
         caption_justify="left",
         padding=(0, 1),
@@ -105,15 +128,15 @@ def _table(result: Simulation) -> Table:
     for heading in ("weight", "theory", "observed", "z", "R", "r", "cover"):
         table.add_column(heading, justify="right", no_wrap=True)
     for o in result.outcomes:
-        z = (o.observed_mse - o.predicted_mse) / o.observed_mse_se if o.observed_mse_se else 0.0
+        theory = significant(o.predicted_mse**0.5)
         table.add_row(
             o.name,
             f"{100 * o.weight:.1f} %",
-            f"{o.predicted_mse**0.5:.3g}",
-            f"{o.observed_mse**0.5:.3g}",
-            f"{z:+.1f}",
-            f"{o.gain_over_best:.3g}",
-            f"{o.gain_over_worst:.3g}",
+            theory if o.is_exact else f"≈ {theory}",
+            significant(o.observed_mse**0.5),
+            f"{o.z:+.1f}" if o.is_exact else "",
+            significant(o.gain_over_best),
+            significant(o.gain_over_worst),
             f"{100 * o.coverage:.0f} %",
             style="bold green" if o.name == "adaptive" else None,
         )

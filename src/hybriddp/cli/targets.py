@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hybriddp.errors import DataError
+from hybriddp.errors import DataError, raise_unchained
 from hybriddp.figures.canvas import import_matplotlib
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -28,4 +28,4 @@ def write_page(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as reason:
-        raise DataError(f"{path} cannot be written: {reason.strerror}.") from reason
+        raise_unchained(DataError(f"{path} cannot be written: {reason.strerror}."))

@@ -80,6 +80,13 @@ class VarianceEvidence:
         spread = local.variance_se**2 * local.count
         return cls(n_users, local.variance, spread, local.count, at_most)
 
+    @property
+    def informative(self) -> bool:
+        """Whether the variance is known to within half of itself."""
+        if self.known is not None:
+            return True
+        return math.sqrt(self.spread / self.n_reports) <= max(self.estimate, 0.0) / 2
+
     def largest(self, means: FloatArray) -> FloatArray:
         """The largest variance that values with each of these means can have."""
         n = max(self.n_users, 2)

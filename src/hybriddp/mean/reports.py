@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hybriddp.errors import DataError, ProtocolError
+from hybriddp.grid import as_array, type_words
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -51,9 +52,9 @@ class Reports:
     seeded: bool = False
 
     def __post_init__(self) -> None:
-        codes = np.asarray(self.codes)
+        codes = np.asarray(as_array(self.codes, "codes"))
         if codes.ndim != 1 or codes.dtype.kind not in "iu":
-            raise DataError(f"codes must be a one-dimensional array of integers, got {codes.dtype}.")
+            raise DataError(f"codes must be a one-dimensional array of integers, got {type_words(codes)}.")
         if not isinstance(self.study, str) or not self.study:
             raise DataError("Reports need the digest of their study.")
         view = codes.view()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hybriddp.mean.doubts import UNTIED, warnings
 from hybriddp.mean.interval import Interval
 from hybriddp.mean.published import Published, default_step, number, publish
+from hybriddp.wording import significant
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -87,6 +88,18 @@ def _assumption(estimate: "Estimate") -> list[str]:
     ]
 
 
+def _narrower(estimate: "Estimate") -> list[str]:
+    """What would narrow the interval, where it is wide because nobody knows how much the values vary."""
+    law = estimate.laws.users
+    matters = law.sampling_error > 0.2 * law.variance
+    if estimate.study.sd_at_most is not None or law.evidence.informative or not matters:
+        return []
+    return [
+        "The reports say little about how much values vary, so the interval allows for nearly the worst case. Public "
+        "knowledge of the spread (sd_at_most) would narrow it, and so would more local users or a larger ε."
+    ]
+
+
 def words(estimate: "Estimate") -> str:
     """The story in plain words."""
     e = estimate
@@ -103,6 +116,7 @@ def words(estimate: "Estimate") -> str:
     if e.study.sd_at_most is not None:
         known = f"the standard deviation of the values is at most {e.study.sd_at_most:,.6g}"
         lines.append(f"Weight and intervals use public knowledge: {known}.")
+    lines.extend(_narrower(e))
     if not e.tied:
         lines.append(UNTIED)
     if e.divergence is None:
@@ -119,7 +133,7 @@ def words(estimate: "Estimate") -> str:
     share = 100 * noise / e.error.total if e.error.total else 0.0
     lines.append(
         f"{share:.0f} % of the expected squared error is noise for privacy, the rest is sampling; the standard error "
-        f"is {e.standard_error:.2g}."
+        f"is {significant(e.standard_error, 2)}."
     )
     lines.append(FIRST_TIER_ONLY)
     lines.append(str(e.privacy))

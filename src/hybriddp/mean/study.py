@@ -16,7 +16,7 @@ from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.text import channel_from_json
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.grid import UNITS, Grid, as_floats
+from hybriddp.grid import UNITS, Grid, as_array, as_floats, type_words
 from hybriddp.mean.answer import answer
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.parts import Pair, estimate_parts
@@ -90,7 +90,7 @@ class MeanStudy:
         grid = Grid.of(bounds)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "bounds", (grid.lower, grid.upper))
-        object.__setattr__(self, "privacy", Privacy(epsilon=epsilon, delta=delta))
+        object.__setattr__(self, "privacy", Privacy.promised(epsilon=epsilon, delta=delta))
         object.__setattr__(self, "min_group_size", _check.integer("min_group_size", min_group_size, at_least=1))
         object.__setattr__(self, "channel", _channel_for(channel, self.privacy.epsilon))
         if users is not None and not isinstance(users, Part):
@@ -217,7 +217,7 @@ class MeanStudy:
 
         Missing, NaN and infinite values are left out and counted; values outside of the bounds are clamped and counted.
         """
-        array = np.atleast_1d(np.asanyarray(values))
+        array = np.atleast_1d(as_array(values))
         if array.ndim != 1:
             raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
         count = total = clamped = 0
@@ -244,11 +244,11 @@ class MeanStudy:
             self.check_digest(codes.study, "reports")
         if np.ma.is_masked(codes):
             raise DataError("reports must all be there, but some are masked. Leave them out first.")
-        array = np.atleast_1d(np.asarray(codes))
+        array = np.atleast_1d(np.asarray(as_array(codes, "reports")))
         if array.shape == (0,):
             array = np.empty(0, np.int64)  # an empty list has no integers to tell by
         if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise DataError(f"reports must be a one-dimensional array of integers, got {array.dtype}.")
+            raise DataError(f"reports must be a one-dimensional array of integers, got {type_words(array)}.")
         least, most = self.reports_between
         good = (array >= least) & (array <= most)
         rejected = len(array) - int(np.count_nonzero(good))

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from hybriddp.channels.channel import is_integer
-from hybriddp.errors import DataError, ProtocolError
+from hybriddp.errors import DataError, ProtocolError, raise_unchained
 
 
 class _Additive:
@@ -30,7 +30,7 @@ class _Additive:
             return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()})
         except (AttributeError, TypeError, ValueError):
             # Not chained: what was wrong with the text would show what is in it.
-            raise DataError(f"The text is not a {cls.__name__}.") from None
+            raise_unchained(DataError(f"The text is not a {cls.__name__}."))
 
     def _same_study(self, other: "_Additive") -> None:
         if self.study != other.study:

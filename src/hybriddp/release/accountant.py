@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hybriddp.errors import ParameterError
-from hybriddp.release.cost import Exposure, History
-from hybriddp.release.event import Spent
+from hybriddp.release.cost import History
+from hybriddp.release.event import Part, Spent
+from hybriddp.release.exposure import Exposure
 from hybriddp.release.pld import dp_accounting, pld_price
 from hybriddp.release.zcdp import basic_price, zcdp_price
 
@@ -48,19 +49,19 @@ class Accountant:
         """Whether ε and δ are sums; if not, ε is what holds at the budget's δ."""
         return self.name == "basic"
 
-    def spent(self, exposure: Exposure, delta: Fraction) -> Spent:
-        """The most that any of these users has spent.
+    def spent(self, exposure: Exposure, delta: Fraction, part: Part | None = None) -> Spent:
+        """The most that any of these users has spent; with ``part``, any of those in it.
 
         By sums, it is the sums. Else it is ε at ``delta``, the budget's δ; if no ε is enough at this δ, it is the sums,
         whose δ is larger.
         """
         if self.adds_up:
-            return _sums(exposure)
-        histories = exposure.histories()
+            return exposure.sums(part)
+        histories = exposure.histories(part)
         prices = [self.price(history, delta) for history in histories]
         known = [price for price in prices if price is not None]
         if len(known) < len(prices):
-            return _sums(exposure)
+            return exposure.sums(part)
         return Spent(max(known), delta if any(histories) else Fraction(0))
 
     def price(self, history: History, delta: Fraction) -> Fraction | None:
@@ -77,19 +78,3 @@ class Accountant:
         if self.adds_up or delta > 0:
             return words
         return f"{words} The budget's δ is 0: only pure releases can be paid for, and their ε adds up."
-
-
-def _sums(exposure: Exposure) -> Spent:
-    """Basic composition: the whole, and from every cut the most of ε and the most of δ that a part has spent."""
-    spent = _sum(exposure.whole)
-    for cut in exposure.cuts:
-        parts = [_sum(part) for part in cut]
-        spent += Spent(max(part.epsilon for part in parts), max(part.delta for part in parts))
-    return spent
-
-
-def _sum(history: History) -> Spent:
-    return Spent(
-        epsilon=sum((cost.epsilon for cost in history), Fraction(0)),
-        delta=sum((cost.delta for cost in history), Fraction(0)),
-    )

@@ -1,16 +1,14 @@
 """What a user went through, as the numbers that an accountant prices."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
-from math import prod
+from functools import lru_cache
 
-from hybriddp.release.event import Event, Part
+from hybriddp.privacy import Privacy
+from hybriddp.release.event import Event
 from hybriddp.release.mechanism_price import MechanismPrice
-
-_MOST_COMBINATIONS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,73 +19,52 @@ class Cost:
     delta: Fraction
     mechanism: MechanismPrice | None = None
 
-    @classmethod
-    def of(cls, event: Event) -> "Cost":
-        """What the event cost."""
-        privacy = event.privacy
-        return cls(privacy.exact_epsilon, privacy.exact_delta, event.mechanism)
-
     @property
     def order(self) -> tuple[Fraction, Fraction, str]:
         """What costs are sorted by."""
         return self.epsilon, self.delta, repr(self.mechanism)
 
 
-History = tuple[Cost, ...]
+@dataclass(frozen=True, slots=True)
+class PriceTag:
+    """The cost of an event as it is written: cheap to count, and turned into a `Cost` when it is priced."""
+
+    privacy: Privacy
+    mechanism: MechanismPrice | None
+
+    @classmethod
+    def of(cls, event: Event) -> "PriceTag":
+        """What the event cost."""
+        return cls(event.privacy, event.mechanism)
+
+    @property
+    def cost(self) -> Cost:
+        """The same as exact numbers."""
+        return _cost(self)
 
 
-def history(costs: Iterable[Cost]) -> History:
-    """The same costs in an order of their own: what happened first does not matter."""
-    return tuple(sorted(costs, key=lambda cost: cost.order))
+@lru_cache(maxsize=4096)
+def _cost(tag: PriceTag) -> Cost:
+    return Cost(tag.privacy.exact_epsilon, tag.privacy.exact_delta, tag.mechanism)
 
 
 @dataclass(frozen=True, slots=True)
-class Exposure:
-    """What has happened to a group of users.
+class Times:
+    """A cost, and how often it was paid."""
 
-    Attributes
-    ----------
-    whole : History
-        What happened to all of them.
-    cuts : tuple
-        For every cut the histories of its parts; every user is in one part, or in none.
-    """
-
-    whole: History
-    cuts: tuple[tuple[History, ...], ...]
-
-    @classmethod
-    def of(cls, events: Sequence[Event], part: Part | None = None) -> "Exposure":
-        """The events of a group; with ``part``, of those of its users who are in this part."""
-        whole = tuple(Cost.of(event) for event in events if event.part is None)
-        cuts = []
-        for cut in sorted({event.part.by for event in events if event.part is not None}):
-            by_key: dict[str, list[Event]] = {}
-            for event in events:
-                if event.part is not None and event.part.by == cut:
-                    by_key.setdefault(event.part.same_key, []).append(event)
-            mine = [by_key.get(part.same_key, [])] if part is not None and part.by == cut else by_key.values()
-            cuts.append(tuple(tuple(map(Cost.of, some)) for some in mine))
-        return cls(whole, tuple(cuts))
-
-    def histories(self) -> list[History]:
-        """Histories of which one is at least as dear as that of any user.
-
-        Every user has the whole and one part of each cut. Parts with the same history, and parts whose events are all
-        among those of another part, need not be looked at twice. If more than 64 combinations are left, every cut
-        becomes one event that costs as much as its dearest part by basic composition: more than it may be, never less.
-        """
-        kept = [_undominated(cut) for cut in self.cuts]
-        if prod(map(len, kept)) > _MOST_COMBINATIONS:
-            kept = [cut if len(cut) == 1 else [(_dearest(cut),)] for cut in kept]
-        return [history((*self.whole, *(cost for part in parts for cost in part))) for parts in product(*kept)]
+    cost: Cost
+    times: int
 
 
-def _undominated(parts: Iterable[History]) -> list[History]:
-    counted = {history(part): Counter(part) for part in parts}  # parts with the same history are one
-    return [part for part, mine in counted.items() if not any(mine < other for other in counted.values())]
+History = tuple[Times, ...]
+"""What one user paid, the same costs together, in an order of its own: what happened first does not matter."""
 
 
-def _dearest(parts: Iterable[History]) -> Cost:
-    sums = [(sum(cost.epsilon for cost in part), sum(cost.delta for cost in part)) for part in parts]
-    return Cost(Fraction(max(epsilon for epsilon, _ in sums)), Fraction(max(delta for _, delta in sums)))
+def history(costs: Iterable[Cost]) -> History:
+    """The history in which each of these was paid once."""
+    return counted_history(Counter(costs))
+
+
+def counted_history(counts: Mapping[Cost, int]) -> History:
+    """The history in which each of these was paid so often."""
+    return tuple(Times(cost, counts[cost]) for cost in sorted(counts, key=lambda cost: cost.order))

@@ -4,6 +4,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from hybriddp.errors import ParameterError
@@ -35,8 +36,7 @@ class Part:
     @property
     def same_key(self) -> str:
         """Keys that are spelled almost alike are the same to a ledger: better to count too much than too little."""
-        text = unicodedata.normalize("NFKC", str(self.key)).strip().casefold()
-        return str(int(text)) if text.removeprefix("-").isdecimal() else text
+        return _same_key(self.key)
 
     def __str__(self) -> str:
         return f"{self.by} = {self.key}"
@@ -77,7 +77,7 @@ class Event:
         if self.who not in ("trusted", "local"):  # another spelling would be another account
             raise ParameterError("who", '"trusted" or "local"', self.who)
         if self.mechanism is not None:
-            self.mechanism.check(self.privacy)
+            _check(self.mechanism, self.epsilon, self.delta)
 
     @classmethod
     def now(
@@ -96,13 +96,15 @@ class Event:
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "Event":
-        """The event with these plain values, as they are stored."""
-        part, mechanism = fields.get("part"), fields.get("mechanism")
-        read = {
-            "part": None if part is None else Part(**part),
-            "mechanism": None if mechanism is None else MechanismPrice(**mechanism),
-        }
-        return cls(**{**fields, **read})
+        """The event with these plain values, as they are stored; an error if its price is none."""
+        read = dict(fields)
+        if read.get("part") is not None:
+            read["part"] = _part(**read["part"])
+        if read.get("mechanism") is not None:
+            read["mechanism"] = _mechanism(**read["mechanism"])
+        event = cls(**read)
+        _privacy(event.epsilon, event.delta)
+        return event
 
     @property
     def users(self) -> str:
@@ -112,7 +114,36 @@ class Event:
     @property
     def privacy(self) -> Privacy:
         """The cost."""
-        return Privacy(epsilon=self.epsilon, delta=self.delta)
+        return _privacy(self.epsilon, self.delta)
+
+
+# A ledger has many events, few different prices and not many parts: each is read and checked once.
+
+
+@lru_cache(maxsize=65536, typed=True)
+def _same_key(key: str | int) -> str:
+    text = unicodedata.normalize("NFKC", str(key)).strip().casefold()
+    return str(int(text)) if text.removeprefix("-").isdecimal() else text
+
+
+@lru_cache(maxsize=65536, typed=True)
+def _part(by: str, key: str | int) -> Part:
+    return Part(by, key)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _privacy(epsilon: str, delta: str) -> Privacy:
+    return Privacy.total(epsilon=epsilon, delta=delta)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _mechanism(kind: str, sensitivity: str | None = None, scale: str | None = None) -> MechanismPrice:
+    return MechanismPrice(kind, sensitivity, scale)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _check(mechanism: MechanismPrice, epsilon: str, delta: str) -> None:
+    mechanism.check(_privacy(epsilon, delta))
 
 
 @dataclass(frozen=True, slots=True)

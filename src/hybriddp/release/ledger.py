@@ -7,31 +7,32 @@ cut. By default the arithmetic is a sum, and exact.
 """
 
 import json
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Lock
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Neighbours, Privacy
+from hybriddp.release import ledger_file
 from hybriddp.release.accountant import Accountant
-from hybriddp.release.cost import Exposure
 from hybriddp.release.event import Event, Part, Spent
+from hybriddp.release.exposure import Exposure
+from hybriddp.release.ledger_text import Header, from_fields, to_fields
 
-_BASIC = Accountant("basic")
+_GROUPS = ("trusted", "local")
+_TOLD = 5  # events that a refusal lists
 
 
 class Ledger:
-    """The events of a study and what its users have left.
+    """The events of some studies about the same users, and what these users have left.
 
     Parameters
     ----------
     budget : Privacy
-        What every user may spend in total.
+        What every user may spend in total; `Privacy.total` for more than ε = 20.
     path : Path or str, optional
-        A file that every event is written to before `spend` returns. If it exists, the ledger goes on from it.
+        A file that every event is written to before `spend` returns; created with the first event. If it exists, the
+        ledger goes on from it. `Ledger.open` takes the budget from the file.
     accountant : str
         ``"basic"`` adds up ε and δ, exactly. ``"zcdp"`` and ``"pld"`` know that many releases, of Gaussian noise above
         all, cost less together than their sum, and say what ε they cost at the budget's δ. See `Accountant`.
@@ -39,35 +40,80 @@ class Ledger:
     Examples
     --------
     >>> ledger = Ledger(Privacy(epsilon=1))
-    >>> ledger.spend(Event.now("the mean", who="trusted", study="d1", privacy=Privacy(epsilon=1)))
+    >>> ledger.spend(Event.now("the mean", who="trusted", study="d1", privacy=Privacy(epsilon="0.4")))
+    >>> ledger
+    <Ledger: budget ε = 1; 1 event; trusted: spent ε = 0.4, left ε = 0.6>
     >>> ledger.remaining("trusted").epsilon, ledger.remaining("local").epsilon
-    (Fraction(0, 1), Fraction(1, 1))
+    (Fraction(3, 5), Fraction(1, 1))
     """
 
     def __init__(self, budget: Privacy, *, path: Path | str | None = None, accountant: str = "basic") -> None:
         if not isinstance(budget, Privacy):
             raise ParameterError("budget", "a Privacy", budget)
-        self.budget = budget
-        self.accountant = Accountant(accountant)
-        self._events: tuple[Event, ...] = ()
+        self._header = Header(budget, Accountant(accountant))
+        self._events: list[Event] = []
+        self._studies: dict[tuple[str, str], list[Event]] = {}
+        self._exposures: dict[tuple[str, str | None], Exposure] = {}
         # Links and later changes of the working directory must not make two books of one.
         self._path = None if path is None else Path(path).resolve()
+        self._position: ledger_file.Position | None = None
         self._lock = Lock()
         if self._path is not None:
-            with self._exclusive():
+            try:
                 self._read(self._path)
+            except FileNotFoundError:
+                return  # the first event creates it
+            self._require_within_budget()
+
+    @classmethod
+    def open(cls, path: Path | str) -> "Ledger":
+        """The ledger in a file, with the budget and the accountant that it was created with."""
+        place = Path(path).resolve()
+        try:
+            with ledger_file.opened(place, writing=False) as file:
+                reading = ledger_file.whole(ledger_file.read_after(file, place, None), place)
+        except FileNotFoundError:
+            raise DataError(
+                f"There is no ledger {path}. Create it with its budget: hybriddp ledger create, or Ledger.create."
+            ) from None
+        header = reading.position.header
+        ledger = cls(header.budget, accountant=header.accountant.name)
+        ledger._path = place
+        ledger._take_reading(reading, place)
+        ledger._require_within_budget()
+        return ledger
+
+    @classmethod
+    def create(cls, path: Path | str, budget: Privacy, *, accountant: str = "basic") -> "Ledger":
+        """A new ledger in a new file, which is on disk before this returns; `DataError` if there is one already."""
+        new = cls(budget, accountant=accountant)
+        try:
+            ledger_file.create(Path(path).resolve(), new._header)
+        except FileExistsError:
+            raise DataError(f"{path} exists already, and was left as it is. Choose another name, or open it.") from None
+        return cls(budget, path=path, accountant=accountant)
+
+    @property
+    def budget(self) -> Privacy:
+        """What every user may spend in total."""
+        return self._header.budget
+
+    @property
+    def accountant(self) -> Accountant:
+        """Who prices the events."""
+        return self._header.accountant
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What has happened, the first first."""
-        return self._events
+        """What has happened, the first first, as far as this program has read: `spend` looks for more."""
+        return tuple(self._events)
 
     def spent(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
         """The most that any of these users has spent, in all studies or in one; of one part, if it is given.
 
         If the accountant does not add up, it is ε at the budget's δ.
         """
-        return self.accountant.spent(self._exposure(who, part, study), self.budget.exact_delta)
+        return self.accountant.spent(self._exposure(who, study), self.budget.exact_delta, part)
 
     def remaining(self, who: str, *, part: Part | None = None) -> Spent:
         """What each of these users has left at least; if the accountant does not add up, ε at the budget's δ."""
@@ -86,24 +132,116 @@ class Ledger:
 
     def spend_all(self, events: Sequence[Event], *, promised: Privacy | None = None) -> None:
         """Write all of these events down, or raise `BudgetError` and write none if one costs more than is left."""
-        with self._exclusive():
-            if self._path is not None:
-                self._read(self._path)  # another process may have spent in the meantime
-            before = self._events
+        if not events:
+            return
+        with self._lock:
+            if self._path is None:
+                self._admit(events, promised)
+                return
+            if self._position is None and not self._path.exists():
+                self._admit(events, promised)  # what is refused creates no file
+                self._take_back(len(events))
+                self._create(self._path)
             try:
-                for event in events:
-                    self._check_sums(event, promised)
-                    self._events = (*self._events, event)
-                if not self.accountant.adds_up:
-                    self._check_price(events, before)
-                if self._path is not None:
-                    self._write(self._path)
+                self._spend_in_file(self._path, events, promised)
+            except FileNotFoundError:
+                raise DataError(f"The ledger {self._path} is gone. Nothing has been spent; restore it.") from None
+
+    def refresh(self) -> None:
+        """Read what other processes have written into the file in the meantime; nothing for a ledger in memory."""
+        with self._lock:
+            if self._path is not None and self._path.exists():
+                self._read(self._path)
+
+    def _spend_in_file(self, path: Path, events: Sequence[Event], promised: Privacy | None) -> None:
+        with ledger_file.opened(path, writing=True) as file:
+            # Another process may have spent in the meantime.
+            reading = ledger_file.whole(ledger_file.read_after(file, path, self._position), path)
+            self._take_reading(reading, path)
+            self._admit(events, promised)
+            lines = [ledger_file.event_fields(event) for event in events]
+            try:
+                self._position = ledger_file.append(file, path, reading.position, lines, len(lines))
             except BaseException:
-                self._events = before
+                self._take_back(len(events))  # if it was written after all, it is read again
                 raise
 
-    def _exposure(self, who: str, part: Part | None = None, study: str | None = None) -> Exposure:
-        return Exposure.of([e for e in self._events if e.who == who and study in (None, e.study)], part)
+    def _create(self, path: Path) -> None:
+        try:
+            ledger_file.create(path, self._header)
+        except FileExistsError:
+            return  # by another process, just now
+
+    def _read(self, path: Path) -> None:
+        with ledger_file.opened(path, writing=False) as file:
+            self._take_reading(ledger_file.whole(ledger_file.read_after(file, path, self._position), path), path)
+
+    def _take_reading(self, reading: ledger_file.Reading, path: Path) -> None:
+        """Go on from what was read; the position last, so that an interruption counts too much, never too little."""
+        header = reading.position.header
+        if header.budget != self.budget:
+            raise BudgetError(
+                f"{path} is the ledger of another budget: {header.budget} instead of {self.budget}. "
+                "Ledger.open takes the budget from the file."
+            )
+        if header.accountant != self.accountant:
+            name = header.accountant.name
+            raise BudgetError(
+                f"{path} was written with the accountant {name!r}, not {self.accountant.name!r}. "
+                f"Open it with accountant={name!r}, or begin a new ledger."
+            )
+        self._take(reading.events)
+        self._position = reading.position
+
+    def _take(self, events: Iterable[Event]) -> None:
+        """Write events into this program's own books, unchecked."""
+        for event in events:
+            self._events.append(event)
+            self._studies.setdefault((event.who, event.study), []).append(event)
+            self._exposure(event.who).add(event)
+            if (event.who, event.study) in self._exposures:
+                self._exposures[event.who, event.study].add(event)
+
+    def _take_back(self, n_events: int) -> None:
+        """The last events have not happened."""
+        for _ in range(n_events):
+            event = self._events.pop()
+            self._studies[event.who, event.study].pop()
+            self._exposure(event.who).remove(event)
+            if (event.who, event.study) in self._exposures:
+                self._exposures[event.who, event.study].remove(event)
+
+    def _admit(self, events: Sequence[Event], promised: Privacy | None) -> None:
+        """Take all of these events, or none and raise `BudgetError`."""
+        before = len(self._events)
+        try:
+            for event in events:
+                self._check_sums(event, promised)
+                self._take([event])
+            if not self.accountant.adds_up:
+                self._check_price(events, before)
+        except BaseException:
+            self._take_back(len(self._events) - before)
+            raise
+
+    def _exposure(self, who: str, study: str | None = None) -> Exposure:
+        """What happened to a group, in all studies or in one; that of one study is made when it is first asked for."""
+        exposure = self._exposures.get((who, study))
+        if exposure is None:
+            exposure = self._exposures[who, study] = Exposure(counting=not self.accountant.adds_up)
+            for event in () if study is None else self._studies.get((who, study), ()):
+                exposure.add(event)
+        return exposure
+
+    def _require_within_budget(self) -> None:
+        """Raise `BudgetError` if what was read costs more than the budget: no ledger writes that."""
+        for who in _GROUPS:
+            spent = self.spent(who)
+            if spent.epsilon > self.budget.exact_epsilon or spent.delta > self.budget.exact_delta:
+                raise BudgetError(
+                    f"{self._path or 'The ledger'} has events that cost {who} users {_amount(spent)}, more than its "
+                    f"budget of {_budget(self.budget)}. It was edited by hand, or written by another program."
+                )
 
     def _check_sums(self, event: Event, promised: Privacy | None) -> None:
         """Raise `BudgetError` if the event would cost more than is left of a sum: the budget, or the promise."""
@@ -111,7 +249,7 @@ class Ledger:
         if self.accountant.adds_up:
             limits.append(self.remaining(event.who, part=event.part))
         if promised is not None:  # a study's promise is the sum of its releases, whoever prices the budget
-            before = _BASIC.spent(self._exposure(event.who, event.part, event.study), promised.exact_delta)
+            before = self._exposure(event.who, event.study).sums(event.part)
             limits.append(Spent(promised.exact_epsilon - before.epsilon, promised.exact_delta - before.delta))
         if not limits:
             return
@@ -119,116 +257,80 @@ class Ledger:
         if event.privacy.exact_epsilon > left.epsilon or event.privacy.exact_delta > left.delta:
             raise BudgetError(self._refusal(event, left))
 
-    def _check_price(self, events: Sequence[Event], before: Sequence[Event]) -> None:
+    def _check_price(self, events: Sequence[Event], before: int) -> None:
         """Raise `BudgetError` if all that is written now costs more than the budget, by an accountant without sums."""
         for who in dict.fromkeys(event.who for event in events):
             spent = self.spent(who)
             if spent.epsilon > self.budget.exact_epsilon or spent.delta > self.budget.exact_delta:
                 what = "; ".join(dict.fromkeys(f"{e.what} ({e.users})" for e in events if e.who == who))
-                cost = f"ε = {float(spent.epsilon):g}, δ = {float(spent.delta):g}"
                 raise BudgetError(
-                    f"With {what}, {who} users would have spent {cost} by the accountant {self.accountant.name!r}, "
-                    f"of ε = {self.budget.epsilon}, δ = {self.budget.delta}. Spent before: {_story(before, who)}."
+                    f"With {what}, {who} users would have spent {_amount(spent)} by the accountant "
+                    f"{self.accountant.name!r}, of {_budget(self.budget)}. "
+                    f"Spent before: {_story(self._events[:before], who)}."
                 )
 
-    def explain(self) -> str:
-        """The story in plain words."""
-        lines = [
-            f"Every user may spend ε = {self.budget.epsilon}, δ = {self.budget.delta}. {Neighbours.REPLACE_ONE.value}."
-        ]
-        lines += [f"{e.when}: {e.what} ({e.users}): ε = {e.epsilon}, δ = {e.delta}" for e in self._events]
+    def explain(self, *, latest: int = 20) -> str:
+        """The story in plain words, with so many of the latest events."""
+        lines = [f"Every user may spend {_budget(self.budget)}. Neighbors: {Neighbours.REPLACE_ONE.value}."]
+        told = self._events[max(0, len(self._events) - latest) :]
+        if len(told) < len(self._events):
+            lines.append(f"{len(self._events) - len(told):,} earlier events.")
+        lines += [f"{e.when}: {e.what} ({e.users}): ε = {e.epsilon}, δ = {e.delta}" for e in told]
         lines.append(self.accountant.explain(self.budget.exact_delta))
-        for who in dict.fromkeys(event.who for event in self._events):
-            left = self.remaining(who)
-            joint = ", " if self.accountant.adds_up else " at "
-            lines.append(
-                f"Left to every one of the {who} users: ε = {float(left.epsilon):g}{joint}δ = {float(left.delta):g}"
-            )
+        for who in self._who():
+            left = _amount(self.remaining(who), joint=", " if self.accountant.adds_up else " at ")
+            lines.append(f"Left to every one of the {who} users: {left}")
         return "\n".join(lines if self._events else [*lines, "Nothing has been spent."])
+
+    def __repr__(self) -> str:
+        n, at = len(self._events), float(self.budget.exact_delta)
+
+        def short(spent: Spent) -> str:
+            epsilon = f"ε = {float(spent.epsilon):g}"  # at the budget's δ, if δ does not add up
+            return f"{epsilon}, δ = {float(spent.delta):.3g}" if at and self.accountant.adds_up else epsilon
+
+        budget = f"ε = {float(self.budget.exact_epsilon):g}" + (f", δ = {at:.3g}" if at else "")
+        groups = [f"; {who}: spent {short(self.spent(who))}, left {short(self.remaining(who))}" for who in self._who()]
+        return f"<Ledger: budget {budget}; {n:,} event{'s' * (n != 1)}{''.join(groups)}>"
+
+    def _who(self) -> list[str]:
+        return [who for who in _GROUPS if any(event.who == who for event in self._events)]
 
     def to_json(self) -> str:
         """The whole ledger as text."""
-        stored = {
-            "version": 1,
-            "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
-            "accountant": self.accountant.name,
-            "events": [asdict(e) for e in self._events],
-        }
-        return json.dumps(stored, indent=1)
+        return json.dumps(to_fields(self._header, self._events), indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> "Ledger":
         """The ledger that a text describes; refused if its events cost more than its budget."""
         try:
             stored = json.loads(text)
-            if type(stored["version"]) is not int or stored["version"] != 1:
-                raise DataError(f"The ledger has version {stored['version']!r}; this program knows version 1.")
-            # Ledgers that name no accountant were written before there was another one.
-            ledger = cls(Privacy(**stored["budget"]), accountant=stored.get("accountant", "basic"))
-            events = [Event.of(event) for event in stored["events"]]
-            for event in events:
-                event.privacy  # noqa: B018  (refuses what is no price)
-        except DataError:
-            raise
-        except (KeyError, TypeError, ValueError, ParameterError, AttributeError) as reason:
-            raise DataError("The text is not a ledger.") from reason
-        ledger.spend_all(events)
+        except ValueError:
+            raise DataError("The text is not a ledger.") from None
+        read = from_fields(stored)
+        ledger = cls(read.header.budget, accountant=read.header.accountant.name)
+        ledger._take(read.events)
+        ledger._require_within_budget()
         return ledger
 
     def _refusal(self, event: Event, left: Spent) -> str:
         return (
             f"{event.what} would cost {event.users} ε = {event.epsilon}, δ = {event.delta}, but they have "
-            f"ε = {float(left.epsilon):g}, δ = {float(left.delta):g} left. "
-            f"Spent before: {_story(self._events, event.who)}."
+            f"{_amount(left)} left. Spent before: {_story(self._events, event.who)}."
         )
 
-    def _read(self, path: Path) -> None:
-        if not path.exists():
-            return
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as reason:
-            raise DataError(f"{path} cannot be read as a ledger.") from reason
-        stored = Ledger.from_json(text)
-        if stored.budget != self.budget:
-            raise BudgetError(f"{path} is the ledger of another budget: {stored.budget} instead of {self.budget}.")
-        if stored.accountant != self.accountant:
-            name = stored.accountant.name
-            raise BudgetError(
-                f"{path} was written with the accountant {name!r}, not {self.accountant.name!r}. "
-                f"Open it with accountant={name!r}, or begin a new ledger."
-            )
-        self._events = stored.events
 
-    def _write(self, path: Path) -> None:
-        """Replace the file as a whole, on disk before this returns."""
-        draft = path.with_name(f"{path.name}.draft")
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(self.to_json())
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # the new name too
-        finally:
-            os.close(folder)
+def _amount(spent: Spent, *, joint: str = ", ") -> str:
+    return f"ε = {float(spent.epsilon):g}{joint}δ = {float(spent.delta):g}"
 
-    @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        """Alone among the threads of this process and, for a ledger on disk, among all processes."""
-        with self._lock:
-            if self._path is None:
-                yield
-                return
-            import fcntl
 
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.with_name(f"{self._path.name}.lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                yield
+def _budget(budget: Privacy) -> str:
+    return f"ε = {budget.epsilon}, δ = {budget.delta}"
 
 
 def _story(events: Sequence[Event], who: str) -> str:
-    told = "; ".join(f"{e.what} ({e.users}), ε = {e.epsilon}, {e.when}" for e in events if e.who == who)
-    return told or "nothing"
+    mine = [event for event in events if event.who == who]
+    told = [f"{e.what} ({e.users}), ε = {e.epsilon}, {e.when}" for e in mine[-_TOLD:]]
+    if len(mine) > _TOLD:
+        told.insert(0, f"{len(mine) - _TOLD:,} earlier events")
+    return "; ".join(told) or "nothing"

@@ -7,7 +7,6 @@ knows the discrete distributions too, but looks at every integer, and ours have 
 """
 
 import math
-from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from hybriddp.errors import MissingExtraError
 from hybriddp.release.cost import Cost, History
 from hybriddp.release.mechanism_price import LAPLACE
-from hybriddp.release.zcdp import above, below, joint_sensitivity, split, total_shift
+from hybriddp.release.zcdp import Noise, above, below, joint_sensitivity, split, sum_delta, sum_epsilon, total_shift
 
 _STEP = 1e-4  # of the privacy loss, for histories of up to ε = 10 in total
 _NOISE = 1e-13  # in δ, of one convolution by Fourier transforms; many times what is seen
@@ -37,15 +36,19 @@ def dp_accounting() -> Any:  # noqa: ANN401
 def pld_price(history: History, delta: Fraction) -> Fraction | None:
     """The ε of the history at this δ; None if another way is better."""
     gaussian, others = split(history)
-    laplace = [c.mechanism for c in others if c.mechanism is not None and c.mechanism.kind in LAPLACE]
-    left = delta - sum((cost.delta for cost in others), Fraction(0)) - len(history) * Fraction(_NOISE)
+    laplace = [
+        Noise(paid.cost.mechanism, paid.times)
+        for paid in others
+        if paid.cost.mechanism is not None and paid.cost.mechanism.kind in LAPLACE
+    ]
+    left = delta - sum_delta(others) - sum(paid.times for paid in history) * Fraction(_NOISE)
     shift = total_shift([*gaussian, *laplace])
     if not others or left < Fraction(_LEAST_DELTA):
         return None  # Gaussian noise alone has a formula, which is exact
     pld = dp_accounting().privacy_loss_distribution
-    total = sum(float(cost.epsilon) for cost in history)
+    total = float(sum_epsilon(history))
     step = _STEP * max(1.0, total / 10)
-    losses = [_one(pld, cost, step).self_compose(times) for cost, times in Counter(others).items()]
+    losses = [_one(pld, paid.cost, step).self_compose(paid.times) for paid in others]
     if gaussian:
         sensitivity = joint_sensitivity(gaussian)
         losses.append(pld.from_gaussian_mechanism(1.0, sensitivity=sensitivity, value_discretization_interval=step))

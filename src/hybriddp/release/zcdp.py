@@ -16,68 +16,99 @@ is not is rounded up.
 """
 
 import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from hybriddp.release.cost import Cost, History
+from hybriddp.release.cost import History, Times
 from hybriddp.release.mechanism_price import GAUSSIAN, MechanismPrice
 from hybriddp.theory.gaussian import gaussian_epsilon
 
 _SLACK = 1e-12  # of every term, for the rounding in logarithms and products
 
 
-def split(history: History) -> tuple[list[MechanismPrice], list[Cost]]:
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """A mechanism, and how often it was used."""
+
+    mechanism: MechanismPrice
+    times: int
+
+
+def split(history: History) -> tuple[list[Noise], list[Times]]:
     """The Gaussian mechanisms, and everything else: what has an ε, and a δ that adds up."""
-    gaussian = [cost.mechanism for cost in history if cost.mechanism is not None and cost.mechanism.kind in GAUSSIAN]
-    return gaussian, [cost for cost in history if cost.mechanism is None or cost.mechanism.kind not in GAUSSIAN]
+    gaussian, others = [], []
+    for paid in history:
+        if paid.cost.mechanism is not None and paid.cost.mechanism.kind in GAUSSIAN:
+            gaussian.append(Noise(paid.cost.mechanism, paid.times))
+        else:
+            others.append(paid)
+    return gaussian, others
+
+
+def sum_epsilon(history: Iterable[Times]) -> Fraction:
+    """The sum of all ε."""
+    return sum((paid.times * paid.cost.epsilon for paid in history), Fraction(0))
+
+
+def sum_delta(history: Iterable[Times]) -> Fraction:
+    """The sum of all δ."""
+    return sum((paid.times * paid.cost.delta for paid in history), Fraction(0))
 
 
 def basic_price(history: History, delta: Fraction) -> Fraction | None:
     """The sum of all ε; None if the sum of all δ is more than ``delta``."""
-    enough = sum((cost.delta for cost in history), Fraction(0)) <= delta
-    return sum((cost.epsilon for cost in history), Fraction(0)) if enough else None
+    return sum_epsilon(history) if sum_delta(history) <= delta else None
 
 
 @lru_cache(maxsize=4096)
 def zcdp_price(history: History, delta: Fraction) -> Fraction | None:
     """The least ε that is known to hold at this δ; None if none is."""
     gaussian, others = split(history)
-    left = delta - sum((cost.delta for cost in others), Fraction(0))
+    left = delta - sum_delta(others)
     prices = [basic_price(history, delta)]
     if left > 0:
         prices += [_concentrated(gaussian, others, left)]
         if gaussian:
-            prices += [composed_gaussian(gaussian, left) + sum(cost.epsilon for cost in others)]
+            prices += [composed_gaussian(gaussian, left) + sum_epsilon(others)]
     return min((price for price in prices if price is not None), default=None)
 
 
-def composed_gaussian(mechanisms: list[MechanismPrice], delta: Fraction) -> Fraction:
+def composed_gaussian(mechanisms: Sequence[Noise], delta: Fraction) -> Fraction:
     """The ε of all of these Gaussian mechanisms together, by the analytic formula."""
     epsilon = gaussian_epsilon(delta=below(delta), sensitivity=joint_sensitivity(mechanisms), sigma=1.0)
     return Fraction(float(epsilon)) + total_shift(mechanisms)
 
 
-def joint_sensitivity(mechanisms: list[MechanismPrice]) -> float:
+def joint_sensitivity(mechanisms: Sequence[Noise]) -> float:
     """The sensitivity, in units of σ, of the one Gaussian mechanism that these are together."""
-    twice_rho = 2 * sum((mechanism.rho for mechanism in mechanisms), Fraction(0))
+    twice_rho = 2 * _rho(mechanisms)
     return math.nextafter(math.sqrt(above(twice_rho)), math.inf)
 
 
-def total_shift(mechanisms: list[MechanismPrice]) -> Fraction:
+def total_shift(mechanisms: Sequence[Noise]) -> Fraction:
     """What discrete noise costs more than continuous noise, over all of these."""
-    return sum((mechanism.lattice_shift for mechanism in mechanisms), Fraction(0))
+    return sum((noise.times * noise.mechanism.lattice_shift for noise in mechanisms), Fraction(0))
 
 
-def _concentrated(gaussian: list[MechanismPrice], others: list[Cost], delta: Fraction) -> Fraction:
-    """Statement 3, with the best number of the others in ρ: those of the smallest ε."""
-    rho = sum((mechanism.rho for mechanism in gaussian), Fraction(0))
-    outside = sum((cost.epsilon for cost in others), Fraction(0))
+def _rho(mechanisms: Sequence[Noise]) -> Fraction:
+    return sum((noise.times * noise.mechanism.rho for noise in mechanisms), Fraction(0))
+
+
+def _concentrated(gaussian: Sequence[Noise], others: Sequence[Times], delta: Fraction) -> Fraction:
+    """Statement 3, with the best number of the others in ρ: those of the smallest ε.
+
+    ε at ρ is the least of straight lines in ρ, one for each α, and so concave: of several releases with the same ε it
+    is best to move all into ρ, or none.
+    """
+    rho, outside = _rho(gaussian), sum_epsilon(others)
     prices = [zcdp_epsilon(rho, delta) + outside]
-    for epsilon in sorted(cost.epsilon for cost in others):
-        rho += epsilon**2 / 2
-        outside -= epsilon
+    for paid in sorted(others, key=lambda paid: paid.cost.epsilon):
+        rho += paid.times * paid.cost.epsilon**2 / 2
+        outside -= paid.times * paid.cost.epsilon
         prices.append(zcdp_epsilon(rho, delta) + outside)
     return min(prices)
 

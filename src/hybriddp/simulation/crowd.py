@@ -12,7 +12,7 @@ A trial with a million users takes a few milliseconds, whatever their number.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,8 +38,8 @@ class Crowd:
         How many people have each.
     """
 
-    units: Counts
-    users: Counts
+    units: Counts = field(repr=False)  # they may be real people's
+    users: Counts = field(repr=False)
 
     @classmethod
     def of(cls, values: ArrayLike, bounds: tuple[float, float]) -> "Crowd":

@@ -1,6 +1,7 @@
 """What a simulation found: errors observed and predicted, gains, coverage."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -11,12 +12,14 @@ from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
 from hybriddp.release.mechanisms import mechanism_for
+from hybriddp.simulation.adaptive import expected
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.simulation.trial import Scene, Trial
 from hybriddp.theory import Setting
+from hybriddp.wording import percent, significant
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
     """One estimator over all trials.
 
@@ -29,10 +32,13 @@ class Outcome:
     answer : float
         What it said in the first trial.
     predicted_mse : float
-        The expected squared error by the formulas; for the adaptive weight, that of the best weight: a lower bound,
-        which it does not know.
+        The expected squared error by the formulas, of this very estimator. That of the adaptive weight, which depends
+        on what the reports say, is approximate (`simulation.adaptive`).
+    predicted_mse_se : float
+        The standard error that the mean over so many trials has if the prediction holds: errors are normal but for the
+        curator's noise. (That from the trials themselves is too small where few of them met the tail of the noise.)
     observed_mse, observed_mse_se : float
-        The mean squared error over the trials, and its standard error.
+        The mean squared error over the trials, and its standard error as far as they tell.
     gain_over_best, gain_over_worst : float
         The error of the better (R) and of the worse (r) single world, in theory, over the observed one.
     coverage, coverage_se : float
@@ -43,6 +49,7 @@ class Outcome:
     weight: float
     answer: float
     predicted_mse: float
+    predicted_mse_se: float
     observed_mse: float
     observed_mse_se: float
     gain_over_best: float
@@ -50,8 +57,22 @@ class Outcome:
     coverage: float
     coverage_se: float
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the prediction is exact, so that it can be tested against what was observed."""
+        return self.name != "adaptive"
 
-@dataclass(frozen=True, slots=True)
+    @property
+    def z(self) -> float:
+        """How far what was observed is from what was predicted, in standard errors."""
+        return (self.observed_mse - self.predicted_mse) / self.predicted_mse_se if self.predicted_mse_se else 0.0
+
+    def __repr__(self) -> str:
+        seen, said = (significant(mse**0.5) for mse in (self.observed_mse, self.predicted_mse))
+        return f"<Outcome {self.name}: typical error {seen} (predicted {said}), coverage {percent(self.coverage)}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Simulation:
     """What came out of `simulate`. Not a private release.
 
@@ -64,7 +85,11 @@ class Simulation:
     trials, seed : int
         How often, and with which seed.
     truth : float
-        The mean of all users' values in the first trial.
+        The mean of all users' values, clamped to the bounds, in the first trial.
+    outside : float
+        The share of the values that lies outside of the bounds and is clamped.
+    mean : float
+        The mean of the values before clamping.
     setting : Setting
         What the formulas were told.
     outcomes : tuple of Outcome
@@ -77,8 +102,14 @@ class Simulation:
     trials: int
     seed: int
     truth: float
+    outside: float
+    mean: float
     setting: Setting = field(compare=False)
     outcomes: tuple[Outcome, ...]
+
+    def __repr__(self) -> str:
+        users = f"{self.n_trusted:,} trusted and {self.n_local:,} local users"
+        return f"<Simulation of {users}, {self.trials:,} trials, {len(self.outcomes)} estimators; not a release>"
 
     def __getitem__(self, name: str | float) -> Outcome:
         wanted = name if isinstance(name, str) else str(float(name))
@@ -97,6 +128,8 @@ class Simulation:
             "n_local": self.n_local,
             "trials": self.trials,
             "truth_of_first_trial": self.truth,
+            "outside_of_bounds": self.outside,
+            "mean_before_clamping": self.mean,
             "estimators": [asdict(outcome) for outcome in self.outcomes],
         }
 
@@ -161,17 +194,20 @@ class Sums:
 def outcomes(scene: Scene, sums: Sums) -> tuple[Outcome, ...]:
     """The outcome of every estimator."""
     setting = predicted_setting(scene)
+    noise = float(setting.trusted_noise)
     mse = sums.squares / sums.trials
     spread = np.sqrt(np.maximum(sums.fourths / sums.trials - mse**2, 0.0) / max(sums.trials - 1, 1))
     coverage = sums.covered / sums.trials
     result = []
     for i, name in enumerate(scene.estimators):
+        predicted, weight = predicted_error(scene, setting, name), float(sums.weights[i] / sums.trials)
         result.append(
             Outcome(
                 name=name if isinstance(name, str) else str(float(name)),
-                weight=float(sums.weights[i] / sums.trials),
+                weight=weight,
                 answer=sums.first_answers[i],
-                predicted_mse=predicted_error(setting, name, scene.sd),
+                predicted_mse=predicted,
+                predicted_mse_se=_standard_error(scene, predicted, weight**2 * noise, sums.trials),
                 observed_mse=float(mse[i]),
                 observed_mse_se=float(spread[i]),
                 gain_over_best=float(setting.gain_over_best(mse[i])),
@@ -181,6 +217,16 @@ def outcomes(scene: Scene, sums: Sums) -> tuple[Outcome, ...]:
             )
         )
     return tuple(result)
+
+
+def _standard_error(scene: Scene, mse: float, curator: float, trials: int) -> float:
+    r"""Of a mean of squared errors $X^2$, where $\mathrm{Var}(X^2) = 2 V^2 + \kappa_4$ for an error of mean 0.
+
+    $V$ is its variance and $\kappa_4$ its fourth cumulant: 0 for a normal error, $12 b^4 = 3 (2b^2)^2$ for the Laplace
+    part of scale $b$, whose variance is ``curator``.
+    """
+    laplace = mechanism_for(scene.study.privacy).kind == "discrete-laplace"
+    return float(((2 * mse**2 + (3 * curator**2 if laplace else 0.0)) / trials) ** 0.5)
 
 
 def predicted_setting(scene: Scene) -> Setting:
@@ -208,17 +254,41 @@ def report_variance(study: MeanStudy, crowd: Crowd) -> float:
     return float(study.channel.variance(crowd.units / UNITS) @ crowd.users) / crowd.count
 
 
-def predicted_error(setting: Setting, name: str | float, sd: float) -> float:
-    """The expected squared error of an estimator; the known-variance weight is told this ``sd``, and no means."""
-    variance = np.asarray(sd**2)
+def predicted_error(scene: Scene, setting: Setting, name: str | float) -> float:
+    """The expected squared error of an estimator; the known-variance weight is told the scene's ``sd``, no means."""
+    variance = np.asarray(scene.sd**2)
     told = replace(setting.without_mean_gap(), trusted_variance=variance, local_variance=variance)
-    by_name = {
+    by_name: dict[str, Callable[[], Any]] = {
         "trusted-only": setting.error_trusted_only,
-        "full-local": setting.error_full_local,
+        "full-local": lambda: _full_local(scene),
         "local-only": setting.error_local_only,
         "naive": lambda: setting.error_hybrid(setting.weight_naive()),
         "privacy": lambda: setting.error_hybrid(setting.weight_privacy()),
         "known-variance": lambda: setting.error_hybrid(told.weight_known_variance()),
-        "adaptive": setting.error_known_variance,
+        "adaptive": lambda: _adaptive(scene),
     }
     return float(by_name[name]() if isinstance(name, str) else setting.error_hybrid(name))
+
+
+def _full_local(scene: Scene) -> float:
+    """Both groups report, each with the noise that reports about its own values have."""
+    groups = ((scene.n_trusted, scene.trusted), (scene.n_local, scene.local))
+    noise = sum(count * report_variance(scene.study, crowd) for count, crowd in groups)
+    return noise * scene.study.width**2 / (scene.n_trusted + scene.n_local) ** 2
+
+
+def _adaptive(scene: Scene) -> float:
+    """Approximate, since the weight depends on what the reports say."""
+    study, local = scene.study, scene.local
+    mechanism = mechanism_for(study.privacy)
+    found = expected(
+        study.channel,
+        local,
+        n_trusted=scene.n_trusted,
+        n_local=scene.n_local,
+        trusted_noise=mechanism.variance / (scene.n_trusted * UNITS) ** 2,
+        laplace=mechanism.kind == "discrete-laplace",
+        gap=scene.trusted.mean - local.mean,
+        variance_ratio=scene.trusted.variance / local.variance if local.variance else 1.0,
+    )
+    return found.answer * study.width**2

@@ -17,8 +17,7 @@ from hybriddp import _check
 from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.simulation.checkpoint import Checkpoint
-from hybriddp.simulation.crowd import Crowd
-from hybriddp.simulation.distributions import named
+from hybriddp.simulation.distributions import Population, of_values, population
 from hybriddp.simulation.outcome import Simulation, Sums, outcomes, predicted_setting
 from hybriddp.simulation.trial import ESTIMATORS, Scene, play
 
@@ -51,8 +50,10 @@ def simulate(
     Parameters
     ----------
     data : array_like or str
-        One value per person, or the name of a distribution on the study's range: ``"beta(10, 10)"``, ``"uniform"``,
-        ``"normal(0.3, 0.1)"``, ``"lognormal(0.05, 0.1)"``, ``"bernoulli(0.01)"``.
+        One value per person, or the name of a distribution. In the units of the values: ``"normal(40, 20)"``,
+        ``"lognormal(40, 20)"`` and ``"gamma(40, 20)"`` by mean and standard deviation, ``"exponential(40)"``,
+        ``"uniform(0, 80)"``. On the study's bounds: ``"beta(2, 8)"``, ``"uniform"``, ``"bernoulli(0.01)"``. What lies
+        outside of the bounds is clamped, as in a study; `Simulation.outside` is the share of it.
     study : MeanStudy
         The study as it would be run. With ``channel="laplace"`` it is the paper's own setting.
     trusted_fraction : float
@@ -89,7 +90,12 @@ def simulate(
         raise ParameterError("estimators", "a sequence of names and weights", estimators)
     if checkpoint is not None and not Path(checkpoint).parent.is_dir():
         raise ParameterError("checkpoint", "a file in a folder that exists", checkpoint)
-    scene = _scene(data, study, trusted_fraction, tuple(estimators), n_users, local_data)
+    people = _people(data, study)
+    others = people if local_data is None else _people(local_data, study)
+    if n_users is None and (isinstance(data, str) or local_data is not None):
+        why = "with a distribution" if isinstance(data, str) else "with local_data"
+        raise ParameterError("n_users", f"given {why}: how many people are drawn", n_users)
+    scene = _scene(people, others, study, trusted_fraction, tuple(estimators), n_users)
     trials = _check.integer("trials", trials, at_least=2)
     seeds = np.random.SeedSequence(_check.integer("random_state", random_state, at_least=0)).spawn(-(-trials // _BLOCK))
     blocks = [_Block(scene, min(_BLOCK, trials - i * _BLOCK), seed) for i, seed in enumerate(seeds)]
@@ -101,6 +107,8 @@ def simulate(
         trials=sums.trials,
         seed=random_state,
         truth=sums.first_truth,
+        outside=_share(scene, people.outside, others.outside),
+        mean=_share(scene, people.mean, others.mean),
         setting=predicted_setting(scene),
         outcomes=outcomes(scene, sums),
     )
@@ -144,13 +152,22 @@ def _play_block(block: _Block) -> Sums:
     return sums
 
 
+def _people(data: ArrayLike | str, study: MeanStudy) -> Population:
+    return population(data, study.bounds) if isinstance(data, str) else of_values(data, study.bounds)
+
+
+def _share(scene: Scene, trusted: float, local: float) -> float:
+    """Of all users, from a number of either group."""
+    return (scene.n_trusted * trusted + scene.n_local * local) / (scene.n_trusted + scene.n_local)
+
+
 def _scene(
-    data: ArrayLike | str,
+    trusted: Population,
+    local: Population,
     study: MeanStudy,
     trusted_fraction: float,
     estimators: tuple[str | float, ...],
     n_users: int | None,
-    local_data: ArrayLike | str | None,
 ) -> Scene:
     for estimator in estimators:
         if isinstance(estimator, str):
@@ -159,25 +176,19 @@ def _scene(
             _check.number("estimators", estimator, _check.WEIGHT)
     if not estimators:
         raise ParameterError("estimators", "at least one", estimators)
-    crowd = _crowd(data, study)
-    if n_users is None and (isinstance(data, str) or local_data is not None):
-        raise ParameterError("n_users", "given with a distribution or with local_data", n_users)
+    crowd = trusted.crowd
     n = crowd.count if n_users is None else _check.integer("n_users", n_users, at_least=2)
     fraction = _check.number("trusted_fraction", trusted_fraction, _check.FRACTION)
     n_trusted = round(fraction * n)
     if not 1 <= n_trusted <= n - 1:
-        raise ParameterError("trusted_fraction", f"such that each of {n} users' two groups has somebody", fraction)
+        raise ParameterError("trusted_fraction", f"such that each of {n:,} users' two groups has somebody", fraction)
     return Scene(
         study=study,
         trusted=crowd,
-        local=crowd if local_data is None else _crowd(local_data, study),
+        local=local.crowd,
         n_trusted=n_trusted,
         n_local=n - n_trusted,
         fixed=n_users is None,
         sd=min((crowd.variance if n_users is not None else crowd.split_variance) ** 0.5, 0.5) * study.width,
         estimators=estimators,
     )
-
-
-def _crowd(data: ArrayLike | str, study: MeanStudy) -> Crowd:
-    return named(data) if isinstance(data, str) else Crowd.of(data, study.bounds)

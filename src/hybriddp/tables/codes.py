@@ -19,8 +19,8 @@ from hybriddp.kmeans.requests import Answers, Ask
 from hybriddp.kmeans.round import Counted, Reports, Round, count_answers
 from hybriddp.kmeans.symbols import n_symbols
 from hybriddp.tables.batches import computed
+from hybriddp.tables.columns import require_column
 from hybriddp.tables.engines import require_polars
-from hybriddp.tables.files import require_column
 from hybriddp.tables.frames import collect, open_table, require_narwhals, require_numbers
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def count_reports(
         Rows that are no answers, whatever is wrong with them, are counted as rejected.
     """
     if not isinstance(current, Round):
-        raise ParameterError("current", "a Round", current)
-    opened = open_table(table, engine, numbers=[ask, variant])
+        raise ParameterError("current", "a Round", type(current).__name__, shown_as="type")
+    opened = open_table(table, engine, numbers=[ask, variant], others=[code])
     rows, answers = 0, [_nobody(one) for one in current.asks]
     with opened.reading():
         for frame in opened.frames:

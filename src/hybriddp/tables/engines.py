@@ -1,59 +1,52 @@
-"""Files through an engine: Polars, DuckDB or Spark read them when, and as far as, they are needed."""
+"""Files through an engine: Polars, DuckDB or Spark read Parquet when, and as far as, it is needed.
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+Text files are always read by Polars (`hybriddp.tables.text`), so that a cell means the same whatever the engine is.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hybriddp.errors import DataError, MissingExtraError
-from hybriddp.tables.names import ending, expand, shown
+from hybriddp.tables.names import File
+from hybriddp.tables.text import Wanted, scan_text
 
 if TYPE_CHECKING:
     import polars as pl
 
 ENGINES = ("polars", "duckdb", "spark")
-_Scan = Callable[[list[str], str, Sequence[str]], Any]  # files, their format, and the columns that hold numbers
-_QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'")
-_ROWS_FOR_TYPES = 10_000  # rows of a .csv or .jsonl file that Polars looks at to tell the types of its columns
+_Scan = Callable[[list[str], str | None], Any]  # Parquet files, and the folder that they were found in
 
 
-def open_files(names: Sequence[str], engine: str, *, numbers: Sequence[str] = ()) -> list[Any]:
-    """One relation for all files of a format.
-
-    Text files do not say what type a column has, and the first rows of one that is empty for a whole group of users
-    say nothing. So those columns that are known to hold numbers are read as such.
-    """
+def open_files(files: Sequence[File], engine: str, wanted: Wanted) -> list[Any]:
+    """One relation for all text files, and one for all Parquet files of a folder or of none."""
     scan = _SCANS[engine]()
-    formats: dict[str, list[str]] = {}
-    for name in expand(names):
-        formats.setdefault(ending(name), []).append(name)
-    with reading(names, engine):
-        return [scan(files, kind, numbers) for kind, files in formats.items()]
+    texts = [file for file in files if file.is_text]
+    if any(file.remote for file in texts) and engine != "polars":
+        raise DataError(
+            f"The engine {engine} reads text files from disks only. Take polars, or a dataframe of {engine}."
+        )
+    folders: dict[str | None, list[str]] = {}
+    for file in files:
+        if not file.is_text:
+            folders.setdefault(file.root, []).append(file.name)
+    parquet = [scan(names, root) for root, names in folders.items()]
+    if texts:
+        require_polars()
+    return [*parquet, *([scan_text(texts, wanted)] if texts else [])]
 
 
-@contextmanager
-def reading(names: Sequence[str], engine: str) -> Iterator[None]:
-    """Turn what an engine raises about files into a `DataError` that names them."""
-    try:
-        yield
-    except _errors(engine) as reason:
-        raise DataError(f"{shown(names)} cannot be read: {_first_line(reason)}") from reason
-
-
-def scan_polars(names: Sequence[str], kind: str, numbers: Sequence[str]) -> "pl.LazyFrame":
-    """Files of one format as a lazy frame."""
+def scan_parquet(names: list[str], root: str | None) -> "pl.LazyFrame":
+    """Parquet files as a lazy frame of Polars; folders between the files and their root may name partitions."""
     polars = require_polars()
-    options: dict[str, Any] = {}
-    if kind != ".parquet":
-        options["infer_schema_length"] = _ROWS_FOR_TYPES
-    if kind in (".parquet", ".csv"):
-        options["glob"] = any("://" in name for name in names)
-    scan = {".parquet": polars.scan_parquet, ".csv": polars.scan_csv}.get(kind, polars.scan_ndjson)
-    frame: pl.LazyFrame = scan(names, **options)
-    schema = frame.collect_schema()  # what cannot be read is found now
-    unsure = (polars.Int64, polars.String if kind == ".csv" else polars.Null)
-    floats = {name: polars.Float64 for name in numbers if schema.get(name) in unsure}
-    return scan(names, schema_overrides=floats, **options) if floats and kind != ".parquet" else frame
+    remote = any("://" in name for name in names)
+    frame: pl.LazyFrame = polars.scan_parquet(names, glob=remote, hive_partitioning=root is not None)
+    frame.collect_schema()  # what cannot be read is found now
+    return frame
+
+
+def require_engine(engine: str) -> None:
+    """Nothing, if the library of an engine is there; an error that says how to get it if not."""
+    _SCANS[engine]()
 
 
 def require_polars() -> Any:  # noqa: ANN401
@@ -67,7 +60,7 @@ def require_polars() -> Any:  # noqa: ANN401
 
 def _polars_scan() -> _Scan:
     require_polars()
-    return scan_polars
+    return scan_parquet
 
 
 def _duckdb_scan() -> _Scan:
@@ -75,75 +68,20 @@ def _duckdb_scan() -> _Scan:
         import duckdb
     except ImportError:
         raise MissingExtraError("duckdb", extra="tables", purpose="Reading files with DuckDB") from None
-    connection = duckdb.connect()
-
-    def scan(names: list[str], kind: str, numbers: Sequence[str]) -> Any:  # noqa: ANN401
-        if kind == ".parquet":
-            return connection.read_parquet(names)
-        files: Any = names  # lists work, whatever the types say
-        if kind != ".csv":
-            return connection.read_json(files, format="newline_delimited")
-        found = connection.read_csv(files, header=True)
-        unsure = {name for name, kind in zip(found.columns, found.types, strict=True) if kind in ("VARCHAR", "BIGINT")}
-        return connection.read_csv(files, header=True, dtype={name: "DOUBLE" for name in numbers if name in unsure})
-
-    return scan
+    return lambda names, root: duckdb.connect().read_parquet(names, hive_partitioning=root is not None)
 
 
 def _spark_scan() -> _Scan:
     try:
         from pyspark.sql import SparkSession
-        from pyspark.sql.types import DoubleType, StructField, StructType
     except ImportError:
         raise MissingExtraError("pyspark", extra="spark", purpose="Reading files with Spark") from None
-    read = SparkSession.builder.getOrCreate().read
 
-    def scan(names: list[str], kind: str, numbers: Sequence[str]) -> Any:  # noqa: ANN401
-        if kind == ".parquet":
-            return read.parquet(*names)
-        # Infinities as the other engines write them.
-        csv: dict[str, Any] = {"header": True, "positiveInf": "inf", "negativeInf": "-inf"}
-        found = read.csv(names, inferSchema=True, **csv) if kind == ".csv" else read.json(names)
-        unsure = [name for name, kind in found.dtypes if kind == "string" and name in numbers]
-        if not unsure:
-            return found
-        fields = [StructField(f.name, DoubleType() if f.name in unsure else f.dataType) for f in found.schema]
-        # A text is an error, not a missing number.
-        again: dict[str, Any] = {"schema": StructType(fields), "mode": "FAILFAST"}
-        return read.csv(names, **again, **csv) if kind == ".csv" else read.json(names, **again)
+    def scan(names: list[str], root: str | None) -> Any:  # noqa: ANN401
+        read = SparkSession.builder.getOrCreate().read
+        return (read if root is None else read.option("basePath", root)).parquet(*names)
 
     return scan
 
 
 _SCANS = {"polars": _polars_scan, "duckdb": _duckdb_scan, "spark": _spark_scan}
-
-
-def _errors(engine: str) -> tuple[type[Exception], ...]:
-    """What an engine raises itself, and narwhals in its place."""
-    raised: list[type[Exception]] = [OSError]
-    if engine == "polars":
-        raised.append(require_polars().exceptions.PolarsError)
-    elif engine == "duckdb":
-        import duckdb
-
-        raised.append(duckdb.Error)
-    else:
-        from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException
-
-        raised += [PySparkException, Py4JError]
-    try:
-        from narwhals.exceptions import NarwhalsError
-    except ImportError:  # reading columns needs no narwhals
-        return tuple(raised)
-    return (*raised, NarwhalsError)
-
-
-def _first_line(reason: Exception) -> str:
-    """What an engine says in short; an error of Java says in its first line only that it is one.
-
-    What stands between quotation marks may be somebody's value, so it is left out.
-    """
-    lines = str(reason).strip().splitlines() or [type(reason).__name__]
-    java = lines[0].startswith("An error occurred while calling") and lines[1:]
-    return _QUOTED.sub("…", lines[1].lstrip(": ") if java else lines[0])

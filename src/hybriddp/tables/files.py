@@ -1,42 +1,60 @@
 """Reading and writing columns of Parquet, CSV and JSON-lines files."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hybriddp.errors import DataError
-from hybriddp.tables.engines import open_files, reading, require_polars
-from hybriddp.tables.names import ending
+from hybriddp.errors import raise_unchained
+from hybriddp.tables.columns import require_column
+from hybriddp.tables.csv_format import CsvFormat
+from hybriddp.tables.digests import DIGEST_COLUMN, METADATA_KEY
+from hybriddp.tables.engines import open_files, require_polars
+from hybriddp.tables.names import ending, expand
+from hybriddp.tables.reading import reading, writing_error
+from hybriddp.tables.text import Wanted, bad_cell
 
 if TYPE_CHECKING:
     import polars as pl
 
-
-def read_columns(path: Path, columns: Sequence[str]) -> "pl.DataFrame":
-    """These columns of a file, or of several named with ``*``; others are not even read where the format allows."""
-    frame: pl.LazyFrame = open_files([str(path)], "polars")[0]
-    known = frame.collect_schema().names()
-    for column in columns:
-        require_column(column, known, path.name)
-    with reading([str(path)], "polars"):
-        return frame.select(columns).collect()
+__all__ = ["read_columns", "require_column", "write_table"]
 
 
-def require_column(column: str, known: Sequence[str], table: str) -> None:
-    """Nothing, if the table has the column; `DataError` with the nearest name if not."""
-    if column not in known:
-        near = get_close_matches(column, known, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(map(repr, known[:20]))}."
-        raise DataError(f"{table} has no column {column!r}. {hint}")
+def read_columns(
+    path: Path, columns: Sequence[str], *, others: Sequence[str] = (), csv: CsvFormat | None = None
+) -> "pl.DataFrame":
+    """Columns of numbers, and others, of a file, or of several named with ``*``.
+
+    Other columns are not even read where the format allows.
+    """
+    polars = require_polars()
+    files, wanted = expand([str(path)]), Wanted(numbers=columns, others=others, csv=csv or CsvFormat())
+    with reading([str(path)], partial(bad_cell, files, wanted)):
+        parts = open_files(files, "polars", wanted)
+        for frame in parts:
+            for column in wanted.required:
+                require_column(column, frame.collect_schema().names(), path.name)
+        frame = polars.concat([frame.select(wanted.required) for frame in parts], how="vertical_relaxed")
+        read: pl.DataFrame = frame.collect()
+        return read
 
 
-def write_table(frame: "pl.DataFrame", path: Path) -> None:
-    """Write a table in the format that the name's ending says."""
-    kind = ending(path)
+def write_table(frame: "pl.DataFrame", path: Path, *, study: str | None = None) -> None:
+    """Write a table in the format that the name's ending says.
+
+    The digest of a ``study`` ties its reports to it: it goes into the metadata of a Parquet file, and becomes a column
+    of text files, which every reader survives.
+    """
+    polars, kind = require_polars(), ending(path)
+    if study is not None and kind != ".parquet":
+        frame = frame.with_columns(polars.lit(study).alias(DIGEST_COLUMN))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        writers: dict[str, Any] = {".parquet": frame.write_parquet, ".csv": frame.write_csv}
-        writers.get(kind, frame.write_ndjson)(path)
-    except (require_polars().exceptions.PolarsError, OSError) as reason:
-        raise DataError(f"{path} cannot be written: {str(reason).splitlines()[0]}") from reason
+        if kind == ".parquet":
+            frame.write_parquet(path, metadata=None if study is None else {METADATA_KEY: study})
+        elif kind == ".jsonl":
+            frame.write_ndjson(path)
+        else:
+            frame.write_csv(path, separator="\t" if kind == ".tsv" else ",")
+    except (polars.exceptions.PolarsError, OSError) as reason:
+        raise_unchained(writing_error(path, reason))

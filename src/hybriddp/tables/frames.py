@@ -1,15 +1,21 @@
 """Any table as lazy frames of narwhals, and what every query does to its columns first."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hybriddp import _check
-from hybriddp.errors import DataError, MissingExtraError, ParameterError
+from hybriddp.errors import DataError, MissingExtraError, ParameterError, raise_unchained
 from hybriddp.grid import as_floats
-from hybriddp.tables.engines import ENGINES, open_files, reading
+from hybriddp.tables.engines import ENGINES, open_files, require_engine
+from hybriddp.tables.names import File, expand
+from hybriddp.tables.reading import reading
+from hybriddp.tables.text import Wanted, bad_cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,35 +28,49 @@ class OpenTable:
         Lazy frames of narwhals, whose rows follow one another.
     names : list of str or None
         The files, if it is files.
-    engine : str
-        What reads the files.
+    files : list of File
+        What the names stand for.
+    wanted : Wanted
+        The columns that are read.
     """
 
     frames: tuple[Any, ...]
     names: list[str] | None
-    engine: str
+    files: list[File]
+    wanted: Wanted
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Turn what an engine raises about files into a `DataError` that names them."""
-        with nullcontext() if self.names is None else reading(self.names, self.engine):
+        """Turn what an engine raises into a `DataError` that names the files and quotes no row."""
+        with reading(self.names, partial(bad_cell, self.files, self.wanted) if self.files else None):
             yield
 
 
-def open_table(table: Any, engine: str | None, *, numbers: Sequence[str]) -> OpenTable:  # noqa: ANN401
+def open_table(
+    table: Any,  # noqa: ANN401
+    engine: str | None,
+    *,
+    numbers: Sequence[str],
+    others: Sequence[str] = (),
+) -> OpenTable:
     """A dataframe, a relation or files as frames; see `hybriddp.tables.summarize`."""
     names = file_names(table)
     reader = chosen_engine(names, engine)
     require_narwhals()  # before anything is opened
-    tables = [table] if names is None else open_files(names, reader, numbers=numbers)
-    return OpenTable(tuple(lazy_frame(part, list(numbers)) for part in tables), names, reader)
+    files, wanted = ([] if names is None else expand(names)), Wanted(numbers=numbers, others=others)
+    with reading(names, partial(bad_cell, files, wanted) if files else None):
+        tables = [table] if names is None else open_files(files, reader, wanted)
+        return OpenTable(tuple(lazy_frame(part, list(numbers)) for part in tables), names, files, wanted)
 
 
 def chosen_engine(names: list[str] | None, engine: str | None) -> str:
     """What reads files: Polars if nothing else is said."""
     if names is None and engine is not None:
         raise ParameterError("engine", "given for file names only: a dataframe has its own", engine)
-    return _check.choice("engine", engine or "polars", ENGINES)
+    chosen = _check.choice("engine", engine or "polars", ENGINES)
+    if names is not None:
+        require_engine(chosen)
+    return chosen
 
 
 def require_narwhals() -> Any:  # noqa: ANN401
@@ -71,8 +91,8 @@ def file_names(table: Any) -> list[str] | None:  # noqa: ANN401
     return None
 
 
-def lazy_frame(table: Any, numbers: list[str]) -> Any:  # noqa: ANN401
-    """A table as a lazy frame; columns that hold exact numbers as objects become floats."""
+def lazy_frame(table: Any, numbers: list[str], *, answers: Sequence[str] = ()) -> Any:  # noqa: ANN401
+    """A table as a lazy frame; columns of numbers, or of yes and no, that are held as objects become floats."""
     nw = require_narwhals()
     try:
         frame = nw.from_native(table)
@@ -82,11 +102,19 @@ def lazy_frame(table: Any, numbers: list[str]) -> Any:  # noqa: ANN401
                     values = as_floats(frame[name].to_numpy())
                     column = nw.new_series(name, values, nw.Float64, backend=frame.implementation)
                     frame = frame.with_columns(column)
+            for name in answers:  # booleans of which some are missing are objects in pandas
+                if name in frame.columns and frame.schema[name] == nw.Object:
+                    flags = [float(x) if isinstance(x, (bool, np.bool_)) else x for x in frame[name].to_list()]
+                    column = nw.new_series(
+                        name, as_floats(np.array(flags, object)), nw.Float64, backend=frame.implementation
+                    )
+                    frame = frame.with_columns(column)
         return frame.lazy()
-    except nw.exceptions.DuplicateError as reason:
-        raise DataError("The table has two columns of the same name. Rename one of them.") from reason
-    except TypeError as reason:
-        raise DataError(f"table must be a dataframe, a relation or file names, got {type(table).__name__}.") from reason
+    except nw.exceptions.DuplicateError:
+        raise_unchained(DataError("The table has two columns of the same name. Rename one of them."))
+    except TypeError:
+        kind = type(table).__name__
+        raise_unchained(DataError(f"table must be a dataframe, a relation or file names, got {kind}."))
 
 
 def require_numbers(nw: Any, schema: Any, columns: Sequence[str]) -> None:  # noqa: ANN401

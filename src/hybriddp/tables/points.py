@@ -55,7 +55,7 @@ def trusted_points(
     (3, 1, 1)
     """
     if not isinstance(study, KMeansStudy):
-        raise ParameterError("study", "a KMeansStudy", study)
+        raise ParameterError("study", "a KMeansStudy", type(study).__name__, shown_as="type")
     d = study.box.n_dimensions
     names = [] if isinstance(columns, str) else list(columns)
     if len(names) != d or not all(isinstance(name, str) for name in names) or len(set(names)) < d:

@@ -8,19 +8,26 @@ engines, floor does not), so the integers are the same to the last bit.
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.errors import DataError
 from hybriddp.grid import UNITS
 from hybriddp.mean.study import MeanStudy
-from hybriddp.tables.files import require_column
+from hybriddp.tables.columns import require_column
+from hybriddp.tables.csv_format import CsvFormat
+from hybriddp.tables.digests import DIGEST_COLUMN, digest_matches
 from hybriddp.tables.frames import as_float, collect, require_narwhals, require_numbers
 from hybriddp.tables.summaries import Key
 from hybriddp.tables.tally import NO_CODE, NO_REPORT, REPORT_WORD, SUMS, Tally
+from hybriddp.tables.text import Wanted
+from hybriddp.tables.trust import Trust
+
+_YES, _NO = 1, 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Query:
     """What to count: which columns mean what, for which study, in which groups."""
 
@@ -29,6 +36,8 @@ class Query:
     report: str | None
     group: str | None = None
     keys: Sequence[Key] = ()
+    trust: Trust | None = None
+    user: str | None = None
 
     @property
     def numbers(self) -> list[str]:
@@ -37,34 +46,86 @@ class Query:
 
     @property
     def columns(self) -> list[str]:
-        """All columns that are read."""
-        return [*self.numbers, *([self.group] if self.group is not None else [])]
+        """All columns that must be there."""
+        more = (self.group, self.trust.column if self.trust else None, self.user)
+        return [*self.numbers, *(name for name in more if name is not None)]
 
-    def count(self, frame: Any, tallies: dict[Key | None, Tally]) -> None:  # noqa: ANN401
-        """Count a lazy frame of narwhals and add what it has to the tally of every key; None is for other rows."""
+    def wanted(self, csv: CsvFormat | None) -> Wanted:
+        """The columns for a reader of files."""
+        return Wanted(
+            numbers=self.numbers,
+            texts=[] if self.user is None else [self.user],
+            others=[name for name in self.columns if name not in (*self.numbers, self.user)],
+            optional=[DIGEST_COLUMN] if self.report is not None else [],
+            csv=csv or CsvFormat(),
+        )
+
+    @cached_property
+    def digests(self) -> set[str]:
+        """The digests that reports may carry: of the study, or of its parts."""
+        return {self.study.digest, self.study.whole_digest, *self._part_digests.values()}
+
+    @cached_property
+    def _part_digests(self) -> dict[Key, str]:
+        by = self.group
+        return {} if by is None else {key: self.study.part(by, key).digest for key in self.keys}
+
+    def cells(self, frame: Any, *, tied: bool = False) -> Any:  # noqa: ANN401
+        """A lazy frame of narwhals as the columns that are counted, one row for each of its rows.
+
+        ``tied`` says that its reports are known to be of this study.
+        """
         nw = require_narwhals()
         self._check_columns(nw, frame)
         schema = frame.collect_schema()
         cells: dict[str, Any] = {}
-        by = []
-        if self.value is not None:
-            finite, units = _finite_and_units(nw, schema[self.value], self.value, self.study)
-            cells |= {"count": finite.cast(nw.Int64), "total": units}
+        trusts = unclear = None
+        if self.trust is not None:
+            trusts, unclear = self.trust.expressions(nw, schema[self.trust.column])
+            cells |= {"trusting": _count(nw, trusts), "unclear": _count(nw, unclear)}
+        key = None
+        if self.group is not None:
+            key = cells["key"] = self._key(nw, schema[self.group])
+        code = None
         if self.report is not None:
             cells |= _report(nw, schema[self.report], self.report, self.study)
-            by.append("code")
-        if self.group is not None:
-            cells["key"] = self._key(nw, schema[self.group])
-            by.append("key")
-        sums = {name: nw.col(name).sum() for name in SUMS if name in cells}
-        if by:
-            counted = frame.select(**cells).group_by(*by).agg(rows=nw.len(), **sums)
-        else:
-            counted = frame.select(**cells).select(rows=nw.len(), **sums)
+            code = cells["code"]
+            cells |= self._ties(nw, schema, code, key, tied=tied)
+        if self.value is not None:
+            cells |= _value(nw, schema[self.value], self.value, self.study, trusts, code)
+        if self.user is not None:
+            dtype = schema[self.user]
+            if not (dtype.is_integer() or dtype in (nw.String, nw.Categorical, nw.Enum)):
+                raise DataError(f"Column {self.user!r} must name users with texts or integers, but holds {dtype}.")
+            user = nw.col(self.user)
+            cells["user"] = user if dtype == nw.String else user.cast(nw.String)
+        return frame.select(**cells)
+
+    def count(self, cells: Any, tallies: dict[Key | None, Tally]) -> None:  # noqa: ANN401
+        """Count `cells` and add what they have to the tally of every key; None is for other rows."""
+        nw = require_narwhals()
+        known = cells.collect_schema().names()
+        by = [name for name in ("code", "key") if name in known]
+        sums = {name: nw.col(name).sum() for name in SUMS if name in known}
+        counted = cells.group_by(*by).agg(rows=nw.len(), **sums) if by else cells.select(rows=nw.len(), **sums)
         texts = bool(self.keys) and isinstance(self.keys[0], str)
         for row in collect(counted):
             key = str(row["key"]) if texts else row.get("key")  # the text "7" may name the integer 7
             tallies[key if key in tallies else None].add(row)
+
+    def _ties(self, nw: Any, schema: Any, code: Any, key: Any, *, tied: bool) -> dict[str, Any]:  # noqa: ANN401
+        """Whether a report is one of this study, and whether it is one of another."""
+        if tied:
+            return {"tied": _count(nw, code >= 0)}
+        if DIGEST_COLUMN not in schema.names() or schema[DIGEST_COLUMN] != nw.String:
+            return {}
+        whole_keys = self.group is not None and schema[self.group].is_integer()
+        parts = {int(name) if whole_keys else name: digest for name, digest in self._part_digests.items()}
+        right, foreign = digest_matches(nw, key, self.study.whole_digest, parts)
+        if self.study.users is not None:
+            right = right | (nw.col(DIGEST_COLUMN) == self.study.digest)
+            foreign = foreign & ~right
+        return {"tied": _count(nw, right & (code >= 0)), "foreign": _count(nw, foreign & (code != NO_REPORT))}
 
     def _key(self, nw: Any, dtype: Any) -> Any:  # noqa: ANN401
         """The group of a row, or a key that was not asked for: no nulls, which engines treat differently."""
@@ -96,14 +157,34 @@ class Query:
                 raise DataError(f"Column {self.group!r} must hold {kind}, as the keys are, but holds {dtype}.")
 
 
-def _finite_and_units(nw: Any, dtype: Any, column: str, study: MeanStudy) -> tuple[Any, Any]:  # noqa: ANN401
-    """Whether each value is finite, and its units."""
-    lower, upper = study.bounds
+def finite_value(nw: Any, dtype: Any, column: str) -> tuple[Any, Any]:  # noqa: ANN401
+    """A column as floats, and whether each is finite."""
     x = as_float(nw, dtype, column)
     # NaN is either above all numbers or compares false, so that between the largest ones there is just what is finite.
-    finite = x.is_between(-sys.float_info.max, sys.float_info.max)
+    return x, x.is_between(-sys.float_info.max, sys.float_info.max)
+
+
+def _count(nw: Any, condition: Any) -> Any:  # noqa: ANN401
+    """1 where a condition holds, 0 where it does not or nobody knows."""
+    return nw.when(condition).then(nw.lit(_YES, nw.Int64)).otherwise(nw.lit(_NO, nw.Int64))
+
+
+def _value(nw: Any, dtype: Any, column: str, study: MeanStudy, trusts: Any, code: Any) -> dict[str, Any]:  # noqa: ANN401
+    """How many values each row has, their units, and whether they were clamped.
+
+    The value of somebody who does not trust is not looked at, but for noticing that it is there.
+    """
+    lower, upper = study.bounds
+    x, finite = finite_value(nw, dtype, column)
+    cells = {}
+    if trusts is not None:
+        raw = finite & ~trusts
+        cells["raw"] = _count(nw, raw if code is None else raw & (code == NO_REPORT))
+        finite = finite & trusts
     safe = nw.when(finite).then(x).otherwise(nw.lit(lower))  # the lower bound is 0 units, so it adds nothing
-    return finite, ((safe.clip(lower, upper) - lower) * (UNITS / study.width) + 0.5).floor().cast(nw.Int64)
+    units = ((safe.clip(lower, upper) - lower) * (UNITS / study.width) + 0.5).floor().cast(nw.Int64)
+    clamped = _count(nw, (safe < lower) | (safe > upper))
+    return cells | {"count": _count(nw, finite), "total": units, "clamped": clamped}
 
 
 def _report(nw: Any, dtype: Any, column: str, study: MeanStudy) -> dict[str, Any]:  # noqa: ANN401
@@ -114,16 +195,18 @@ def _report(nw: Any, dtype: Any, column: str, study: MeanStudy) -> dict[str, Any
     least, most = study.reports_between
     kind: type[int] | type[float] = int
     x = nw.col(column)
+    missing = x.is_null()
     if dtype.is_integer() and dtype not in (nw.UInt64, nw.Int128, nw.UInt128):
         x = x.cast(nw.Int64)
         good = x.is_between(least, most)
     else:
         kind, x = float, x.cast(nw.Float64)
         good = x.is_between(float(least), float(most)) & (x.floor() == x)
+        missing = missing | x.is_nan()  # tables of floats have no other way to say it
 
-    def chosen(code: Any, missing: int, bad: int) -> Any:  # noqa: ANN401
-        """One number for good reports, others for those that are missing or no codes; NaN is never an integer."""
-        other = nw.when(x.is_null()).then(nw.lit(kind(missing))).otherwise(nw.lit(kind(bad)))
+    def chosen(code: Any, missing_code: int, bad: int) -> Any:  # noqa: ANN401
+        """One number for good reports, others for those that are missing or no codes."""
+        other = nw.when(missing).then(nw.lit(kind(missing_code))).otherwise(nw.lit(kind(bad)))
         return nw.when(good).then(code).otherwise(other).cast(nw.Int64)
 
     if not isinstance(study.channel, DiscreteLaplace):

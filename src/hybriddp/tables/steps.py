@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hybriddp.tables.engines import open_files, reading, scan_polars
-from hybriddp.tables.names import ending, expand
+from hybriddp.tables.engines import open_files, scan_parquet
+from hybriddp.tables.names import File
+from hybriddp.tables.text import Wanted, scan_text
 
 STEP_BYTES = 1 << 27
 """How much a step reads at least, if there is so much: some tenths of a second, beside which its own cost is small."""
@@ -24,30 +25,29 @@ class Step(NamedTuple):
 class _Piece(NamedTuple):
     """Rows of a file that are read together."""
 
-    name: str
+    file: File
     size: int
     first_row: int
     rows: int | None  # None is all
 
 
-def steps(names: Sequence[str], engine: str, columns: Sequence[str], *, numbers: Sequence[str] = ()) -> list[Step]:
-    """The files in steps, by the size of the columns that are read; one step per format for other engines."""
-    if engine != "polars" or any("://" in name for name in names):
-        return [Step(table, 1) for table in open_files(names, engine, numbers=numbers)]
-    with reading(names, engine):
-        pieces = [piece for name in expand(names) for piece in _pieces(name, columns)]
-        return [_step(bundle, numbers) for bundle in _bundles(pieces)]
+def steps(files: Sequence[File], engine: str, wanted: Wanted) -> list[Step]:
+    """The files in steps, by the size of the columns that are read; few large ones for other engines."""
+    if engine != "polars" or any(file.remote for file in files):
+        return [Step(table, 1) for table in open_files(files, engine, wanted)]
+    pieces = [piece for file in files for piece in _pieces(file, wanted.required)]
+    return [_step(bundle, wanted) for bundle in _bundles(pieces)]
 
 
-def _pieces(name: str, columns: Sequence[str]) -> Iterator[_Piece]:
+def _pieces(file: File, columns: Sequence[str]) -> Iterator[_Piece]:
     """A Parquet file by row groups, as far as it is large; any other file as a whole."""
-    size = Path(name).stat().st_size
-    if size <= STEP_BYTES or ending(name) != ".parquet":
-        yield _Piece(name, size, 0, None)
+    size = Path(file.name).stat().st_size
+    if size <= STEP_BYTES or file.is_text:
+        yield _Piece(file, size, 0, None)
         return
     from pyarrow.parquet import read_metadata
 
-    metadata = read_metadata(name)
+    metadata = read_metadata(file.name)
     first = rows = size = 0
     for i in range(metadata.num_row_groups):
         group = metadata.row_group(i)
@@ -55,21 +55,22 @@ def _pieces(name: str, columns: Sequence[str]) -> Iterator[_Piece]:
         read = [group.column(j) for j in range(group.num_columns)]
         size += sum(c.total_compressed_size for c in read if c.path_in_schema.split(".")[0] in columns)
         if size >= STEP_BYTES:
-            yield _Piece(name, size, first, rows)
+            yield _Piece(file, size, first, rows)
             first, rows, size = first + rows, 0, 0
     if rows:
-        yield _Piece(name, size, first, rows)
+        yield _Piece(file, size, first, rows)
 
 
 def _bundles(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    """Neighbouring whole files of a format together, until there is enough for a step."""
+    """Neighboring whole files of a format together, until there is enough for a step."""
     bundle: list[_Piece] = []
     for piece in pieces:
         joins = (
             bundle
             and piece.rows is None
             and bundle[-1].rows is None
-            and ending(piece.name) == ending(bundle[-1].name)
+            and piece.file.is_text == bundle[-1].file.is_text
+            and piece.file.root == bundle[-1].file.root
             and sum(p.size for p in bundle) < STEP_BYTES
         )
         if bundle and not joins:
@@ -80,9 +81,12 @@ def _bundles(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
         yield bundle
 
 
-def _step(bundle: list[_Piece], numbers: Sequence[str]) -> Step:
-    first = bundle[0]
-    table = scan_polars([piece.name for piece in bundle], ending(first.name), numbers)
+def _step(bundle: list[_Piece], wanted: Wanted) -> Step:
+    first, files = bundle[0], [piece.file for piece in bundle]
+    if first.file.is_text:
+        table = scan_text(files, wanted)
+    else:
+        table = scan_parquet([file.name for file in files], first.file.root)
     if first.rows is not None:
         table = table.slice(first.first_row, first.rows)
     return Step(table, sum(piece.size for piece in bundle))

@@ -1,22 +1,22 @@
 """Any table to summaries, by one code path: pandas, Polars (eager or lazy), PyArrow, DuckDB, PySpark, files."""
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
 
+from hybriddp import _check
 from hybriddp.errors import ParameterError
 from hybriddp.mean.study import MeanStudy
-from hybriddp.tables.engines import open_files, reading
-from hybriddp.tables.frames import chosen_engine, file_names, lazy_frame, require_narwhals
+from hybriddp.tables.counting import Progress, Source, count
+from hybriddp.tables.csv_format import CsvFormat
+from hybriddp.tables.frames import file_names
 from hybriddp.tables.query import Query
-from hybriddp.tables.steps import Step, steps
+from hybriddp.tables.simulated import simulated_reports
 from hybriddp.tables.summaries import GroupedSummaries, Key, Summaries
-from hybriddp.tables.tally import Tally, check
-
-Progress = Callable[[float | None], object]
-"""Is told which share of a table has been counted, from 0 to 1; None while nobody can tell."""
+from hybriddp.tables.tally import Tally
+from hybriddp.tables.trust import Trust
+from hybriddp.tables.users import REPEATED
 
 
 @overload
@@ -28,7 +28,11 @@ def summarize(
     report: str | None = None,
     group: None = None,
     keys: None = None,
+    trusted_if: str | None = None,
+    user: str | None = None,
+    repeated: str = "refuse",
     engine: str | None = None,
+    csv: CsvFormat | None = None,
     progress: Progress | None = None,
 ) -> Summaries: ...
 
@@ -42,7 +46,11 @@ def summarize(
     report: str | None = None,
     group: str,
     keys: Sequence[str] | Sequence[int],
+    trusted_if: str | None = None,
+    user: str | None = None,
+    repeated: str = "refuse",
     engine: str | None = None,
+    csv: CsvFormat | None = None,
     progress: Progress | None = None,
 ) -> GroupedSummaries: ...
 
@@ -55,7 +63,11 @@ def summarize(
     report: str | None = None,
     group: str | None = None,
     keys: Sequence[str] | Sequence[int] | None = None,
+    trusted_if: str | None = None,
+    user: str | None = None,
+    repeated: str = "refuse",
     engine: str | None = None,
+    csv: CsvFormat | None = None,
     progress: Progress | None = None,
 ) -> Summaries | GroupedSummaries:
     """The trusted and the local users of a table as summaries.
@@ -63,8 +75,8 @@ def summarize(
     Parameters
     ----------
     table : dataframe, relation, path, str, or list of paths
-        Anything that narwhals understands, or the name of a .parquet, .csv or .jsonl file (``*`` for many), or
-        several names.
+        Anything that narwhals understands, or the name of a .parquet, .csv, .tsv, .jsonl or .json file (text files also
+        compressed: .gz, .zst), with ``*`` for many, or of a folder of Parquet files, or several names.
     study : MeanStudy
         The study that the rows belong to.
     value : str, optional
@@ -76,8 +88,19 @@ def summarize(
     keys : sequence of str or of int, optional
         The groups that there are answers for. They are public, so they are given and never read from the data. Texts
         of integers, as a command line has them, also name the keys of a column of integers.
+    trusted_if : str, optional
+        A column that says who trusts, as booleans, 0 and 1, or yes and no; or ``"column=word"``, where the word means
+        that somebody trusts. Values of all others are not looked at: they need a report. An empty cell means no.
+    user : str, optional
+        A column that names the users, for tables in which they may have several rows.
+    repeated : {"refuse", "first"}
+        What is done if a user has several rows with a value or a report: nothing is counted (`DataError`), or the first
+        one is, in the order of the rows. Tables of DuckDB and Spark have no order.
     engine : {"polars", "duckdb", "spark"}, optional
-        What reads files, and only files: Polars if not given. Spark uses the running session, or starts a local one.
+        What reads Parquet files, and only files: Polars if not given. Spark uses the running session, or starts a local
+        one. Text files are always read by Polars, so that a cell means the same everywhere.
+    csv : CsvFormat, optional
+        How text files are written, where it cannot be detected.
     progress : callable, optional
         Is called with the share of the table that has been counted, from 0 to 1, or with None while nobody can tell.
         Large Parquet files that Polars reads are then counted in steps.
@@ -87,6 +110,8 @@ def summarize(
     Summaries
         ``trusted, local``. Rows that have neither a finite value nor a report are counted as rejected by the trusted
         summary, reports that are no codes by the local one. A row with both is an error: nobody is in both groups.
+        Reports that carry the digest of another study, in the metadata of a Parquet file or in a column ``study``, are
+        refused (`ProtocolError`); if all carry the right one, the local summary is ``tied``.
     GroupedSummaries
         With ``group``: a mapping from every key to the summaries of ``study.part(group, key)``, empty ones for a key
         that no row has.
@@ -106,17 +131,147 @@ def summarize(
     """
     if value is None and report is None:
         raise ParameterError("value", "the name of a column, or report must be", value)
-    public = _public_keys(group, keys)
-    query = Query(study, value, report, group, public)
-    tallies: dict[Key | None, Tally] = {key: Tally() for key in (*public, None)}
-    _count(table, query, tallies, engine, progress or (lambda _: None), in_steps=progress is not None)
-    check(list(tallies.values()), study)
-    flags = {"trusted": value is not None, "local": report is not None}
+    public = _checked(study, group, keys, repeated)
+    trust = None if trusted_if is None else Trust.of(trusted_if)
+    query = Query(study, value, report, group, public, trust, user)
+    source = Source(table, query, engine, csv, in_steps=progress is not None and user is None)
+    tallies = count([source], public, progress or _nobody_waits, repeated=repeated)
+    return _summaries(study, group, tallies, trusted=value is not None, local=report is not None)
+
+
+def summarize_both(
+    trusted: Any,  # noqa: ANN401
+    local: Any,  # noqa: ANN401
+    study: MeanStudy,
+    *,
+    value: str,
+    report: str,
+    group: str | None = None,
+    keys: Sequence[str] | Sequence[int] | None = None,
+    user: str | None = None,
+    repeated: str = "refuse",
+    engine: str | None = None,
+    csv: CsvFormat | None = None,
+    progress: Progress | None = None,
+) -> Summaries | GroupedSummaries:
+    """A table of trusted users and another of local ones, which may have other columns, as summaries.
+
+    Without ``user`` it is the same as two calls of `summarize`. With it, nobody may be in both tables.
+
+    Parameters
+    ----------
+    trusted, local : dataframe, relation, path, str, or list of paths
+        As for `summarize`.
+    study : MeanStudy
+        The study that the rows belong to.
+    value : str
+        The column of raw values in the first table.
+    report : str
+        The column of codes in the second.
+    group, keys, user, repeated, engine, csv, progress
+        As for `summarize`; columns have the same names in both tables.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=0.5)
+    >>> raw, reports = pl.DataFrame({"minutes": [30.0, 12.5]}), pl.DataFrame({"code": [7, 9, 200]})
+    >>> both = summarize_both(raw, reports, study, value="minutes", report="code")
+    >>> both.trusted.count, both.local.count
+    (2, 3)
+    """
+    public = _checked(study, group, keys, repeated)
+    in_steps = progress is not None and user is None
+    queries = Query(study, value, None, group, public, user=user), Query(study, None, report, group, public, user=user)
+    engines = [engine if file_names(table) is not None else None for table in (trusted, local)]
+    sources = [
+        Source(table, query, reader, csv, in_steps=in_steps)
+        for table, query, reader in zip((trusted, local), queries, engines, strict=True)
+    ]
+    tallies = count(sources, public, progress or _nobody_waits, repeated=repeated)
+    return _summaries(study, group, tallies, trusted=True, local=True)
+
+
+def simulate_local(
+    table: Any,  # noqa: ANN401
+    study: MeanStudy,
+    *,
+    value: str,
+    trusted_if: str,
+    group: str | None = None,
+    keys: Sequence[str] | Sequence[int] | None = None,
+    engine: str | None = None,
+    csv: CsvFormat | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Summaries | GroupedSummaries:
+    """A raw table as summaries, with simulated reports of those who do not trust: for trying a study out.
+
+    A simulation: the raw values were all in one place, and the reports protect nobody. Give ``estimate`` a
+    ``random_state``, so that its result says so, too.
+
+    Parameters
+    ----------
+    table, study, group, keys, engine, csv
+        As for `summarize`.
+    value : str
+        The column of raw values, of everybody.
+    trusted_if : str
+        Who trusts, as for `summarize`.
+    random_state : int or numpy.random.Generator, optional
+        Makes the reports repeatable, except in Spark.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=0.5)
+    >>> table = pl.DataFrame({"minutes": [30.0, 12.5, 99.0], "consent": ["yes", "no", "no"]})
+    >>> trusted, local = simulate_local(table, study, value="minutes", trusted_if="consent")
+    >>> trusted.count, local.count
+    (1, 2)
+    """
+    public = _checked(study, group, keys, "refuse")
+    query = Query(study, value, None, group, public, Trust.of(trusted_if))
+    source = Source(table, query, engine, csv, in_steps=False)
+    tallies = count([source], public, _nobody_waits, simulated=True)
+    counted = _summaries(study, group, tallies, trusted=True, local=False)
+    rng = None if random_state is None else np.random.default_rng(random_state)
+    frames = [part.frame for part in source.parts]
+    with source.reading():
+        if isinstance(counted, Summaries):
+            return Summaries(counted.trusted, simulated_reports(frames, query, None, study, rng))
+        parts = {
+            key: Summaries(part.trusted, simulated_reports(frames, query, key, study.part(counted.by, key), rng))
+            for key, part in counted.items()
+        }
+    return GroupedSummaries(counted.by, parts, counted.other)
+
+
+def _nobody_waits(_: float | None) -> None:
+    """A progress that nobody looks at."""
+
+
+def _summaries(
+    study: MeanStudy, group: str | None, tallies: dict[Key | None, Tally], *, trusted: bool, local: bool
+) -> Summaries | GroupedSummaries:
     other = tallies.pop(None)
     if group is None:
-        return other.summaries(study, **flags)
-    parts = {key: tally.summaries(study.part(group, key), **flags) for key, tally in tallies.items() if key is not None}
+        return other.summaries(study, trusted=trusted, local=local)
+    parts = {
+        key: tally.summaries(study.part(group, key), trusted=trusted, local=local)
+        for key, tally in tallies.items()
+        if key is not None
+    }
     return GroupedSummaries(group, parts, other.rows)
+
+
+def _checked(
+    study: MeanStudy, group: str | None, keys: Sequence[str] | Sequence[int] | None, repeated: str
+) -> list[Key]:
+    """The public keys, once everything that all functions share has been checked."""
+    if not isinstance(study, MeanStudy):
+        raise ParameterError("study", "a MeanStudy", type(study).__name__, shown_as="type")
+    _check.choice("repeated", repeated, REPEATED)
+    return _public_keys(group, keys)
 
 
 def _public_keys(group: str | None, keys: Sequence[str] | Sequence[int] | None) -> list[Key]:
@@ -134,30 +289,3 @@ def _public_keys(group: str | None, keys: Sequence[str] | Sequence[int] | None) 
     if not public or not (texts or integers) or len(set(public)) < len(public):
         raise ParameterError("keys", words, keys)
     return public
-
-
-def _count(
-    table: Any,  # noqa: ANN401
-    query: Query,
-    tallies: dict[Key | None, Tally],
-    engine: str | None,
-    progress: Progress,
-    *,
-    in_steps: bool,
-) -> None:
-    names = file_names(table)
-    reader = chosen_engine(names, engine)
-    require_narwhals()  # before anything is opened
-    if names is None:
-        parts = [Step(table, 1)]
-    elif in_steps:
-        parts = steps(names, reader, query.columns, numbers=query.numbers)
-    else:
-        parts = [Step(relation, 1) for relation in open_files(names, reader, numbers=query.numbers)]
-    done, whole = 0, sum(part.size for part in parts) or 1
-    progress(None if len(parts) == 1 else 0.0)
-    for part in parts:
-        with nullcontext() if names is None else reading(names, reader):
-            query.count(lazy_frame(part.table, query.numbers), tallies)
-        done += part.size
-        progress(done / whole)

@@ -9,12 +9,14 @@ from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.errors import DataError
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
+from hybriddp.tables.digests import refuse_foreign
 from hybriddp.tables.summaries import Summaries
+from hybriddp.tables.trust import Trust
 
 NO_REPORT, NO_CODE = -2, -1
 """What stands in the place of a code where there is no report, and where the report is no code."""
 
-SUMS = ("count", "total", "upper", "lower")
+SUMS = ("count", "total", "clamped", "upper", "lower", "tied", "foreign", "trusting", "unclear", "raw")
 """The columns that a query adds up."""
 
 REPORT_WORD = 1 << 24
@@ -30,11 +32,19 @@ class Tally:
     rows : int
         How many there are.
     neither, both : int
-        How many have neither a value nor a report, and how many have both.
+        How many have neither a value nor a report, and how many have both, or trust and have a report.
     count, total : int
-        How many finite values there are, and the sum of their units.
+        How many finite values of users who trust there are, and the sum of their units.
+    clamped : int
+        How many of these values lie outside of the bounds.
     reported : int
         The sum of the reports, if they carry Laplace noise.
+    tied, foreign : int
+        How many codes carry the digest of the study, and how many reports that of another.
+    unclear : int
+        How many rows say neither that they trust nor that they do not.
+    raw : int
+        How many values there are of users who do not trust, and have no report.
     codes : Counter
         How many reports there are of every code, and of `NO_CODE`.
     """
@@ -43,43 +53,67 @@ class Tally:
     neither: int = 0
     both: int = 0
     count: int = 0
-    total: int = 0
+    total: int = field(default=0, repr=False)  # exact: not for logs
+    clamped: int = 0
     reported: int = 0
+    tied: int = 0
+    foreign: int = 0
+    unclear: int = 0
+    raw: int = 0
     codes: Counter[int] = field(default_factory=Counter)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add a row of a query's result; the sum of an empty column is nothing in some engines and 0 in others."""
-        rows, count, total, upper, lower = (int(row.get(name) or 0) for name in ("rows", *SUMS))
+        n = {name: int(row.get(name) or 0) for name in ("rows", *SUMS)}
         code = int(row.get("code", NO_REPORT))
-        self.rows += rows
-        self.count += count
-        self.total += total
-        self.reported += upper * REPORT_WORD + lower
+        self.rows += n["rows"]
+        self.count += n["count"]
+        self.total += n["total"]
+        self.clamped += n["clamped"]
+        self.reported += n["upper"] * REPORT_WORD + n["lower"]
+        self.tied += n["tied"]
+        self.foreign += n["foreign"]
+        self.unclear += n["unclear"]
+        self.raw += n["raw"]
         if code == NO_REPORT:
-            self.neither += rows - count
+            self.neither += n["rows"] - n["count"] - n["raw"]
         else:
-            self.codes[code] += rows
-            self.both += count
+            self.codes[code] += n["rows"]
+            self.both += max(n["count"], n["trusting"])  # whoever trusts and has a value is in both, too
 
     def summaries(self, study: MeanStudy, *, trusted: bool, local: bool) -> Summaries:
         """The tally as summaries of a study."""
-        return Summaries(
-            trusted=TrustedSummary(study.digest, self.count, self.total, self.neither) if trusted else None,
-            local=self._local(study) if local else None,
-        )
+        mine = TrustedSummary(study.digest, self.count, self.total, self.neither, self.clamped) if trusted else None
+        return Summaries(trusted=mine, local=self._local(study) if local else None)
 
     def _local(self, study: MeanStudy) -> LocalSummary | LaplaceSummary:
         bad = self.codes[NO_CODE]
+        good = self.codes.total() - bad
+        tied = 0 < good == self.tied
         if isinstance(study.channel, DiscreteLaplace):
-            return LaplaceSummary(study.digest, self.codes[0], self.reported, bad)
-        return LocalSummary(study.digest, tuple(self.codes[code] for code in range(study.channel.n_codes)), bad)
+            return LaplaceSummary(study.digest, good, self.reported, bad, tied)
+        return LocalSummary(study.digest, tuple(self.codes[code] for code in range(study.channel.n_codes)), bad, tied)
 
 
-def check(tallies: list[Tally], study: MeanStudy) -> None:
-    """Raise `DataError` if the columns of a table, all groups together, cannot be what they are said to be."""
-    both = sum(tally.both for tally in tallies)
+def check(tallies: list[Tally], study: MeanStudy, what: str, trust: Trust | None, *, simulated: bool = False) -> None:
+    """Raise if the columns of a table, all groups together, cannot be what they are said to be."""
+    both, raw, unclear, foreign = (
+        sum(getattr(tally, name) for tally in tallies) for name in ("both", "raw", "unclear", "foreign")
+    )
+    if trust is not None and unclear:
+        raise DataError(
+            f"Column {trust.column!r} says neither yes nor no in {unclear:,} rows. Say which word means that somebody "
+            f"trusts, with --trusted-if {trust.column}=WORD (in Python: trusted_if)."
+        )
     if both:
-        raise DataError(f"{both:,} rows have both a value and a report: nobody is in both groups.")
+        held = "trust and have a report" if trust else "have both a value and a report"
+        raise DataError(f"{both:,} rows {held}: nobody is in both groups.")
+    if raw and not simulated:
+        raise DataError(
+            f"{raw:,} rows do not trust but have a value and no report: a raw value of theirs must not be used. Name "
+            "the column of reports with --report, or try the study out with --simulate-local."
+        )
+    refuse_foreign(foreign, what, study)
     reports = sum(tally.codes.total() for tally in tallies)
     bad = sum(tally.codes[NO_CODE] for tally in tallies)
     study.refuse_bad_reports(bad, reports)

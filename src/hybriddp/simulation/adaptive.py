@@ -19,6 +19,7 @@ from functools import lru_cache
 import numpy as np
 
 from hybriddp._check import FloatArray
+from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import NumericChannel
 from hybriddp.mean import divergence, weights
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
@@ -59,7 +60,7 @@ class Expectation:
 
 
 def expected(
-    channel: NumericChannel,
+    channel: NumericChannel | DiscreteLaplace,
     crowd: Crowd,
     *,
     n_trusted: int,
@@ -116,8 +117,10 @@ def _nodes(count: int) -> list[tuple[float, float]]:
     return list(zip(z.tolist(), (mass / mass.sum()).tolist(), strict=True))
 
 
-def _typical_reports(channel: NumericChannel, crowd: Crowd, n_local: int) -> LocalGroup:
+def _typical_reports(channel: NumericChannel | DiscreteLaplace, crowd: Crowd, n_local: int) -> LocalGroup:
     """What the reports of a crowd say when each code comes as often as expected."""
+    if isinstance(channel, DiscreteLaplace):  # of which only the sum is kept, so nothing is known about the variance
+        return LocalGroup(n_local, crowd.mean, 0.0, math.inf, channel.noise_variance)
     return LocalGroup.of_shares(code_shares(channel, crowd), n_local, channel)
 
 

@@ -1,0 +1,99 @@
+"""``hybriddp ledger``: create a budget, see what is left of it, check its file."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hybriddp.privacy import Privacy
+from hybriddp.release import Ledger
+from hybriddp.release.accountant import ACCOUNTANTS
+from hybriddp.release.ledger_check import check_ledger, repair_ledger
+
+app = typer.Typer(
+    name="ledger",
+    help=(
+        "Create a privacy budget, see what is left of it, check its file.\n\n"
+        "Other commands spend from it with --ledger PATH: what a user has spent adds up over all of them."
+    ),
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_Path = Annotated[Path, typer.Argument(metavar="PATH", help="The ledger file.")]
+
+
+@app.command()
+def create(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The new ledger file.")],
+    epsilon: Annotated[str, typer.Option(help="What every user may spend in total, from 0.01 to 1000.")],
+    delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.")] = "0",
+    accountant: Annotated[str, typer.Option(help=f"How costs add up: {', '.join(ACCOUNTANTS)}.")] = "basic",
+) -> None:
+    """Create a ledger with a budget. Both stay as they are; a file that exists is left alone (exit code 4)."""
+    ledger = Ledger.create(path, Privacy.total(epsilon=epsilon, delta=delta), accountant=accountant)
+    typer.echo(f"Created: {path}")
+    typer.echo(ledger.explain())
+
+
+@app.command()
+def show(
+    path: _Path,
+    latest: Annotated[int, typer.Option(min=0, help="How many of the latest events are listed.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, with all events.")] = False,
+) -> None:
+    """Show the budget, the latest events and what is left."""
+    ledger = Ledger.open(path)
+    typer.echo(json.dumps(_as_dict(ledger), indent=2) if as_json else ledger.explain(latest=latest))
+
+
+@app.command()
+def verify(
+    path: _Path,
+    contains: Annotated[str | None, typer.Option(help="A checksum that this ledger had before.")] = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Drop a last line that breaks off.")] = False,
+) -> None:
+    """Check that every line is in its place and that the events are within the budget (exit codes 4 and 3 if not).
+
+    A last line that breaks off belongs to a release that was never drawn, if a program stopped while writing it; then
+    --repair drops it and notes that it did. If the file was cut by something else, restore it from a copy instead.
+    """
+    if repair:
+        dropped = repair_ledger(path).dropped
+        typer.echo(f"Dropped, and noted: {dropped}" if dropped else "The last line does not break off: nothing to do.")
+    found = check_ledger(path, contains=contains)
+    Ledger.open(path)  # refuses events that cost more than the budget
+    typer.echo(
+        f"{path}: {found.events:,} event{'s' * (found.events != 1)}, every line in its place, within the budget."
+    )
+    if found.old:
+        typer.echo("It is from before ledgers had checksums; the next event adds them.")
+        return
+    typer.echo(f"Checksum: {found.checksum}")
+    typer.echo("Kept elsewhere, it shows later whether lines were cut off: --contains CHECKSUM.")
+
+
+def ledger_for_study(path: Path, privacy: Privacy) -> Ledger:
+    """The ledger of a command: the one that is there, with its own budget, or a new one with the study's."""
+    if path.exists():
+        return Ledger.open(path)
+    budget = f"ε = {privacy.epsilon}, δ = {privacy.delta}"
+    typer.echo(
+        f"{path} is not there yet: it is created with the study's own {budget} as the budget, which is enough for this "
+        "study alone. For more: hybriddp ledger create.",
+        err=True,
+    )
+    return Ledger(privacy, path=path)
+
+
+def _as_dict(ledger: Ledger) -> dict[str, Any]:
+    """Budget, events, and for each group what is spent and left: as numbers, for reading, not for accounting."""
+    groups = {}
+    for who in ("trusted", "local"):
+        spent, left = ledger.spent(who), ledger.remaining(who)
+        groups[who] = {
+            "spent": {"epsilon": float(spent.epsilon), "delta": float(spent.delta)},
+            "left": {"epsilon": float(left.epsilon), "delta": float(left.delta)},
+        }
+    return {**json.loads(ledger.to_json()), "groups": groups}

@@ -1,0 +1,174 @@
+"""Text files (.csv, .tsv, .jsonl, .json) as lazy frames of Polars, whichever engine reads the others.
+
+Engines disagree about what a cell means: padding, ``NA``, ``1_000``, words that look like numbers. So one library reads
+all text files, and what it makes of a cell is said here. Cells that are no numbers are found, and refused by column and
+row; what they hold is told to nobody.
+"""
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hybriddp.errors import DataError
+from hybriddp.tables.columns import require_column
+from hybriddp.tables.csv_format import MISSING_WORDS, CsvFormat
+from hybriddp.tables.dialect import PLAIN, Dialect, detect, read_bytes
+from hybriddp.tables.names import File
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_ROWS_FOR_TYPES = 10_000  # rows that Polars looks at to tell the types of columns that are no numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The columns that are read.
+
+    Attributes
+    ----------
+    numbers : sequence of str
+        Those that hold numbers.
+    texts : sequence of str
+        Those that are texts even if they look like numbers.
+    others : sequence of str
+        Those whose type is told from their first rows.
+    optional : sequence of str
+        Texts that need not be there.
+    csv : CsvFormat
+        How text files are written.
+    """
+
+    numbers: Sequence[str] = ()
+    texts: Sequence[str] = ()
+    others: Sequence[str] = ()
+    optional: Sequence[str] = ()
+    csv: CsvFormat = field(default_factory=CsvFormat)
+
+    @property
+    def required(self) -> list[str]:
+        """The columns that must be there."""
+        return list(dict.fromkeys([*self.numbers, *self.texts, *self.others]))
+
+
+def scan_text(files: Sequence[File], wanted: Wanted) -> "pl.LazyFrame":
+    """The wanted columns of text files, one after the other."""
+    import polars as pl
+
+    frames = [_scan(file, wanted, strict=True) for file in files]
+    return frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
+
+
+def bad_cell(files: Sequence[File], wanted: Wanted) -> str | None:
+    """The first cell that is no number, as a sentence that names its column and row; None if there is none."""
+    import polars as pl
+
+    for file in files:
+        if not file.is_text:
+            continue
+        for name in wanted.numbers:
+            rows = _scan(file, wanted, strict=False, bad_in=name).filter(pl.col("bad")).select(pl.col("row").first())
+            found = rows.collect()
+            if found.height and found.item() is not None:
+                return (
+                    f"{file.name} has no number in column {name!r}, row {found.item() + 1:,} (the header not counted). "
+                    "If that is a word for a missing value, name it with --missing; --decimal and --thousands say how "
+                    "numbers are written (in Python: CsvFormat)."
+                )
+    return None
+
+
+def _scan(file: File, wanted: Wanted, *, strict: bool, bad_in: str | None = None) -> "pl.LazyFrame":
+    import polars as pl
+
+    frame, dialect = _open(file, wanted)
+    spelled = {name.strip(): name for name in frame.collect_schema().names()}  # names may be padded, too
+    for name in wanted.required:
+        require_column(name, list(spelled), file.name, certain=file.kind not in (".csv", ".tsv"))
+        if f"{name}_duplicated_0" in spelled:
+            raise DataError(f"{file.name} has two columns of the name {name!r}. Rename one of them.")
+    if bad_in is not None:
+        text = _number_text(pl.col(spelled[bad_in]), dialect, wanted.csv)
+        bad = text.is_not_null() & text.cast(pl.Float64, strict=False).is_null()
+        return frame.with_row_index("row").select("row", bad=bad)
+    schema = frame.collect_schema()
+    columns: dict[str, pl.Expr] = {}
+    for name in [*wanted.required, *(name for name in wanted.optional if name in spelled)]:
+        cell = pl.col(spelled[name])
+        if name in wanted.numbers:
+            columns[name] = _number_text(cell, dialect, wanted.csv).cast(pl.Float64, strict=strict)
+        elif schema[spelled[name]] == pl.String:
+            stripped = cell.str.strip_chars()
+            columns[name] = pl.when(stripped != "").then(stripped)
+        else:
+            columns[name] = cell
+    return frame.select(**columns)
+
+
+def _open(file: File, wanted: Wanted) -> "tuple[pl.LazyFrame, Dialect]":
+    """The file as Polars sees it: numbers and texts as texts, other columns as it likes."""
+    if file.kind in (".csv", ".tsv"):
+        return _open_csv(file, wanted)
+    import polars as pl
+
+    first = b"" if file.remote else read_bytes(file, 1 << 12).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if file.kind == ".json" and first == b"[":
+        content = io.BytesIO(read_bytes(file).removeprefix(b"\xef\xbb\xbf"))
+        found = pl.read_json(content, infer_schema_length=_ROWS_FOR_TYPES)
+        content.seek(0)
+        return pl.read_json(content, schema_overrides=_as_texts(found, wanted)).lazy(), PLAIN
+    lines: Any = io.BytesIO(read_bytes(file)) if file.compression else file.name
+    frame = pl.scan_ndjson(lines, infer_schema_length=_ROWS_FOR_TYPES)
+    return pl.scan_ndjson(lines, infer_schema_length=_ROWS_FOR_TYPES, schema_overrides=_as_texts(frame, wanted)), PLAIN
+
+
+def _open_csv(file: File, wanted: Wanted) -> "tuple[pl.LazyFrame, Dialect]":
+    import polars as pl
+
+    csv = wanted.csv
+    if file.remote:  # its prefix is not ours to fetch
+        marks = csv.decimal or ("," if csv.thousands == "." else "."), csv.thousands
+        dialect = Dialect(csv.separator or ("\t" if file.kind == ".tsv" else ","), csv.encoding or "utf-8", *marks)
+    else:
+        dialect = detect(file, csv, wanted.required, wanted.numbers)
+    source: Any = file.name
+    if dialect.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig", "ascii"):
+        if file.remote:
+            raise DataError(f"{file.name} must be UTF-8, since it is read where it is. Copy it first.")
+        source = io.BytesIO(read_bytes(file).decode(dialect.encoding).removeprefix("\ufeff").encode())
+    options: dict[str, Any] = {"separator": dialect.separator, "infer_schema_length": _ROWS_FOR_TYPES}
+    if isinstance(source, str):
+        options["glob"] = file.remote
+    frame = pl.scan_csv(source, **options)
+    return pl.scan_csv(source, schema_overrides=_as_texts(frame, wanted), **options), dialect
+
+
+def _as_texts(frame: Any, wanted: Wanted) -> dict[str, Any]:  # noqa: ANN401
+    import polars as pl
+
+    texts = {*wanted.numbers, *wanted.texts, *wanted.optional}
+    return {name: pl.String for name in frame.collect_schema().names() if name.strip() in texts}
+
+
+def _number_text(cell: "pl.Expr", dialect: Dialect, csv: CsvFormat) -> "pl.Expr":
+    """A cell as Polars casts it to a number; null where a number is missing, and no number where it is none."""
+    import polars as pl
+
+    text = cell.str.strip_chars()
+    words = {"", *csv.missing}
+    for word in MISSING_WORDS:
+        words |= {word, word.upper(), word.capitalize()}
+    text = pl.when(~text.is_in(sorted({*words, "NaN"}))).then(text)
+    if dialect.thousands is not None:
+        mark = "[ \u00a0\u202f]" if dialect.thousands == " " else re.escape(dialect.thousands)
+        fraction = rf"({re.escape(dialect.decimal or '.')}\d*)?"
+        fine = text.str.contains(rf"^[+-]?\d{{1,3}}({mark}\d{{3}})+{fraction}$") | ~text.str.contains(mark)
+        text = pl.when(fine).then(text.str.replace_all(mark, "")).otherwise(text + "?")
+    elif dialect.decimal in (None, ","):
+        dot = text.str.contains(".", literal=True)
+        text = pl.when(dot).then(text + "?").otherwise(text)  # a dot has no meaning here
+    if dialect.decimal == ",":
+        text = text.str.replace(",", ".", literal=True)
+    return text

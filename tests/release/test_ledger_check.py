@@ -1,0 +1,70 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hybriddp.errors import DataError
+from hybriddp.privacy import Privacy
+from hybriddp.release import Event, Ledger
+from hybriddp.release.ledger_check import check_ledger, repair_ledger
+
+
+def event(epsilon: str) -> Event:
+    return Event.now("a release", who="trusted", study="d", privacy=Privacy(epsilon=epsilon))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    ledger = Ledger.create(tmp_path / "study.ledger", Privacy(epsilon=1))
+    for epsilon in ("0.1", "0.2"):
+        ledger.spend(event(epsilon))
+    return tmp_path / "study.ledger"
+
+
+def test_a_checksum_that_was_kept_shows_a_cut_at_the_end(path: Path) -> None:
+    before = check_ledger(path)
+    assert (before.events, before.lines, before.old) == (2, 3, False)
+    Ledger.open(path).spend(event("0.3"))
+    after = check_ledger(path, contains=before.checksum)
+    assert after.events == 3
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    assert check_ledger(path, contains=before.checksum) == before  # no line is out of place
+    with pytest.raises(DataError, match="does not contain the checksum"):
+        check_ledger(path, contains=after.checksum)
+
+
+def test_a_repair_drops_the_torn_line_and_says_so_in_the_file(path: Path) -> None:
+    whole = path.read_bytes()
+    assert repair_ledger(path).dropped == ""
+    assert path.read_bytes() == whole
+    with path.open("ab") as file:
+        file.write(b'{"what":"a rel\xff')
+    with pytest.raises(DataError, match="breaks off"):
+        check_ledger(path)
+    found = repair_ledger(path)
+    assert found.dropped == '{"what":"a rel\ufffd'
+    assert replace(found, dropped="") == check_ledger(path)
+    note = json.loads(path.read_bytes().splitlines()[-1])
+    assert (note["dropped"], note["bytes"]) == ('{"what":"a rel\ufffd', 15)
+    assert path.read_bytes().startswith(whole)
+    ledger = Ledger.open(path)
+    assert len(ledger.events) == check_ledger(path).events == 2
+    ledger.spend(event("0.3"))
+    assert check_ledger(path).lines == 5
+
+
+def test_a_file_of_before_can_be_checked_and_repaired(path: Path) -> None:
+    text = Ledger.open(path).to_json().encode()
+    path.write_bytes(text)
+    assert check_ledger(path).old
+    path.write_bytes(text + b'\n{"ledger":2,"bud')
+    assert repair_ledger(path).dropped == '{"ledger":2,"bud'
+    assert len(Ledger.open(path).events) == 2
+    assert path.read_bytes().startswith(text + b"\n")
+
+
+def test_a_missing_ledger_is_named(path: Path) -> None:
+    for act in (check_ledger, repair_ledger):
+        with pytest.raises(DataError, match="There is no ledger"):
+            act(path.with_name("other"))
