@@ -19,7 +19,12 @@ def _estimate(trusted: float, local: float, *, tied: bool = True, n: int = 100_0
 
 def _shown(estimate: Estimate) -> list[str]:
     stream = io.StringIO()
-    Console(file=stream, width=1000).print(parts_table([estimate]))
+    console = Console(file=stream, width=1000)
+    console.print(parts_table([estimate]))
+    seen, table = " ".join(stream.getvalue().split()), stream.getvalue()
+    answer = estimate.published().number(estimate.published().value)
+    assert all(warning in seen for warning in warnings(estimate))
+    assert not warnings(estimate) or table.index("WARNING") < table.index(answer)  # above the table
     return [str(estimate), estimate.explain(), estimate.to_html(), estimate.to_json(), estimate._repr_html_()]
 
 

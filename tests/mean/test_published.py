@@ -231,7 +231,7 @@ def test_an_interval_unpacks_into_two() -> None:
 
 
 def test_published_intervals_cover() -> None:
-    """Fixed weight, interval from public numbers: 2,000 trials at level 0.9 with a known sd; false alarm below 1e-7."""
+    """Fixed weight, interval from public numbers: 400 trials at level 0.9 with a known sd; false alarm below 1e-7."""
     study = MeanStudy("x", bounds=(0, 1), epsilon=2)
     rng = np.random.default_rng(5)
     hits, trials = 0, 400

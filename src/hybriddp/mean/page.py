@@ -40,7 +40,7 @@ footer {{ color: #66727e; font-size: .85rem; margin-top: 3rem; }}
 def fragment(estimate: "Estimate") -> str:
     """One estimate: doubts, title, table, picture and promise."""
     title, promise = escape(estimate.study.title), escape(str(estimate.privacy))
-    notes = "".join(f"<p>{escape(note)}</p>\n" for note in story.notes(estimate) if note not in warnings(estimate))
+    notes = "".join(f"<p>{escape(note)}</p>\n" for note in story.notes(estimate))
     return f"{_doubts(estimate)}<p><b>{title}</b></p>\n{_table(estimate)}\n{picture(estimate)}\n{notes}<p>{promise}</p>"
 
 

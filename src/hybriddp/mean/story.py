@@ -43,10 +43,9 @@ def rows(estimate: "Estimate") -> list[Row]:
 
 
 def notes(estimate: "Estimate") -> tuple[str, ...]:
-    """What belongs beside the answers of the groups: doubts first."""
+    """What belongs beside the answers of the groups."""
     groups = estimate.trusted is not None and estimate.local is not None
     return (
-        *warnings(estimate),
         *(() if estimate.tied else (UNTIED,)),
         *((FIRST_TIER_ONLY,) if groups else ()),
     )
@@ -148,7 +147,8 @@ def table(estimate: "Estimate") -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    view = Table(title=Text(estimate.study.title), title_justify="left", box=box.SIMPLE_HEAD, caption_justify="left")
+    title = Text("\n".join([*warnings(estimate), estimate.study.title]))
+    view = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, caption_justify="left")
     for heading in ("", "users", "mean", "95 % interval"):
         view.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
     step = default_step(estimate)
@@ -166,7 +166,9 @@ def parts_table(estimates: Sequence["Estimate"]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    view = Table(title=Text(estimates[0].study.name), title_justify="left", box=box.SIMPLE_HEAD)
+    doubtful = [f"{e.study.title}: {warning}" for e in estimates for warning in warnings(e)]
+    title = Text("\n".join([*doubtful, estimates[0].study.name]))
+    view = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, caption_justify="left")
     view.add_column("", no_wrap=True)
     for heading in ("trusted", "local", "weight", "mean", "95 % interval", "groups"):
         view.add_column(heading, justify="right", no_wrap=True)
@@ -182,7 +184,5 @@ def parts_table(estimates: Sequence["Estimate"]) -> "Table":
             f"{answer.number(answer.lower)} … {answer.number(answer.upper)}",
             agree if not warnings(e) else f"{agree}; see warning",
         )
-    doubtful = [f"{e.study.title}: {warning}" for e in estimates for warning in warnings(e)]
-    view.caption = Text("\n".join([*doubtful, FIRST_TIER_ONLY]))
-    view.caption_justify = "left"
+    view.caption = Text(FIRST_TIER_ONLY)
     return view
