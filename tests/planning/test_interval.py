@@ -4,7 +4,7 @@ from scipy import stats
 
 from hybriddp import plan
 from hybriddp.mean.interval import Noise
-from hybriddp.planning.interval import detectable_change, stated_half_width
+from hybriddp.planning.interval import detectable_change
 
 
 def test_for_normal_errors_it_is_the_textbook_formula() -> None:
@@ -30,7 +30,6 @@ def test_a_test_finds_the_change_four_times_out_of_five(laplace: float) -> None:
 
 def test_nothing_uncertain_is_told_apart_at_once() -> None:
     assert detectable_change(Noise(0.0, 0.0)) == 0.0
-    assert stated_half_width(Noise(0.0, 0.0)) == 0.0
 
 
 def test_other_people_each_time_make_a_change_harder_to_tell() -> None:

@@ -13,7 +13,7 @@ from hybriddp.planning import Plan, Span
 from hybriddp.planning.crowds import crowd_like, largest_sd, values_like
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.simulation import simulate
-from hybriddp.simulation.adaptive import expected
+from hybriddp.simulation.adaptive import expected, outlook
 from hybriddp.simulation.distributions import named
 from hybriddp.theory import Setting, gaussian_noise, laplace_noise
 
@@ -115,9 +115,8 @@ def test_the_prediction_sees_what_a_gap_does(n: int, c: float, gap: float) -> No
     noise = mechanism_for(study.privacy).variance / (n_t * UNITS) ** 2
     values = np.linspace(0.2, 0.6, 1001)
     crowd = crowd_like(0.4, float(values.std()))
-    predicted = expected(
-        study.channel, crowd, n_trusted=n_t, n_local=n - n_t, trusted_noise=noise, laplace=True, gap=gap
-    )
+    seen = outlook(study.channel, crowd, n_trusted=n_t, n_local=n - n_t, trusted_noise=noise, laplace=True, gap=gap)
+    predicted = expected(seen)
     observed = simulate(
         values + gap,
         local_data=values,

@@ -62,6 +62,10 @@ def make_plan(
         float | None,
         typer.Option(help="How much values vary. Not known? Best and worst case are shown.", parser=amount),
     ] = None,
+    sd_at_most: Annotated[
+        float | None,
+        typer.Option(help="Public knowledge that values vary by no more; the study will rely on it.", parser=amount),
+    ] = None,
     mean: Annotated[
         float | None, typer.Option(help="A rough guess of the mean: with --sd, what bounds cut off.", parser=amount)
     ] = None,
@@ -88,7 +92,14 @@ def make_plan(
     as wanted.
     """
     check_targets(plot, html)
-    others: dict[str, Any] = {"bounds": bounds, "sd": sd, "mean": mean, "mean_gap": mean_gap, "delta": delta}
+    others: dict[str, Any] = {
+        "bounds": bounds,
+        "sd": sd,
+        "sd_at_most": sd_at_most,
+        "mean": mean,
+        "mean_gap": mean_gap,
+        "delta": delta,
+    }
     known = {"n_users": users, "trusted_fraction": _fraction(trusted, users), "epsilon": epsilon}
     with waiting("planning"):
         made, found = _make(known, others, solve_for, target_rmse)

@@ -149,17 +149,18 @@ class ErrorLaw:
     def _end(self, start: float, edge: float, level: float) -> float:
         """The last mean on the way from ``start`` to ``edge`` that explains the answer."""
         from scipy.optimize import brentq
+        from scipy.special import ndtri
 
         def surplus(distance: float) -> float:
             return self.explains(start + math.copysign(distance, edge - start)) - (1 - level)
 
         room = abs(edge - start)
-        near, far = 0.0, min(room, math.sqrt(self.variance))
+        near, far = 0.0, min(room, 1.05 * math.sqrt(self.variance) * float(ndtri((1 + level) / 2)))
         if room == 0 or surplus(near) < 0:
             return start
         while surplus(far) >= 0:
             if far >= room:
                 return edge
-            near, far = far, min(room, 2 * far)
-        reach = float(brentq(surplus, near, far, xtol=1e-12 * far, rtol=1e-10))
+            near, far = far, min(room, 1.5 * far)
+        reach = float(brentq(surplus, near, far, xtol=1e-9 * far, rtol=1e-9))
         return start + math.copysign(reach, edge - start)

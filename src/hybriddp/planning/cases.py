@@ -4,8 +4,9 @@ Twice, and never mixed: as hybriddp would run them, with one-byte reports and th
 in the paper, with Laplace noise for both groups. Gains are over the two single groups of the same kind.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,10 +14,10 @@ from hybriddp.channels.window import WindowChannel
 from hybriddp.grid import UNITS, Grid
 from hybriddp.mean.interval import Noise
 from hybriddp.planning.crowds import crowd_like
-from hybriddp.planning.interval import detectable_change, stated_half_width
+from hybriddp.planning.interval import LEVEL, detectable_change
 from hybriddp.privacy import Privacy
 from hybriddp.release.mechanisms import mechanism_for
-from hybriddp.simulation.adaptive import expected
+from hybriddp.simulation.adaptive import expected, expected_half_width, outlook
 from hybriddp.theory import Setting, laplace_noise
 
 PAPERS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance")
@@ -57,6 +58,7 @@ class Question:
     mean: float | None
     gap: float
     variance_ratio: float
+    at_most: float = math.inf
 
     @property
     def laplace(self) -> bool:
@@ -65,7 +67,7 @@ class Question:
 
     def case(self, sd: float) -> Case:
         """Every estimator, if the values have this standard deviation."""
-        found = expected(
+        seen = outlook(
             window_channel(self.privacy.epsilon),
             crowd_like(self.unit_mean, sd),
             n_trusted=self.n_trusted,
@@ -74,12 +76,15 @@ class Question:
             laplace=self.laplace,
             gap=self.gap,
             variance_ratio=self.variance_ratio,
+            at_most=self.at_most,
         )
+        found = expected(seen)
         area = self.grid.width**2
         setting = self.setting(sd, self.trusted_noise * area, found.report_variance * area)
         ours = self._points(setting, laplace=self.laplace)
         parts = (found.sampling, found.trusted_noise, found.local_noise, found.bias)
-        ours[OURS] = _point(setting, found.weight, *(part * area for part in parts), laplace=self.laplace)
+        point = _point(setting, found.weight, *(part * area for part in parts), laplace=self.laplace)
+        ours[OURS] = replace(point, half_width=expected_half_width(seen, LEVEL) * self.grid.width)
         return Case(ours, self._points(self.setting(sd, *self._laplace_noise()), laplace=True))
 
     def _points(self, setting: Setting, *, laplace: bool) -> dict[str, Point]:
@@ -144,7 +149,7 @@ def _point(
         privacy=float(curator + reports),
         bias=float(bias),
         error=total,
-        half_width=stated_half_width(law(sampling + reports + bias)),
+        half_width=law(sampling + reports + bias).half_width(LEVEL),
         detectable=detectable_change(repeated),
         gain_over_best=float(setting.gain_over_best(total)),
         gain_over_worst=float(setting.gain_over_worst(total)),

@@ -13,6 +13,7 @@ from hybriddp.planning.solve import solve
 from hybriddp.wording import percent, significant, to_precision_of
 
 _HARDLY = 1.05  # an error that is larger by less than this is as good
+_NARROWER = 1.1  # an interval that is narrower by less than this is not worth a word
 _FREQUENT = 0.02  # bounds that cut off more than this of the values are not proposed
 
 
@@ -72,7 +73,21 @@ def what_would_change_it(made: Plan, crossing: Crossovers) -> str:
     if made.mostly_noise:
         return f"What would change it: {' or '.join(_remedies(made, crossing))}."
     changes = ", ".join(text for text in (*_twice(made), _tighter(made)) if text)
-    return f"What would change it: off by {changes}.{_too_tight(made)}"
+    return f"What would change it: off by {changes}.{_known_spread(made)}{_too_tight(made)}"
+
+
+def _known_spread(made: Plan) -> str:
+    """What public knowledge of the spread would do for the interval, which allows for more where nobody has any."""
+    if not made.sd or made.sd_at_most is not None:
+        return ""
+    limit = math.ceil(1.25 * made.sd / 10 ** (digits := math.floor(math.log10(made.sd)))) * 10**digits
+    try:
+        width = again(made, sd_at_most=limit)[OURS].half_width
+    except ParameterError:  # more than values between the bounds can vary
+        return ""
+    if width.worst > made[OURS].half_width.worst / _NARROWER:
+        return ""
+    return f" The interval would be ± {two_digits(width)} if it is public knowledge that sd_at_most = {given(limit)}."
 
 
 def _times(made: Plan) -> str:

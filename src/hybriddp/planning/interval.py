@@ -1,4 +1,4 @@
-"""How wide an interval a study will state, and which change between two studies it could tell: from the error's law."""
+"""Which change of the mean between two studies could be told: from the law of their errors."""
 
 import math
 from functools import lru_cache
@@ -12,14 +12,6 @@ LEVEL = 0.95
 POWER = 0.8
 _STEPS = 1000
 _SHARES = np.linspace(0.0, 1.0, 33)
-
-
-def stated_half_width(law: Noise) -> float:
-    """Half the width of the 95 % interval that a study whose error has this law is expected to state.
-
-    The one place where a plan gets its intervals from.
-    """
-    return law.half_width(LEVEL)
 
 
 def detectable_change(law: Noise) -> float:

@@ -186,6 +186,7 @@ def plain(made: Plan) -> dict[str, Any]:
         "mean": made.mean,
         "mean_gap": made.mean_gap,
         "variance_ratio": made.variance_ratio,
+        "sd_at_most": made.sd_at_most,
         "rmse": made.rmse,
         "mostly_noise": made.mostly_noise,
         "nobody_trusts_rmse": asdict(made.full_local),

@@ -5,6 +5,7 @@ Every estimator is planned as hybriddp would run it, with one-byte reports: the 
 paper's estimators with the Laplace noise that the paper gives both groups. Nothing here sees data.
 """
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,7 @@ class Plan:
         What everybody is promised.
     bounds : (float, float)
         The public range of a value.
-    sd, mean, mean_gap, variance_ratio : float or None
+    sd, mean, mean_gap, variance_ratio, sd_at_most : float or None
         What is known or guessed about the values. Without ``sd``, everything is a span from all values alike to half
         of them at each bound.
     options : tuple of Option
@@ -118,6 +119,7 @@ class Plan:
     mean: float | None
     mean_gap: float
     variance_ratio: float
+    sd_at_most: float | None
     options: tuple[Option, ...]
     papers: tuple[Option, ...]
 
@@ -154,6 +156,7 @@ class Plan:
             "mean": self.mean,
             "mean_gap": self.mean_gap,
             "variance_ratio": self.variance_ratio,
+            "sd_at_most": self.sd_at_most,
         }
 
     @property
@@ -221,6 +224,7 @@ def plan(
     mean: float | None = None,
     mean_gap: float = 0.0,
     variance_ratio: float = 1.0,
+    sd_at_most: float | None = None,
     delta: float | str = 0,
     mode: str = "one-shot",
 ) -> Plan:
@@ -246,6 +250,8 @@ def plan(
         By how much the trusted users' mean would be higher than the others'.
     variance_ratio : float
         How many times as large the variance of the trusted users' values would be; ``sd`` is that of the others.
+    sd_at_most : float, optional
+        Public knowledge that the study would carry, see `MeanStudy`: it narrows the interval where reports say little.
     mode : {"one-shot"}
         Everybody is asked once, for everything. (Studies in two phases, which narrow the range first, are not there
         yet.)
@@ -277,8 +283,13 @@ def plan(
     if abs(_check.number("mean_gap", mean_gap)) > grid.width:
         raise ParameterError("mean_gap", "a number no larger than the range", mean_gap)
     ratio = _check.number("variance_ratio", variance_ratio, _check.POSITIVE)
-    question = Question(users, n_trusted, privacy, grid, mean, mean_gap / grid.width, ratio)
-    most = largest_sd(question.unit_mean)
+    if sd_at_most is not None:
+        _check.number("sd_at_most", sd_at_most, _check.POSITIVE)
+        if sd is not None and sd > sd_at_most:
+            raise ParameterError("sd_at_most", f"no smaller than the sd of {sd:,g}", sd_at_most)
+    at_most = math.inf if sd_at_most is None else (sd_at_most / grid.width) ** 2
+    question = Question(users, n_trusted, privacy, grid, mean, mean_gap / grid.width, ratio, at_most)
+    most = min(largest_sd(question.unit_mean), math.sqrt(at_most) * max(ratio, 1.0) ** 0.5)
     if sd is not None and sd * max(ratio, 1.0) ** 0.5 > (1 + 1e-9) * most * grid.width:  # but for rounding
         words = f"at most {most * grid.width:,.6g}: no values between the bounds with this mean vary more"
         raise ParameterError("sd", words, sd)
@@ -293,6 +304,7 @@ def plan(
         mean=mean,
         mean_gap=float(mean_gap),
         variance_ratio=ratio,
+        sd_at_most=None if sd_at_most is None else float(sd_at_most),
         options=tuple(_option(name, [case.ours[name] for case in cases]) for name in (*PAPERS, OURS)),
         papers=tuple(_option(name, [case.papers[name] for case in cases]) for name in PAPERS),
     )

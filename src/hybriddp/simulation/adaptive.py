@@ -13,6 +13,7 @@ estimate of $\delta$ that it amounts to.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,10 +23,14 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import NumericChannel
 from hybriddp.mean import divergence, weights
+from hybriddp.mean.combine import weighted_noise
+from hybriddp.mean.evidence import VarianceEvidence
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
+from hybriddp.mean.interval import ErrorLaw
 from hybriddp.simulation.crowd import Crowd, code_shares
 
 _VARIANCE_NODES, _MEAN_NODES = 9, 3
+_WIDTH_NODES = 3  # widths vary less than weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,57 @@ class Expectation:
         return self.sampling + self.trusted_noise + self.local_noise + self.bias
 
 
-def expected(
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What is known beforehand; the trusted users' mean is ``gap`` higher, on the unit range."""
+
+    typical: LocalGroup
+    crowd: Crowd
+    n_trusted: int
+    trusted_noise: float
+    laplace: bool
+    gap: float
+    variance_ratio: float
+    at_most: float
+
+    @property
+    def n_users(self) -> int:
+        """How many there are in both groups."""
+        return self.n_trusted + self.typical.count
+
+    @property
+    def spread_trusted(self) -> float:
+        """The variance of the trusted users' mean."""
+        return self.variance_ratio * self.crowd.variance / self.n_trusted
+
+    @property
+    def spread_local(self) -> float:
+        """The variance of the local users' mean."""
+        return self.crowd.variance / self.typical.count
+
+    @property
+    def difference(self) -> float:
+        """The variance of the difference of the two groups' private means."""
+        return self.spread_trusted + self.trusted_noise + self.spread_local + self.typical.noise / self.typical.count
+
+    def groups(self, variance_nodes: int) -> Iterator[tuple[float, TrustedGroup, LocalGroup]]:
+        """What the groups may say, and with which mass: the variance and the first guess of the mean vary."""
+        typical = self.typical
+        noise_l = typical.noise / typical.count
+        w0 = noise_l / (noise_l + self.trusted_noise)
+        from_trusted, from_local = self.trusted_noise + self.spread_trusted, noise_l + self.spread_local
+        guess_sd = math.sqrt(w0**2 * from_trusted + (1 - w0) ** 2 * from_local)
+        told = math.isfinite(typical.variance_se)  # few reports say nothing about the variance
+        for z_variance, mass_variance in _nodes(variance_nodes if told else 1):
+            for z_mean, mass_mean in _nodes(_MEAN_NODES):
+                at = self.crowd.mean + guess_sd * z_mean
+                variance = typical.variance + (typical.variance_se * z_variance if told else 0.0)
+                trusted = TrustedGroup(self.n_trusted, at, self.trusted_noise, laplace=self.laplace)
+                local = LocalGroup(typical.count, at, variance, typical.variance_se, typical.noise)
+                yield mass_variance * mass_mean, trusted, local
+
+
+def outlook(
     channel: NumericChannel | DiscreteLaplace,
     crowd: Crowd,
     *,
@@ -69,35 +124,30 @@ def expected(
     laplace: bool,
     gap: float = 0.0,
     variance_ratio: float = 1.0,
-) -> Expectation:
-    """The expectation for local users like this crowd.
+    at_most: float = math.inf,
+) -> Outlook:
+    """What is known beforehand of local users like this crowd.
 
-    The trusted users' mean is ``gap`` higher, and their variance ``variance_ratio`` times as large.
+    The trusted users' mean is ``gap`` higher, and their variance ``variance_ratio`` times as large. ``at_most`` is the
+    largest variance that is possible by public knowledge.
     """
     typical = _typical_reports(channel, crowd, n_local)
-    mean = crowd.mean
-    spread_t, spread_l = variance_ratio * crowd.variance / n_trusted, crowd.variance / n_local
-    c = n_trusted / (n_trusted + n_local)
-    noise_l = typical.noise / n_local
-    w0 = noise_l / (noise_l + trusted_noise)
-    guess_sd = math.sqrt(w0**2 * (trusted_noise + spread_t) + (1 - w0) ** 2 * (noise_l + spread_l))
-    v_d = spread_t + trusted_noise + spread_l + noise_l
+    return Outlook(typical, crowd, n_trusted, trusted_noise, laplace, gap, variance_ratio, at_most)
+
+
+def expected(seen: Outlook) -> Expectation:
+    """The expected error."""
+    c, noise_l, v_d = seen.n_trusted / seen.n_users, seen.typical.noise / seen.typical.count, seen.difference
     total = np.zeros(5)
-    told = math.isfinite(typical.variance_se)  # few reports say nothing about the variance
-    for z_variance, mass_variance in _nodes(_VARIANCE_NODES if told else 1):
-        for z_mean, mass_mean in _nodes(_MEAN_NODES):
-            at = mean + guess_sd * z_mean
-            trusted = TrustedGroup(n_trusted, at, trusted_noise, laplace=laplace)
-            variance = typical.variance + (typical.variance_se * z_variance if told else 0.0)
-            local = LocalGroup(n_local, at, variance, typical.variance_se, typical.noise)
-            chosen = weights.adaptive(trusted, local)
-            w = chosen.weight
-            limit = divergence.threshold(trusted, local, chosen)
-            doubt = 0.0 if limit.lam is None else divergence.null_risk(limit.lam, limit.laplace_share)
-            differ = divergence.risk(limit.lam, limit.laplace_share, gap / math.sqrt(v_d)) - doubt if gap else 0.0
-            sampling = (w - c) ** 2 * (spread_t + spread_l + v_d * doubt)
-            parts = (w, sampling, w**2 * trusted_noise, (1 - w) ** 2 * noise_l, (w - c) ** 2 * v_d * differ)
-            total += mass_variance * mass_mean * np.array(parts)
+    for mass, trusted, local in seen.groups(_VARIANCE_NODES):
+        chosen = weights.adaptive(trusted, local, seen.at_most)
+        w = chosen.weight
+        limit = divergence.threshold(trusted, local, chosen)
+        doubt = 0.0 if limit.lam is None else divergence.null_risk(limit.lam, limit.laplace_share)
+        differ = divergence.risk(limit.lam, limit.laplace_share, seen.gap / math.sqrt(v_d)) - doubt if seen.gap else 0.0
+        sampling = (w - c) ** 2 * (seen.spread_trusted + seen.spread_local + v_d * doubt)
+        parts = (w, sampling, w**2 * seen.trusted_noise, (1 - w) ** 2 * noise_l, (w - c) ** 2 * v_d * differ)
+        total += mass * np.array(parts)
     weight, sampling, from_curator, from_reports, bias = map(float, total)
     return Expectation(
         weight=weight,
@@ -105,9 +155,30 @@ def expected(
         trusted_noise=from_curator,
         local_noise=from_reports,
         bias=bias,
-        answer=_answer(mean, sampling + from_curator + from_reports + bias),
-        report_variance=typical.noise,
+        answer=_answer(seen.crowd.mean, sampling + from_curator + from_reports + bias),
+        report_variance=seen.typical.noise,
     )
+
+
+def expected_half_width(seen: Outlook, level: float) -> float:
+    """Half the width of the interval that the study will state, on average: that of the rule itself, not of the error.
+
+    Where the groups' means will clearly differ it is the interval that does not assume that they are alike.
+    """
+    n, n_t, n_l = seen.n_users, seen.n_trusted, seen.typical.count
+    c = n_t / n
+    total = 0.0
+    for mass, trusted, local in seen.groups(_WIDTH_NODES):
+        chosen = weights.adaptive(trusted, local, seen.at_most)
+        if abs(seen.gap) > 2 * math.sqrt(seen.difference):
+            w, evidence, price = c, VarianceEvidence(n, known=0.0), 0.0
+        else:
+            w, price = chosen.weight, divergence.threshold(trusted, local, chosen).price
+            evidence = VarianceEvidence.of(local, n_users=n, at_most=seen.at_most)
+        noise = weighted_noise(w, trusted, local, besides=price)
+        law = ErrorLaw(trusted.mean, (w - c) ** 2 * n / (n_t * n_l), noise, evidence)
+        total += mass * law.interval(level).half_width
+    return total
 
 
 @lru_cache(maxsize=4)

@@ -12,7 +12,7 @@ from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
 from hybriddp.release.mechanisms import mechanism_for
-from hybriddp.simulation.adaptive import expected
+from hybriddp.simulation.adaptive import expected, outlook
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.simulation.trial import Scene, Trial
 from hybriddp.theory import Setting
@@ -281,7 +281,7 @@ def _adaptive(scene: Scene) -> float:
     """Approximate, since the weight depends on what the reports say."""
     study, local = scene.study, scene.local
     mechanism = mechanism_for(study.privacy)
-    found = expected(
+    seen = outlook(
         study.channel,
         local,
         n_trusted=scene.n_trusted,
@@ -290,5 +290,6 @@ def _adaptive(scene: Scene) -> float:
         laplace=mechanism.kind == "discrete-laplace",
         gap=scene.trusted.mean - local.mean,
         variance_ratio=scene.trusted.variance / local.variance if local.variance else 1.0,
+        at_most=study.variance_at_most,
     )
-    return found.answer * study.width**2
+    return expected(seen).answer * study.width**2
