@@ -188,7 +188,7 @@ def test_unknown_spread_is_a_span_that_holds_every_known_one() -> None:
     for sd in (0.0, 1.0, 30.0, 80.0, 120.0):
         known = _plan(sd=sd)
         for option, span in zip(known.options, unknown.options, strict=True):
-            slack = 1.03 if option.name == "adaptive" else 1.0001  # reports vary a little with what is reported
+            slack = 1.03 if option.name == "adaptive" else 1.01  # reports vary a little with what is reported
             assert span.rmse.best / slack <= option.rmse.worst <= span.rmse.worst * slack, (option.name, sd)
             assert option.rmse.best == option.rmse.worst
 
