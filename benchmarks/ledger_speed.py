@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.timing import least_cpu
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger, MechanismPrice, Part
 
@@ -48,6 +49,7 @@ def _measure(folder: Path, accountant: str, make: Callable[[int], Event], n_even
     )
     size = path.stat().st_size
     opening = _median(lambda: Ledger.open(path), 3)
+    processor = least_cpu({"open": lambda: Ledger.open(path)}, rounds=3)["open"]
     mine, other = Ledger.open(path), Ledger.open(path)
     plain = folder / "plain"
     seconds: dict[str, list[float]] = {"alone": [], "after another process": [], "bare": []}
@@ -58,8 +60,8 @@ def _measure(folder: Path, accountant: str, make: Callable[[int], Event], n_even
         seconds["after another process"].append(_time(lambda event=event: other.spend(event)))  # type: ignore[misc]
     one = {name: float(np.median(taken)) for name, taken in seconds.items()}
     return (
-        f"{size / 1e6:.0f} MB; opens in {opening:.2f} s; a spend takes {1e3 * one['alone']:.2f} ms "
-        f"({1e3 * one['after another process']:.2f} ms after another process), "
+        f"{size / 1e6:.0f} MB; opens in {opening:.2f} s ({processor:.2f} s of processor time); "
+        f"a spend takes {1e3 * one['alone']:.2f} ms ({1e3 * one['after another process']:.2f} ms after others), "
         f"{one['alone'] / one['bare']:.1f} times a bare append with fsync, {1e3 * one['bare']:.2f} ms"
     )
 

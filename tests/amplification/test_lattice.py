@@ -135,3 +135,24 @@ def test_laplace_reports_have_the_bound_of_their_own_lattice() -> None:
     swapped = amplify(study, n_users=10_000, trusted_fraction=0.9, weight=0.5)
     assert continuous < swapped.trusted.epsilon < continuous + 1e-5
     assert swapped.local.epsilon == 1.0
+
+
+# Trusted users, with a δ: continuous noise stands in for the curator's
+
+
+@pytest.mark.parametrize("length", [Fraction(1), Fraction(4), Fraction(17, 12), Fraction(37, 12)])
+@pytest.mark.parametrize("rate", [0.02, 0.7])
+def test_a_cell_is_as_likely_under_continuous_noise_but_for_the_cost(length: Fraction, rate: float) -> None:
+    bound = rate + rounding_cost(length, Fraction(1))
+    for i in range(-15 * 12, 15 * 12):
+        start = Fraction(i, 12)
+        low, high = float(start) * rate, float(start + length) * rate
+        tails = [math.copysign(-math.expm1(-abs(x)), x) for x in (low, high)]
+        continuous = math.log((tails[1] - tails[0]) / rate)
+        assert abs(_run(start, length, rate) - continuous) <= bound * (1 + 1e-9)
+
+
+def test_trusted_users_pay_next_to_nothing_for_a_nice_step() -> None:
+    options = {"n_users": 101_000, "trusted_fraction": 1000 / 101_000, "weight": 0.02, "delta": 1e-6}
+    finest, nice = (amplify(STUDY, **options, step=step).trusted.epsilon for step in ("finest", None))
+    assert finest <= nice <= finest + 1e-4 < 0.9

@@ -6,7 +6,7 @@ import pytest
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import Box
 
-BOX = Box.of([(-5, 15), (100, 110)])
+BOX = Box.of([(-5, 15), (100, 110)], "none")
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,69 @@ def test_bounds_that_are_none_are_refused(bounds: Any) -> None:  # noqa: ANN401
 
 def test_the_widest_dimension_is_the_unit() -> None:
     np.testing.assert_array_equal(BOX.widths, [1.0, 0.5])
-    assert BOX.scale == 20
+    np.testing.assert_array_equal(BOX.units, [20, 20])
     np.testing.assert_array_equal(BOX.place([[-5, 100], [15, 110], [5, 105]]).points, [[0, 0], [1, 0.5], [0.5, 0.25]])
 
 
-def test_points_and_places_are_inverses() -> None:
+def test_by_default_every_dimension_is_measured_by_its_bounds() -> None:
+    box = Box.of([(-5, 15), (100, 110)])
+    assert box == Box.of([(-5, 15), (100, 110)], "bounds") != BOX
+    np.testing.assert_array_equal(box.widths, [1, 1])
+    np.testing.assert_array_equal(box.units, [20, 10])
+    np.testing.assert_array_equal(box.place([[-5, 100], [15, 110], [5, 105]]).points, [[0, 0], [1, 1], [0.5, 0.5]])
+
+
+def test_weights_are_of_ranges_and_only_their_ratios_count() -> None:
+    box = Box.of([(-5, 15), (100, 110)], [1, 4])
+    np.testing.assert_array_equal(box.widths, [0.25, 1])
+    np.testing.assert_array_equal(box.units, [80, 10])
+    again = Box.of([(-5, 15), (100, 110)], (0.5, 2.0))
+    np.testing.assert_array_equal(again.place([[3, 107]]).points, box.place([[3, 107]]).points)
+    as_it_is = Box.of([(-5, 15), (100, 110)], [20, 10])
+    np.testing.assert_allclose(as_it_is.units, BOX.units)
+
+
+def test_in_a_box_with_equal_sides_there_is_one_scale() -> None:
+    points = np.random.default_rng(0).uniform(-4, 9, (500, 3))
+    sides = [(-3, 7), (-3, 7), (-3, 7)]
+    first, *others = (Box.of(sides, scale).place(points).points for scale in ("none", "bounds", [3, 3, 3]))
+    for other in others:
+        np.testing.assert_array_equal(first, other)  # to the last bit
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        "",
+        "Bounds",
+        None,
+        1,
+        1.5,
+        [],
+        [1],
+        [1, 2, 3],
+        [1, 0],
+        [1, -1],
+        [1, np.nan],
+        [1, np.inf],
+        ["1", "2"],
+        [True, 1],
+        {"a": 1, "b": 2},
+        {1, 2},
+        "ab",
+    ],
+)
+def test_scales_that_are_none_are_refused(scale: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ParameterError, match="^scale must be"):
+        Box.of([(0, 1), (0, 2)], scale)
+
+
+@pytest.mark.parametrize("scale", ["bounds", "none", [1, 3]])
+def test_points_and_places_are_inverses(scale: Any) -> None:  # noqa: ANN401
+    box = Box.of([(-5, 15), (100, 110)], scale)
     points = np.random.default_rng(0).uniform([-5, 100], [15, 110], (100, 2))
-    np.testing.assert_allclose(BOX.values(BOX.place(points).points), points, rtol=1e-12)
+    np.testing.assert_allclose(box.values(box.place(points).points), points, rtol=1e-12)
+    np.testing.assert_allclose(box.scaled(points), box.place(points).points, rtol=1e-12, atol=1e-15)
 
 
 def test_points_outside_are_moved_to_the_border_and_counted_once() -> None:

@@ -1,13 +1,15 @@
 """Nobody pays more than ε: shares that add up, users who are asked once, and a ledger that is paid first."""
 
+import json
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.errors import BudgetError
+from hybriddp.errors import BudgetError, ProtocolError
 from hybriddp.kmeans import server as server_module
 from hybriddp.kmeans.group import PointArray
 from hybriddp.kmeans.hybrid import HybridKMeans
@@ -261,3 +263,69 @@ def test_in_few_dimensions_a_state_holds_the_one_release_and_never_releases_agai
     assert len(ledger.events) == 1
     with pytest.raises(BudgetError):
         HybridKMeansServer(setting.study, n_local=400, trusted=setting.points()[0], ledger=ledger)
+
+
+@pytest.mark.parametrize("setting", [SETTINGS[4], JOINS, SETTINGS[6]], ids=["releases", "joins", "add-remove"])
+def test_a_state_that_was_counted_goes_on_with_its_ledger_only(setting: Setting) -> None:
+    """Else whoever has a copy of the text could spend the whole of it again."""
+    ledger = Ledger(Privacy(epsilon=20))
+    states, _ = _rounds(setting, ledger)
+    trusted, _ = setting.points()
+    events = ledger.events
+    others = [Ledger(Privacy(epsilon=20)) for _ in range(2)]
+    others[1].spend(  # of another study
+        Event.now("something", who="trusted", study="0" * 64, privacy=Privacy(epsilon=10))
+    )
+    refused = 0
+    for state in states:
+        for given in (trusted, None):  # with the points it could go on at once, without them later
+            with pytest.raises(ProtocolError, match="Give the same ledger to from_json"):
+                HybridKMeansServer.from_json(state, trusted=given)
+        fields = json.loads(state)
+        published = [fields["pending"], *(heard["published"] for heard in fields["heard"])]
+        if fields["heard"] if setting.joins_local else any(published):  # before that, nothing can be missing
+            refused += 1
+            for other in others:
+                with pytest.raises(ProtocolError, match="another one than before"):
+                    HybridKMeansServer.from_json(state, trusted=trusted, ledger=other)
+        assert HybridKMeansServer.from_json(state, trusted=trusted, ledger=ledger).counted
+    assert refused >= len(states) - 2
+    assert ledger.events == events
+    assert [len(other.events) for other in others] == [0, 1]
+
+
+def test_a_ledger_that_lacks_a_part_of_what_was_spent_is_another_one() -> None:
+    setting = SETTINGS[4]
+    ledger = Ledger(Privacy(epsilon=20))
+    states, _ = _rounds(setting, ledger)
+    shorter = Ledger(Privacy(epsilon=20))
+    shorter.spend(ledger.events[0])
+    with pytest.raises(ProtocolError, match="another one than before"):
+        HybridKMeansServer.from_json(states[-1], trusted=setting.points()[0], ledger=shorter)
+
+
+def test_a_ledger_that_another_process_has_written_to_is_read_again(tmp_path: Path) -> None:
+    setting = SETTINGS[4]
+    trusted, _ = setting.points()
+    mine, theirs = (Ledger(Privacy(epsilon=20), path=tmp_path / "ledger.json") for _ in range(2))
+    states, _ = _rounds(setting, theirs)
+    assert not mine.events
+    assert HybridKMeansServer.from_json(states[-1], trusted=trusted, ledger=mine).counted
+
+
+def test_a_study_that_has_ended_can_be_read_without_its_ledger() -> None:
+    setting = SETTINGS[4]
+    trusted, local = setting.points()
+    server = HybridKMeansServer(
+        setting.study, n_local=setting.n_local, trusted=trusted, ledger=Ledger(Privacy(epsilon=20))
+    )
+    _finish(server, local)
+    again = HybridKMeansServer.from_json(server.to_json())
+    np.testing.assert_array_equal(again.cluster_centers, server.cluster_centers)
+    assert again.counted
+
+
+def test_without_trusted_users_no_ledger_is_missed() -> None:
+    setting = Setting(2, 3, "1", "replace-one", 0, 400)
+    server = HybridKMeansServer(setting.study, n_local=400, ledger=Ledger(Privacy(epsilon=1)))
+    assert HybridKMeansServer.from_json(server.to_json()).round is not None

@@ -46,7 +46,7 @@ def test_directions_in_which_a_point_has_no_place_are_refused(axes: list[list[fl
 @pytest.mark.parametrize(
     ("kind", "fields", "reason"),
     [
-        ("grid", {"low": [0.0], "step": [5e-324], "sizes": [2]}, "malformed"),
+        ("grid", {"low": [0.0], "step": [5e-324], "sizes": [2]}, "at least 1e-100"),
         ("residual", {"centres": [[0.5]], "radii": [5e-324], "coordinates": [[0]]}, "radii"),
         ("direction", {"centres": [[0.5]], "radii": [0.0]}, "radii"),
         ("direction", {"centres": [[float("inf")]], "radii": [1.0]}, "up to"),
@@ -67,7 +67,7 @@ FIVE = {"kind": "direction", "centres": [[0.5] * 5], "radii": [0.5], "flips": [[
 @pytest.mark.parametrize(
     ("question", "channel", "reason"),
     [
-        (DIRECTION, ChoiceResponse(epsilon=1, n_codes=4, n_chosen=2), "sets of another size"),
+        (DIRECTION, ChoiceResponse(epsilon=1, n_codes=4, n_chosen=2), "more symbols"),
         (FIVE, ChoiceResponse(epsilon=1, n_codes=16, n_chosen=3), "fewer symbols"),
         (FIVE, ChoiceResponse(epsilon=1, n_codes=32, n_chosen=4), "sets of another size"),
         (FIVE, RandomizedResponse(epsilon=1, n_categories=32), "sets of another size"),
@@ -92,7 +92,9 @@ def test_a_set_and_its_channel_are_taken() -> None:
     assert (reports.codes < 32).all()
 
 
-numbers = st.one_of(st.sampled_from([0.0, 1e100, -1e100, 1e-100, 0.5, 1.0]), st.floats(-1e100, 1e100))
+numbers = st.one_of(
+    st.sampled_from([0.0, 1e100, -1e100, 1e-100, 0.5, 1.0]), st.floats(1e-100, 1e100), st.floats(-1e100, -1e-100)
+)
 positive = st.one_of(st.sampled_from([1e100, 1e-100, 1.0]), st.floats(1e-100, 1e100))
 
 
@@ -119,7 +121,7 @@ def test_every_symbol_is_one_of_the_question(data: st.DataObject, kind: str, see
     else:
         fields = {"centres": data.draw(_lists(numbers, 3, d)), "radii": data.draw(_lists(positive, 3))}
         if kind == "residual":
-            fields["coordinates"] = [[0, 0], [1, 2]]
+            fields["coordinates"] = [[0, 2], [1, 2]]
         else:
             fields |= {"flips": [[1, -1, 1]] * 4, "chosen": 3}
     question = question_of(d, {"kind": kind.removeprefix("seen "), **fields})

@@ -16,6 +16,7 @@ from hybriddp.kmeans.direction_questions import DirectionQuestion, LengthQuestio
 from hybriddp.kmeans.directions import Directions, Pairs
 from hybriddp.kmeans.questions import GridQuestion, Labels, Question, ResidualQuestion, View
 from hybriddp.kmeans.requests import Ask
+from hybriddp.kmeans.round import Round
 from hybriddp.kmeans.symbols import SymbolChannel, n_symbols
 from hybriddp.odds import SHIFT, odds
 from tests.kmeans.exact import channels, likelihood, symbol_law, talks
@@ -202,3 +203,14 @@ def _check_law(question: Question, point: FloatArray) -> None:
             assert stats.chisquare(counts, expected).pvalue > 1e-7
             wrong = expected * np.where(np.arange(len(law)) == np.argmax(expected), 0.8, 1.0)
             assert stats.chisquare(counts, n * wrong / wrong.sum()).pvalue < 1e-7
+
+
+def test_every_round_of_every_study_is_within_the_limits() -> None:
+    kinds = set()
+    for setting, steps in talks().items():
+        for number, step in enumerate(steps, start=1):
+            if step.asks:
+                asked = Round(setting.study, number, step.what, step.asks)
+                assert Round.from_json(asked.to_json(), study=setting.study).to_json() == asked.to_json()
+                kinds |= {ask.question.kind for ask in step.asks}
+    assert kinds == {"grid", "residual", "direction", "pair", "length"}

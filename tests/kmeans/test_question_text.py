@@ -18,7 +18,7 @@ SEEN = Labels(np.array([[0.0], [0.5], [0.2]]), VIEW)
 QUESTIONS: dict[str, Question] = {
     "grid": GridQuestion(None, np.zeros(2), np.array([0.5, 0.25]), (3, 5)),
     "grid in a view": GridQuestion(VIEW, np.zeros(1), np.array([0.5]), (3,)),
-    "residual": ResidualQuestion(Labels(CENTRES), CENTRES, RADII, np.array([[0, 1], [1, 1]])),
+    "residual": ResidualQuestion(Labels(CENTRES), CENTRES, RADII, np.array([[0, 1], [1, 0]])),
     "residual in a view": ResidualQuestion(SEEN, CENTRES, RADII, np.array([[0], [1]])),
     "label": ResidualQuestion(Labels(CENTRES), CENTRES, RADII, np.empty((1, 0), np.int64)),
     "direction": DirectionQuestion(Labels(CENTRES), CENTRES, RADII, Directions.of(2), 2),
@@ -107,6 +107,12 @@ NAN, INF = float("nan"), float("inf")
         (RESIDUAL, {"coordinates": [[0, 2]]}),
         (RESIDUAL, {"coordinates": [[-1, 0]]}),
         (RESIDUAL, {"coordinates": [[0] * 17]}),
+        (RESIDUAL, {"coordinates": [[0, 1], [1, 1]]}),  # the same one twice
+        (RESIDUAL, {"coordinates": [[0], [1], [0]]}),  # more lists than dimensions
+        (SEEN_GRID, {"axes": [[0.6, 0.8]] * 3}),  # more directions than dimensions
+        (SEEN_GRID, {"axes": [[0.6, 1e-307]]}),  # products that a processor takes longer over, for some points
+        (DIRECTION, {"flips": [[1, -1]] * 16}),  # more rows than are ever made
+        (PAIR, {"left": [[1, -1]] * 64, "right": [[1, -1]] * 64}),
     ],
 )
 def test_what_is_no_question_is_refused(fields: dict[str, Any], change: dict[str, Any]) -> None:

@@ -176,11 +176,72 @@ def test_a_channel_of_another_kind_is_refused() -> None:
         Round.from_json(_changed(("asks", 0, "channel"), channel))
 
 
-def test_a_grid_with_so_many_vertices_that_their_number_wraps_around_is_refused() -> None:
-    """The channel would be handed symbols that it does not know, and would not hide them."""
+@pytest.mark.parametrize("thin", [1e-3, 1e-12, 1e-40])
+def test_rounds_in_a_thin_box_are_within_the_limits(thin: float) -> None:
+    """Coordinates of next to nothing are 0: devices refuse numbers that a processor takes longer over."""
+    bounds = [(0, 1)] * 4 + [(0, thin)] * 2
+    study = KMeansStudy("x", n_clusters=2, bounds=bounds, epsilon=2, scale="none")
+    points = np.random.default_rng(0).random((4000, 6)) * [1, 1, 1, 1, thin, thin]
+    server = HybridKMeansServer(study, n_local=4000, random_state=1)
+    rounds = 0
+    while server.round is not None:
+        on_device = Round.from_json(server.round.to_json(), study=study)
+        server.absorb(server.round.count(on_device.answer(points[:400], random_state=1)))
+        rounds += 1
+    assert rounds == 8
+
+
+def test_a_view_in_more_directions_than_there_are_is_refused() -> None:
+    """Whatever the channel hides, a device need not compute what no study has a use for."""
     grid = {"kind": "grid", "origin": [0, 0], "axes": [[1, 0]] * 6, "low": [0] * 6, "step": [0.1] * 6}
-    with pytest.raises(ProtocolError, match="fewer symbols than its question"):
-        Round.from_json(_changed(("asks", 0, "question"), {**grid, "sizes": [4096] * 6}))
+    with pytest.raises(ProtocolError, match="other than 1 to 2 directions"):
+        Round.from_json(_changed(("asks", 0, "question"), {**grid, "sizes": [2] * 6}))
+
+
+def test_more_centres_than_the_study_has_a_use_for_are_refused() -> None:
+    centres = {"centres": [[0.1, 0.2]] * 7, "radii": [0.1] * 7}
+    fields = {"kind": "residual", **centres, "coordinates": [[]]}
+    with pytest.raises(ProtocolError, match="more than 6 centres"):
+        Round.from_json(_changed(("asks", 0, "question"), fields))
+
+
+def test_a_channel_with_more_symbols_than_its_question_is_refused() -> None:
+    channel = json.loads(RandomizedResponse(epsilon=2, n_categories=60_000).to_json())
+    with pytest.raises(ProtocolError, match="more symbols than its question"):
+        Round.from_json(_changed(("asks", 1, "channel"), channel))
+
+
+@pytest.mark.parametrize("given", [STUDY, None])
+def test_a_text_that_is_longer_than_its_study_needs_is_refused(given: KMeansStudy | None) -> None:
+    text = ROUND.to_json()
+    Round.from_json(text + " " * 1000, study=given)
+    with pytest.raises(ProtocolError, match="more than the .* it can need"):
+        Round.from_json(text + " " * 100_000, study=given)
+
+
+@pytest.mark.parametrize(("number", "what"), [(65, "a grid"), (10**30, "a grid"), (1, "a grid " * 100)])
+def test_a_round_with_a_number_or_words_beyond_all_measure_is_refused(number: int, what: str) -> None:
+    fields = json.loads(ROUND.to_json())
+    with pytest.raises(ProtocolError, match="refused"):
+        Round.from_json(json.dumps({**fields, "number": number, "what": what}))
+
+
+def test_shares_that_are_more_than_everybody_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="more than all of them"):
+        Round.from_json(_changed(("asks", 0, "share"), "1"))
+
+
+def test_more_asks_than_a_round_has_are_refused() -> None:
+    fields = json.loads(ROUND.to_json())
+    with pytest.raises(ProtocolError, match="other than 1 to 3 questions"):
+        Round.from_json(json.dumps({**fields, "asks": fields["asks"][:1] * 4}))
+
+
+def test_a_text_that_names_something_twice_is_refused() -> None:
+    """Another reader of the same text might take the other one."""
+    text = ROUND.to_json().replace('"number":', '"number":7,"number":', 1)
+    with pytest.raises(ProtocolError, match="names something twice"):
+        Round.from_json(text)
 
 
 # On devices

@@ -257,17 +257,18 @@ def test_a_ledger_that_has_not_enough_left_stops_the_study_before_it_begins() ->
     assert not ledger.events
 
 
-def test_a_study_without_its_ledger_is_not_counted_any_more() -> None:
+def test_a_study_that_began_without_a_ledger_stays_uncounted() -> None:
     study, ledger = _study(5, epsilon=4), Ledger(Privacy(epsilon=4))
     trusted, crowd = _points(3000, 5), Crowd(_points(20_000, 5), None)
-    server = HybridKMeansServer(study, n_local=20_000, trusted=trusted, ledger=ledger)
-    assert server.counted
+    server = HybridKMeansServer(study, n_local=20_000, trusted=trusted)
+    assert not server.counted
     assert server.round is not None
     server.absorb(crowd.answer(server.round))
-    server = HybridKMeansServer.from_json(server.to_json(), trusted=trusted)
+    server = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, ledger=ledger)
     while server.round is not None:
         server.absorb(crowd.answer(server.round))
-    assert not server.counted
+    assert not server.counted  # although a ledger has what came later
+    assert ledger.events
     assert not json.loads(server.to_json())["counted"]
 
 
@@ -379,7 +380,9 @@ def test_points_are_those_that_were_given_whatever_becomes_of_the_array() -> Non
 
 def test_points_of_another_box_are_refused() -> None:
     other = PointArray(Box.of([(0, 1)] * 2), np.full((10, 2), 0.5), "points")
-    with pytest.raises(ParameterError, match="^trusted must be points that were read with the bounds of this study"):
+    with pytest.raises(
+        ParameterError, match="^trusted must be points that were read with the bounds and the scale of this study"
+    ):
         HybridKMeansServer(_study(2), n_local=100, trusted=other)
 
 

@@ -31,10 +31,13 @@ def test_equal_studies_have_equal_digests_and_others_do_not() -> None:
                 {"bounds": [(0, 24), (-1.5, 61)]},
                 {"epsilon": 0.51},
                 {"neighbours": "add-remove"},
+                {"scale": "none"},
+                {"scale": [1, 2]},
+                {"scale": [2, 1]},
             )
         ),
     ]
-    assert len({study.digest for study in [STUDY, *others]}) == 7
+    assert len({study.digest for study in [STUDY, *others]}) == 10
 
 
 def test_what_may_change_is_twice_or_once_a_user() -> None:
@@ -67,6 +70,11 @@ def test_what_may_change_is_twice_or_once_a_user() -> None:
         ("epsilon", {"epsilon": 21}),
         ("epsilon", {"epsilon": float("nan")}),
         ("epsilon", {"epsilon": True}),
+        ("name", {"name": "x" * 1001}),
+        ("scale", {"scale": "range"}),
+        ("scale", {"scale": [1, 2]}),
+        ("scale", {"scale": [1, 1e-60], "bounds": [(0, 1)] * 2}),
+        ("bounds", {"scale": "none", "bounds": [(0, 1), (0, 1e-60)]}),
         ("neighbours", {"neighbours": "replace one"}),
         ("neighbours", {"neighbours": None}),
         ("epsilon", {"neighbours": "add-remove", "epsilon": 0.19}),

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from hybriddp.mean.interval import Noise
+from hybriddp.mean.evidence import VarianceEvidence
+from hybriddp.mean.interval import ErrorLaw, Interval, Noise
 
 
 @pytest.mark.parametrize(
@@ -24,14 +25,15 @@ def test_the_distribution_is_the_convolution(normal: float, laplace: float, y: f
             10 * s,
             points=[y] if abs(y) < 10 * s else None,
         )[0]
-    assert Noise(normal, laplace).cdf(y) == pytest.approx(expected, abs=2e-7)
+    both_tails = 2 * min(expected, 1 - expected)
+    assert float(Noise(normal, laplace).exceeds(y)) == pytest.approx(both_tails, abs=4e-7)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
 def test_the_half_width_is_the_quantile(level: float) -> None:
     noise = Noise(0.3, 0.7)
     half = noise.half_width(level)
-    assert noise.cdf(half) - noise.cdf(-half) == pytest.approx(level, abs=1e-9)
+    assert float(noise.exceeds(half)) == pytest.approx(1 - level, abs=1e-9)
     rng = np.random.default_rng(0)
     drawn = 0.3**0.5 * rng.standard_normal(1_000_000) + rng.laplace(0, 0.7, 1_000_000)
     inside = np.mean(np.abs(drawn) <= half)
@@ -41,3 +43,44 @@ def test_the_half_width_is_the_quantile(level: float) -> None:
 def test_no_noise_has_no_width() -> None:
     assert Noise(0.0, 0.0).half_width(0.95) < 1e-9
     assert Noise(2.0, 1.0).variance == 4.0
+
+
+def _law(answer: float, sampling: float = 0.01, normal: float = 1e-4, laplace: float = 0.0) -> ErrorLaw:
+    return ErrorLaw(answer, sampling, Noise(normal, laplace), VarianceEvidence(1000, known=0.25))
+
+
+@pytest.mark.parametrize("laplace", [0.0, 0.02])
+@pytest.mark.parametrize("answer", [0.0, 0.013, 0.4, 0.97])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_the_ends_are_the_means_that_just_explain_the_answer(answer: float, laplace: float, level: float) -> None:
+    law = _law(answer, laplace=laplace)
+    for end in law.interval(level):
+        if 0 < end < 1:
+            assert law.explains(end) == pytest.approx(1 - level, rel=1e-6)
+        else:
+            assert law.explains(end) >= 1 - level
+
+
+@pytest.mark.parametrize("ones", [0, 1, 3, 50])
+def test_without_noise_it_is_wilsons_interval(ones: int) -> None:
+    """Wilson 1927, in closed form, for a share of 10^6 users that was estimated from a hundred of them."""
+    n, z = 100, 1.959964
+    law = ErrorLaw(ones / n, 1 / n, Noise(1e-18, 0.0), VarianceEvidence(10**9, known=1.0))
+    center = (ones + z**2 / 2) / (n + z**2)
+    half = z / (n + z**2) * math.sqrt(ones * (n - ones) / n + z**2 / 4)
+    assert tuple(law.interval(0.95)) == pytest.approx((center - half, center + half), abs=2e-6)
+
+
+@pytest.mark.parametrize("answer", [-9.0, -0.3, -1e-9, 1 + 1e-9, 4.0])
+def test_an_answer_outside_of_the_bounds_still_has_an_interval_of_some_width(answer: float) -> None:
+    law = _law(answer)
+    interval = law.interval(0.95)
+    assert interval.half_width >= 0.5 * math.sqrt(law.variance) * (1 - 1e-12)
+    assert (0.0 if answer < 0 else 1.0) in interval
+
+
+def test_an_interval_unpacks_and_knows_what_is_inside() -> None:
+    low, high = Interval(1.0, 3.0, 0.95)
+    assert (low, high) == (1.0, 3.0)
+    assert 2.0 in Interval(1.0, 3.0, 0.95)
+    assert 3.5 not in Interval(1.0, 3.0, 0.95)

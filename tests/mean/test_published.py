@@ -85,9 +85,9 @@ def test_everything_short_shows_the_published_numbers_only() -> None:
     estimate = _estimate()
     published = estimate.published()
     assert float(estimate) == float(published) == published.value != estimate.value
-    assert str(published) in str(estimate)
     assert str(published) in repr(estimate)
-    assert str(published) in estimate.explain()
+    for text in (str(estimate), estimate.explain()):
+        assert f"{str(published)[:-1]}, if the groups are alike)" in text
     short = estimate.to_dict()
     assert short["value"] == published.value
     assert short["interval_95"] == [published.lower, published.upper]
@@ -244,3 +244,49 @@ def test_published_intervals_cover() -> None:
         hits += published.lower <= x.mean() <= published.upper
     assert 0.9 * trials - 5.5 * math.sqrt(trials * 0.09) < hits
     assert hits < 0.95 * trials + 5.5 * math.sqrt(trials * 0.0475)
+
+
+# Which interval
+
+
+def test_what_the_interval_assumes_is_said_in_the_same_breath() -> None:
+    alike = _estimate()
+    assert alike.to_dict()["interval_assumes_groups_alike"] is True
+    assert "One that holds however much they differ is between" in alike.explain()
+    local = STUDY.randomize(np.full(50_000, 200.0), random_state=1)
+    apart = STUDY.estimate(trusted=[40.0] * 2000, local=local, random_state=2)
+    assert apart.groups_differ
+    assert apart.to_dict()["interval_assumes_groups_alike"] is False
+    assert "if the groups are alike" not in str(apart)
+    honest, published = apart.interval(groups_may_differ=True), apart.published()
+    assert published.lower <= honest.lower < honest.upper <= published.upper
+    fixed = STUDY.estimate(trusted=[40.0] * 2000, local=local, weight=0.5, random_state=2)
+    assert fixed.to_dict()["interval_assumes_groups_alike"] is True
+    assert "They do differ here: use the second one." in fixed.explain()
+    alone = STUDY.estimate(trusted=None, local=REPORTS, single_group=True, random_state=1)
+    assert alone.to_dict()["interval_assumes_groups_alike"] is False
+
+
+def test_public_knowledge_of_the_spread_is_stated() -> None:
+    study = MeanStudy("minutes", bounds=(0, 240), epsilon=1, sd_at_most=60)
+    local = study.randomize(MINUTES[500:], random_state=1)
+    known = study.estimate(trusted=MINUTES[:500], local=local, weight="privacy", random_state=2)
+    assert "the standard deviation of the values is at most 60" in known.explain()
+    assert known.to_dict()["sd_at_most"] == 60
+    widths = [e.published().upper - e.published().lower for e in (known, _estimate(weight="privacy"))]
+    assert widths[0] < 0.8 * widths[1]
+
+
+def test_reprs_are_short() -> None:
+    estimate = _estimate()
+    study = MeanStudy("a long name " * 9, bounds=(-1e6 / 3, 1e6 / 7), epsilon=1, delta=1e-9, sd_at_most=1e5 / 3)
+    shown = (study, study.part("country", "DE"), estimate, estimate.trusted, estimate.local, estimate.divergence)
+    more = (
+        estimate.error,
+        estimate.privacy,
+        estimate.weighting,
+        estimate.laws,
+        estimate.laws.users,
+        estimate.interval(),
+    )
+    assert [x for x in (*shown, *more) if len(repr(x)) >= 200] == []

@@ -129,7 +129,7 @@ def test_either_group_alone_is_less_sure_than_both_together() -> None:
     assert estimate.trusted is not None
     assert estimate.local is not None
     for group in (estimate.trusted, estimate.local):
-        assert group.noise.variance > 0.99 * estimate.sample_noise.variance
+        assert group.law.variance > 0.99 * estimate.laws.users.variance
         interval = group.interval(0.95)
         assert interval.lower < group.mean < interval.upper
 
@@ -147,7 +147,7 @@ WEIGHT_OF = {"naive": 1000 / 21_000, "trusted-only": 1.0, "local-only": 0.0, "fu
 def test_every_weight_can_be_used_with_either_channel(study: MeanStudy, weight: str | float) -> None:
     codes = study.randomize(MINUTES[1000:], random_state=1)
     estimate = study.estimate(trusted=TRUSTED, local=codes, weight=weight, random_state=3)
-    assert abs(estimate.value - MINUTES.mean()) < 6 * estimate.population_noise.variance**0.5
+    assert abs(estimate.value - MINUTES.mean()) < 6 * 240 * estimate.laws.population.variance**0.5
     if weight in WEIGHT_OF:
         assert estimate.weight == pytest.approx(WEIGHT_OF[weight])
     if weight != "adaptive":
@@ -221,7 +221,7 @@ def test_the_json_holds_what_may_be_published() -> None:
 def test_gaussian_noise_is_used_where_delta_is_positive() -> None:
     study = MeanStudy("x", bounds=(0, 240), epsilon=0.5, delta=1e-6)
     estimate = study.estimate(trusted=TRUSTED, local=study.summarize_local(CODES.codes))
-    assert estimate.sample_noise.laplace == 0
+    assert estimate.laws.users.noise.laplace == 0
     assert estimate.privacy.delta == "0.000001"
 
 
@@ -236,7 +236,7 @@ def test_one_group_alone_is_only_used_when_asked_for() -> None:
         assert alone.divergence is None
         assert alone.weight == (1.0 if name == "local" else 0.0)
         assert "single world" in alone.explain()
-        assert abs(alone.value - MINUTES.mean()) < 6 * alone.population_noise.variance**0.5
+        assert abs(alone.value - MINUTES.mean()) < 6 * 240 * alone.laws.population.variance**0.5
     with pytest.raises(DataError, match="Both groups are empty"):
         STUDY.estimate(trusted=None, local=None, single_group=True)
 
@@ -336,12 +336,12 @@ def test_the_answer_is_the_shrunk_one_and_the_interval_is_about_the_unbiased_one
     noisy = MeanStudy("x", bounds=(0, 1), epsilon=0.1)
     codes = noisy.randomize(np.full(2000, 0.9), random_state=1)
     estimate = noisy.estimate(trusted=np.full(100, 0.9), local=codes, random_state=2)
-    assert estimate.value == pytest.approx(shrink(estimate.unbiased, estimate.sample_noise.variance))
+    assert estimate.value == pytest.approx(shrink(estimate.unbiased, estimate.standard_error**2))
     assert estimate.value != pytest.approx(estimate.unbiased, abs=1e-4)
     interval = estimate.interval(0.5)
-    half = estimate.sample_noise.half_width(0.5)
-    assert interval.lower == pytest.approx(max(estimate.unbiased - half, 0))
-    assert interval.upper == pytest.approx(min(estimate.unbiased + half, 1))
+    expected = estimate.laws.users.interval(0.5)
+    assert (interval.lower, interval.upper) == pytest.approx((expected.lower, expected.upper))
+    assert estimate.laws.users.answer == estimate.unbiased
 
 
 def test_what_doubt_costs_is_in_both_intervals() -> None:
@@ -349,9 +349,15 @@ def test_what_doubt_costs_is_in_both_intervals() -> None:
     assert estimate.divergence is not None
     price = estimate.divergence.price * 240**2
     assert price > 0
-    n_t, n_l, w, s = 1000, 20_000, estimate.weight, estimate.weighting.range.upper * 240**2
+    n_t, n_l, w, s = (
+        1000,
+        20_000,
+        estimate.weight,
+        estimate.laws.users.evidence.expected(estimate.laws.users.answer) * 240**2,
+    )
     noise = estimate.error.trusted_noise + estimate.error.local_noise
-    assert estimate.population_noise.variance == pytest.approx(w**2 * s / n_t + (1 - w) ** 2 * s / n_l + price + noise)
+    found = estimate.laws.population.variance * 240**2
+    assert found == pytest.approx(w**2 * s / n_t + (1 - w) ** 2 * s / n_l + price + noise)
     assert estimate.error.sampling == pytest.approx((w - n_t / 21_000) ** 2 * s * (1 / n_t + 1 / n_l) + price)
 
 

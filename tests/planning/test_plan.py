@@ -10,7 +10,7 @@ from hybriddp import plan
 from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.planning import Plan, Span
-from hybriddp.planning.crowds import crowd_like, largest_sd
+from hybriddp.planning.crowds import crowd_like, largest_sd, values_like
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.simulation import simulate
 from hybriddp.simulation.adaptive import expected
@@ -64,8 +64,10 @@ def test_the_papers_estimators_are_those_of_the_theory(
         "privacy": setting.error_hybrid(setting.weight_privacy()),
         "known-variance": setting.error_hybrid(mistaken),
     }
+    papers = {option.name: option for option in made.papers}
+    assert list(papers) == list(expected_errors)
     for name, error in expected_errors.items():
-        option = made[name]
+        option = papers[name]
         assert option.rmse.worst**2 == pytest.approx(float(error), rel=1e-12), name
         assert option.sampling.worst + option.privacy.worst + option.bias.worst == pytest.approx(
             float(error), rel=1e-12
@@ -133,6 +135,50 @@ def test_full_local_is_that_of_our_channel() -> None:
     study = MeanStudy("x", bounds=(0, 240), epsilon=1.0)
     most = study.channel.worst_variance * 240**2 / 10_000  # type: ignore[union-attr]
     assert made.full_local.worst == pytest.approx(most**0.5, rel=0.01)
+    assert made["full-local"].rmse == made.full_local
+
+
+@pytest.mark.parametrize("change", [{}, {"trusted_fraction": 0.2}, {"delta": 1e-6}, {"mean": 30.0}])
+def test_every_table_has_one_baseline(change: dict[str, object]) -> None:
+    made = _plan(**change)
+    for options in (made.options, made.papers):
+        by_name = {option.name: option.rmse.worst**2 for option in options}
+        single = sorted((by_name["trusted-only"], by_name["full-local"]))
+        for option in options:
+            error = option.rmse.worst**2
+            assert option.gain_over_best.worst == pytest.approx(single[0] / error, rel=1e-9), option.name
+            assert option.gain_over_worst.worst == pytest.approx(single[1] / error, rel=1e-9), option.name
+
+
+# Three deployments: with values of the assumed shape, and of others, the real pipeline errs as planned
+
+DEPLOYMENTS = {
+    "page loads": {"n_users": 2_000_000, "trusted_fraction": 0.002, "epsilon": 1, "bounds": (0, 600)}
+    | {"mean": 180, "sd": 115},
+    "stays": {"n_users": 8_000, "trusted_fraction": 0.05, "epsilon": 0.5, "bounds": (0, 60), "mean": 6, "sd": 7},
+    "salaries": {"n_users": 300, "trusted_fraction": 0.4, "epsilon": 1, "bounds": (0, 250_000)}
+    | {"mean": 62_000, "sd": 28_000},
+}
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+@pytest.mark.parametrize("family", ["beta", "gamma"])
+def test_deployments_err_as_planned(name: str, family: str) -> None:
+    asked = DEPLOYMENTS[name]
+    made = plan(**asked)
+    study = MeanStudy("x", bounds=asked["bounds"], epsilon=asked["epsilon"])
+    unit = values_like((made.mean or 0) / made.width, (made.sd or 0) / made.width, 5001) * made.width
+    data = unit if family == "beta" else f"gamma({made.mean}, {made.sd})"
+    found = simulate(
+        data,
+        study=study,
+        n_users=made.n_users,
+        trusted_fraction=made.trusted_fraction,
+        trials=1000,
+        estimators=("adaptive",),
+    )["adaptive"]
+    # Seeded, so there are no false alarms; 9 % to either side exclude errors that are 20 % larger or smaller.
+    assert found.observed_mse**0.5 == pytest.approx(made.rmse, rel=0.09)
 
 
 # Identities
@@ -143,7 +189,7 @@ def test_unknown_spread_is_a_span_that_holds_every_known_one() -> None:
     for sd in (0.0, 1.0, 30.0, 80.0, 120.0):
         known = _plan(sd=sd)
         for option, span in zip(known.options, unknown.options, strict=True):
-            slack = 1.03 if option.name == "adaptive" else 1 + 1e-12
+            slack = 1.03 if option.name == "adaptive" else 1.0001  # reports vary a little with what is reported
             assert span.rmse.best / slack <= option.rmse.worst <= span.rmse.worst * slack, (option.name, sd)
             assert option.rmse.best == option.rmse.worst
 
@@ -190,7 +236,7 @@ def test_crowds_have_the_moments_they_are_made_for() -> None:
 
 def test_a_span_is_written_as_one_number_where_it_is_one() -> None:
     assert str(Span(2.0, 2.0)) == "2"
-    assert str(Span(1.5, 12_345.6)) == "1.5 to 12,346"
+    assert str(Span(1.5, 12_345.6)) == "1.5 to 12,300"
     assert Span.of([3.0, 1.0, 2.0]) == Span(1.0, 3.0)
 
 
@@ -207,6 +253,8 @@ def test_a_span_is_written_as_one_number_where_it_is_one() -> None:
         ("trusted_fraction", {"trusted_fraction": 0.0001}),
         ("epsilon", {"epsilon": 0}),
         ("delta", {"delta": 2}),
+        ("delta", {"delta": 0.5}),
+        ("delta", {"delta": 1e-4}),
         ("bounds", {"bounds": (1, 0)}),
         ("sd", {"sd": -1}),
         ("sd", {"sd": 121}),

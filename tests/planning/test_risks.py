@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from hybriddp import MeanStudy, plan
+from hybriddp import MeanStudy, plan, solve
 from hybriddp.errors import ParameterError
 from hybriddp.planning import Plan, crossovers, differences, poisoning
 from hybriddp.planning.page import page
@@ -105,19 +105,24 @@ def test_halving_and_least_users_are_what_they_say() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({}, "Recommendation: worth it"),
-        ({"n_users": 400, "epsilon": 0.1}, "not like this: the answer would be mostly noise. Ask at least"),
-        ({"trusted_fraction": 0.3}, "the trusted users alone are enough"),
+        ({}, "Worth it: yes. Off by"),
+        ({"n_users": 400, "epsilon": 0.1}, "Worth it: no. Mostly noise"),
+        ({"n_users": 400, "epsilon": 0.1}, "What would change it: at least"),
+        ({"trusted_fraction": 0.3}, "the trusting users alone are enough"),
         ({"trusted_fraction": 0.0002}, "the opt-ins hardly help"),
         ({"mean_gap": 12.0}, "publish the two groups' means side by side"),
-        ({"sd": None}, "nobody knows how much they vary"),
+        ({"sd": None}, "Nothing is assumed about the values"),
+        ({}, "Assumed: a Beta shape on the bounds with the middle of the bounds as its mean and sd 30."),
+        ({"mean": 45.5}, "Assumed: a Beta shape on the bounds with mean 45.5 and sd 30."),
+        ({"mean": 45.5}, "What you get: the mean (about 45.5) ±"),
+        ({}, "of the range). Between two such studies, a change of"),
         (
             {"epsilon": 12},
-            "more than 99.9 % of the time instead of 50 %. A smaller ε is more private. This one is hardly",
+            "more than 99.9 % of the time (50 % without it). A smaller ε is more private. This one is hardly",
         ),
-        ({"epsilon": 5}, "right at most 99.3 %"),
-        ({"delta": 1e-6}, "(but for a chance of 0.000001)"),
-        ({}, "With 1 % opted in you get the error of"),
+        ({"epsilon": 5}, "guesses right at most 99.3 %"),
+        ({"delta": 1e-6}, ", but for a chance of 0.000001."),
+        ({}, "times as many local users."),
         ({}, "To halve the error of a study in which nobody trusts"),
         ({}, "forged local reports could move the answer by at most"),
     ],
@@ -131,10 +136,28 @@ def test_the_plan_is_plain_values_and_a_page() -> None:
     stored = json.loads(json.dumps(made.to_dict()))
     assert [row["name"] for row in stored["estimators"]][-1] == "adaptive"
     assert stored["rmse"] == made.rmse
+    assert [line.split(":")[0] for line in stored["answer"]] == ["What you get", "Worth it", "What would change it"]
+    assert stored["words"][:3] == stored["answer"]
     html = page(made)
-    for words in ("Plan of a hybrid study", "adaptive (ours)", "<svg", "If the groups differ", "mean gap"):
+    for words in (
+        "Plan of a hybrid study",
+        "both (adaptive)",
+        "<svg",
+        "Which ε",
+        "Which bounds",
+        "If the groups differ",
+        "mean gap",
+    ):
         assert words in html
     assert "<table>" in made._repr_html_()
+
+
+def test_results_say_little_in_one_line() -> None:
+    for made in (_plan(), _plan(sd=None, n_users=123_456_789, bounds=(-1e9, 1e9))):
+        found = solve(for_="rmse", **{name: value for name, value in made.question.items() if name != "rmse"})
+        things = [made, found, *made.options, *made.papers, *differences(made), crossovers(made), poisoning(made, 100)]
+        for thing in things:
+            assert len(repr(thing)) < 200, thing
 
 
 def test_the_picture_has_both_panels(tmp_path: object) -> None:

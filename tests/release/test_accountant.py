@@ -177,6 +177,16 @@ def test_many_small_pure_releases_cost_less_than_their_sum() -> None:
     assert price("zcdp", gaussian(20.0), large) < price("zcdp", gaussian(20.0)) + 1.5 + 1e-12
 
 
+@pytest.mark.parametrize("epsilons", [["0.05"] * 40, ["0.3"] * 12, ["0.05"] * 30 + ["0.4"] * 5])
+def test_of_equal_releases_all_or_none_count_in_rho(epsilons: list[str]) -> None:
+    exact = sorted(map(Fraction, epsilons))
+    every_split = [
+        zcdp_epsilon(sum((e**2 / 2 for e in exact[:k]), Fraction(0)), DELTA) + sum(exact[k:], Fraction(0))
+        for k in range(len(exact) + 1)
+    ]
+    assert price("zcdp", *map(laplace, epsilons)) == pytest.approx(float(min(every_split)), rel=1e-12)
+
+
 def test_delta_that_is_spent_is_not_there_for_gaussian_noise() -> None:
     noise = gaussian(5.0)
     for mechanism in (None, MechanismPrice("thresholded")):

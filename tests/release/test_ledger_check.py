@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def test_a_repair_drops_the_torn_line_and_says_so_in_the_file(path: Path) -> Non
         check_ledger(path)
     found = repair_ledger(path)
     assert found.dropped == '{"what":"a rel\ufffd'
-    assert found == check_ledger(path) or found.dropped
+    assert replace(found, dropped="") == check_ledger(path)
     note = json.loads(path.read_bytes().splitlines()[-1])
     assert (note["dropped"], note["bytes"]) == ('{"what":"a rel\ufffd', 15)
     assert path.read_bytes().startswith(whole)

@@ -9,6 +9,7 @@ import pytest
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.group import PointArray, TrustedGroup
 from hybriddp.kmeans.questions import GridQuestion, Labels, View
+from hybriddp.kmeans.server import HybridKMeansServer
 from hybriddp.kmeans.statistics import FRACTION, ClusterSums, Histogram, One, SecondMoments, Statistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import batches, points
@@ -84,6 +85,20 @@ def check_bits(engine: Engine) -> None:
         assert group.exact(statistic).tolist() == memory.exact(statistic).tolist()
     users = np.random.default_rng(1).permutation(len(POINTS))[:5000]
     np.testing.assert_array_equal(np.concatenate(list(group.some(users))), np.concatenate(list(memory.some(users))))
+
+
+@pytest.mark.parametrize("scale", ["none", [1, 3, 0.7]], ids=["none", "weights"])
+def test_every_scale_gives_the_bits_of_numpy(local_engine: Engine, scale: Any) -> None:  # noqa: ANN401
+    study = KMeansStudy("x", n_clusters=2, bounds=list(BOX.bounds), epsilon=1, scale=scale)
+    grid = Histogram(GridQuestion(None, np.zeros(3), study.box.widths / 28, (29, 29, 29)))
+    group = trusted_points(local_engine(FRAME), study, columns=COLUMNS)
+    memory = PointArray(study.box, POINTS, "points")
+    for statistic in (grid, *OTHERS):
+        assert group.exact(statistic).tolist() == memory.exact(statistic).tolist()
+    other = memory.exact(grid).tolist() != PointArray(BOX, POINTS, "points").exact(grid).tolist()
+    assert other  # the scale makes a difference
+    with pytest.raises(ParameterError, match="the bounds and the scale of this study"):
+        HybridKMeansServer(STUDY, n_local=1000, trusted=group, random_state=1)
 
 
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (4, 512, 2), (3, 5, 250)])

@@ -52,7 +52,7 @@ def pure_epsilon(epsilon: Fraction, moved: Fraction, *, step: Fraction, lattice:
     """
     if moved == 0:
         return 0.0
-    if lattice == 0:
+    if moved >= lattice * UNITS:  # as far as somebody of the other group: only the promise is left
         return float(epsilon)
     shifted = _up(float(epsilon * math.ceil(moved / lattice) / UNITS))
     return min(float(epsilon), shifted + rounding_cost(step, lattice))

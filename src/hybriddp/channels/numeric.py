@@ -188,6 +188,12 @@ class NumericChannel(NumberChannel, FiniteChannel):
         gaps = np.diff(np.clip(rows, -0.5, 0.5))
         return float((gaps**3).sum() / 6)
 
+    @cached_property
+    def worst_rounding_variance(self) -> float:
+        """The most that rounding an input to one of its two rows can add: halfway between the two farthest rows."""
+        rows = [float(self.row_mean(row)) / 2 for row in range(self.n_rows)]
+        return float(np.diff(np.clip(rows, -0.5, 0.5)).max() ** 2) / 4
+
     @property
     def largest_value(self) -> float:
         """How far from the middle of the range a single report can lie, in half ranges: what a forger can do."""

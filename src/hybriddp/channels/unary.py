@@ -108,8 +108,9 @@ class UnaryEncoding(FiniteChannel):
     def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
         """Per report, little endian: one word for each category; its bit is 1 if the word is below the weight."""
         words = raw.view("<u4").reshape(len(inputs), self.n_categories)
-        weight = np.full(words.shape, self.zero, np.uint32)
-        weight[np.arange(len(inputs)), inputs] = self.one
+        # All categories are compared, so that the memory that is touched does not depend on which one it is.
+        own = np.asarray(inputs)[:, None] == np.arange(self.n_categories)
+        weight = np.where(own, np.uint32(self.one), np.uint32(self.zero))
         return np.packbits(words < weight, axis=1, bitorder="little")
 
     def ones(self, reports: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 
 from hybriddp.amplification import Amplified, amplify
-from hybriddp.cli.numbers import Share, amount, number, share
+from hybriddp.cli.numbers import Share, amount, decimal, number, share
 from hybriddp.cli.numbers import users as parse_users
 from hybriddp.cli.screen import console, say
 from hybriddp.cli.targets import check_targets
@@ -27,7 +27,7 @@ def run_amplify(
     bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value.", parser=amount)],
     users: Annotated[int, typer.Option(help="How many users: 252,540.", parser=parse_users)],
     trusted: Annotated[Share, typer.Option(help="Who trusts the curator: 1%, 0.01 or 2,500 users.", parser=share)],
-    epsilon: Annotated[str, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.")],
+    epsilon: Annotated[str, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.", parser=decimal)],
     weight: Annotated[str, typer.Option(help="A fixed number, known-variance, privacy or naive.")],
     delta: Annotated[float, typer.Option(help="The δ that may be allowed for.", parser=number)] = 0.0,
     sd: Annotated[float | None, typer.Option(help="Public, for known-variance.", parser=number)] = None,

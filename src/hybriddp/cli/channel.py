@@ -12,12 +12,15 @@ from rich.table import Table
 from hybriddp.channels import WindowChannel
 from hybriddp.channels.bound import lower_bound, tabulated
 from hybriddp.channels.comparison import hybrid, laplace, one_bit, piecewise
+from hybriddp.cli.numbers import decimal
 from hybriddp.cli.screen import console, say
 from hybriddp.errors import DataError
 
 
 def channel(
-    epsilon: Annotated[str, typer.Option(help="Privacy of one report, from 0.01 to 20. Smaller is more private.")],
+    epsilon: Annotated[
+        str, typer.Option(help="Privacy of one report, from 0.01 to 20. Smaller is more private.", parser=decimal)
+    ],
     prior: Annotated[str | None, typer.Option(help="'uniform' for the least variance on average.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the channel's text here.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg, .pdf).")] = None,

@@ -11,6 +11,7 @@ from rich import box
 from rich.table import Table
 
 from hybriddp import _check
+from hybriddp.cli.next_steps import next_steps
 from hybriddp.cli.numbers import Share, share
 from hybriddp.cli.progress import trials_bar
 from hybriddp.cli.screen import console, say
@@ -27,18 +28,6 @@ BOUNDS = (-60.0, 1440.0)
 """At most an hour early, at most a day late: what one would say without seeing the data."""
 
 _ROSTER = {"trusted-only": "trusted only", "full-local": "full local", "adaptive": "hybrid"}
-
-_NEXT = """\
-What to try next:
-  hybriddp demo --epsilon 0.1 --trusted 1%
-      more privacy, and five times as many who trust
-  hybriddp plan --users 2,000,000 --trusted 0.2% --epsilon 0.5 --bounds 0 600
-      what a study of yours would give
-  hybriddp channel --epsilon 1
-      what the devices do, and why it is private
-  hybriddp mean --help
-      the same for a table of your own\
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +82,7 @@ def demo(
     say(_words(result, seed))
     if plot is not None:
         say(f"Picture: {plot}")
-    say(f"\n{_NEXT}")
+    say(f"\n{next_steps()}")
 
 
 def _run(study: MeanStudy, simulation: Simulation, seed: int) -> Demo:

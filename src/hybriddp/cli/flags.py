@@ -30,7 +30,7 @@ def options_of(app: typer.Typer, command: str | None) -> dict[str, str]:
     """
     group = typer.main.get_command(app)
     commands: Mapping[str, object] = getattr(group, "commands", {"": group})
-    chosen = [commands[command]] if command in commands else list(commands.values())
+    chosen = [commands[command]] if command is not None and command in commands else list(commands.values())
     options = {
         parameter.name: opts[0]
         for one in chosen

@@ -47,6 +47,18 @@ def amount(text: str) -> float:
     return number(text)
 
 
+def decimal(text: str) -> str:
+    """An ε or a δ as the decimal that it is, digit by digit, with the zero before the point that people leave out.
+
+    Examples
+    --------
+    >>> decimal(".5"), decimal(" 1 "), decimal("1e-6"), decimal("much")
+    ('0.5', '1', '1e-6', 'much')
+    """
+    bare = str(text).strip()
+    return f"0{bare}" if bare[:1] == "." else bare
+
+
 def users(text: str) -> int:
     """A number of users.
 

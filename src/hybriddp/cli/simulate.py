@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 
 from hybriddp import _check
-from hybriddp.cli.numbers import Share, amount, share
+from hybriddp.cli.numbers import Share, amount, decimal, share
 from hybriddp.cli.numbers import users as parse_users
 from hybriddp.cli.progress import trials_bar
 from hybriddp.cli.screen import console, say
@@ -24,7 +24,7 @@ def run_simulation(
         str, typer.Argument(help="A file with a column of values, or a distribution: 'normal(40,20)', in their units.")
     ],
     bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value.", parser=amount)],
-    epsilon: Annotated[str, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.")],
+    epsilon: Annotated[str, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.", parser=decimal)],
     trusted: Annotated[Share, typer.Option(help="Who would trust the curator: 1%, 0.01 or 2,500 users.", parser=share)],
     value: Annotated[str | None, typer.Option(help="The column of values, if data is a file.")] = None,
     users: Annotated[

@@ -55,7 +55,8 @@ def _errors(axes: "Axes", result: "Demo") -> None:
         "adaptive": setting.error_known_variance(),
     }
     for name, error in predicted.items():
-        axes.plot(100 * c, np.sqrt(error), color=_COLOURS[name], label=_LABELS[name])
+        label = "hybrid, at best" if name == "adaptive" else _LABELS[name]  # at the best weight, which nobody knows
+        axes.plot(100 * c, np.sqrt(error), color=_COLOURS[name], label=label)
         axes.plot(100 * here, s[name].observed_mse ** 0.5, "o", color=_COLOURS[name], markersize=6)
     axes.axvline(100 * here, color=MUTED, linewidth=1, linestyle=":")
     axes.set_xscale("log")

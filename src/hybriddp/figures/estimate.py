@@ -30,7 +30,7 @@ def draw(estimates: Sequence["Estimate"], *, path: Path | None = None) -> "Figur
         axes.set_yticks([-i for i in range(len(lines))], labels)
         axes.set_ylim(0.6 - len(lines), 0.5)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel("dots: answers; bars: 95 % intervals")
+        axes.set_xlabel("dots: answers; bars: 95 % intervals; those of one group alone are for the curator")
         seeded = " (a simulation)" if estimates[0].privacy.seeded else ""
         axes.set_title(f"{estimates[0].study.name}, ε = {estimates[0].privacy.epsilon}{seeded}")
         if path is not None:

@@ -37,13 +37,13 @@ def draw_centres(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
             axes.plot(*at, ".", color=HYBRID, markersize=4)
             axes.annotate(str(k), at, xytext=(0.36 * ring, 0.36 * ring), textcoords="offset points", color=INK)
         axes.set_xlim(*bounds[x])
-        axes.set_xlabel(f"dimension {x}")
+        axes.set_xlabel(_name(model, x))
         if y is None:
             axes.set_ylim(-1, 1)
             axes.set_yticks([])
         else:
             axes.set_ylim(*bounds[y])
-            axes.set_ylabel(f"dimension {y}")
+            axes.set_ylabel(_name(model, y))
         seeded = "" if model.private_release_ else " (a simulation)"
         axes.set_title(f"{model.study_.name}: {len(centres)} centres, ε = {model.privacy_.epsilon}{seeded}")
         note = "shaded: where the centre is, 95 % by noise and sampling; rings: sizes of clusters"
@@ -51,6 +51,11 @@ def draw_centres(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
         if path is not None:
             save(figure, path)
         return figure
+
+
+def _name(model: "HybridKMeans", dimension: int) -> str:
+    names = getattr(model, "feature_names_in_", None)
+    return f"dimension {dimension}" if names is None else str(names[dimension])
 
 
 def _checked(dimensions: tuple[int, int], d: int) -> tuple[int, int | None]:

@@ -36,7 +36,7 @@ def _shares(axes: "Axes", made: Plan) -> None:
     curves = {
         "trusted users only": ([p["trusted-only"].rmse.worst for p in plans], TRUSTED, "-"),
         "everybody local": ([p.full_local.worst for p in plans], LOCAL, "-"),
-        "hybrid, the paper's": ([p["known-variance"].rmse.worst for p in plans], MUTED, "--"),
+        "hybrid, the paper's weight": ([p["known-variance"].rmse.worst for p in plans], MUTED, "--"),
         "hybrid, ours": ([p[OURS].rmse.worst for p in plans], HYBRID, "-"),
     }
     for label, (errors, colour, line) in curves.items():
@@ -66,7 +66,7 @@ def _gaps(axes: "Axes", made: Plan) -> None:
     for label, errors, colour, line in (
         ("trusted users only", [p["trusted-only"].rmse.worst for p in plans], TRUSTED, "-"),
         ("everybody local", [p.full_local.worst for p in plans], LOCAL, "-"),
-        ("hybrid, the paper's", [p["known-variance"].rmse.worst for p in plans], MUTED, "--"),
+        ("hybrid, the paper's weight", [p["known-variance"].rmse.worst for p in plans], MUTED, "--"),
         ("hybrid, ours", [p[OURS].rmse.worst for p in plans], HYBRID, "-"),
     ):
         axes.plot(x, errors, color=colour, linestyle=line, label=label, linewidth=2 if colour == HYBRID else 1.5)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hybriddp.errors import BudgetError
+from hybriddp.errors import BudgetError, ProtocolError
 from hybriddp.kmeans.requests import Release
 from hybriddp.kmeans.state import decimal
 from hybriddp.kmeans.study import KMeansStudy
@@ -45,6 +45,45 @@ class Account:
                 f"The study {self.study.name!r} needs ε = {float(needed):g} of the trusted users, but they have only "
                 f"ε = {float(left):g} left. Nothing has been spent."
             )
+
+    def require_history(self, epsilon: Fraction, rounds: int) -> None:
+        """Raise `ProtocolError` unless a ledger has what a state says was written down: else it would be spent again.
+
+        Parameters
+        ----------
+        epsilon : Fraction
+            What all releases of the state cost a trusted user.
+        rounds : int
+            In how many rounds trusted users answered like local ones.
+        """
+        if self.ledger is None:
+            raise ProtocolError(
+                f"What the study {self.study.name!r} has spent of its trusted users is in a ledger, and none is given: "
+                "without it a state that is taken up twice would spend twice. Give the same ledger to from_json."
+            )
+        if self._holds(self.ledger, epsilon, rounds):
+            return
+        self.ledger.refresh()
+        if not self._holds(self.ledger, epsilon, rounds):
+            raise ProtocolError(
+                f"The ledger does not hold what the study {self.study.name!r} has spent of its trusted users so far: "
+                "it is another one than before. Give the ledger that the study began with."
+            )
+
+    def _holds(self, ledger: Ledger, epsilon: Fraction, rounds: int) -> bool:
+        def spent(part: Part | None) -> Fraction:
+            return ledger.spent("trusted", part=part, study=self.study.digest).epsilon
+
+        whole = self._price(self.study.privacy).exact_epsilon
+        parts = (self.part(number) for number in range(1, rounds + 1))
+        return spent(None) >= self.study.price * epsilon and all(spent(part) >= whole for part in parts)
+
+    def part(self, number: int) -> Part:
+        """The trusted users who answer like local ones in a round.
+
+        Who is in which round differs from study to study, so each is a cut of its own: what two of them cost adds up.
+        """
+        return Part(f"round of study {self.study.digest[:16]}", number)
 
     def cost(self, release: Release) -> str:
         """What a release costs, as a decimal that is not too long to be an ε: rounded down."""

@@ -1,7 +1,10 @@
-"""The box that all points lie in, and where each point is in it.
+r"""The box that all points lie in, and where each point is in it.
 
-K-means compares distances, so all dimensions share one scale: the widest one becomes the unit interval, and distances
-keep their proportions. Bounds are public and chosen without looking at the data.
+K-means compares distances, so somebody has to say what a year of age is worth in dollars of income. By default the
+bounds do: each dimension is measured by its own range, $z_j = (x_j - l_j)/(u_j - l_j)$. With weights $w$, dimension
+$j$ counts $w_j$ times as much, $z_j w_j / \max w$. With ``"none"`` all share the scale of the widest one, and distances
+keep the proportions that they have in the units of the data. Bounds and scaling are public and chosen without looking
+at the data.
 """
 
 from collections.abc import Sequence
@@ -11,10 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import Grid, type_words
 from hybriddp.kmeans.lloyd import blocks
+
+Scale = str | tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +47,25 @@ class Box:
     ----------
     bounds : tuple of (float, float)
         Lower and upper bound of each dimension.
+    scale : "bounds", "none" or tuple of float
+        What distances are measured by.
 
     Examples
     --------
     >>> box = Box.of([(0, 10), (0, 5)])
     >>> placed = box.place([[10, 5], [20, 0]])
     >>> placed.points.tolist(), placed.clamped
-    ([[1.0, 0.5], [1.0, 0.0]], 1)
+    ([[1.0, 1.0], [1.0, 0.0]], 1)
+    >>> Box.of([(0, 10), (0, 5)], "none").place([[10, 5]]).points
+    array([[1. , 0.5]])
     """
 
     bounds: tuple[tuple[float, float], ...]
+    scale: Scale = "bounds"
 
     @classmethod
-    def of(cls, bounds: Sequence[tuple[float, float]]) -> "Box":
-        """The box between these bounds, one pair per dimension."""
+    def of(cls, bounds: Sequence[tuple[float, float]], scale: str | Sequence[float] = "bounds") -> "Box":
+        """The box between these bounds, one pair per dimension, and what distances in it are measured by."""
         try:
             pairs = [tuple(pair) for pair in bounds]
         except TypeError:
@@ -62,7 +73,7 @@ class Box:
         if not pairs or any(len(pair) != 2 for pair in pairs):
             raise ParameterError("bounds", "one pair (lower, upper) for each dimension", bounds)
         grids = [Grid.of((lower, upper)) for lower, upper in pairs]
-        return cls(tuple((grid.lower, grid.upper) for grid in grids))
+        return cls(tuple((grid.lower, grid.upper) for grid in grids), _scale_of(scale, len(grids)))
 
     @property
     def n_dimensions(self) -> int:
@@ -80,14 +91,32 @@ class Box:
         return np.array([upper for _, upper in self.bounds])
 
     @property
-    def scale(self) -> float:
-        """The width of the widest dimension."""
-        return max(upper - lower for lower, upper in self.bounds)
+    def widths(self) -> FloatArray:
+        """The width of each dimension where distances are measured; the widest has 1."""
+        if self.scale == "bounds":
+            return np.ones(self.n_dimensions)
+        widths = self.upper - self.lower if self.scale == "none" else np.array(self.scale)
+        relative: FloatArray = widths / widths.max()
+        return relative
 
     @property
-    def widths(self) -> FloatArray:
-        """The width of each dimension, relative to the widest."""
-        return np.array([upper - lower for lower, upper in self.bounds]) / self.scale
+    def units(self) -> FloatArray:
+        """What a distance of 1 is in each dimension, in the units of the data."""
+        if self.scale == "none":  # to the last bit the same for all
+            return np.full(self.n_dimensions, float(np.max(self.upper - self.lower)))
+        units: FloatArray = (self.upper - self.lower) / self.widths
+        return units
+
+    @property
+    def factors(self) -> FloatArray:
+        """One over the units: what a table's engine multiplies by too."""
+        factors: FloatArray = 1.0 / self.units
+        return factors
+
+    def scaled(self, points: FloatArray) -> FloatArray:
+        """Points where distances are measured, wherever they lie: not moved into the box."""
+        scaled: FloatArray = (points - self.lower) * self.factors
+        return scaled
 
     def place(self, points: ArrayLike, what: str = "points") -> Placed:
         """Points in the unit box; `DataError` if one is missing, not a number, or of another dimension."""
@@ -103,7 +132,7 @@ class Box:
         placed = np.clip(x, self.lower, self.upper)
         clamped = int(np.count_nonzero((placed != x).any(axis=1)))
         placed -= self.lower
-        placed *= 1.0 / self.scale
+        placed *= self.factors
         np.minimum(placed, self.widths, out=placed)  # the product may be beyond by its rounding
         return Placed(placed, clamped)
 
@@ -131,5 +160,18 @@ class Box:
     def values(self, centres: FloatArray) -> FloatArray:
         """Points of the unit box in the units of the data; rounding does not take them out of the bounds."""
         lower, upper = np.array(self.bounds).T
-        inside: FloatArray = np.clip(lower + self.scale * centres, lower, upper)
+        inside: FloatArray = np.clip(lower + self.units * centres, lower, upper)
         return inside
+
+
+def _scale_of(scale: object, d: int) -> Scale:
+    """The scaling in its one form."""
+    if isinstance(scale, str) and scale in ("bounds", "none"):
+        return str(scale)
+    expected = f'"bounds", "none", or {d} positive weights, one for each dimension'
+    if isinstance(scale, str) or not isinstance(scale, (Sequence, np.ndarray)) or len(scale) != d:
+        raise ParameterError("scale", expected, scale)
+    try:
+        return tuple(_check.number("scale", weight, _check.POSITIVE) for weight in scale)
+    except ParameterError:
+        raise ParameterError("scale", expected, scale) from None

@@ -21,7 +21,8 @@ import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.directions import Directions, Pairs
-from hybriddp.kmeans.questions import Labels, Question, residual_fields
+from hybriddp.kmeans.questions import Labels, Question, residual_fields, residuals
+from hybriddp.kmeans.steady import largest_steadily
 
 _VECTORS = 1 << 14  # for the mean of what agrees most
 
@@ -81,14 +82,16 @@ class DirectionQuestion(Question):
         signs: IntArray = 1 - 2 * (np.bitwise_count(rows & columns) & 1).astype(np.int64)
         return signs
 
-    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
+    def symbols(
+        self, points: FloatArray, variants: IntArray, dice: np.random.Generator, *, steady: bool = True
+    ) -> IntArray:
         """The set of each point."""
-        label = self.labels.of(points)
+        label = self.labels.of(points, steady=steady)
         row, hand = np.divmod(variants, self.directions.n_hands)
-        rest = points - self.centres[label]
+        rest = residuals(self, points, label, steady=steady)
         public = 1 - 2 * (np.bitwise_count(row & label) & 1).astype(np.int64)  # as `public_signs`, without all of them
-        sign = _signs(_lengths(rest, self.radii[label]), dice) * public
-        return _nearest(self.directions.products(rest, hand), sign, self.chosen, dice)
+        sign = _signs(_lengths(rest.vectors, rest.radii), dice) * public
+        return _nearest(self.directions.products(rest.vectors, hand), sign, self.chosen, dice, steady=steady)
 
     def sums(self, counts: FloatArray) -> FloatArray:
         """From unbiased counts of codes, shape (n_variants, n_symbols): the sum of $z / |z|$ cut, of each cluster."""
@@ -142,11 +145,13 @@ class PairQuestion(Question):
         """An answer is a set of so many matrices."""
         return self.chosen
 
-    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
+    def symbols(
+        self, points: FloatArray, variants: IntArray, dice: np.random.Generator, *, steady: bool = True
+    ) -> IntArray:
         """The set of each point."""
         rest = points - self.centre
         sign = _signs(_lengths(rest, self.radius) ** 2, dice)
-        return _nearest(self.pairs.products(rest, variants), sign, self.chosen, dice)
+        return _nearest(self.pairs.products(rest, variants), sign, self.chosen, dice, steady=steady)
 
     def sums(self, counts: FloatArray) -> FloatArray:
         """From unbiased counts of the codes, shape (n_variants, n_symbols): the sum of $zz^T / |z|^2$ cut.
@@ -199,7 +204,14 @@ class LengthQuestion(Question):
         """Two."""
         return 2
 
-    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:  # noqa: ARG002
+    def symbols(
+        self,
+        points: FloatArray,
+        variants: IntArray,  # noqa: ARG002
+        dice: np.random.Generator,
+        *,
+        steady: bool = True,  # noqa: ARG002  (there is one way)
+    ) -> IntArray:
         """The bit of each point."""
         square = _lengths(points - self.centre, self.radius) ** 2
         bits: IntArray = (dice.random(len(points)) < square).astype(np.int64)
@@ -283,7 +295,9 @@ def _signs(length: FloatArray, dice: np.random.Generator) -> FloatArray:
     return np.where(2 * dice.random(len(length)) - 1 < length, 1.0, -1.0)
 
 
-def _nearest(products: FloatArray, sign: FloatArray, chosen: int, dice: np.random.Generator) -> IntArray:
+def _nearest(
+    products: FloatArray, sign: FloatArray, chosen: int, dice: np.random.Generator, *, steady: bool
+) -> IntArray:
     """The ``chosen`` largest of the products and their opposites: exactly so many, whatever the products are.
 
     Of equal ones, which points with whole coordinates have many of, the dice choose: always the first ones would point
@@ -294,12 +308,17 @@ def _nearest(products: FloatArray, sign: FloatArray, chosen: int, dice: np.rando
     products = products + scale * (dice.random(products.shape, np.float32) - 0.5)
     hand = products.shape[1]
     both = np.concatenate([products, -products], axis=1)
-    largest = np.argpartition(both, -chosen, axis=1)[:, -chosen:]
-    sets = np.zeros(len(products), np.int64)
-    for place in largest.T:  # column by column: sums of short rows are slow
-        sets |= np.int64(1) << place
+    sets = largest_steadily(both, chosen) if steady else _largest(both, chosen)
     opposite = (sets >> hand) | (sets << hand & ((1 << 2 * hand) - 1))
     return np.where(sign > 0, sets, opposite)
+
+
+def _largest(values: FloatArray, count: int) -> IntArray:
+    """What `largest_steadily` finds, by a selection that is faster for some rows than for others."""
+    sets = np.zeros(len(values), np.int64)
+    for place in np.argpartition(values, -count, axis=1)[:, -count:].T:  # by columns: sums of short rows are slow
+        sets |= np.int64(1) << place
+    return sets
 
 
 def _opposites(counts: FloatArray) -> FloatArray:

@@ -1,7 +1,7 @@
 """K-means with both groups, as an estimator in the manner of scikit-learn."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
+from hybriddp.kmeans.columns import columns_by_name, names_of, warn_of_names
 from hybriddp.kmeans.group import PointArray
 from hybriddp.kmeans.lloyd import nearest
 from hybriddp.kmeans.round import Counted, Round, crowd
@@ -48,14 +49,19 @@ class HybridKMeans:
         How many centres are wanted.
     epsilon : float or str
         What every user is promised in total.
-    bounds : sequence of (float, float)
-        The public range of each dimension, chosen without looking at the data.
+    bounds : sequence of (float, float), or dict
+        The public range of each dimension, chosen without looking at the data. A dict has it by the name of a column,
+        and `fit` takes these columns of the dataframes that it is given.
     random_state : int or numpy.random.Generator, optional
         For simulation only: what comes out is **not** a private release.
     neighbours : {"replace-one", "add-remove"}
         What is hidden of a trusted user: where her point is, or whether she is there at all.
     name : str
         What the points are; a ledger tells studies apart by it.
+    scale : {"bounds", "none"} or sequence of float
+        What distances are measured by. By default every dimension by the width of its bounds, so that units do not
+        matter; with positive weights, dimension *j* counts ``scale[j]`` times as much as that; with ``"none"``, by the
+        units of the data as they are.
 
     Attributes
     ----------
@@ -69,6 +75,8 @@ class HybridKMeans:
         How much of each centre the trusted group decided, from 0 to 1.
     n_iter_ : int
         How many steps there were.
+    feature_names_in_ : ndarray of str
+        The names of the columns, if the bounds or the points had any.
     n_trusted_, n_local_ : int
         The sizes of the groups; that of the trusted group as released, if it is not public.
     spending_ : tuple of Spending
@@ -100,10 +108,11 @@ class HybridKMeans:
         n_clusters: int = 8,
         *,
         epsilon: float | str | None = None,
-        bounds: Sequence[tuple[float, float]] | None = None,
+        bounds: Sequence[tuple[float, float]] | Mapping[str, tuple[float, float]] | None = None,
         random_state: int | np.random.Generator | None = None,
         neighbours: str = "replace-one",
         name: str = "points",
+        scale: str | Sequence[float] = "bounds",
     ) -> None:
         self.n_clusters = n_clusters
         self.epsilon = epsilon
@@ -111,6 +120,7 @@ class HybridKMeans:
         self.random_state = random_state
         self.neighbours = neighbours
         self.name = name
+        self.scale = scale
 
     # Fitting ------------------------------------------------------------------------------------------------------
 
@@ -124,7 +134,8 @@ class HybridKMeans:
         return KMeansStudy(
             self.name,
             n_clusters=self.n_clusters,
-            bounds=self.bounds,
+            bounds=list(self.bounds.values()) if isinstance(self.bounds, Mapping) else self.bounds,
+            scale=self.scale,
             epsilon=self.epsilon,
             neighbours=self.neighbours,
         )
@@ -140,14 +151,18 @@ class HybridKMeans:
 
         Parameters
         ----------
-        trusted_points, local_points : array_like, shape (n, n_features), optional
-            The points of the groups. Without one of the groups the study falls back to the other's world, and
-            `explain` says so. With add-remove, trusted points that are given but empty are a group whose size is
-            private: leave them out if there is no such group.
+        trusted_points, local_points : array_like or dataframe, shape (n, n_features), optional
+            The points of the groups. Columns with names are put in the order of the bounds if these have names, else of
+            the trusted group's columns; see ``feature_names_in_``. Without one of the groups the study falls back to
+            the other's world, and `explain` says so. With add-remove, trusted points that are given but empty are a
+            group whose size is private: leave them out if there is no such group.
         ledger : Ledger, optional
             Where releases are written down before their noise is drawn; `BudgetError` if there is not enough left.
         """
         study = self.study
+        names = self._names(trusted_points, local_points)
+        trusted_points = columns_by_name(trusted_points, names, "trusted_points")
+        local_points = columns_by_name(local_points, names, "local_points")
         nobody = np.empty((0, study.box.n_dimensions))
         trusted = None if trusted_points is None else PointArray(study.box, trusted_points, "trusted_points")
         local = PointArray(study.box, nobody if local_points is None else local_points, "local_points")
@@ -159,14 +174,25 @@ class HybridKMeans:
         while server.round is not None:
             server.absorb(devices.answer(server.round))
         self.clamped_ = Clamped(0 if trusted is None else trusted.clamped, local.clamped)
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, object)
         return self._take(server)
+
+    def _names(self, *tables: object) -> tuple[str, ...] | None:
+        """What the dimensions are called: by the bounds, or else by the columns of the first table that has names."""
+        if isinstance(self.bounds, Mapping):
+            if not all(isinstance(name, str) for name in self.bounds):
+                raise ParameterError("bounds", "pairs (lower, upper) by the names of columns, as texts", self.bounds)
+            return tuple(self.bounds)
+        return next((names for names in map(names_of, tables) if names is not None), None)
 
     def _take(self, server: HybridKMeansServer) -> "HybridKMeans":
         """What a server that has ended found."""
         result, box = server.result, server.study.box
         self.study_: KMeansStudy = server.study
         self.cluster_centers_ = server.cluster_centers
-        self.standard_errors_: FloatArray = box.scale * np.sqrt(result.variance)
+        self.standard_errors_: FloatArray = box.units * np.sqrt(result.variance)
         self.sizes_ = result.sizes / max(float(result.sizes.sum()), 1e-12)
         self.trusted_weight_ = result.trusted_weight
         self.spending_: tuple[Spending, ...] = server.spending
@@ -180,9 +206,36 @@ class HybridKMeans:
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:  # noqa: N803  (scikit-learn's name)
-        """The nearest centre of each row of ``X``, for your own use: the labels of private points are private."""
+        """The nearest centre of each row of ``X``, for your own use: the labels of private points are private.
+
+        Columns are put in the order of ``feature_names_in_`` if both have names, and `DataError` is raised if one is
+        missing. Distances are measured as in the study, by its ``scale``.
+        """
+        box = self._require_fitted().study_.box
+        return nearest(self._scaled(X), box.scaled(self.cluster_centers_))
+
+    def transform(self, X: ArrayLike) -> FloatArray:  # noqa: N803
+        """The distance of each row of ``X`` to each centre, for your own use, shape (n, n_clusters).
+
+        Distances are those that `predict` compares: with ``scale="none"`` in the units of the data; else 1 is the whole
+        range of a dimension (of the one with the largest weight).
+        """
+        box = self._require_fitted().study_.box
+        points, centres = self._scaled(X), box.scaled(self.cluster_centers_)
+        distances = np.stack([np.sqrt(np.sum((points - centre) ** 2, axis=1)) for centre in centres], axis=1)
+        return distances * box.units[0] if box.scale == "none" else distances
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:  # noqa: ARG002
+        """What the columns of `transform` are called, as those of scikit-learn's KMeans: by the class and a number."""
         self._require_fitted()
-        return nearest(self.study_.box.check(X, "X").astype(np.float64), self.cluster_centers_)
+        return np.array([f"hybridkmeans{k}" for k in range(len(self.cluster_centers_))], object)
+
+    def _scaled(self, X: ArrayLike) -> FloatArray:  # noqa: N803
+        """The rows where distances are measured."""
+        names = getattr(self, "feature_names_in_", None)
+        warn_of_names(X, names)
+        points = self.study_.box.check(columns_by_name(X, names, "X"), "X")
+        return self.study_.box.scaled(points.astype(np.float64))
 
     # Looking ------------------------------------------------------------------------------------------------------
 
@@ -233,17 +286,29 @@ class HybridKMeans:
         return hasattr(self, "cluster_centers_")
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
-        from sklearn.utils import InputTags, Tags, TargetTags
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
-        return Tags(estimator_type="clusterer", target_tags=TargetTags(required=False), input_tags=InputTags())
+        return Tags(
+            estimator_type="clusterer",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(),
+        )
 
-    def _require_fitted(self) -> None:
+    def _require_fitted(self) -> "HybridKMeans":
         if not self.__sklearn_is_fitted__():
             raise ParameterError("the model", "fitted first, with fit(trusted_points, local_points)", "not fitted")
+        return self
 
     def __repr__(self) -> str:
         shown = {name: value for name, value in self.get_params().items() if value is not None}
         return f"HybridKMeans({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the centres as a table, once there are any."""
+        from hybriddp.kmeans.html_table import html_table
+
+        return html_table(self)
 
 
 class _Devices:

@@ -64,6 +64,7 @@ def trusted_only(
     bounds: Sequence[tuple[float, float]],
     random_state: int | np.random.Generator,
     neighbours: str = "replace-one",
+    scale: str | Sequence[float] = "none",
     initial: ArrayLike | None = None,
 ) -> PaperClustering:
     """The paper's K-means of users who trust the curator. The parameters are those of `hybrid`.
@@ -86,6 +87,7 @@ def trusted_only(
         epsilon=epsilon,
         iterations=iterations,
         bounds=bounds,
+        scale=scale,
         random_state=random_state,
         initial=initial,
     )
@@ -101,6 +103,7 @@ def full_local(
     random_state: int | np.random.Generator,
     debias: bool = True,
     assign_on: str = "true",
+    scale: str | Sequence[float] = "none",
     initial: ArrayLike | None = None,
 ) -> PaperClustering:
     """The paper's K-means of users who trust nobody. The parameters are those of `hybrid`."""
@@ -112,6 +115,7 @@ def full_local(
         epsilon=epsilon,
         iterations=iterations,
         bounds=bounds,
+        scale=scale,
         random_state=random_state,
         initial=initial,
     )
@@ -130,6 +134,7 @@ def hybrid(
     debias: bool = True,
     assign_on: str = "true",
     neighbours: str = "replace-one",
+    scale: str | Sequence[float] = "none",
     initial: ArrayLike | None = None,
 ) -> PaperClustering:
     r"""The paper's hybrid K-means. With nobody in one group it is the algorithm of the other.
@@ -145,7 +150,10 @@ def hybrid(
     iterations : int
         $\tau$, the rounds; each has an equal part of ε.
     bounds : sequence of (float, float)
-        The public range of each dimension. The widest becomes the paper's $m$, for all dimensions.
+        The public range of each dimension.
+    scale : "none", "bounds" or sequence of float
+        What distances are measured by; see `KMeansStudy`. The paper has one range $[0, m]$ for all dimensions: by
+        default the widest one's is its $m$.
     random_state : int or numpy.random.Generator
         Required: this is a simulation.
     weights : {"mean", "printed"}
@@ -167,6 +175,7 @@ def hybrid(
         epsilon=epsilon,
         iterations=iterations,
         bounds=bounds,
+        scale=scale,
         random_state=random_state,
         initial=initial,
     )
@@ -181,13 +190,14 @@ def _run(
     epsilon: float,
     iterations: int,
     bounds: Sequence[tuple[float, float]],
+    scale: str | Sequence[float],
     random_state: int | np.random.Generator,
     initial: ArrayLike | None,
 ) -> PaperClustering:
     k = _check.integer("n_clusters", n_clusters, at_least=1)
     eps = _check.number("epsilon", epsilon, _check.POSITIVE)
     tau = _check.integer("iterations", iterations, at_least=1)
-    box = Box.of(bounds)
+    box = Box.of(bounds, scale)
     reading.check()
     if random_state is None:
         raise ParameterError("random_state", "an integer or a numpy.random.Generator: this is a simulation", None)

@@ -8,20 +8,21 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.direction_questions import DirectionQuestion, LengthQuestion, PairQuestion
 from hybriddp.kmeans.directions import Directions, Pairs, hand_of, order_of
+from hybriddp.kmeans.limits import CENTRES_PER_CLUSTER, MOST_SIGNS, MOST_VERTICES, most_directions, most_pairs
 from hybriddp.kmeans.questions import GridQuestion, Labels, Question, ResidualQuestion, View
 from hybriddp.kmeans.study import MOST_CLUSTERS
 
-_MOST = 4096
-_MOST_CENTRES = 3 * MOST_CLUSTERS
-_MOST_SIGNS = 16
-
 # With numbers of at most this size, and steps and radii of at least that, nothing that a device computes overflows: an
-# infinity less another would be no number, and not one of the symbols that the channel hides among each other.
+# infinity less another would be no number, and not one of the symbols that the channel hides among each other. Nor does
+# it become so small that a processor takes longer over it, which would tell whose point made it that small.
 _LARGEST, _SMALLEST = 1e100, 1e-100
 
 
-def question_of(d: int, fields: dict[str, Any]) -> Question:
-    """The question with these plain values, for points of ``d`` dimensions; `ProtocolError` if they are not one."""
+def question_of(d: int, fields: dict[str, Any], n_clusters: int = MOST_CLUSTERS) -> Question:
+    """The question with these plain values, for points of ``d`` dimensions; `ProtocolError` if they are not one.
+
+    Nor if it is larger than a study that wants ``n_clusters`` has a use for (see `limits`).
+    """
     kinds = {
         "grid": _grid_of,
         "residual": _residual_of,
@@ -32,6 +33,7 @@ def question_of(d: int, fields: dict[str, Any]) -> Question:
     if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str) or fields["kind"] not in kinds:
         raise ProtocolError(f"The question is refused: its kind is none of {', '.join(kinds)}.")
     try:
+        _require_few_centres(fields, CENTRES_PER_CLUSTER * n_clusters)
         return kinds[fields["kind"]](d, fields)
     except (KeyError, TypeError, ValueError, OverflowError) as reason:
         raise ProtocolError(f"The question is refused: it is incomplete or malformed ({reason}).") from None
@@ -44,7 +46,7 @@ def _grid_of(d: int, fields: dict[str, Any]) -> Question:
     low, step = _array(fields, "low", (q,)), _array(fields, "step", (q,))
     if (
         len(sizes) != q
-        or not all(type(size) is int and 2 <= size <= _MOST for size in sizes)
+        or not all(type(size) is int and 2 <= size <= MOST_VERTICES for size in sizes)
         or (step < _SMALLEST).any()
     ):
         raise ProtocolError("The question is refused: its grid is malformed.")
@@ -53,8 +55,6 @@ def _grid_of(d: int, fields: dict[str, Any]) -> Question:
 
 def _labels_of(d: int, fields: dict[str, Any]) -> tuple[Labels, FloatArray, FloatArray]:
     k = len(fields["centres"])
-    if k > _MOST_CENTRES:
-        raise ProtocolError(f"The question is refused: it has more than {_MOST_CENTRES} centres.")
     centres, radii = _array(fields, "centres", (k, d)), _array(fields, "radii", (k,))
     view = _view_of(d, fields)
     seen = centres if view is None else _array(fields, "label_centres", (k, len(view.axes)))
@@ -65,19 +65,26 @@ def _labels_of(d: int, fields: dict[str, Any]) -> tuple[Labels, FloatArray, Floa
 
 def _residual_of(d: int, fields: dict[str, Any]) -> Question:
     labels, centres, radii = _labels_of(d, fields)
-    coordinates = np.array(fields["coordinates"], np.int64).reshape(len(fields["coordinates"]), -1)
-    if not len(coordinates) or coordinates.shape[1] > _MOST_SIGNS or ((coordinates < 0) | (coordinates >= d)).any():
+    variants = len(fields["coordinates"])
+    if not 0 < variants <= d:
+        raise ProtocolError(f"The question is refused: it comes in other than 1 to {d} variants.")
+    coordinates = np.array(fields["coordinates"], np.int64).reshape(variants, -1)
+    signs = coordinates.shape[1]
+    twice = any(len(set(row)) < signs for row in coordinates.tolist())
+    if signs > min(d, MOST_SIGNS) or twice or ((coordinates < 0) | (coordinates >= d)).any():
         raise ProtocolError("The question is refused: its coordinates are malformed.")
     return ResidualQuestion(labels, centres, radii, coordinates)
 
 
 def _direction_of(d: int, fields: dict[str, Any]) -> Question:
-    return DirectionQuestion(*_labels_of(d, fields), _directions_of(d, fields, "flips"), _chosen_of(d, fields))
+    return DirectionQuestion(
+        *_labels_of(d, fields), _directions_of(d, fields, "flips", most_directions(d)), _chosen_of(d, fields)
+    )
 
 
 def _pair_of(d: int, fields: dict[str, Any]) -> Question:
     centre, radius = _ball_of(d, fields)
-    left, right = _directions_of(d, fields, "left"), _directions_of(d, fields, "right")
+    left, right = (_directions_of(d, fields, side, most_pairs(d)) for side in ("left", "right"))
     if left.flips.shape != right.flips.shape:
         raise ProtocolError("The question is refused: its pairs of directions do not match.")
     return PairQuestion(centre, radius, Pairs(left, right), _chosen_of(d, fields))
@@ -94,10 +101,12 @@ def _ball_of(d: int, fields: dict[str, Any]) -> tuple[FloatArray, float]:
     return _array(fields, "centre", (d,)), radius
 
 
-def _directions_of(d: int, fields: dict[str, Any], name: str) -> Directions:
+def _directions_of(d: int, fields: dict[str, Any], name: str, most: int) -> Directions:
     bases = len(fields[name])
+    if not 0 < bases <= most:
+        raise ProtocolError(f"The question is refused: it has other than 1 to {most} rows of directions.")
     flips = _array(fields, name, (bases, d))
-    if not (np.abs(flips) == 1).all() or not 0 < bases <= _MOST or bases * order_of(d) % hand_of(d):
+    if not (np.abs(flips) == 1).all() or bases * order_of(d) % hand_of(d):
         raise ProtocolError("The question is refused: its directions are malformed.")
     return Directions(flips.astype(np.int64))
 
@@ -112,11 +121,23 @@ def _chosen_of(d: int, fields: dict[str, Any]) -> int:
 def _view_of(d: int, fields: dict[str, Any]) -> View | None:
     if "axes" not in fields:
         return None
-    return View(_array(fields, "origin", (d,)), _array(fields, "axes", (len(fields["axes"]), d)))
+    axes = len(fields["axes"])
+    if not 0 < axes <= d:
+        raise ProtocolError(f"The question is refused: it looks in other than 1 to {d} directions.")
+    return View(_array(fields, "origin", (d,)), _array(fields, "axes", (axes, d)))
+
+
+def _require_few_centres(fields: dict[str, Any], most: int) -> None:
+    if "centres" in fields and len(fields["centres"]) > most:
+        raise ProtocolError(f"The question is refused: it has more than {most} centres.")
 
 
 def _array(fields: dict[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:
     array = np.array(fields[name], np.float64)
-    if array.shape != shape or not (np.abs(array) <= _LARGEST).all():
-        raise ProtocolError(f"The question is refused: its {name} must be numbers up to {_LARGEST:g} of shape {shape}.")
+    size = np.abs(array)
+    if array.shape != shape or not ((array == 0) | ((size >= _SMALLEST) & (size <= _LARGEST))).all():
+        raise ProtocolError(
+            f"The question is refused: its {name} must be numbers up to {_LARGEST:g} of shape {shape}, and those that "
+            f"are not 0 at least {_SMALLEST:g} in size."
+        )
     return array

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.lloyd import nearest, products
+from hybriddp.kmeans.steady import nearest_steadily, rows_steadily
 
 
 class Question(ABC):
@@ -38,8 +39,14 @@ class Question(ABC):
         return None
 
     @abstractmethod
-    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
-        """The symbol, or set of symbols, of each point, in its variant."""
+    def symbols(
+        self, points: FloatArray, variants: IntArray, dice: np.random.Generator, *, steady: bool = True
+    ) -> IntArray:
+        """The symbol, or set of symbols, of each point, in its variant.
+
+        A device must be ``steady``: what it computes takes the same steps whatever its point is (see `steady`). A crowd
+        that is counted in one process need not be, and is faster; the symbols have the same law.
+        """
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
@@ -94,7 +101,14 @@ class GridQuestion(Question):
         seen = points if self.view is None else self.view.see(points)
         return np.clip((seen - self.low) * (1.0 / self.step), 0.0, np.array(self.sizes) - 1.0)
 
-    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:  # noqa: ARG002
+    def symbols(
+        self,
+        points: FloatArray,
+        variants: IntArray,  # noqa: ARG002
+        dice: np.random.Generator,
+        *,
+        steady: bool = True,  # noqa: ARG002  (there is one way)
+    ) -> IntArray:
         """The vertex that each point is rounded to."""
         position = self.position(points)
         vertex = np.floor(position)
@@ -133,9 +147,10 @@ class Labels:
     centres: FloatArray
     view: View | None = None
 
-    def of(self, points: FloatArray) -> NDArray[np.intp]:
-        """The label of each point."""
-        return nearest(points if self.view is None else self.view.see(points), self.centres)
+    def of(self, points: FloatArray, *, steady: bool = False) -> NDArray[np.intp]:
+        """The label of each point, the same either way; ``steady`` if nobody may tell by the time it takes."""
+        seen = points if self.view is None else self.view.see(points)
+        return nearest_steadily(seen, self.centres) if steady else nearest(seen, self.centres)
 
 
 class Residuals(Protocol):
@@ -170,7 +185,7 @@ class ResidualQuestion(Question):
     radii : ndarray, shape (K,)
         $r$: residuals further out are cut.
     coordinates : ndarray of int, shape (n_variants, s)
-        Which coordinates each variant is about; none for the label alone. One may occur twice.
+        Which coordinates each variant is about; none for the label alone.
     """
 
     kind: ClassVar[str] = "residual"
@@ -195,13 +210,24 @@ class ResidualQuestion(Question):
         """A label and its signs."""
         return len(self.centres) << self.n_signs
 
-    def symbols(self, points: FloatArray, variants: IntArray, dice: np.random.Generator) -> IntArray:
+    def symbols(
+        self, points: FloatArray, variants: IntArray, dice: np.random.Generator, *, steady: bool = True
+    ) -> IntArray:
         """The label and the signs of each point: sign *i* is bit *i*."""
-        label = self.labels.of(points)
+        label = self.labels.of(points, steady=steady)
         symbol = label.astype(np.int64) << self.n_signs
-        for bit, coordinate in enumerate(self.coordinates.T):
-            up = _up(self, points, label, coordinate[variants], dice)
-            symbol += up.astype(np.int64) << bit
+        if not self.n_signs:
+            return symbol
+        users = np.arange(len(points))
+        rest = residuals(self, points, label, steady=True) if steady else None
+        for bit, column in enumerate(self.coordinates.T):
+            at = column[variants]
+            if rest is None:
+                z = (points[users, at] - self.centres[label, at]) / self.radii[label]
+            else:
+                z = rest.vectors[users, at] / rest.radii
+            # The sign is +1 with probability (1 + z)/2; beyond ±1 it is sure.
+            symbol += (2 * dice.random(len(points), np.float32) - 1 < z).astype(np.int64) << bit
         return symbol
 
     def fields(self) -> dict[str, Any]:
@@ -209,18 +235,19 @@ class ResidualQuestion(Question):
         return {**residual_fields(self), "coordinates": self.coordinates}
 
 
-def _up(
-    question: ResidualQuestion,
-    points: FloatArray,
-    label: NDArray[np.intp],
-    coordinate: IntArray,
-    dice: np.random.Generator,
-) -> NDArray[np.bool_]:
-    """Whether the sign of one coordinate of each residual is +1, which has probability (1 + z)/2."""
-    rest = points[np.arange(len(points)), coordinate] - question.centres[label, coordinate]
-    rest /= question.radii[label]
-    up: NDArray[np.bool_] = 2 * dice.random(len(points), np.float32) - 1 < rest  # beyond ±1 it is sure
-    return up
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Residuals, shape (n, d), and the radius that each is measured by, shape (n,)."""
+
+    vectors: FloatArray
+    radii: FloatArray
+
+
+def residuals(question: Residuals, points: FloatArray, label: NDArray[np.intp], *, steady: bool) -> Rest:
+    """How far each point is from the centre of its label."""
+    if steady:
+        return Rest(points - rows_steadily(question.centres, label), rows_steadily(question.radii, label))
+    return Rest(points - question.centres[label], question.radii[label])
 
 
 def _view_fields(view: View | None) -> dict[str, Any]:

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray, IntArray
+from hybriddp.channels.channel import is_integer
 from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.text import channel_from_json
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import HybridDPError, ProtocolError
+from hybriddp.kmeans.limits import MOST_ASKS, MOST_ROUNDS, WHAT_LETTERS, require_short
 from hybriddp.kmeans.question_text import question_of
 from hybriddp.kmeans.requests import Answers, Ask
 from hybriddp.kmeans.study import KMeansStudy, parsed
@@ -167,11 +169,15 @@ class Round:
         Give the ``study`` that the user of the device agreed to: a round of any other one is refused, whatever it
         promises.
         """
+        require_short(text, study)
         fields = parsed(text, "round")
         if fields.get("type") != "kmeans-round" or fields.get("version") != 1:
             raise ProtocolError("The round is refused: it is not a kmeans-round, version 1.")
         try:
             own = KMeansStudy.of(fields["study"])
+            require_short(text, own)
+            if not 1 <= len(fields["asks"]) <= MOST_ASKS:
+                raise ProtocolError(f"The round is refused: it asks other than 1 to {MOST_ASKS} questions.")
             asks = tuple(_ask(own, ask) for ask in fields["asks"])
             result = cls(own, fields["number"], fields["what"], asks)
             same = json.loads(result.to_json().encode()) == fields
@@ -181,10 +187,12 @@ class Round:
             raise ProtocolError(f"The round is refused: it is incomplete or malformed ({reason}).") from None
         if study is not None and own != study:
             raise ProtocolError("The round is refused: it is of another study than the one agreed to.")
-        if not asks:
-            raise ProtocolError("The round is refused: it asks nothing.")
-        if not same or type(result.number) is not int or result.number < 1 or not isinstance(result.what, str):
+        if result.share > 1:
+            raise ProtocolError("The round is refused: its shares of users add up to more than all of them.")
+        if not same or not is_integer(result.number, 1, MOST_ROUNDS) or not isinstance(result.what, str):
             raise ProtocolError("The round is refused: it is not in its one form, version 1.")
+        if len(result.what) > WHAT_LETTERS:
+            raise ProtocolError(f"The round is refused: it says in more than {WHAT_LETTERS} letters what it is for.")
         return result
 
 
@@ -201,7 +209,7 @@ def crowd(ask: Ask, blocks: Iterator[FloatArray], *, source: ByteSource, dice: n
     for points in blocks:
         which = turns[np.arange(first, first + len(points)) % variants]
         first += len(points)
-        symbols = ask.question.symbols(points, which, dice)
+        symbols = ask.question.symbols(points, which, dice, steady=False)
         supports += crowd_supports(ask.channel, symbols, which, variants, source)
         users += np.bincount(which, minlength=variants)
     return Answers(supports, users)
@@ -232,9 +240,10 @@ def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
     channel = channel_from_json(json.dumps(fields["channel"], separators=(",", ":")))
     if not isinstance(channel, SymbolChannel) or channel.epsilon != study.privacy.epsilon:
         raise ProtocolError("The round is refused: its channel is not one of symbols with the study's epsilon.")
-    question = question_of(study.box.n_dimensions, fields["question"])
-    if question.n_symbols > n_symbols(channel):
-        raise ProtocolError("The round is refused: its channel has fewer symbols than its question.")
+    question = question_of(study.box.n_dimensions, fields["question"], study.n_clusters)
+    if max(question.n_symbols, 2) != n_symbols(channel):
+        fewer = "fewer" if question.n_symbols > n_symbols(channel) else "more"
+        raise ProtocolError(f"The round is refused: its channel has {fewer} symbols than its question.")
     if question.n_chosen != (channel.n_chosen if isinstance(channel, ChoiceResponse) else None):
         raise ProtocolError("The round is refused: its channel is for sets of another size than its question's.")
     if not isinstance(fields["share"], str) or not _SHARE.fullmatch(fields["share"]):

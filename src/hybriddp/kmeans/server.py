@@ -253,8 +253,7 @@ class HybridKMeansServer:
         # Who answers when does not depend on the points, and is the same if the server is taken up again.
         order = np.random.default_rng(list(bytes.fromhex(self.study.digest))).permutation(group.count)
         points = [list(group.some(order[turn])) for turn in self._turns(current.asks)]
-        # Who is in which round differs from study to study, so each is a cut of its own: what two of them cost adds up.
-        self._pay(current.what, self.study.privacy, Part(f"round of study {self.study.digest[:16]}", current.number))
+        self._pay(current.what, self.study.privacy, self._account.part(current.number))
         dice = np.random.default_rng(self._source.take(32).tolist())
         return tuple(
             crowd(ask, iter(mine), source=self._source, dice=dice)
@@ -303,8 +302,10 @@ class HybridKMeansServer:
     ) -> "HybridKMeansServer":
         """Take up a server again from its text.
 
-        Use the same ledger: it is what keeps a state that is taken up twice from spending more than ε. Where releases
-        are left, two servers of one state draw on the same rest of ε, and at most one of them comes to its end.
+        If there was a ledger, the same one is needed until the study has ended: it is what keeps a state that is taken
+        up twice from spending more than ε. Where releases are left, two servers of one state draw on the same rest of
+        ε, and at most one of them comes to its end. `ProtocolError` if there is no ledger, or one that does not hold
+        what the state says was spent.
 
         Parameters
         ----------
@@ -313,7 +314,7 @@ class HybridKMeansServer:
         trusted : array_like or TrustedGroup, optional
             The points of the trusted group, the same as before; not needed if nothing is released any more.
         ledger : Ledger, optional
-            Where releases are written down.
+            Where releases are written down; the one that the study began with.
         random_state : int or numpy.random.Generator, optional
             For simulation only.
         """
@@ -343,6 +344,8 @@ class HybridKMeansServer:
                 self._wait(state.pending)
         except (AssertionError, IndexError, ValueError, TypeError):
             raise ProtocolError("The state is refused: what it says was heard does not fit the study.") from None
+        if state.counted and state.n_trusted and self._step is not None:
+            self._account.require_history(self._released_so_far(), len(self._heard) if self.joins_local else 0)
         if state.waiting_for is None:
             self.go_on()
             return
@@ -350,6 +353,12 @@ class HybridKMeansServer:
         if self.round is None or not self.round.is_like(sent):
             raise ProtocolError("The state is refused: it waits for another round than this version of hybriddp asks.")
         self.round = sent  # to the last digit, in which machines may differ
+
+    def _released_so_far(self) -> Fraction:
+        """What all releases up to now cost each trusted user, that of a step which waits for local users included."""
+        spent = sum((Fraction(step.trusted_epsilon) for step in self.spending), Fraction(0))
+        pending = None if self._step is None or self._pending is None else self._step.release
+        return spent if pending is None else spent + Fraction(self._account.cost(pending))
 
 
 def _checked(ask: Ask, answers: Answers) -> Answers:
@@ -376,7 +385,7 @@ def _group(study: KMeansStudy, trusted: ArrayLike | TrustedGroup | None) -> Trus
     else:  # a copy: rows that change places between rounds would let somebody answer twice
         group = PointArray(study.box, np.array(trusted), "trusted points")
     if group.box != study.box:
-        raise ParameterError("trusted", "points that were read with the bounds of this study", group.box.bounds)
+        raise ParameterError("trusted", "points that were read with the bounds and the scale of this study", group.box)
     return group if group.count or study.size_is_private else None
 
 

@@ -1,20 +1,36 @@
 """A fitted model in plain words."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hybriddp._check import FloatArray
 from hybriddp.kmeans.study import NEIGHBOURS
 
 if TYPE_CHECKING:
     from hybriddp.kmeans.hybrid import HybridKMeans
 
 _UNCERTAIN = 0.1  # a centre is called uncertain if it may be off by this part of the distance to the next one
+_AT_BOUND = 0.005  # and at a bound if it is as near to it as this part of the range
+_SHOWN = 6  # coordinates, or names, in a line
 
 
 def story(model: "HybridKMeans") -> str:
     """What was spent where, how much each group had to say, and which centres are uncertain."""
-    return "\n".join([_head(model), *_groups(model), "", *_spending(model), "", *_centres(model), "", *_promise(model)])
+    return "\n".join(
+        [
+            _head(model),
+            *_groups(model),
+            *_scaling(model),
+            "",
+            *_spending(model),
+            "",
+            *_centres(model),
+            "",
+            *_promise(model),
+        ]
+    )
 
 
 def _head(model: "HybridKMeans") -> str:
@@ -59,22 +75,88 @@ def _spending(model: "HybridKMeans") -> list[str]:
 
 
 def _centres(model: "HybridKMeans") -> list[str]:
-    centres, errors = model.cluster_centers_, np.sqrt(np.sum(model.standard_errors_**2, axis=1))
+    # Uncertain or not is told where distances are measured: years and dollars do not add up.
+    box = model.study_.box
+    places, errors = box.scaled(model.cluster_centers_), np.linalg.norm(model.standard_errors_ / box.units, axis=1)
     lines = []
     doubtful = []
-    for k, centre in enumerate(centres):
-        others = np.delete(centres, k, axis=0)
-        apart = float(np.min(np.linalg.norm(others - centre, axis=1))) if len(others) else float("inf")
-        shown = ", ".join(f"{x:.4g}" for x in centre[:6]) + (", …" if len(centre) > 6 else "")
-        lines.append(f"centre {k}: ({shown}), give or take {errors[k]:.2g}, {100 * model.sizes_[k]:.0f} % of the users")
+    for k, place in enumerate(places):
+        others = np.delete(places, k, axis=0)
+        apart = float(np.min(np.linalg.norm(others - place, axis=1))) if len(others) else float("inf")
+        lines.append(f"centre {k}: ({_coordinates(model, k)}), {100 * model.sizes_[k]:.0f} % of the users")
         if errors[k] > _UNCERTAIN * apart:
             doubtful.append(k)
+    at_bounds = _at_bounds(model, places)
     if doubtful:
         names = ", ".join(map(str, doubtful))
         lines.append(f"Uncertain, compared with the distance to the next centre: {names}.")
-    else:
+    elif not at_bounds:
         lines.append("No centre is uncertain through noise, compared with the distance to the next one.")
-    return lines
+    return lines + at_bounds
+
+
+def _coordinates(model: "HybridKMeans", k: int) -> str:
+    """The coordinates of a centre with their standard errors, the first few of them."""
+    shown = [
+        f"{name} {number}" if name else number
+        for name, number in zip(_names(model), coordinates(model, k), strict=True)
+    ]
+    return ", ".join(shown[:_SHOWN]) + (", …" if len(shown) > _SHOWN else "")
+
+
+def _names(model: "HybridKMeans") -> list[str]:
+    """The names of the dimensions; empty ones if they have none."""
+    return list(getattr(model, "feature_names_in_", [""] * model.n_features_in_))
+
+
+def coordinates(model: "HybridKMeans", k: int) -> list[str]:
+    """Each coordinate of a centre and its standard error, with no more digits than the error leaves."""
+    return [_give_or_take(x, e) for x, e in zip(model.cluster_centers_[k], model.standard_errors_[k], strict=True)]
+
+
+def _give_or_take(value: float, error: float) -> str:
+    """A number and its error, which has two digits.
+
+    Examples
+    --------
+    >>> _give_or_take(23862.93, 341.2), _give_or_take(0.50123, 0.00312)
+    ('23,863 ± 341', '0.5012 ± 0.0031')
+    """
+    if not 1e-6 <= error <= 1e12:
+        return f"{value:.4g} ± {error:.2g}"
+    digits = max(0, 1 - math.floor(math.log10(error)))
+    return f"{value:,.{digits}f} ± {error:,.{digits}f}"
+
+
+def _at_bounds(model: "HybridKMeans", places: FloatArray) -> list[str]:
+    """What a centre at a wall of the box means, from what was released."""
+    off = np.minimum(np.abs(places), np.abs(model.study_.box.widths - places)) / model.study_.box.widths
+    found = [
+        f"{name or f'dimension {j}'} of centre {k}"
+        for k, row in enumerate(off)
+        for j, name in enumerate(_names(model))
+        if row[j] < _AT_BOUND
+    ]
+    if not found:
+        return []
+    shown = ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+    return [f"At a bound: {shown}. Check the units and the bounds, or take it for noise."]
+
+
+def _scaling(model: "HybridKMeans") -> list[str]:
+    """What distances are measured by, where it makes a difference."""
+    box = model.study_.box
+    sides = box.upper - box.lower
+    if not isinstance(box.scale, str):
+        weights = ", ".join(f"{weight:g}" for weight in box.scale[:_SHOWN]) + (", …" if len(sides) > _SHOWN else "")
+        return [f"Distances measure every dimension by its bounds, with the weights {weights}."]
+    if np.ptp(sides) <= 1e-9 * sides.max():
+        return []
+    if box.scale == "bounds":
+        return ["Distances measure every dimension by its bounds."]
+    widest = int(np.argmax(sides))
+    name = _names(model)[widest] or f"dimension {widest}"
+    return [f"Distances are in the units of the data as they are: {name}, the widest dimension, can count most."]
 
 
 def _neighbours(model: "HybridKMeans") -> str:

@@ -16,6 +16,7 @@ from hybriddp.privacy import Neighbours, Privacy
 
 MOST_CLUSTERS = 1024
 MOST_DIMENSIONS = 256
+MOST_LETTERS = 1000
 _THINNEST = 1e-50  # devices refuse grids with steps that floating point can hardly divide by
 NEIGHBOURS = {"replace-one": Neighbours.REPLACE_ONE, "add-remove": Neighbours.ADD_REMOVE}
 
@@ -37,6 +38,10 @@ class KMeansStudy:
         The public range of each dimension, chosen without looking at the data.
     epsilon : float or str
         What every user is promised in total.
+    scale : "bounds", "none" or sequence of float
+        What distances are measured by, the same on all devices. By default every dimension by the width of its bounds;
+        with positive weights, dimension *j* counts ``scale[j]`` times as much as that; with ``"none"``, by the units of
+        the data as they are.
     neighbours : {"replace-one", "add-remove"}
         What is hidden of a trusted user: where her point is, or whether she is there at all. The latter makes the size
         of the trusted group private too.
@@ -61,16 +66,20 @@ class KMeansStudy:
         n_clusters: int,
         bounds: Sequence[tuple[float, float]],
         epsilon: float | str,
+        scale: str | Sequence[float] = "bounds",
         neighbours: str = "replace-one",
     ) -> None:
         if not isinstance(name, str) or not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name):
             raise ParameterError("name", "a text that says what the points are", name)
+        if len(name) > MOST_LETTERS:
+            raise ParameterError("name", f"at most {MOST_LETTERS:,} letters", len(name), shown_as="their number")
         n_clusters = _check.integer("n_clusters", n_clusters, at_least=1)
         if n_clusters > MOST_CLUSTERS:
             raise ParameterError("n_clusters", f"an integer from 1 to {MOST_CLUSTERS}", n_clusters)
-        box = Box.of(bounds)
+        box = Box.of(bounds, scale)
         if box.widths.min() < _THINNEST:
-            raise ParameterError("bounds", "pairs whose widths are within a factor of 1e50 of each other", bounds)
+            what = "bounds" if box.scale == "none" else "scale"
+            raise ParameterError(what, "widths or weights that are within a factor of 1e50 of each other", box.scale)
         if box.n_dimensions > MOST_DIMENSIONS:
             raise ParameterError(
                 "bounds", f"at most {MOST_DIMENSIONS} pairs", box.n_dimensions, shown_as="their number"
@@ -112,6 +121,7 @@ class KMeansStudy:
             "name": self.name,
             "n_clusters": self.n_clusters,
             "bounds": [list(pair) for pair in self.box.bounds],
+            "scale": self.box.scale if isinstance(self.box.scale, str) else list(self.box.scale),
             "epsilon": self.privacy.epsilon,
             "neighbours": self.neighbours,
         }
@@ -129,6 +139,7 @@ class KMeansStudy:
                 n_clusters=fields["n_clusters"],
                 bounds=[tuple(pair) for pair in fields["bounds"]],
                 epsilon=fields["epsilon"],
+                scale=fields["scale"],
                 neighbours=fields["neighbours"],
             )
         except (KeyError, TypeError, ParameterError) as reason:
@@ -148,12 +159,20 @@ class KMeansStudy:
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
 
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs as a dict; `ValueError` if a name occurs twice, of which every reader would take another one."""
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a name occurs twice")
+    return fields
+
+
 def parsed(text: str, what: str) -> dict[str, Any]:
     """A text as a JSON object, or `ProtocolError`."""
     try:
-        fields = json.loads(text)
+        fields = json.loads(text, object_pairs_hook=_once_each)
     except (TypeError, ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
-        raise ProtocolError(f"The {what} is refused: it is not a JSON object.")
+        raise ProtocolError(f"The {what} is refused: it is not a JSON object, or names something twice.")
     return fields

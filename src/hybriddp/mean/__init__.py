@@ -5,8 +5,9 @@
 """
 
 from hybriddp.mean.estimate import Estimate
+from hybriddp.mean.published import Published
 from hybriddp.mean.reports import Reports
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 
-__all__ = ["Estimate", "LaplaceSummary", "LocalSummary", "MeanStudy", "Reports", "TrustedSummary"]
+__all__ = ["Estimate", "LaplaceSummary", "LocalSummary", "MeanStudy", "Published", "Reports", "TrustedSummary"]

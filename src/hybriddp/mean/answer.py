@@ -53,6 +53,7 @@ def answer(
     check_sizes(study, raw, reports, single_group=single_group)
     _check_one_group(raw, reports, weight)
     local_group = local_group_of(study, reports) if reports is not None and reports.count else None
+    _check_spread(study, local_group)
     adaptive = weight == "adaptive"
     seeded = random_state is not None
     if raw is None or not raw.count or weight in ("local-only", 0.0):  # nothing about the trusted group is released
@@ -79,6 +80,15 @@ def answer(
     return _complete(weigh(study, trusted_group, local_group, weight, sd, statement), released, reports, weight, sd)
 
 
+def _check_spread(study: "MeanStudy", local: LocalGroup | None) -> None:
+    """Raise `DataError` if the reports show that values vary more than public knowledge said."""
+    if local is not None and local.variance - 3 * local.variance_se > study.variance_at_most:
+        raise DataError(
+            f"The reports vary more than sd_at_most={study.sd_at_most:g} allows, by over three standard errors. "
+            "Nothing has been spent. Make a study with a larger sd_at_most, or without one."
+        )
+
+
 def weigh(
     study: "MeanStudy",
     trusted: TrustedGroup,
@@ -89,7 +99,7 @@ def weigh(
 ) -> Estimate:
     """The estimate from both groups' private numbers: post-processing."""
     chosen = _choose(study, trusted, local, weight, sd)
-    return combine.hybrid(study, trusted, local, chosen, statement, adaptive=weight == "adaptive")
+    return combine.hybrid(study, trusted, local, chosen, statement, adaptive=weight == "adaptive", known=sd is not None)
 
 
 def check_sizes(
@@ -214,14 +224,14 @@ def _choose(
     study: "MeanStudy", trusted: TrustedGroup, local: LocalGroup, weight: str | float, sd: float | None
 ) -> weights.Weighting:
     if weight == "adaptive":
-        return weights.adaptive(trusted, local)
+        return weights.adaptive(trusted, local, study.variance_at_most)
     # [ADK20]'s weights follow from public numbers alone, the channel's worst variance among them: a weight that the
     # reports move in its last digits would tell about them, and `hybriddp.amplify` counts on one that does not.
     if sd is not None:
         variance = (sd / study.width) ** 2
         fixed = fixed_weight(study, trusted.count, local.count, "known-variance", variance)
         return weights.Weighting(fixed, variance, weights.VarianceRange(variance, variance))
-    possible = weights.variance_range(trusted, local)
+    possible = weights.variance_range(trusted, local, study.variance_at_most)
     fixed = fixed_weight(study, trusted.count, local.count, weight) if isinstance(weight, str) else float(weight)
     return weights.Weighting(fixed, possible.upper, possible)
 

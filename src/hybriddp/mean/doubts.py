@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from hybriddp.mean.published import default_step, rounded
+
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
 
@@ -35,6 +37,6 @@ def warnings(estimate: "Estimate") -> tuple[str, ...]:
 
 def _bound_near(estimate: "Estimate") -> str | None:
     """Which bound the published answer is at, if any."""
-    value, (bottom, top) = estimate.published().value, estimate.study.bounds
+    value, (bottom, top) = float(rounded(estimate, default_step(estimate))), estimate.study.bounds
     near = NEAR_A_BOUND * estimate.study.width
     return "lower" if value <= bottom + near else "upper" if value >= top - near else None

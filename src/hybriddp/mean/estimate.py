@@ -2,15 +2,16 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hybriddp import _check
+from hybriddp.errors import DataError
 from hybriddp.mean.divergence import Divergence
-from hybriddp.mean.interval import Interval, Noise
+from hybriddp.mean.interval import ErrorLaw, Interval
 from hybriddp.mean.weights import Weighting
 
 if TYPE_CHECKING:
@@ -90,18 +91,49 @@ class GroupMean:
         How many users it has.
     mean : float
         Their private mean; it may lie outside of the bounds.
-    noise : Noise
-        The law of its error against the mean of *all* users' values.
+    bounds : (float, float)
+        Of the study.
+    law : ErrorLaw
+        How it errs against the mean of *all* users' values.
     """
 
     count: int
     mean: float
-    noise: Noise
+    bounds: tuple[float, float]
+    law: ErrorLaw = field(repr=False)
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Where the mean of all users' values lies by this group alone; not cut to the bounds."""
-        half = self.noise.half_width(_check.number("level", level, _LEVEL))
-        return Interval(self.mean - half, self.mean + half, level)
+        """Where the mean of all users' values lies by this group alone."""
+        return _between(self.bounds, self.law.interval(_check.number("level", level, _LEVEL)))
+
+
+@dataclass(frozen=True, slots=True)
+class Laws:
+    """How the unbiased answer errs, on the unit range.
+
+    Attributes
+    ----------
+    users, population : ErrorLaw
+        Against the mean of these users' values, and of the population that they come from, if the groups are alike.
+    users_if_groups_differ, population_if_groups_differ : ErrorLaw or None
+        The same for the mean in which every user weighs the same, which needs no such assumption; None where one of the
+        groups was not asked.
+    """
+
+    users: ErrorLaw
+    population: ErrorLaw = field(repr=False)
+    users_if_groups_differ: ErrorLaw | None = field(repr=False)
+    population_if_groups_differ: ErrorLaw | None = field(repr=False)
+
+
+def _between(bounds: tuple[float, float], unit: Interval) -> Interval:
+    """An interval of the unit range in the units of the values."""
+    lower, upper = bounds
+    width = upper - lower
+    low, high = lower + width * unit.lower, min(lower + width * unit.upper, upper)
+    if low >= high:  # floats cannot tell the ends apart, and no interval is a point
+        low, high = math.nextafter(high, -math.inf), math.nextafter(high, math.inf)
+    return Interval(low, high, unit.level)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -134,6 +166,8 @@ class Estimate:
         The expected squared error of ``unbiased``; that of ``value`` is not larger.
     privacy : Statement
         What it cost.
+    laws : Laws
+        How it errs: what the intervals are made from.
     exact : Fraction or None
         ``unbiased`` without rounding errors, where the weight was fixed before any data was seen.
     fixed_weight : bool
@@ -154,8 +188,7 @@ class Estimate:
     divergence: Divergence | None
     error: Errors
     privacy: Statement
-    sample_noise: Noise
-    population_noise: Noise
+    laws: Laws
     exact: Fraction | None = None
     fixed_weight: bool = False
     public_variance: float | None = None
@@ -183,33 +216,47 @@ class Estimate:
 
     @property
     def standard_error(self) -> float:
-        """The root of the expected squared error against the mean of all users' values."""
-        return math.sqrt(self.sample_noise.variance)
+        """The root of the expected squared error against the mean of all users' values, if the groups are alike."""
+        return math.sqrt(self.laws.users.variance) * self.study.width
 
-    def interval(self, level: float = 0.95) -> Interval:
-        """Where the mean of *these users'* values lies, at a level of confidence."""
-        return self._interval(level, self.sample_noise)
+    def interval(self, level: float = 0.95, *, groups_may_differ: bool = False) -> Interval:
+        """Where the mean of *these users'* values lies, at a level of confidence.
 
-    def population_interval(self, level: float = 0.95) -> Interval:
-        """Where the mean of the population lies that these users were drawn from: a wider one."""
-        return self._interval(level, self.population_noise)
-
-    def _interval(self, level: float, noise: Noise) -> Interval:
-        return self.between(self.unbiased, noise.half_width(_check.number("level", level, _LEVEL)), level)
-
-    def between(self, center: float, half: float, level: float) -> Interval:
-        """An interval within the bounds that holds the answer and is never a point.
-
-        Noise may have taken the center out of the bounds: the nearer bound is the center then, so that the interval is
-        at least ``half`` wide and holds all of what it would have held.
+        Parameters
+        ----------
+        level : float
+            How often such an interval holds the mean.
+        groups_may_differ : bool
+            By default the interval assumes that those who trust are like those who do not: where their means differ, it
+            holds the mean less often, however small the difference that the noise hides. With True it assumes nothing:
+            it is made from the mean in which every user weighs the same. That one is wider, and has a center of its
+            own: `value` may lie outside.
         """
-        bottom, top = self.study.bounds
-        middle = min(max(center, bottom), top)
-        lower = min(max(middle - half, bottom), self.value)
-        upper = max(min(middle + half, top), self.value)
-        if lower == upper:  # half a unit in the last place is all that is left
-            lower, upper = math.nextafter(lower, -math.inf), math.nextafter(upper, math.inf)
-        return Interval(lower, upper, level)
+        return self._interval(level, self.laws.users, self.laws.users_if_groups_differ, groups_may_differ)
+
+    def population_interval(self, level: float = 0.95, *, groups_may_differ: bool = False) -> Interval:
+        """Where the mean of the population lies that these users were drawn from: a wider one, see `interval`."""
+        laws = self.laws
+        return self._interval(level, laws.population, laws.population_if_groups_differ, groups_may_differ)
+
+    def covers(self, mean: float, level: float = 0.95) -> bool:
+        """Whether `interval` holds this mean; quicker than making the interval."""
+        inside = self.laws.users.explains((mean - self.study.bounds[0]) / self.study.width) >= 1 - level
+        return inside or mean in self.interval(level)
+
+    @property
+    def groups_differ(self) -> bool:
+        """Whether the groups' means are more than two standard errors apart: only honest intervals are shown then."""
+        return self.divergence is not None and abs(self.divergence.z) > 2
+
+    def _interval(self, level: float, alike: ErrorLaw, different: ErrorLaw | None, may_differ: bool) -> Interval:
+        _check.number("level", level, _LEVEL)
+        if may_differ:
+            if different is None:
+                raise DataError("One group gave no mean, so nothing is known of how much it differs from the other.")
+            return _between(self.study.bounds, different.interval(level))
+        found = _between(self.study.bounds, alike.interval(level))
+        return Interval(min(found.lower, self.value), max(found.upper, self.value), level)
 
     def published(self, *, level: float = 0.95, step: "Fraction | Decimal | str | float | None" = None) -> "Published":
         """What may be published: the value and its interval, rounded in exact fractions, and nothing else.
@@ -228,7 +275,8 @@ class Estimate:
         Where the weight was fixed before any data was seen, the interval follows from the published value and public
         numbers too, so that value and interval together keep what `hybriddp.amplify` says. It is wider than `interval`,
         which the reports narrow: a public ``sd`` (``weight="known-variance"``) makes up for that. With the adaptive
-        weight there is no second tier, and it is `interval`, rounded.
+        weight there is no second tier, and it is `interval`, rounded; where the groups' means clearly differ, the one
+        that assumes nothing about them (``groups_may_differ``).
 
         Examples
         --------
@@ -244,7 +292,9 @@ class Estimate:
         return publish(self, level=level, step=step)
 
     def __float__(self) -> float:
-        return self.published().value
+        from hybriddp.mean.published import default_step, rounded
+
+        return float(rounded(self, default_step(self)))
 
     # How it is shown ----------------------------------------------------------------------------------------------
 
@@ -305,6 +355,7 @@ class Estimate:
         With ``full`` all that the curator has beside it: the groups' means, the weight and everything unrounded.
         Publishing these leaves the first tier of protection only, every user's own ε.
         """
+        from hybriddp.mean import story
         from hybriddp.mean.doubts import warnings
 
         p = self.published(level=0.95)
@@ -316,10 +367,12 @@ class Estimate:
             "users": None if users is None else {"by": users.by, "key": users.key},
             "value": p.value,
             "interval_95": [p.lower, p.upper],
+            "interval_assumes_groups_alike": story.assumes_alike(self),
             "step": float(p.step),
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
             "tied": self.tied,
+            "sd_at_most": self.study.sd_at_most,
             "privacy": {
                 "epsilon": self.privacy.epsilon,
                 "delta": self.privacy.delta,

@@ -87,7 +87,8 @@ class LocalGroup:
         excess = float(share @ (v - mean) ** 2) / n  # by which the square of the mean is too large, on average
         influence = squares - 2 * mean * v
         spread = float(share @ (influence - share @ influence) ** 2)
-        noise = float(share @ (v**2 - squares))
+        # The rounding of an input to one of its rows may add more than `square_values` takes off on average.
+        noise = float(share @ (v**2 - squares)) + channel.worst_rounding_variance - channel.rounding_variance
         return cls(
             count=n,
             mean=mean,

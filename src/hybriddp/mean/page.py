@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hybriddp.mean import story
 from hybriddp.mean.doubts import warnings
+from hybriddp.mean.published import default_step, number
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
@@ -61,10 +62,10 @@ def _doubts(estimate: "Estimate") -> str:
 
 
 def _table(estimate: "Estimate") -> str:
-    number = estimate.published().number
+    step = default_step(estimate)
     cells = "".join(
-        f"<tr><td>{row.name}</td><td>{row.users:,}</td><td>{number(row.value)}</td>"
-        f"<td>{number(row.interval.lower)} … {number(row.interval.upper)}</td></tr>"
+        f"<tr><td>{row.name}</td><td>{row.users:,}</td><td>{number(row.value, step)}</td>"
+        f"<td>{number(row.interval.lower, step)} … {number(row.interval.upper, step)}</td></tr>"
         for row in story.rows(estimate)
     )
     return (

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from hybriddp import _check
 from hybriddp.errors import ParameterError
 from hybriddp.mean import public
-from hybriddp.mean.interval import Interval, Noise
+from hybriddp.mean.evidence import VarianceEvidence
+from hybriddp.mean.interval import ErrorLaw, Interval, Noise
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
 
-_MOST_VARIANCE = 0.25  # of values on [0, 1] (Popoviciu)
 _MOST_STEP = 0.5  # of the width of the bounds
 
 
@@ -60,7 +60,7 @@ class Published:
 
     def number(self, x: float) -> str:
         """A number with as many digits as the step has a say in."""
-        return f"{x + 0.0:,.{decimals(self.step)}f}"
+        return number(x, self.step)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -77,28 +77,50 @@ class Published:
 
 
 def publish(
-    estimate: "Estimate", *, level: float, step: Fraction | Decimal | str | float | None, population: bool = False
+    estimate: "Estimate",
+    *,
+    level: float,
+    step: Fraction | Decimal | str | float | None = None,
+    population: bool = False,
+    groups_may_differ: bool | None = None,
 ) -> Published:
-    """What is published of an estimate; see `Estimate.published`."""
+    """What is published of an estimate; see `Estimate.published`.
+
+    With ``population`` the interval is about the population. With ``groups_may_differ`` it is the one that assumes
+    nothing about the groups; if not given, that is where their means clearly differ and no second tier is at stake.
+    """
     _check.number("level", level, _check.FRACTION)
     s = default_step(estimate) if step is None else exact_step(step, estimate.study.width)
+    value = rounded(estimate, s)
     bottom, top = (Fraction(bound) for bound in estimate.study.bounds)
-    value = nearest(Fraction(estimate.value) if estimate.exact is None else estimate.exact, s)
-    if not estimate.fixed_weight:
-        value = min(max(value, bottom), top)
-    amplified = estimate.fixed_weight and estimate.trusted is not None and estimate.local is not None
-    if amplified and not population:
-        half = Fraction(_public_half_width(estimate, float(value), level)) + s / 2  # the value itself was rounded
-        middle = min(max(value, bottom), top)
-        lower, upper = middle - half, middle + half
+    if groups_may_differ is None and not population and _second_tier(estimate):
+        found = _public_interval(estimate, float(value), level)
+        lower, upper = Fraction(found.lower) - s / 2, Fraction(found.upper) + s / 2  # its center was rounded
     else:
-        found = estimate.population_interval(level) if population else estimate.interval(level)
+        honest = estimate.groups_differ if groups_may_differ is None else groups_may_differ
+        kind = estimate.population_interval if population else estimate.interval
+        found = kind(level, groups_may_differ=honest)
         lower, upper = Fraction(found.lower), Fraction(found.upper)
     lower, upper = math.floor(lower / s) * s, math.ceil(upper / s) * s  # outwards: the level stays at least what it was
-    lower, upper = min(max(lower, bottom), value), max(min(upper, top), value)
-    if lower == upper:  # no interval is a point
-        lower, upper = lower - s, upper + s
+    lower, upper = max(lower, bottom), min(upper, top)
+    if not groups_may_differ:  # asked for by name, that interval has a center of its own
+        lower, upper = min(lower, value), max(upper, value)
+    if lower >= upper:  # no interval is a point
+        lower, upper = upper - s, upper + s
     return Published(float(value), float(lower), float(upper), level, s)
+
+
+def rounded(estimate: "Estimate", step: Fraction) -> Fraction:
+    """The answer as it may be published: exactly, from the released integers, where the weight was fixed."""
+    value = nearest(Fraction(estimate.value) if estimate.exact is None else estimate.exact, step)
+    if estimate.fixed_weight:
+        return value
+    return min(max(value, Fraction(estimate.study.bounds[0])), Fraction(estimate.study.bounds[1]))
+
+
+def _second_tier(estimate: "Estimate") -> bool:
+    """Whether `hybriddp.amplify` may claim something about what is published."""
+    return estimate.fixed_weight and estimate.trusted is not None and estimate.local is not None
 
 
 def default_step(estimate: "Estimate") -> Fraction:
@@ -123,6 +145,11 @@ def nearest(x: Fraction, step: Fraction) -> Fraction:
     return math.floor(x / step + Fraction(1, 2)) * step
 
 
+def number(x: float, step: Fraction) -> str:
+    """A number as people write it, with as many digits as the step has a say in."""
+    return f"{x + 0.0:,.{decimals(step)}f}"
+
+
 def decimals(step: Fraction) -> int:
     """How many decimals a multiple of the step needs; a step that is no decimal number gets two digits of its own."""
     for places in range(20):
@@ -131,30 +158,21 @@ def decimals(step: Fraction) -> int:
     return min(max(2 - math.floor(math.log10(step)), 0), 300)
 
 
-def _public_half_width(estimate: "Estimate", value: float, level: float) -> float:
-    r"""The half-width of an interval that follows from the published value and public numbers alone.
+def _public_interval(estimate: "Estimate", value: float, level: float) -> Interval:
+    """An interval that follows from the published value and public numbers alone.
 
     What the reports say about the variance of the values would narrow it, and would be one more release about local
-    users: the second tier of protection covers the value alone. The variance is the one that was given, or at most
-    $\mu(1 - \mu)$ (Bhatia and Davis) for all means $\mu$ that the interval for the largest variance, 1/4, leaves
-    possible; where that one misses the mean, so does a narrower one, so the level stays.
+    users: the second tier of protection covers the value alone. So the variance is the one that was given, or limited
+    by ``sd_at_most`` and by the mean; reports have the worst noise of the channel.
     """
     study, w = estimate.study, estimate.weight
     n_t, n_l = estimate.n_trusted, estimate.n_local
+    n = n_t + n_l
+    evidence = VarianceEvidence(n, at_most=study.variance_at_most, known=estimate.public_variance)
     curator = w**2 * public.trusted_noise(study, n_t)
     reports = (1 - w) ** 2 * public.report_noise(study) / n_l
-    extra = (w - n_t / (n_t + n_l)) ** 2 * (n_t + n_l) / (n_t * n_l)
-    laplace = not study.privacy.exact_delta
-
-    def half(variance: float) -> float:
-        normal = extra * variance + reports
-        noise = Noise(normal, (curator / 2) ** 0.5) if laplace else Noise(normal + curator, 0.0)
-        return noise.half_width(level)
-
-    if estimate.public_variance is not None:
-        return half(estimate.public_variance) * study.width
+    noise = Noise(reports + curator, 0.0) if study.privacy.exact_delta else Noise(reports, math.sqrt(curator / 2))
     mean = (value - study.bounds[0]) / study.width
-    widest = half(_MOST_VARIANCE)
-    nearest_to_middle = min(max(0.5, mean - widest), mean + widest)
-    t = min(max(nearest_to_middle, 0.0), 1.0)
-    return half(t * (1 - t)) * study.width
+    law = ErrorLaw(mean, (w - n_t / n) ** 2 * n / (n_t * n_l), noise, evidence)
+    lower, upper = (study.bounds[0] + study.width * end for end in law.interval(level))
+    return Interval(lower, upper, level)

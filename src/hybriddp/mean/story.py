@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hybriddp.mean.doubts import UNTIED, warnings
 from hybriddp.mean.interval import Interval
-from hybriddp.mean.published import publish
+from hybriddp.mean.published import Published, default_step, number, publish
+from hybriddp.wording import significant
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -54,22 +55,68 @@ def notes(estimate: "Estimate") -> tuple[str, ...]:
 def one_line(estimate: "Estimate") -> str:
     """The answer as it may be published; what is doubtful stands before it."""
     seeded = f" {estimate.privacy}" if estimate.privacy.seeded else ""
-    return "\n".join([*warnings(estimate), f"{estimate.study.title}: {estimate.published()}.{seeded}"])
+    return "\n".join([*warnings(estimate), f"{estimate.study.title}: {_answer(estimate)}.{seeded}"])
+
+
+def assumes_alike(estimate: "Estimate") -> bool:
+    """Whether the published interval holds only if those who trust are like those who do not."""
+    may_differ = estimate.laws.users_if_groups_differ
+    return estimate.laws.users is not may_differ and (estimate.fixed_weight or not estimate.groups_differ)
+
+
+def _answer(estimate: "Estimate") -> str:
+    """The published answer, with what its interval assumes in the same breath."""
+    published = str(estimate.published(level=0.95))
+    return published if not assumes_alike(estimate) else f"{published[:-1]}, if the groups are alike)"
+
+
+def _between(published: Published) -> str:
+    return f"between {published.number(published.lower)} and {published.number(published.upper)}"
+
+
+def _assumption(estimate: "Estimate") -> list[str]:
+    """What the interval assumes about the groups, and the one that assumes nothing."""
+    if estimate.divergence is None:
+        return []
+    if not assumes_alike(estimate):
+        return ["The groups' means differ, so the interval is the one that holds however much they do."]
+    honest = _between(publish(estimate, level=0.95, groups_may_differ=True))
+    doubt = " They do differ here: use the second one." if estimate.groups_differ else ""
+    return [
+        "The interval assumes that those who trust are like those who do not: a difference that the noise hides would "
+        f"make it miss the mean more often. One that holds however much they differ is {honest} (95 %).{doubt}"
+    ]
+
+
+def _narrower(estimate: "Estimate") -> list[str]:
+    """What would narrow the interval, where it is wide because nobody knows how much the values vary."""
+    law = estimate.laws.users
+    matters = law.sampling_error > 0.2 * law.variance
+    if estimate.study.sd_at_most is not None or law.evidence.informative or not matters:
+        return []
+    return [
+        "The reports say little about how much values vary, so the interval allows for nearly the worst case. Public "
+        "knowledge of the spread (sd_at_most) would narrow it, and so would more local users or a larger ε."
+    ]
 
 
 def words(estimate: "Estimate") -> str:
     """The story in plain words."""
     e = estimate
     n = e.n_trusted + e.n_local
-    sample = e.published(level=0.95)
-    population = publish(e, level=0.95, step=None, population=True)
+    population = publish(e, level=0.95, population=True)
     lines = [
         *warnings(e),
-        f"{e.study.title}: {sample}.",
+        f"{e.study.title}: {_answer(e)}.",
+        *_assumption(e),
         f"Of {n:,} users {e.n_trusted:,} trusted the curator and {e.n_local:,} reported locally.",
-        "The interval is about the mean of these users' values; that of the population they come from lies between "
-        f"{population.number(population.lower)} and {population.number(population.upper)} (95 %).",
+        "The interval is about the mean of these users' values; that of the population they come from lies "
+        f"{_between(population)} (95 %).",
     ]
+    if e.study.sd_at_most is not None:
+        known = f"the standard deviation of the values is at most {e.study.sd_at_most:,.6g}"
+        lines.append(f"Weight and intervals use public knowledge: {known}.")
+    lines.extend(_narrower(e))
     if not e.tied:
         lines.append(UNTIED)
     if e.divergence is None:
@@ -86,7 +133,7 @@ def words(estimate: "Estimate") -> str:
     share = 100 * noise / e.error.total if e.error.total else 0.0
     lines.append(
         f"{share:.0f} % of the expected squared error is noise for privacy, the rest is sampling; the standard error "
-        f"is {e.standard_error:.2g}."
+        f"is {significant(e.standard_error, 2)}."
     )
     lines.append(FIRST_TIER_ONLY)
     lines.append(str(e.privacy))
@@ -104,10 +151,10 @@ def table(estimate: "Estimate") -> "Table":
     view = Table(title=Text(estimate.study.title), title_justify="left", box=box.SIMPLE_HEAD, caption_justify="left")
     for heading in ("", "users", "mean", "95 % interval"):
         view.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
-    number = estimate.published().number
+    step = default_step(estimate)
     for row in rows(estimate):
-        low, high = row.interval
-        cells = (row.name, f"{row.users:,}", number(row.value), f"{number(low)} … {number(high)}")
+        low, high = (number(end, step) for end in row.interval)
+        cells = (row.name, f"{row.users:,}", number(row.value, step), f"{low} … {high}")
         view.add_row(*cells, style="bold green" if row.name == "hybrid" else None)
     view.caption = Text("\n".join([*notes(estimate), str(estimate.privacy)]))
     return view

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -29,7 +30,7 @@ _CHUNK = 1 << 17  # values summed at a time: they stay in the cache, and as many
 MOST_BAD_CODES = 0.01  # a larger share of reports that are no codes means that they are reports of something else
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class MeanStudy:
     """What is asked of whom, under which promise.
 
@@ -49,6 +50,10 @@ class MeanStudy:
         computed.
     users : Part, optional
         Whom it is about, if not everybody: see `part`.
+    sd_at_most : float, optional
+        Public knowledge that the values' standard deviation is not larger, from earlier studies or other sources, never
+        from these values. It narrows intervals where the reports say little about the spread; if it is wrong they are
+        too narrow, unless the reports show it: then the estimate is refused.
 
     Examples
     --------
@@ -66,6 +71,7 @@ class MeanStudy:
     min_group_size: int
     channel: WindowChannel | DiscreteLaplace
     users: Part | None
+    sd_at_most: float | None
 
     def __init__(
         self,
@@ -77,6 +83,7 @@ class MeanStudy:
         min_group_size: int = 2,
         channel: WindowChannel | DiscreteLaplace | str = "window",
         users: Part | None = None,
+        sd_at_most: float | None = None,
     ) -> None:
         if not isinstance(name, str) or not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name):
             raise ParameterError("name", "a text that says what the values are", name)
@@ -89,6 +96,11 @@ class MeanStudy:
         if users is not None and not isinstance(users, Part):
             raise ParameterError("users", "None or a Part", users)
         object.__setattr__(self, "users", users)
+        if sd_at_most is not None:
+            words = "a number above 0 and at most half of the range"
+            possible = _check.Range(words, 0.0, grid.width / 2, lower_open=True)
+            sd_at_most = _check.number("sd_at_most", sd_at_most, possible)
+        object.__setattr__(self, "sd_at_most", sd_at_most)
 
     def part(self, by: str, key: str | int) -> "MeanStudy":
         """The same study of only those users whose public key is this one, for example ``part("country", "DE")``.
@@ -105,6 +117,7 @@ class MeanStudy:
             min_group_size=self.min_group_size,
             channel=self.channel,
             users=Part(by, key),
+            sd_at_most=self.sd_at_most,
         )
 
     @cached_property
@@ -114,6 +127,13 @@ class MeanStudy:
             return self.digest
         fields = json.loads(self.to_json()) | {"users": None}
         return MeanStudy.from_json(json.dumps(fields, separators=(",", ":"), ensure_ascii=False)).digest
+
+    def __repr__(self) -> str:
+        name = self.title if len(self.title) <= 60 else f"{self.title[:59]}…"
+        delta = "" if self.privacy.delta == "0" else f", delta={self.privacy.delta!r}"
+        channel = ', channel="laplace"' if isinstance(self.channel, DiscreteLaplace) else ""
+        known = "" if self.sd_at_most is None else f", sd_at_most={self.sd_at_most:g}"
+        return f"MeanStudy({name!r}, bounds={self.bounds}, epsilon={self.privacy.epsilon!r}{delta}{channel}{known})"
 
     @property
     def title(self) -> str:
@@ -130,6 +150,11 @@ class MeanStudy:
         """Upper bound minus lower bound."""
         return self.grid.width
 
+    @property
+    def variance_at_most(self) -> float:
+        """The largest variance that public knowledge allows, on the unit range; infinite without any."""
+        return math.inf if self.sd_at_most is None else (self.sd_at_most / self.width) ** 2
+
     # The study as text --------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
@@ -144,6 +169,7 @@ class MeanStudy:
             "min_group_size": self.min_group_size,
             "channel": json.loads(self.channel.to_json()),
             "users": None if self.users is None else {"by": self.users.by, "key": self.users.key},
+            "sd_at_most": self.sd_at_most,
         }
         return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
@@ -161,6 +187,7 @@ class MeanStudy:
                 min_group_size=f["min_group_size"],
                 channel=channel,  # type: ignore[arg-type]  # any other kind is refused
                 users=None if f["users"] is None else Part(**f["users"]),
+                sd_at_most=f["sd_at_most"],
             )
         except (KeyError, TypeError, ValueError) as reason:
             raise ProtocolError("The text does not describe a study of a mean.") from reason

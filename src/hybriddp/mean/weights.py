@@ -12,6 +12,7 @@ which bounds it lies (`variance_range`), at no cost. Within them the weight is c
 smallest possible multiple of the least one (`adaptive`: minimax regret).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,9 +57,9 @@ def known_variance(trusted: TrustedGroup, local: LocalGroup, variance: float) ->
     return Weighting(weight, variance, VarianceRange(variance, variance))
 
 
-def adaptive(trusted: TrustedGroup, local: LocalGroup) -> Weighting:
+def adaptive(trusted: TrustedGroup, local: LocalGroup, at_most: float = math.inf) -> Weighting:
     """The weight with the least regret over all variances that the reports leave possible."""
-    possible = variance_range(trusted, local)
+    possible = variance_range(trusted, local, at_most)
     s = possible.lower + (possible.upper - possible.lower) * _SHARES
     w = _best_weights(trusted, local, s)
     n = trusted.count + local.count
@@ -72,12 +73,12 @@ def adaptive(trusted: TrustedGroup, local: LocalGroup) -> Weighting:
     return Weighting(float(w[best]), float(s[best]), possible)
 
 
-def variance_range(trusted: TrustedGroup, local: LocalGroup) -> VarianceRange:
+def variance_range(trusted: TrustedGroup, local: LocalGroup, at_most: float = math.inf) -> VarianceRange:
     r"""Bounds of $\sigma^2$ from private numbers alone.
 
     The reports give an unbiased estimate; two standard errors are allowed for. Besides, no variable on [0, 1] with mean
     $\mu$ varies by more than $\mu(1-\mu)$ (Bhatia and Davis); $\mu$ is estimated with the noise-minimising weight,
-    and one standard error is allowed for.
+    and one standard error is allowed for. No variance above ``at_most``, which is public knowledge, is possible.
     """
     noise_l = local.noise / local.count
     w = noise_l / (noise_l + trusted.noise)
@@ -85,7 +86,7 @@ def variance_range(trusted: TrustedGroup, local: LocalGroup) -> VarianceRange:
     sd = (w**2 * trusted.noise + (1 - w) ** 2 * noise_l) ** 0.5
     nearest = min(max(0.5, mean - sd), mean + sd)  # the possible mean that is nearest to the middle
     t = min(max(nearest, 0.0), 1.0)
-    ceiling = max(t * (1 - t), _LEAST_CEILING)
+    ceiling = min(max(t * (1 - t), _LEAST_CEILING), at_most)
     upper = min(max(local.variance + 2 * local.variance_se, 0.0), ceiling)
     lower = min(max(local.variance - 2 * local.variance_se, 0.0), upper)
     return VarianceRange(lower, upper)

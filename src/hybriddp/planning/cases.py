@@ -1,4 +1,8 @@
-"""One case of a plan: every estimator, if the values vary by so much."""
+"""One case of a plan: every estimator, if the values vary by so much.
+
+Twice, and never mixed: as hybriddp would run them, with one-byte reports and the curator's noise of the study, and as
+in the paper, with Laplace noise for both groups. Gains are over the two single groups of the same kind.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +13,7 @@ from hybriddp.channels.window import WindowChannel
 from hybriddp.grid import UNITS, Grid
 from hybriddp.mean.interval import Noise
 from hybriddp.planning.crowds import crowd_like
+from hybriddp.planning.interval import detectable_change, stated_half_width
 from hybriddp.privacy import Privacy
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.simulation.adaptive import expected
@@ -16,7 +21,6 @@ from hybriddp.theory import Setting, laplace_noise
 
 PAPERS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance")
 OURS = "adaptive"
-FULL_LOCAL_OURS = "full-local with our channel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +33,17 @@ class Point:
     bias: float
     error: float
     half_width: float
+    detectable: float
     gain_over_best: float
     gain_over_worst: float
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Every estimator by its name: as hybriddp runs it, ours among them, and as in the paper."""
+
+    ours: dict[str, Point]
+    papers: dict[str, Point]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +63,8 @@ class Question:
         """Whether the curator's noise is Laplace."""
         return self.privacy.exact_delta == 0
 
-    def case(self, sd: float) -> dict[str, Point]:
+    def case(self, sd: float) -> Case:
         """Every estimator, if the values have this standard deviation."""
-        papers = self.setting(sd, *self._laplace_noise())
-        points = {}
-        for name in PAPERS:
-            weight = _weight(papers, name)
-            parts = papers.parts_full_local() if name == "full-local" else papers.parts_hybrid(weight)
-            curator = weight**2 * float(papers.trusted_noise)
-            points[name] = self._point(
-                papers, weight, float(parts.sampling), curator, float(parts.privacy) - curator, float(parts.bias)
-            )
         found = expected(
             window_channel(self.privacy.epsilon),
             crowd_like(self.unit_mean, sd),
@@ -72,10 +76,23 @@ class Question:
             variance_ratio=self.variance_ratio,
         )
         area = self.grid.width**2
-        ours = self.setting(sd, self.trusted_noise * area, found.report_variance * area)
-        parts_of_ours = (found.sampling, found.trusted_noise, found.local_noise, found.bias)
-        points[OURS] = self._point(ours, found.weight, *(part * area for part in parts_of_ours))
-        points[FULL_LOCAL_OURS] = self._point(ours, 0.0, 0.0, 0.0, float(ours.error_full_local()), 0.0)
+        setting = self.setting(sd, self.trusted_noise * area, found.report_variance * area)
+        ours = self._points(setting, laplace=self.laplace)
+        parts = (found.sampling, found.trusted_noise, found.local_noise, found.bias)
+        ours[OURS] = _point(setting, found.weight, *(part * area for part in parts), laplace=self.laplace)
+        return Case(ours, self._points(self.setting(sd, *self._laplace_noise()), laplace=True))
+
+    def _points(self, setting: Setting, *, laplace: bool) -> dict[str, Point]:
+        """The estimators of the paper, with the noise of this setting."""
+        points = {}
+        for name in PAPERS:
+            weight = _weight(setting, name)
+            parts = setting.parts_full_local() if name == "full-local" else setting.parts_hybrid(weight)
+            curator = weight**2 * float(setting.trusted_noise)
+            reports = float(parts.privacy) - curator
+            points[name] = _point(
+                setting, weight, float(parts.sampling), curator, reports, float(parts.bias), laplace=laplace
+            )
         return points
 
     @property
@@ -110,30 +127,28 @@ class Question:
             trusted_mean=self.gap * self.grid.width,
         )
 
-    def _point(
-        self,
-        setting: Setting,
-        weight: float,
-        sampling: float,
-        curator: float,
-        reports: float,
-        bias: float,
-    ) -> Point:
-        total = float(sampling + curator + reports + bias)
-        if self.laplace:
-            noise = Noise(normal=sampling + reports + bias, laplace=(curator / 2) ** 0.5)
-        else:
-            noise = Noise(normal=total, laplace=0.0)
-        return Point(
-            weight=weight,
-            sampling=sampling,
-            privacy=float(curator + reports),
-            bias=float(bias),
-            error=total,
-            half_width=noise.half_width(0.95),
-            gain_over_best=float(setting.gain_over_best(total)),
-            gain_over_worst=float(setting.gain_over_worst(total)),
-        )
+
+def _point(
+    setting: Setting, weight: float, sampling: float, curator: float, reports: float, bias: float, *, laplace: bool
+) -> Point:
+    total = float(sampling + curator + reports + bias)
+
+    def law(normal: float) -> Noise:
+        return Noise(normal, (curator / 2) ** 0.5) if laplace else Noise(normal + curator, 0.0)
+
+    # From study to study other people are asked, so the mean of their values varies too; a lasting gap cancels.
+    repeated = law(sampling + reports + float(setting.benchmark_variance()))
+    return Point(
+        weight=weight,
+        sampling=sampling,
+        privacy=float(curator + reports),
+        bias=float(bias),
+        error=total,
+        half_width=stated_half_width(law(sampling + reports + bias)),
+        detectable=detectable_change(repeated),
+        gain_over_best=float(setting.gain_over_best(total)),
+        gain_over_worst=float(setting.gain_over_worst(total)),
+    )
 
 
 def _weight(setting: Setting, name: str) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
@@ -29,6 +30,7 @@ class Crossovers:
     least_users: int | None
 
 
+@lru_cache(maxsize=8)
 def crossovers(made: Plan) -> Crossovers:
     """The crossovers of a plan, in its worst case."""
     return Crossovers(

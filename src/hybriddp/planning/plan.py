@@ -1,7 +1,8 @@
 """What a study would give, before anything is collected: every estimator's error, and what it takes to do better.
 
-The paper's estimators are in closed form (`hybriddp.theory`), with the Laplace noise that the paper gives both groups.
-Ours has its own channel and is predicted by `simulation.adaptive`. Nothing here sees data.
+Every estimator is planned as hybriddp would run it, with one-byte reports: the paper's weights in closed form
+(`hybriddp.theory`), the adaptive one by `simulation.adaptive`. Beside them, and never mixed with them, stand the
+paper's estimators with the Laplace noise that the paper gives both groups. Nothing here sees data.
 """
 
 from dataclasses import dataclass
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from hybriddp import _check
 from hybriddp.errors import ParameterError
 from hybriddp.grid import Grid
-from hybriddp.planning.cases import FULL_LOCAL_OURS, OURS, PAPERS, Point, Question
+from hybriddp.planning.cases import OURS, PAPERS, Point, Question
 from hybriddp.planning.crowds import largest_sd
-from hybriddp.privacy import Privacy
+from hybriddp.privacy import Privacy, outright
+from hybriddp.wording import significant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,11 +40,16 @@ class Span:
 
 
 def readable(number: float) -> str:
-    """A number with four digits, or as many as it has before the point."""
-    return f"{number:,.0f}" if abs(number) >= 1e4 else f"{number:,.4g}"
+    """What was computed, with three digits."""
+    return significant(number, 3)
 
 
-@dataclass(frozen=True, slots=True)
+def given(number: float) -> str:
+    """What somebody stated, with all its digits."""
+    return significant(number, 12)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Option:
     """One estimator in a plan, in the units of the values.
 
@@ -56,25 +63,33 @@ class Option:
         The typical error: the root of the expected squared error against the mean of all users' values.
     half_width : Span
         The 95 % interval is the answer, give or take this.
+    detectable : Span
+        The change of the mean between two such studies that a test at 5 % finds four times out of five, with other
+        people each time.
     sampling, privacy, bias : Span
         The three parts of the expected squared error: users who do not all weigh the same, noise, and groups whose
         means differ.
     gain_over_best, gain_over_worst : Span
-        By how much the better (R) and the worse (r) of trusted-only and full-local err more, in squared error.
+        By how much the better (R) and the worse (r) of trusted-only and full-local, with the same kind of noise, err
+        more, in squared error.
     """
 
     name: str
     weight: Span
     rmse: Span
     half_width: Span
+    detectable: Span
     sampling: Span
     privacy: Span
     bias: Span
     gain_over_best: Span
     gain_over_worst: Span
 
+    def __repr__(self) -> str:
+        return f"<Option {self.name}: typical error {self.rmse}, 95 % interval ± {self.half_width}>"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """What a study would give.
 
@@ -90,9 +105,9 @@ class Plan:
         What is known or guessed about the values. Without ``sd``, everything is a span from all values alike to half
         of them at each bound.
     options : tuple of Option
-        The paper's estimators and ours, which is the last.
-    full_local : Span
-        The typical error if nobody trusts, with our channel.
+        Every estimator with one-byte reports, ours last.
+    papers : tuple of Option
+        The paper's estimators with Laplace noise for both groups, and gains over its own single groups.
     """
 
     n_users: int
@@ -104,7 +119,11 @@ class Plan:
     mean_gap: float
     variance_ratio: float
     options: tuple[Option, ...]
-    full_local: Span
+    papers: tuple[Option, ...]
+
+    def __repr__(self) -> str:
+        users = f"{self.n_users:,} users, {self.n_trusted:,} trusted"
+        return f"<Plan: {users}, ε = {self.privacy.epsilon}, typical error {self[OURS].rmse}; explain() says more>"
 
     def __getitem__(self, name: str) -> Option:
         for option in self.options:
@@ -136,6 +155,20 @@ class Plan:
             "mean_gap": self.mean_gap,
             "variance_ratio": self.variance_ratio,
         }
+
+    @property
+    def full_local(self) -> Span:
+        """The typical error if nobody trusts and everybody sends a one-byte report."""
+        return self["full-local"].rmse
+
+    @property
+    def shape(self) -> str:
+        """What is assumed about the values, in words."""
+        if self.sd is None:
+            return "Nothing is assumed about the values: the spans go from all alike to half of them at each bound."
+        where = "the middle of the bounds as its mean" if self.mean is None else f"mean {given(self.mean)}"
+        hint = " A rough mean would make this better." if self.mean is None else ""
+        return f"Assumed: a Beta shape on the bounds with {where} and sd {given(self.sd)}.{hint}"
 
     @property
     def rmse(self) -> float:
@@ -207,7 +240,8 @@ def plan(
         The standard deviation of the values. If nobody knows, leave it out: the plan then shows the best and the worst
         case instead of a guess.
     mean : float, optional
-        A rough guess of the mean: it limits what the spread can be, and tells how much reports about such values vary.
+        A rough guess of the mean. With ``sd`` it fixes the shape that is assumed, a Beta distribution on the bounds, so
+        that the plan can say what tighter bounds would cut off; alone it limits what the spread can be.
     mean_gap : float
         By how much the trusted users' mean would be higher than the others'.
     variance_ratio : float
@@ -226,6 +260,9 @@ def plan(
         raise ParameterError("mode", '"one-shot": studies in two phases are not there yet', mode)
     users = _check.integer("n_users", n_users, at_least=4)
     privacy = Privacy.promised(epsilon=epsilon, delta=delta)
+    if privacy.exact_delta * users >= 1:
+        words = f"far below 1 over the number of users, {users:,}"
+        raise ParameterError("delta", words, delta, remedy=outright(float(privacy.exact_delta)))
     grid = Grid.of(bounds)
     fraction = _check.number("trusted_fraction", trusted_fraction, _check.FRACTION)
     n_trusted = round(fraction * users)
@@ -242,12 +279,11 @@ def plan(
     ratio = _check.number("variance_ratio", variance_ratio, _check.POSITIVE)
     question = Question(users, n_trusted, privacy, grid, mean, mean_gap / grid.width, ratio)
     most = largest_sd(question.unit_mean)
-    if sd is not None and sd * max(ratio, 1.0) ** 0.5 > most * grid.width:
+    if sd is not None and sd * max(ratio, 1.0) ** 0.5 > (1 + 1e-9) * most * grid.width:  # but for rounding
         words = f"at most {most * grid.width:,.6g}: no values between the bounds with this mean vary more"
         raise ParameterError("sd", words, sd)
     spreads = [0.0, most / max(ratio, 1.0) ** 0.5] if sd is None else [sd / grid.width]
     cases = [question.case(spread) for spread in spreads]
-    names = [*PAPERS, OURS]
     return Plan(
         n_users=users,
         n_trusted=n_trusted,
@@ -257,8 +293,8 @@ def plan(
         mean=mean,
         mean_gap=float(mean_gap),
         variance_ratio=ratio,
-        options=tuple(_option(name, [case[name] for case in cases]) for name in names),
-        full_local=Span.of([case[FULL_LOCAL_OURS].error ** 0.5 for case in cases]),
+        options=tuple(_option(name, [case.ours[name] for case in cases]) for name in (*PAPERS, OURS)),
+        papers=tuple(_option(name, [case.papers[name] for case in cases]) for name in PAPERS),
     )
 
 
@@ -268,6 +304,7 @@ def _option(name: str, points: list[Point]) -> Option:
         weight=Span.of([p.weight for p in points]),
         rmse=Span.of([p.error**0.5 for p in points]),
         half_width=Span.of([p.half_width for p in points]),
+        detectable=Span.of([p.detectable for p in points]),
         sampling=Span.of([p.sampling for p in points]),
         privacy=Span.of([p.privacy for p in points]),
         bias=Span.of([p.bias for p in points]),

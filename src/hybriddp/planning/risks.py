@@ -1,18 +1,19 @@
 """What could go wrong with a plan: groups that differ, and reports that are forged."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from hybriddp import _check
 from hybriddp.planning.cases import OURS, window_channel
-from hybriddp.planning.plan import Plan, plan
+from hybriddp.planning.plan import Plan, plan, readable
 
 GAPS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0)
 RATIOS = (0.25, 0.5, 2.0, 4.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Difference:
-    """The typical errors if the groups differ.
+    """The typical errors if the groups differ, all with one-byte reports.
 
     Attributes
     ----------
@@ -30,6 +31,11 @@ class Difference:
     full_local: float
     known_variance: float
     adaptive: float
+
+    def __repr__(self) -> str:
+        named = (("trusted only", self.trusted_only), ("full local", self.full_local), ("adaptive", self.adaptive))
+        errors = ", ".join(f"{name} {readable(error)}" for name, error in named)
+        return f"<Difference: gap {readable(self.mean_gap)}, variances × {self.variance_ratio:g}: {errors}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ def _difference(made: Plan, gap: float, ratio: float) -> Difference:
     )
 
 
-def again(made: Plan, **changes: float) -> Plan:
+def again(made: Plan, **changes: Any) -> Plan:  # noqa: ANN401
     """The same plan with something changed."""
     return plan(**{**made.question, **changes})
 

@@ -17,7 +17,7 @@ _FEW = (LEAST_EPSILON, "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "4", "8", 
 _STEPS = 24  # of the first, coarse look for a number that is enough
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Solution:
     """The smallest value that reaches the target, and the plan with it.
 
@@ -34,6 +34,9 @@ class Solution:
     unknown: str
     value: float
     plan: Plan
+
+    def __repr__(self) -> str:
+        return f"<Solution: {self.unknown} = {self.value:,.12g}, typical error {readable(self.plan.rmse)}>"
 
 
 def solve(
@@ -75,8 +78,7 @@ def solve(
     if unknown == "rmse":
         made = plan(**fixed)
         return Solution(unknown, made.rmse, made)
-    assert target_rmse is not None  # noqa: S101  (checked above)
-    target = _check.number("target_rmse", target_rmse, _check.POSITIVE)
+    target = _check.number("target_rmse", target_rmse or 0.0, _check.POSITIVE)
     searches: dict[str, Callable[[dict[str, Any], float], Solution]] = {
         "epsilon": _epsilon,
         "n_users": _users,

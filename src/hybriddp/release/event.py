@@ -36,8 +36,7 @@ class Part:
     @property
     def same_key(self) -> str:
         """Keys that are spelled almost alike are the same to a ledger: better to count too much than too little."""
-        text = unicodedata.normalize("NFKC", str(self.key)).strip().casefold()
-        return str(int(text)) if text.removeprefix("-").isdecimal() else text
+        return _same_key(self.key)
 
     def __str__(self) -> str:
         return f"{self.by} = {self.key}"
@@ -100,7 +99,7 @@ class Event:
         """The event with these plain values, as they are stored; an error if its price is none."""
         read = dict(fields)
         if read.get("part") is not None:
-            read["part"] = Part(**read["part"])
+            read["part"] = _part(**read["part"])
         if read.get("mechanism") is not None:
             read["mechanism"] = _mechanism(**read["mechanism"])
         event = cls(**read)
@@ -118,7 +117,18 @@ class Event:
         return _privacy(self.epsilon, self.delta)
 
 
-# A ledger has many events and few different prices: each is read and checked once.
+# A ledger has many events, few different prices and not many parts: each is read and checked once.
+
+
+@lru_cache(maxsize=65536, typed=True)
+def _same_key(key: str | int) -> str:
+    text = unicodedata.normalize("NFKC", str(key)).strip().casefold()
+    return str(int(text)) if text.removeprefix("-").isdecimal() else text
+
+
+@lru_cache(maxsize=65536, typed=True)
+def _part(by: str, key: str | int) -> Part:
+    return Part(by, key)
 
 
 @lru_cache(maxsize=4096, typed=True)

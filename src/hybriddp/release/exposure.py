@@ -32,7 +32,8 @@ class _Amount(NamedTuple):
     delta: Decimal
 
     def plus(self, other: "_Amount") -> "_Amount":
-        return _Amount(_EXACT.add(self.epsilon, other.epsilon), _EXACT.add(self.delta, other.delta))
+        delta = _EXACT.add(self.delta, other.delta) if other.delta else self.delta
+        return _Amount(_EXACT.add(self.epsilon, other.epsilon), delta)
 
     def minus(self, other: "_Amount") -> "_Amount":
         return _Amount(_EXACT.subtract(self.epsilon, other.epsilon), _EXACT.subtract(self.delta, other.delta))

@@ -147,6 +147,12 @@ class Ledger:
             except FileNotFoundError:
                 raise DataError(f"The ledger {self._path} is gone. Nothing has been spent; restore it.") from None
 
+    def refresh(self) -> None:
+        """Read what other processes have written into the file in the meantime; nothing for a ledger in memory."""
+        with self._lock:
+            if self._path is not None and self._path.exists():
+                self._read(self._path)
+
     def _spend_in_file(self, path: Path, events: Sequence[Event], promised: Privacy | None) -> None:
         with ledger_file.opened(path, writing=True) as file:
             # Another process may have spent in the meantime.

@@ -1,6 +1,7 @@
 """What a simulation found: errors observed and predicted, gains, coverage."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -153,7 +154,6 @@ class Sums:
     def of(cls, trial: Trial) -> "Sums":
         """Of one trial."""
         error = np.array([estimate.value - trial.truth for estimate in trial.estimates])
-        intervals = [estimate.interval(0.95) for estimate in trial.estimates]
         return cls(
             trials=1,
             first_truth=trial.truth,
@@ -161,7 +161,7 @@ class Sums:
             squares=error**2,
             fourths=error**4,
             weights=np.array([estimate.weight for estimate in trial.estimates]),
-            covered=np.array([float(i.lower <= trial.truth <= i.upper) for i in intervals]),
+            covered=np.array([float(estimate.covers(trial.truth, 0.95)) for estimate in trial.estimates]),
         )
 
     def __add__(self, other: "Sums") -> "Sums":
@@ -258,7 +258,7 @@ def predicted_error(scene: Scene, setting: Setting, name: str | float) -> float:
     """The expected squared error of an estimator; the known-variance weight is told the scene's ``sd``, no means."""
     variance = np.asarray(scene.sd**2)
     told = replace(setting.without_mean_gap(), trusted_variance=variance, local_variance=variance)
-    by_name = {
+    by_name: dict[str, Callable[[], Any]] = {
         "trusted-only": setting.error_trusted_only,
         "full-local": lambda: _full_local(scene),
         "local-only": setting.error_local_only,

@@ -109,7 +109,7 @@ class Coordinates:
         (lower, upper), box = self.box.bounds[j], self.box
         x = nw.col(f"x{j}")
         safe = nw.when(_finite(x)).then(x).otherwise(nw.lit(lower))
-        placed = ((safe.clip(lower, upper) - lower) * (1.0 / box.scale)).clip(upper_bound=float(box.widths[j]))
+        placed = ((safe.clip(lower, upper) - lower) * float(box.factors[j])).clip(upper_bound=float(box.widths[j]))
         steps = (placed - float(grid.low[j])) * float(1.0 / grid.step[j])
         return (steps.clip(0.0, grid.sizes[j] - 1.0) * float(FRACTION)).floor().cast(nw.Int64)
 

@@ -110,6 +110,7 @@ _LEAST, _LARGE, _DOMINANT = 0.3, 1.5, 15.0  # how sharp the trusted group's grid
 _LEAST_TOTAL, _MOST_TOTAL = 0.01, 0.08  # the variance of a coordinate, relative to the box
 _LIFTED = 0.7  # the part of the variance outside of the view that is between clusters, before anything is known
 _LIFT_SIGNS, _LIFT_LENGTH = 1.7, 0.6  # where residuals are cut in the lift, in standard deviations and lengths
+_NO_DIRECTION = 1e-50  # a coordinate of a direction is 0 then: devices refuse numbers of next to nothing
 _MERGED = 0.005  # the variance of a merged centre, relative to the box: large enough to leave the word to the rounds
 
 
@@ -158,6 +159,7 @@ def _oriented(axes: FloatArray) -> FloatArray:
     """Directions whose largest coordinate is positive: of the two that are the same, every machine takes this one."""
     largest = np.argmax(np.abs(axes), axis=1)
     oriented: FloatArray = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
+    oriented[np.abs(oriented) < _NO_DIRECTION] = 0.0
     return oriented
 
 

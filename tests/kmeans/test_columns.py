@@ -1,0 +1,166 @@
+"""Columns by name, in every kind of table that has names."""
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.kmeans.columns import columns_by_name, names_of
+from hybriddp.kmeans.hybrid import HybridKMeans
+
+BOUNDS = {"age": (18, 90), "income": (0, 250_000)}
+RNG = np.random.default_rng(5)
+POINTS = np.array([[25.0, 25_000], [70, 60_000]])[RNG.integers(2, size=8000)] + RNG.standard_normal((8000, 2)) * [
+    3,
+    4000,
+]
+POINTS = np.round(POINTS)
+TRUSTED, LOCAL = POINTS[:500], POINTS[500:]
+
+KINDS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "pandas": pd.DataFrame,
+    "pandas of whole numbers": lambda columns: pd.DataFrame(columns).astype("int64"),
+    "pandas that may miss values": lambda columns: pd.DataFrame(columns).astype("Float64"),
+    "pandas in Arrow": lambda columns: pd.DataFrame(columns).astype("double[pyarrow]"),
+    "polars": pl.DataFrame,
+    "pyarrow": pa.table,
+    "narwhals": lambda columns: nw.from_native(pl.DataFrame(columns)),
+}
+
+
+def _frame(kind: str, points: np.ndarray, names: tuple[str, ...] = ("age", "income"), **more: Any) -> Any:  # noqa: ANN401
+    both = {"age": points[:, 0].copy(), "income": points[:, 1].copy(), **more}
+    return KINDS[kind]({name: both[name] for name in names})
+
+
+def _new(bounds: Any = BOUNDS) -> HybridKMeans:  # noqa: ANN401
+    return HybridKMeans(2, epsilon=3, bounds=bounds, random_state=1)
+
+
+@cache
+def _plain() -> HybridKMeans:
+    return _new(list(BOUNDS.values())).fit(TRUSTED, LOCAL)
+
+
+@pytest.mark.parametrize("bounds", [BOUNDS, list(BOUNDS.values())], ids=["named bounds", "bounds"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_are_put_in_their_order_in_fit_predict_and_transform(kind: str, bounds: Any) -> None:  # noqa: ANN401
+    turned = ("income", "age")
+    model = _new(bounds).fit(_frame(kind, TRUSTED), _frame(kind, LOCAL, turned))
+    assert model.feature_names_in_.tolist() == ["age", "income"]
+    assert model.feature_names_in_.dtype == object
+    np.testing.assert_array_equal(model.cluster_centers_, _plain().cluster_centers_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for names in (("age", "income"), turned):
+            shown = _frame(kind, LOCAL[:100], names)
+            np.testing.assert_array_equal(model.predict(shown), _plain().predict(LOCAL[:100]))
+            np.testing.assert_array_equal(model.transform(shown), _plain().transform(LOCAL[:100]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_missing_column_is_refused_in_the_words_of_scikit_learn(kind: str) -> None:
+    model = _new().fit(_frame(kind, TRUSTED), _frame(kind, LOCAL))
+    with pytest.raises(DataError, match="Feature names seen at fit time, yet now missing:\n- age"):
+        model.predict(_frame(kind, LOCAL, ("income",)))
+    with pytest.raises(ValueError, match="should match those that were passed during fit"):
+        model.transform(_frame(kind, LOCAL, ("income", "visits"), visits=LOCAL[:, 0].copy()))
+    with pytest.raises(DataError, match="local_points must have a column for every dimension, .* missing: age"):
+        _new().fit(_frame(kind, TRUSTED), _frame(kind, LOCAL, ("income",)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_columns_are_left_out_where_the_bounds_have_names(kind: str) -> None:
+    names = ("consent", "income", "age")
+    trusted, local = (_frame(kind, p, names, consent=np.ones(len(p))) for p in (TRUSTED, LOCAL))
+    model = _new().fit(trusted, local)
+    np.testing.assert_array_equal(model.cluster_centers_, _plain().cluster_centers_)
+    np.testing.assert_array_equal(model.predict(local), _plain().predict(LOCAL))
+    with pytest.raises(DataError, match="with 2 columns"):
+        _new(list(BOUNDS.values())).fit(trusted, local)
+
+
+def test_one_group_may_be_an_array_and_the_other_may_be_missing() -> None:
+    model = _new(list(BOUNDS.values())).fit(TRUSTED, _frame("polars", LOCAL))
+    assert model.feature_names_in_.tolist() == ["age", "income"]
+    np.testing.assert_array_equal(model.cluster_centers_, _plain().cluster_centers_)
+    assert _new().fit(None, _frame("pandas", LOCAL)).feature_names_in_.tolist() == ["age", "income"]
+
+
+def test_names_are_forgotten_with_the_next_fit() -> None:
+    model = _new(list(BOUNDS.values())).fit(_frame("pandas", TRUSTED), _frame("pandas", LOCAL))
+    assert hasattr(model, "feature_names_in_")
+    assert not hasattr(model.fit(TRUSTED, LOCAL), "feature_names_in_")
+    assert not hasattr(clone(model), "feature_names_in_")
+
+
+def test_scikit_learns_warnings_where_only_one_has_names() -> None:
+    named = _new().fit(_frame("pandas", TRUSTED), _frame("pandas", LOCAL))
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but HybridKMeans was fitted with"):
+        named.predict(LOCAL[:5])
+    with pytest.warns(UserWarning, match="X has feature names, but HybridKMeans was fitted without"):
+        _plain().predict(_frame("pandas", LOCAL[:5]))
+
+
+def test_what_is_missing_is_refused_and_never_shown() -> None:
+    frame = pd.DataFrame({"age": pd.array([20, None], "Int64"), "income": [1.5, 77_123.25]})
+    with pytest.raises(DataError, match="1 of 2 hold NaN") as caught:
+        _new().fit(frame, _frame("pandas", LOCAL))
+    assert "77" not in str(caught.value)
+    with pytest.raises(DataError, match="table of numbers") as caught:
+        _new().fit(pd.DataFrame({"age": ["Ada", "Eve"], "income": [1.0, 2.0]}), _frame("pandas", LOCAL))
+    assert "Ada" not in str(caught.value)
+
+
+def test_names_that_are_no_texts_are_none_and_names_must_differ() -> None:
+    assert names_of(pd.DataFrame(TRUSTED)) is None
+    assert names_of(TRUSTED) is None
+    assert names_of([[1, 2]]) is None
+    assert names_of(pl.DataFrame({"age": [1]}).lazy()) is None  # not read yet
+    twice = pd.DataFrame(TRUSTED, columns=["age", "age"])
+    with pytest.raises(DataError, match="must have different names"):
+        columns_by_name(twice, ("age", "income"), "X")
+    with pytest.raises(ParameterError, match="^bounds must be"):
+        _new({1: (0, 1), 2: (0, 1)}).fit(TRUSTED, LOCAL)
+
+
+def test_names_are_in_the_story_the_picture_and_the_page() -> None:
+    model = _new().fit(_frame("pandas", TRUSTED), _frame("pandas", LOCAL))
+    assert "(age " in model.explain()
+    assert ", income " in model.explain()
+    axes = model.plot().axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("age", "income")
+    assert "<th>age</th><th>income</th>" in model._repr_html_()
+
+
+# As HTML
+
+
+def test_a_model_is_a_table_in_a_notebook() -> None:
+    shown = _plain()._repr_html_()
+    assert shown.count("<tr>") == 3
+    assert "<th>dimension 1</th>" in shown
+    assert "A simulation, not a private release." in shown
+    assert " ± " in shown
+    assert _new()._repr_html_().startswith("<pre>HybridKMeans(n_clusters=2")
+
+
+def test_markup_in_names_stays_text_and_large_tables_are_cut() -> None:
+    points = np.random.default_rng(0).random((3000, 14))
+    frame = pd.DataFrame(points, columns=["<script>", *(f"x{j}" for j in range(13))])
+    model = HybridKMeans(60, epsilon=3, bounds=[(0, 1)] * 14, random_state=1, name="<b>").fit(None, frame)
+    shown = model._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "&lt;b&gt;: 60 centres" in shown
+    assert "and 10 more" in shown
+    assert "<th>x10</th><th>…</th>" in shown

@@ -1,0 +1,53 @@
+"""Public knowledge of the spread: in the study, weight and interval, and refused where the reports refute it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.mean import MeanStudy
+from hybriddp.privacy import Privacy
+from hybriddp.release import Ledger
+
+PAY = np.random.default_rng(5).normal(62_000, 28_000, 300).clip(0, 250_000)
+
+
+def _study(sd: float | None) -> MeanStudy:
+    return MeanStudy("salary", bounds=(0, 250_000), epsilon=1, sd_at_most=sd)
+
+
+def test_it_belongs_to_the_study() -> None:
+    study = _study(40_000)
+    assert MeanStudy.from_json(study.to_json()) == study
+    assert study.digest != _study(None).digest
+    assert study.part("country", "DE").sd_at_most == 40_000
+    assert study.variance_at_most == pytest.approx(0.16**2)
+    assert math.isinf(_study(None).variance_at_most)
+
+
+@pytest.mark.parametrize("sd", [0, -1, math.nan, math.inf, 125_001, "40000", True])
+def test_impossible_spreads_are_refused(sd: float) -> None:
+    with pytest.raises(ParameterError, match="sd_at_most"):
+        _study(sd)
+
+
+def test_it_narrows_the_interval_where_the_reports_say_little() -> None:
+    def half(sd: float | None) -> float:
+        study = _study(sd)
+        reports = study.randomize(PAY[120:], random_state=1)
+        return study.estimate(trusted=PAY[:120], local=reports, random_state=2).interval().half_width
+
+    assert half(40_000) < 0.85 * half(None)
+    assert half(30_000) < half(40_000)
+
+
+def test_reports_that_vary_more_refute_it_before_anything_is_spent() -> None:
+    study = MeanStudy("x", bounds=(0, 1), epsilon=3, sd_at_most=0.1)
+    spread = np.repeat([0.0, 1.0], 5000)
+    ledger = Ledger(Privacy(epsilon=3))
+    with pytest.raises(DataError, match="vary more than sd_at_most=0.1 allows"):
+        study.estimate(trusted=spread[::10], local=study.randomize(spread), ledger=ledger)
+    assert not ledger.events
+    same = MeanStudy("x", bounds=(0, 1), epsilon=3, sd_at_most=0.5)
+    assert same.estimate(trusted=spread[::10], local=same.randomize(spread), ledger=ledger).n_local == 10_000
