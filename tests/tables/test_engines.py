@@ -151,3 +151,15 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtraError, match=rf'needs {missing}, .*pip install "hybriddp\[{extra}\]"'):
         summarize("a.csv", STUDY, value="x", engine=missing.removeprefix("py"))
+
+
+# What an engine says about a row
+
+
+def test_what_spark_says_about_a_row_is_not_passed_on(spark: Any) -> None:  # noqa: ANN401
+    frame = spark.createDataFrame([("1",), ("HIV-positive",)], ["t"]).selectExpr("cast(t as double) x")
+    with pytest.raises(DataError, match="The table cannot be read") as caught:
+        summarize(frame, STUDY, value="x")
+    error: BaseException = caught.value
+    assert "HIV" not in str(error)
+    assert error.__cause__ is error.__context__ is None

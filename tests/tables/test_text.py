@@ -287,3 +287,12 @@ def test_wrong_options_are_named(options: dict[str, str], name: str) -> None:
 def test_words_name_characters() -> None:
     csv = CsvFormat(separator="tab", decimal="comma", thousands="space")
     assert (csv.separator, csv.decimal, csv.thousands) == ("\t", ",", " ")
+
+
+def test_keys_that_look_like_numbers_stay_words(tmp_path: Path) -> None:
+    path = tmp_path / "users.csv"
+    path.write_text("x,region\n" + "1,07\n" * 12_000 + "2,XX\n")  # the first rows say that regions are numbers
+    parts = summarize(path, STUDY, value="x", group="region", keys=["07", "XX"])
+    assert [part.trusted.count for part in parts.values() if part.trusted] == [12_000, 1]
+    path.write_text("x,region\n1,7\n2,8\n")
+    assert summarize(path, STUDY, value="x", group="region", keys=[7]).other == 1

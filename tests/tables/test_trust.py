@@ -62,9 +62,13 @@ def test_neither_yes_nor_no_is_refused_and_not_shown(engine: Engine, answers: li
 
 
 def test_texts_of_files_say_it_too(tmp_path: Path) -> None:
-    for kind in ("words", "integers", "a word"):
-        path = tmp_path / f"{kind}.csv"
+    for kind, ending in ((kind, ending) for kind in TRUSTS for ending in ("csv", "jsonl")):
+        path = tmp_path / f"{kind}.{ending}"
         write_table(_users(kind), path)
+        if kind == "not a boolean":  # in a text file it is a word
+            with pytest.raises(DataError, match="5 rows do not trust|3 rows do not trust"):
+                summarize(path, STUDY, value="x", report="code", trusted_if="who=no")
+            continue
         trusted, local = summarize(path, STUDY, value="x", report="code", trusted_if=TRUSTS[kind][1])
         assert trusted == STUDY.summarize_trusted([10.0, 40.0, 250.0])
         assert local == STUDY.summarize_local([3, 7])

@@ -51,11 +51,14 @@ class Query:
         return [*self.numbers, *(name for name in more if name is not None)]
 
     def wanted(self, csv: CsvFormat | None) -> Wanted:
-        """The columns for a reader of files."""
+        """The columns for a reader of files: those that are compared with words are texts, whatever they look like."""
+        texts = [name for name in self.columns if name not in self.numbers]
+        if self.keys and not isinstance(self.keys[0], str):
+            texts.remove(str(self.group))
         return Wanted(
             numbers=self.numbers,
-            texts=[] if self.user is None else [self.user],
-            others=[name for name in self.columns if name not in (*self.numbers, self.user)],
+            texts=texts,
+            others=[name for name in self.columns if name not in (*self.numbers, *texts)],
             optional=[DIGEST_COLUMN] if self.report is not None else [],
             csv=csv or CsvFormat(),
         )
