@@ -157,3 +157,13 @@ def test_the_vector_of_studies_is_what_other_languages_check() -> None:
     assert stored == {"text": study.to_json(), "digest": study.digest}
     received = Reports(np.array([201, 7]), stored["digest"])  # the codes of reports that devices sent
     assert study.summarize_local(received).tied
+
+
+def test_seeded_reports_are_a_simulation_however_they_are_summed() -> None:
+    study = MeanStudy("x", bounds=(0, 1), epsilon=1)
+    seeded, real = study.randomize([0.5] * 100, random_state=1), study.randomize([0.5] * 100)
+    for local in (seeded, study.summarize_local(seeded), study.summarize_local(seeded) + study.summarize_local(real)):
+        estimate = study.estimate(trusted=[0.5] * 50, local=local)
+        assert "NOT a private release" in str(estimate.privacy)
+        assert not estimate.to_dict()["privacy"]["private_release"]
+    assert study.estimate(trusted=[0.5] * 50, local=real).to_dict()["privacy"]["private_release"]

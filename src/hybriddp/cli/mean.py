@@ -10,6 +10,7 @@ import typer
 
 from hybriddp.cli.ledger import ledger_for_study
 from hybriddp.cli.numbers import amount
+from hybriddp.cli.numbers import decimal as written
 from hybriddp.cli.screen import console, say
 from hybriddp.cli.sources import Sources
 from hybriddp.cli.targets import check_targets, write_page
@@ -33,7 +34,7 @@ def mean(
     bounds: Annotated[
         tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.", parser=amount)
     ],
-    epsilon: Annotated[str, typer.Option(help="Privacy promised to every user, from 0.01 to 20.")],
+    epsilon: Annotated[str, typer.Option(help="Privacy promised to every user, from 0.01 to 20.", parser=written)],
     value: Annotated[str, typer.Option(help="The column of raw values, of users who trust.")],
     files: Annotated[
         list[str] | None,
@@ -66,7 +67,11 @@ def mean(
         Path | None, typer.Option(help="Ledger file with its own budget; created for this study if missing.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="What the values are; the column's name if not given.")] = None,
-    delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.")] = "0",
+    delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.", parser=written)] = "0",
+    sd_at_most: Annotated[
+        float | None,
+        typer.Option(help="Public knowledge that values vary by no more: a narrower interval.", parser=amount),
+    ] = None,
     group: Annotated[str | None, typer.Option(help="A column for one mean per group, with --keys.")] = None,
     keys: Annotated[str | None, typer.Option(help="The public keys of the groups: DE,FR,IT.")] = None,
     single_group: Annotated[
@@ -93,7 +98,7 @@ def mean(
     Every release is written into the ledger before it is made. A second one about the same users is refused (exit
     code 3).
     """
-    study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
+    study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta, sd_at_most=sd_at_most)
     sources = Sources(
         files or [],
         trusted_file or [],
@@ -142,9 +147,9 @@ def mean(
             say(SIMULATION, bold=True)
         _show(estimates)
     _write(estimates, plot, html)
-    for written in (ledger, plot, html):
-        if written is not None and not as_json:
-            typer.echo(f"Written: {written}")
+    for target in (ledger, plot, html):
+        if target is not None and not as_json:
+            typer.echo(f"Written: {target}")
 
 
 def _keys(group: str | None, keys: str | None) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hybriddp.cli.numbers import amount
+from hybriddp.cli.numbers import decimal as written
 from hybriddp.cli.text_options import Decimal, Encoding, Missing, Separator, Thousands, csv_format
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
@@ -22,12 +23,15 @@ def randomize(
     bounds: Annotated[
         tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.", parser=amount)
     ],
-    epsilon: Annotated[str, typer.Option(help="Privacy of one report, from 0.01 to 20.")],
+    epsilon: Annotated[str, typer.Option(help="Privacy of one report, from 0.01 to 20.", parser=written)],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the reports go (.parquet, .csv, .jsonl).")],
     name: Annotated[
         str | None, typer.Option(help="The study's name, as for `mean`; the column's if not given.")
     ] = None,
-    delta: Annotated[str, typer.Option(help="The study's delta, as for `mean`.")] = "0",
+    delta: Annotated[str, typer.Option(help="The study's delta, as for `mean`.", parser=written)] = "0",
+    sd_at_most: Annotated[
+        float | None, typer.Option(help="The study's, as for `mean`: it belongs to its text.", parser=amount)
+    ] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column to copy as it is; may be repeated.")] = None,
     seed: Annotated[int | None, typer.Option(help="Make the run repeatable. Then the reports are not private.")] = None,
     separator: Separator = None,
@@ -45,7 +49,8 @@ def randomize(
     On real devices a value never leaves. Here all of them are in one file, so this is for tests and for planning.
     Missing, NaN and infinite values get no report. The file knows the study that the reports were made for.
     """
-    study, kept = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta), keep or []
+    study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta, sd_at_most=sd_at_most)
+    kept = keep or []
     csv = csv_format(separator, decimal, thousands, encoding, missing)
     if {"code", DIGEST_COLUMN, value} & set(kept) or len(set(kept)) < len(kept):
         raise DataError(

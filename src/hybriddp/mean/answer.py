@@ -55,7 +55,7 @@ def answer(
     local_group = local_group_of(study, reports) if reports is not None and reports.count else None
     _check_spread(study, local_group)
     adaptive = weight == "adaptive"
-    seeded = random_state is not None
+    seeded = random_state is not None or (reports is not None and reports.seeded)
     if raw is None or not raw.count or weight in ("local-only", 0.0):  # nothing about the trusted group is released
         statement = _statement(study, released=False, counted=False, seeded=seeded)
         everybody = (raw.count if raw else 0) + (reports.count if reports else 0)
@@ -145,6 +145,7 @@ def _full_local(
     generator = None if random_state is None else simulation_generator(random_state, "full-local")
     theirs = study.summarize_local(study.channel.sample(placed.units, random_state=generator))
     everybody = theirs if reports is None else theirs + reports
+    seeded = seeded or (reports is not None and reports.seeded)
     statement = _statement(study, released=True, counted=counted, seeded=seeded)
     group = local_group_of(study, everybody)
     found = combine.single_world(study, None, group, statement, everybody=group.count, adaptive=False)

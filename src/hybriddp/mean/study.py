@@ -240,6 +240,7 @@ class MeanStudy:
         summary is their count and sum.
         """
         tied = isinstance(codes, Reports)
+        seeded = isinstance(codes, Reports) and codes.seeded
         if isinstance(codes, Reports):
             self.check_digest(codes.study, "reports")
         if np.ma.is_masked(codes):
@@ -256,9 +257,9 @@ class MeanStudy:
         if rejected:
             array = array[good]
         if isinstance(self.channel, DiscreteLaplace):
-            return LaplaceSummary(self.digest, len(array), _exact_sum(array), rejected, tied)
+            return LaplaceSummary(self.digest, len(array), _exact_sum(array), rejected, tied, seeded)
         counts = np.bincount(array, minlength=self.channel.n_codes)
-        return LocalSummary(self.digest, tuple(counts.tolist()), rejected, tied)
+        return LocalSummary(self.digest, tuple(counts.tolist()), rejected, tied, seeded)
 
     def check_digest(self, digest: str, what: str) -> None:
         """Raise `ProtocolError` unless reports or files with this digest were made for this study.

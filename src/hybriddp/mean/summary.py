@@ -104,16 +104,19 @@ class LocalSummary(_Additive):
         How many reports were no code of the study's channel and are not in it.
     tied : bool
         Whether every report in it came with the study's digest; if not, they may be those of another study.
+    seeded : bool
+        Whether any of them was drawn with a seed: such reports are a simulation, and not private.
     """
 
     study: str
     counts: tuple[int, ...]
     rejected: int = 0
     tied: bool = False
+    seeded: bool = False
 
     def __post_init__(self) -> None:
         whole = isinstance(self.counts, tuple) and all(is_integer(x, 0, 1 << 62) for x in (*self.counts, self.rejected))
-        if not isinstance(self.study, str) or not whole or not isinstance(self.tied, bool):
+        if not isinstance(self.study, str) or not whole or not _flags(self.tied, self.seeded):
             raise DataError("A LocalSummary needs a study and whole numbers that are not negative.")
 
     @property
@@ -128,7 +131,8 @@ class LocalSummary(_Additive):
         if len(self.counts) != len(other.counts):
             raise ProtocolError("Summaries of different channels cannot be added.")
         counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
-        return LocalSummary(self.study, counts, self.rejected + other.rejected, _both_tied(self, other))
+        seeded = self.seeded or other.seeded
+        return LocalSummary(self.study, counts, self.rejected + other.rejected, _both_tied(self, other), seeded)
 
     def __radd__(self, other: object) -> "LocalSummary":
         return self if other == 0 else NotImplemented
@@ -151,6 +155,8 @@ class LaplaceSummary(_Additive):
         How many reports no device of the study can have sent; they are not in it.
     tied : bool
         Whether every report in it came with the study's digest.
+    seeded : bool
+        Whether any of them was drawn with a seed: such reports are a simulation, and not private.
     """
 
     study: str
@@ -158,11 +164,12 @@ class LaplaceSummary(_Additive):
     total: int
     rejected: int = 0
     tied: bool = False
+    seeded: bool = False
 
     def __post_init__(self) -> None:
         whole = all(is_integer(x, 0, 1 << 62) for x in (self.count, self.rejected))
         whole = whole and is_integer(self.total, -(1 << 110), 1 << 110)
-        if not isinstance(self.study, str) or not whole or not isinstance(self.tied, bool):
+        if not isinstance(self.study, str) or not whole or not _flags(self.tied, self.seeded):
             raise DataError("A LaplaceSummary needs a study and whole numbers: a count, and a total it can have.")
 
     def __add__(self, other: object) -> "LaplaceSummary":
@@ -175,6 +182,7 @@ class LaplaceSummary(_Additive):
             self.total + other.total,
             self.rejected + other.rejected,
             _both_tied(self, other),
+            self.seeded or other.seeded,
         )
 
     def __radd__(self, other: object) -> "LaplaceSummary":
@@ -182,6 +190,10 @@ class LaplaceSummary(_Additive):
 
     def __repr__(self) -> str:
         return f"LaplaceSummary({self.count:,} reports of study {self.study[:12]}…, tied={self.tied})"
+
+
+def _flags(*values: object) -> bool:
+    return all(isinstance(value, bool) for value in values)
 
 
 def _both_tied(one: LocalSummary | LaplaceSummary, other: LocalSummary | LaplaceSummary) -> bool:
