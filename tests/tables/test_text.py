@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -296,3 +297,16 @@ def test_keys_that_look_like_numbers_stay_words(tmp_path: Path) -> None:
     assert [part.trusted.count for part in parts.values() if part.trusted] == [12_000, 1]
     path.write_text("x,region\n1,7\n2,8\n")
     assert summarize(path, STUDY, value="x", group="region", keys=[7]).other == 1
+
+
+@pytest.mark.parametrize("progress", [None, lambda _: None])
+@pytest.mark.parametrize("name", ["users.csv", "users.csv.gz"])
+def test_half_of_a_number_is_not_taken_for_the_whole(tmp_path: Path, name: str, progress: Any) -> None:  # noqa: ANN401
+    path = tmp_path / name
+    for rows in ("1,5,7\n2,5,8\n", "1,7\n" * 30_000 + "1,5,7\n"):  # decimal commas that nobody has quoted
+        text = ("x,y\n" + rows).encode()
+        path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+        row = f"{rows.count(chr(10)):,}" if len(rows) > 20 else "1"
+        words = "a row has more cells than the header" if name.endswith("gz") else f"more cells in row {row} "
+        with pytest.raises(DataError, match=words):
+            summarize(path, STUDY, value="x", progress=progress)

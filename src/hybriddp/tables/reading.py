@@ -51,6 +51,8 @@ def _words(reason: Exception) -> str:
     kind = type(reason)
     if _NO_PARQUET.search(str(reason)):
         return "it is not a Parquet file, or a broken one"
+    if "found more fields than defined" in str(reason):
+        return "a row has more cells than the header"
     if _NO_UTF8.search(str(reason)):
         return "its text is not UTF-8 throughout; --encoding names another encoding"
     library = kind.__module__.split(".")[0]

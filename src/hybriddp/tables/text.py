@@ -8,6 +8,7 @@ row; what they hold is told to nobody.
 import io
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,11 @@ def bad_cell(files: Sequence[File], wanted: Wanted) -> str | None:
     for file in files:
         if not file.is_text:
             continue
+        if file.kind in (".csv", ".tsv") and not file.compression and (row := _long_row(file, wanted)) is not None:
+            return (
+                f"{file.name} has more cells in row {row:,} (the header not counted) than columns. If commas stand "
+                "before fractions there, numbers must be quoted, or cells separated by something else (--separator)."
+            )
         for name in wanted.numbers:
             rows = _scan(file, wanted, strict=False, bad_in=name).filter(pl.col("bad")).select(pl.col("row").first())
             found = rows.collect()
@@ -78,6 +84,23 @@ def bad_cell(files: Sequence[File], wanted: Wanted) -> str | None:
                     "numbers are written (in Python: CsvFormat)."
                 )
     return None
+
+
+def _long_row(file: File, wanted: Wanted) -> int | None:
+    """The first row that has more cells than the header; None if there is none, or nobody can tell."""
+    from pyarrow import csv
+
+    dialect, long = detect(file, wanted.csv, wanted.required, wanted.numbers), list[int]()
+
+    def look(row: Any) -> str:  # noqa: ANN401
+        if row.actual_columns > row.expected_columns and row.number is not None:
+            long.append(row.number - 1)
+        return "skip"
+
+    parse = csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True, invalid_row_handler=look)
+    with suppress(Exception):  # the reader of the file itself knows better what is wrong
+        csv.read_csv(file.name, csv.ReadOptions(use_threads=False, encoding=dialect.encoding), parse)
+    return min(long, default=None)
 
 
 def _scan(file: File, wanted: Wanted, *, strict: bool, bad_in: str | None = None) -> "pl.LazyFrame":
@@ -95,6 +118,10 @@ def _scan(file: File, wanted: Wanted, *, strict: bool, bad_in: str | None = None
         return frame.with_row_index("row").select("row", bad=bad)
     schema = frame.collect_schema()
     columns: dict[str, pl.Expr] = {}
+    if file.kind in (".csv", ".tsv"):
+        frame = _checked_rows(
+            frame, [spelled[name] for name in (*wanted.required, *wanted.optional) if name in spelled]
+        )
     for name in [*wanted.required, *(name for name in wanted.optional if name in spelled)]:
         cell = pl.col(spelled[name])
         if name in wanted.numbers:
@@ -141,8 +168,36 @@ def _open_csv(file: File, wanted: Wanted) -> "tuple[pl.LazyFrame, Dialect]":
     options: dict[str, Any] = {"separator": dialect.separator, "infer_schema_length": _ROWS_FOR_TYPES}
     if isinstance(source, str):
         options["glob"] = file.remote
-    frame = pl.scan_csv(source, **options)
-    return pl.scan_csv(source, schema_overrides=_as_texts(frame, wanted), **options), dialect
+    names = pl.scan_csv(source, **options).collect_schema().names()
+    texts = {name: pl.String for name in names if name.strip() not in wanted.others}
+    return pl.scan_csv(source, schema_overrides=texts, **options), dialect
+
+
+def _checked_rows(frame: "pl.LazyFrame", columns: list[str]) -> "pl.LazyFrame":
+    """The columns of a CSV file, all of which is read for that.
+
+    Polars notices that a row has more cells than the header only if it reads all columns. The rows of a file with
+    decimal commas that nobody has quoted are such: half of a number would be taken for the whole.
+    """
+    schema = frame.collect_schema()
+    return frame.map_batches(
+        _Chosen(columns),
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
+        streamable=True,
+        schema={name: schema[name] for name in columns},
+    )
+
+
+class _Chosen:
+    """Some columns of a batch."""
+
+    def __init__(self, columns: list[str]) -> None:
+        self.columns = columns
+
+    def __call__(self, batch: "pl.DataFrame") -> "pl.DataFrame":
+        return batch.select(self.columns)
 
 
 def _as_texts(frame: Any, wanted: Wanted) -> dict[str, Any]:  # noqa: ANN401
