@@ -14,10 +14,11 @@ from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import UNITS
 from hybriddp.mean import combine, weights
 from hybriddp.mean.belongs import check_belongs
-from hybriddp.mean.estimate import Estimate, Statement
+from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
 from hybriddp.mean.public import exact_width, fixed_weight
 from hybriddp.mean.reports import Reports
+from hybriddp.mean.statement import Statement
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.privacy import Neighbours
 from hybriddp.randomness import simulation_generator

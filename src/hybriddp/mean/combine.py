@@ -15,10 +15,12 @@ import math
 from typing import TYPE_CHECKING
 
 from hybriddp.mean.divergence import Divergence, compare, garrote
-from hybriddp.mean.estimate import Errors, Estimate, GroupMean, Laws, Statement
+from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.evidence import VarianceEvidence
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
 from hybriddp.mean.interval import ErrorLaw, Noise
+from hybriddp.mean.laws import Errors, GroupMean, Laws
+from hybriddp.mean.statement import Statement
 from hybriddp.mean.weights import VarianceRange, Weighting
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +12,8 @@ from hybriddp import _check
 from hybriddp.errors import DataError
 from hybriddp.mean.divergence import Divergence
 from hybriddp.mean.interval import ErrorLaw, Interval
+from hybriddp.mean.laws import LEVEL, Errors, GroupMean, Laws, between
+from hybriddp.mean.statement import Statement
 from hybriddp.mean.weights import Weighting
 
 if TYPE_CHECKING:
@@ -21,119 +23,6 @@ if TYPE_CHECKING:
 
     from hybriddp.mean.published import Published
     from hybriddp.mean.study import MeanStudy
-
-_LEVEL = _check.Range("a number between 0 and 1, both excluded", 0.0, 1.0, lower_open=True, upper_open=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Errors:
-    """The expected squared error against the mean of all users' values, in their squared units, by its cause.
-
-    Attributes
-    ----------
-    sampling : float
-        From users who do not all weigh the same, and from doubting that the groups are alike.
-    trusted_noise, local_noise : float
-        From the curator's noise, and from that of the local users' reports.
-    """
-
-    sampling: float
-    trusted_noise: float
-    local_noise: float
-
-    @property
-    def total(self) -> float:
-        """The whole of it, if the groups are alike; what a difference of the groups adds is unknown."""
-        return self.sampling + self.trusted_noise + self.local_noise
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """What was promised to whom, and under which circumstances.
-
-    Attributes
-    ----------
-    epsilon, delta, neighbours : str
-        The promise.
-    released : bool
-        Whether anything about the trusted group was released; local reports are private by themselves.
-    counted : bool
-        Whether a ledger has that release.
-    seeded : bool
-        Whether this is a simulation, and no release at all.
-    """
-
-    epsilon: str
-    delta: str
-    neighbours: str
-    released: bool
-    counted: bool
-    seeded: bool
-
-    def __str__(self) -> str:
-        if self.seeded:
-            return "A simulation: noise or reports were drawn with a seed. NOT a private release."
-        alone = self.released and not self.counted
-        book = " Nobody is counting: give a ledger to make sure that it stays one release." if alone else ""
-        return (
-            f"Every user, trusted or local, is promised ε = {self.epsilon}, δ = {self.delta} for this one release "
-            f"({self.neighbours}).{book}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMean:
-    """What one group alone says about everybody, if the groups are alike.
-
-    Attributes
-    ----------
-    count : int
-        How many users it has.
-    mean : float
-        Their private mean; it may lie outside of the bounds.
-    bounds : (float, float)
-        Of the study.
-    law : ErrorLaw
-        How it errs against the mean of *all* users' values.
-    """
-
-    count: int
-    mean: float
-    bounds: tuple[float, float]
-    law: ErrorLaw = field(repr=False)
-
-    def interval(self, level: float = 0.95) -> Interval:
-        """Where the mean of all users' values lies by this group alone."""
-        return _between(self.bounds, self.law.interval(_check.number("level", level, _LEVEL)))
-
-
-@dataclass(frozen=True, slots=True)
-class Laws:
-    """How the unbiased answer errs, on the unit range.
-
-    Attributes
-    ----------
-    users, population : ErrorLaw
-        Against the mean of these users' values, and of the population that they come from, if the groups are alike.
-    users_if_groups_differ, population_if_groups_differ : ErrorLaw or None
-        The same for the mean in which every user weighs the same, which needs no such assumption; None where one of the
-        groups was not asked.
-    """
-
-    users: ErrorLaw
-    population: ErrorLaw = field(repr=False)
-    users_if_groups_differ: ErrorLaw | None = field(repr=False)
-    population_if_groups_differ: ErrorLaw | None = field(repr=False)
-
-
-def _between(bounds: tuple[float, float], unit: Interval) -> Interval:
-    """An interval of the unit range in the units of the values."""
-    lower, upper = bounds
-    width = upper - lower
-    low, high = lower + width * unit.lower, min(lower + width * unit.upper, upper)
-    if low >= high:  # floats cannot tell the ends apart, and no interval is a point
-        low, high = math.nextafter(high, -math.inf), math.nextafter(high, math.inf)
-    return Interval(low, high, unit.level)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -250,12 +139,12 @@ class Estimate:
         return self.divergence is not None and abs(self.divergence.z) > 2
 
     def _interval(self, level: float, alike: ErrorLaw, different: ErrorLaw | None, may_differ: bool) -> Interval:
-        _check.number("level", level, _LEVEL)
+        _check.number("level", level, LEVEL)
         if may_differ:
             if different is None:
                 raise DataError("One group gave no mean, so nothing is known of how much it differs from the other.")
-            return _between(self.study.bounds, different.interval(level))
-        found = _between(self.study.bounds, alike.interval(level))
+            return between(self.study.bounds, different.interval(level))
+        found = between(self.study.bounds, alike.interval(level))
         return Interval(min(found.lower, self.value), max(found.upper, self.value), level)
 
     def published(self, *, level: float = 0.95, step: "Fraction | Decimal | str | float | None" = None) -> "Published":

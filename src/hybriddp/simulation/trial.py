@@ -14,8 +14,9 @@ from hybriddp.grid import UNITS
 from hybriddp.mean import LaplaceSummary, LocalSummary, MeanStudy
 from hybriddp.mean.answer import local_group_of, weigh
 from hybriddp.mean.combine import single_world
-from hybriddp.mean.estimate import Estimate, Statement
+from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
+from hybriddp.mean.statement import Statement
 from hybriddp.privacy import Neighbours
 from hybriddp.release.total import release_total
 from hybriddp.simulation.crowd import Crowd, code_counts, laplace_total
