@@ -195,14 +195,15 @@ def test_the_known_variance_weight_is_the_best_for_that_variance() -> None:
 
 
 def test_the_story_is_told() -> None:
-    ledger = Ledger(Privacy(epsilon=0.5))
-    story = STUDY.estimate(trusted=TRUSTED, local=CODES, ledger=ledger).explain()
+    ledger, reports = Ledger(Privacy(epsilon=0.5)), STUDY.randomize(MINUTES[1000:])
+    story = STUDY.estimate(trusted=TRUSTED, local=reports, ledger=ledger).explain()
     for words in ("session minutes:", "1,000 trusted the curator and 20,000 reported locally", "promised ε = 0.5"):
         assert words in story
     assert "Nobody is counting" not in story
-    assert "Nobody is counting" in STUDY.estimate(trusted=TRUSTED, local=CODES).explain()
+    assert "Nobody is counting" in STUDY.estimate(trusted=TRUSTED, local=reports).explain()
     assert "mostly noise" not in story
-    assert "NOT a private release" in STUDY.estimate(trusted=TRUSTED, local=CODES, random_state=1).explain()
+    assert "NOT a private release" in STUDY.estimate(trusted=TRUSTED, local=reports, random_state=1).explain()
+    assert "NOT a private release" in STUDY.estimate(trusted=TRUSTED, local=CODES).explain()
 
 
 def test_the_json_holds_what_may_be_published() -> None:
