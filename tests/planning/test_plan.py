@@ -222,7 +222,7 @@ def test_gaussian_noise_has_another_law() -> None:
     pure, approximate = _plan(trusted_fraction=0.5), _plan(trusted_fraction=0.5, delta=1e-6)
     assert approximate["adaptive"].rmse.worst > pure["adaptive"].rmse.worst
     ours = approximate["adaptive"]
-    alone = approximate["trusted-only"]
+    alone = approximate["naive"]
     assert alone.half_width.worst == pytest.approx(1.959964 * alone.rmse.worst, rel=1e-6)
     noise = gaussian_noise(n_users=10_000, trusted_fraction=0.5, width=240, epsilon=1.0, delta=1e-6)
     assert ours.privacy.worst < 2 * float(noise.trusted)

@@ -17,7 +17,7 @@ from hybriddp.planning.crowds import crowd_like
 from hybriddp.planning.interval import LEVEL, detectable_change
 from hybriddp.privacy import Privacy
 from hybriddp.release.mechanisms import mechanism_for
-from hybriddp.simulation.adaptive import expected, expected_half_width, outlook
+from hybriddp.simulation.adaptive import expected, expected_half_width, outlook, typical_half_width
 from hybriddp.theory import Setting, laplace_noise
 
 PAPERS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance")
@@ -84,6 +84,9 @@ class Question:
         ours = self._points(setting, laplace=self.laplace)
         parts = (found.sampling, found.trusted_noise, found.local_noise, found.bias)
         point = _point(setting, found.weight, *(part * area for part in parts), laplace=self.laplace)
+        for name in ("trusted-only", "privacy"):  # the others have no sampling error, or are told the spread
+            stated = typical_half_width(seen, ours[name].weight, LEVEL) * self.grid.width
+            ours[name] = replace(ours[name], half_width=stated)
         ours[OURS] = replace(point, half_width=expected_half_width(seen, LEVEL) * self.grid.width)
         return Case(ours, self._points(self.setting(sd, *self._laplace_noise()), laplace=True))
 

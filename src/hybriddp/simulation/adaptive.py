@@ -181,6 +181,16 @@ def expected_half_width(seen: Outlook, level: float) -> float:
     return total
 
 
+def typical_half_width(seen: Outlook, weight: float, level: float) -> float:
+    """The same for a fixed weight, where the reports say what they say on average."""
+    n, n_t, n_l = seen.n_users, seen.n_trusted, seen.typical.count
+    trusted = TrustedGroup(n_t, seen.crowd.mean, seen.trusted_noise, laplace=seen.laplace)
+    noise = weighted_noise(weight, trusted, seen.typical)
+    evidence = VarianceEvidence.of(seen.typical, n_users=n, at_most=seen.at_most)
+    law = ErrorLaw(seen.crowd.mean, (weight - n_t / n) ** 2 * n / (n_t * n_l), noise, evidence)
+    return law.interval(level).half_width
+
+
 @lru_cache(maxsize=4)
 def _nodes(count: int) -> list[tuple[float, float]]:
     """Where to look at a standard normal variable, and with which mass."""
