@@ -23,7 +23,7 @@ def test_forged_reports_move_the_answer_by_as_much_as_is_said(forged: int) -> No
     made = _plan()
     study = MeanStudy("x", bounds=(0, 240), epsilon=1.0)
     weight = made["adaptive"].weight.worst
-    codes = np.sort(study.randomize([5.0] * 19_800, random_state=1).codes)
+    codes = np.sort(study.randomize([0.0] * 19_800, random_state=1).codes)
     assert codes[forged] == 0  # those who will forge have the smallest code
     honest = study.estimate(trusted=[5.0] * 200, local=codes, weight=weight, random_state=1)
     codes[:forged] = 255  # from the smallest code to the largest
