@@ -34,7 +34,8 @@ export async function parseStudy(text: string, epsilon: number | string): Promis
   ensure(channel instanceof WindowChannel && fields.epsilon === channel.epsilon, "it does not fit its study");
   ensure(typeof fields.name === "string", "its study has no name");
   toUnits(0, fields.bounds); // throws unless they are bounds
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  const asked = text.replace(/,"sd_at_most":[-+.\de]+}$/, "}"); // how the curator reads the answer is not asked of devices
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(asked)));
   const digest = Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
   return new Study(fields.name, fields.bounds, digest, channel);
 }

@@ -7,6 +7,7 @@ noise hides it.
 from collections.abc import Iterable
 
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
+from hybriddp.wording import percent
 
 HEADING = "Diagnostics for the curator: NOT FOR PUBLICATION (no noise hides these numbers)."
 _MANY = 0.05  # a share of clamped values from which on the bounds or the units are doubtful
@@ -26,7 +27,8 @@ def words(
     >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
     >>> print(words(study.summarize_trusted([30, 9_000, None]), None))
     Diagnostics for the curator: NOT FOR PUBLICATION (no noise hides these numbers).
-    Trusted values: 2 counted; 1 left out (missing or not a number).
+    Trusted values: 2 counted.
+    Left out, with neither a value nor a report that can be used: 1.
     Clamped to the bounds: 1 of 2 values (50 %). Check the units and the bounds.
     """
     values = [trusted] if isinstance(trusted, TrustedSummary) else [s for s in trusted or () if s is not None]
@@ -38,7 +40,7 @@ def words(
     if reports:
         count, rejected = sum(s.count for s in reports), sum(s.rejected for s in reports)
         tied = "all tied to the study" if all(s.tied or not s.count for s in reports) else "not tied to the study"
-        lines.append(f"Local reports: {count:,} counted, {tied}; {rejected:,} rejected (no codes of the study).")
+        lines.append(f"Local reports: {count:,} counted, {tied}; {rejected:,} are no codes.")
     return "\n".join(lines)
 
 
@@ -46,6 +48,7 @@ def _trusted(count: int, rejected: int, clamped: int) -> list[str]:
     share = clamped / count if count else 0.0
     advice = " Check the units and the bounds." if share > _MANY else ""
     return [
-        f"Trusted values: {count:,} counted; {rejected:,} left out (missing or not a number).",
-        f"Clamped to the bounds: {clamped:,} of {count:,} values ({100 * share:.2g} %).{advice}",
+        f"Trusted values: {count:,} counted.",
+        f"Left out, with neither a value nor a report that can be used: {rejected:,}.",
+        f"Clamped to the bounds: {clamped:,} of {count:,} values ({percent(share)}).{advice}",
     ]

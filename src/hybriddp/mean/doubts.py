@@ -26,11 +26,16 @@ def warnings(estimate: "Estimate") -> tuple[str, ...]:
             f"WARNING: do not use this number yet. The groups' means are more than {FAR_APART:g} standard errors "
             "apart, and nothing ties the reports to this study: they may have been made for another study or another ε."
         )
+    elif gap is not None and abs(gap.z) > FAR_APART:
+        found.append(
+            f"WARNING: the groups' means are more than {FAR_APART:g} standard errors apart: check that both groups' "
+            "values have the same units. If they do, those who trust are other people than those who do not."
+        )
     side = _bound_near(estimate)
     if side is not None:
         found.append(
             f"WARNING: the answer lies at the {side} bound, within {100 * NEAR_A_BOUND:g} % of the range: check the "
-            "units and the bounds. Values outside of the bounds were clamped."
+            "units and the bounds. Values outside of the bounds count as the bound."
         )
     return tuple(found)
 

@@ -128,6 +128,21 @@ class Estimate:
         laws = self.laws
         return self._interval(level, laws.population, laws.population_if_groups_differ, groups_may_differ)
 
+    def stated_interval(self, level: float = 0.95, *, population: bool = False) -> Interval:
+        """The interval that is stated beside the answer: how much the groups' means differ decides which one it is.
+
+        Up to two standard errors apart, the one that assumes that the groups are alike. From four on, the one that
+        does not. In between nobody can tell chance from a difference, so both are inside: whichever is right, the level
+        holds.
+        """
+        make = self.population_interval if population else self.interval
+        if not self.groups_differ:
+            return make(level)
+        honest = make(level, groups_may_differ=True)
+        held = [honest] if self.groups_clearly_differ else [honest, make(level)]
+        ends = [end for interval in held for end in interval] + [self.value]
+        return Interval(min(ends), max(ends), level)
+
     def covers(self, mean: float, level: float = 0.95) -> bool:
         """Whether `interval` holds this mean; quicker than making the interval."""
         inside = self.laws.users.explains((mean - self.study.bounds[0]) / self.study.width) >= 1 - level
@@ -135,8 +150,13 @@ class Estimate:
 
     @property
     def groups_differ(self) -> bool:
-        """Whether the groups' means are more than two standard errors apart: only honest intervals are shown then."""
+        """Whether the groups' means are more than two standard errors apart, as by chance alone in 5 % of studies."""
         return self.divergence is not None and abs(self.divergence.z) > 2
+
+    @property
+    def groups_clearly_differ(self) -> bool:
+        """Whether they are more than four standard errors apart, which chance does not explain."""
+        return self.divergence is not None and abs(self.divergence.z) > 4
 
     def _interval(self, level: float, alike: ErrorLaw, different: ErrorLaw | None, may_differ: bool) -> Interval:
         _check.number("level", level, LEVEL)

@@ -18,7 +18,7 @@ The three constants (four fifths, 1/4, half a user) were chosen on the settings 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -81,6 +81,17 @@ class VarianceEvidence:
         return cls(n_users, local.variance, spread, local.count, at_most)
 
     @property
+    def readings(self) -> "tuple[VarianceEvidence, ...]":
+        """All of the evidence, and also that without public knowledge: a limit must never widen an interval.
+
+        The prior's weight on the largest possible variance is next to nothing where the reports rule that one out, but
+        not at a limit that is close to what they say.
+        """
+        if self.known is not None or math.isinf(self.at_most) or math.isinf(self.spread):
+            return (self,)
+        return (self, replace(self, at_most=math.inf))
+
+    @property
     def informative(self) -> bool:
         """Whether the variance is known to within half of itself."""
         if self.known is not None:
@@ -124,7 +135,7 @@ class VarianceEvidence:
 
     def expected(self, mean: float) -> float:
         """The variance to reckon with, if this is the mean."""
-        return float(self.likely(np.array([mean])).mean[0])
+        return min(float(evidence.likely(np.array([mean])).mean[0]) for evidence in self.readings)
 
     def _error(self, s: FloatArray, square: FloatArray) -> FloatArray:
         """The variance of the reports' estimate, if the variance is ``s``."""

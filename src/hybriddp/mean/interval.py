@@ -128,7 +128,10 @@ class ErrorLaw:
 
     def explains(self, mean: float) -> float:
         """How probable an error at least as large as that of the answer is, if ``mean`` is the mean (a p-value)."""
-        likely = self.evidence.likely(np.array([mean]))
+        return min(self._explains(mean, evidence) for evidence in self.evidence.readings)
+
+    def _explains(self, mean: float, evidence: VarianceEvidence) -> float:
+        likely = evidence.likely(np.array([mean]))
         variance = self.noise.normal + self.sampling * likely.variance
         tails = exceeds(self.answer - mean, variance, self.noise.laplace)
         return float((likely.mass * tails).sum())

@@ -87,7 +87,7 @@ def publish(
     """What is published of an estimate; see `Estimate.published`.
 
     With ``population`` the interval is about the population. With ``groups_may_differ`` it is the one that assumes
-    nothing about the groups; if not given, that is where their means clearly differ and no second tier is at stake.
+    nothing about the groups; if not given, it is `Estimate.stated_interval`, if no second tier is at stake.
     """
     _check.number("level", level, _check.FRACTION)
     s = default_step(estimate) if step is None else exact_step(step, estimate.study.width)
@@ -97,9 +97,11 @@ def publish(
         found = _public_interval(estimate, float(value), level)
         lower, upper = Fraction(found.lower) - s / 2, Fraction(found.upper) + s / 2  # its center was rounded
     else:
-        honest = estimate.groups_differ if groups_may_differ is None else groups_may_differ
-        kind = estimate.population_interval if population else estimate.interval
-        found = kind(level, groups_may_differ=honest)
+        if groups_may_differ is None:
+            found = estimate.stated_interval(level, population=population)
+        else:
+            kind = estimate.population_interval if population else estimate.interval
+            found = kind(level, groups_may_differ=groups_may_differ)
         lower, upper = Fraction(found.lower), Fraction(found.upper)
     lower, upper = math.floor(lower / s) * s, math.ceil(upper / s) * s  # outwards: the level stays at least what it was
     lower, upper = max(lower, bottom), min(upper, top)

@@ -28,7 +28,7 @@ class Statement:
 
     def __str__(self) -> str:
         if self.seeded:
-            return "A simulation: noise or reports were drawn with a seed. NOT a private release."
+            return "A simulation: NOT a private release."
         alone = self.released and not self.counted
         book = " Nobody is counting: give a ledger to make sure that it stays one release." if alone else ""
         return (

@@ -78,7 +78,12 @@ def _assumption(estimate: "Estimate") -> list[str]:
     if estimate.divergence is None:
         return []
     if not assumes_alike(estimate):
-        return ["The groups' means differ, so the interval is the one that holds however much they do."]
+        if estimate.groups_clearly_differ:
+            return ["The groups' means differ, so the interval is the one that holds however much they do."]
+        return [
+            "The groups' means differ by more than two standard errors, which may be chance: the interval holds "
+            "whether they are alike or not."
+        ]
     honest = _between(publish(estimate, level=0.95, groups_may_differ=True))
     doubt = " They do differ here: use the second one." if estimate.groups_differ else ""
     return [

@@ -125,7 +125,7 @@ class MeanStudy:
         """The digest of the study of everybody: a user pays once for it, in whichever part she is."""
         if self.users is None:
             return self.digest
-        fields = json.loads(self.to_json()) | {"users": None}
+        fields = json.loads(self.device_json()) | {"users": None}
         return MeanStudy.from_json(json.dumps(fields, separators=(",", ":"), ensure_ascii=False)).digest
 
     def __repr__(self) -> str:
@@ -158,7 +158,12 @@ class MeanStudy:
     # The study as text --------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """The study as text, the channel included, so that a client needs nothing else."""
+        """The study as text, the channel included."""
+        known = "" if self.sd_at_most is None else f',"sd_at_most":{json.dumps(self.sd_at_most)}'
+        return f"{self.device_json()[:-1]}{known}}}"
+
+    def device_json(self) -> str:
+        """The text that devices get and need, without ``sd_at_most``, which is not about them."""
         fields = {
             "type": "mean",
             "version": 1,
@@ -169,7 +174,6 @@ class MeanStudy:
             "min_group_size": self.min_group_size,
             "channel": json.loads(self.channel.to_json()),
             "users": None if self.users is None else {"by": self.users.by, "key": self.users.key},
-            "sd_at_most": self.sd_at_most,
         }
         return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
@@ -187,7 +191,7 @@ class MeanStudy:
                 min_group_size=f["min_group_size"],
                 channel=channel,  # type: ignore[arg-type]  # any other kind is refused
                 users=None if f["users"] is None else Part(**f["users"]),
-                sd_at_most=f["sd_at_most"],
+                sd_at_most=f.get("sd_at_most"),
             )
         except (KeyError, TypeError, ValueError) as reason:
             raise ProtocolError("The text does not describe a study of a mean.") from reason
@@ -197,8 +201,11 @@ class MeanStudy:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the text, by which summaries and ledgers know the study."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+        """SHA-256 of the text that devices get, by which reports, summaries and ledgers know the study.
+
+        It does not cover ``sd_at_most``: that changes how an answer is read, not what anybody sends or is promised.
+        """
+        return hashlib.sha256(self.device_json().encode()).hexdigest()
 
     # On devices ---------------------------------------------------------------------------------------------------
 
