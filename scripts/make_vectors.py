@@ -19,8 +19,10 @@ from hybriddp.channels import RandomizedResponse, UnaryEncoding, WindowChannel
 from hybriddp.channels.channel import FiniteChannel
 from hybriddp.channels.numeric import SHARE_BITS
 from hybriddp.grid import UNITS, Grid
+from hybriddp.mean import MeanStudy
 
 TARGET = Path(__file__).parent.parent / "vectors" / "channels.json"
+STUDY_TARGET = Path(__file__).parent.parent / "vectors" / "study.json"
 COUNT = 100_000
 DRAWS = 400_000
 NUMERIC = [
@@ -228,6 +230,14 @@ def refused() -> Iterator[dict[str, str]]:
         yield entry(why, written)
 
 
+def study_case() -> dict[str, str]:
+    """A study's text, the curator's with public knowledge of the spread, and the digest of both."""
+    name, bounds = "session minutes, ½ hours too", (0.0, 240.0)
+    study = MeanStudy(name, bounds=bounds, epsilon=1)
+    told = MeanStudy(name, bounds=bounds, epsilon=1, sd_at_most=62.5)
+    return {"text": study.to_json(), "digest": study.digest, "curator": told.to_json()}
+
+
 def main() -> None:
     """Write the file."""
     vectors = {
@@ -237,6 +247,7 @@ def main() -> None:
         "refused": list(refused()),
     }
     TARGET.write_text(json.dumps(vectors, indent=1) + "\n", encoding="utf-8")
+    STUDY_TARGET.write_text(json.dumps(study_case(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"{len(vectors['refused'])} refused texts, {TARGET.stat().st_size:,} bytes")
 
 

@@ -7,13 +7,17 @@ import { test } from "node:test";
 import { ChannelError, Study, parseStudy } from "../dist/hybriddp.js";
 import { known, stream } from "./vectors.js";
 
-const { text, digest } = JSON.parse(readFileSync(new URL("../../vectors/study.json", import.meta.url), "utf8"));
+const { text, digest, curator } = JSON.parse(readFileSync(new URL("../../vectors/study.json", import.meta.url), "utf8"));
 
 test("the digest of a study is the one that Python has", async () => {
   const study = await parseStudy(text, 1);
   assert.ok(study instanceof Study);
   assert.equal(study.digest, digest);
   assert.deepEqual([study.name, ...study.bounds], ["session minutes, ½ hours too", 0, 240]);
+});
+
+test("what the curator knows of the spread is not asked of devices", async () => {
+  assert.equal((await parseStudy(curator, 1)).digest, digest);
 });
 
 test("a report is the channel's code with the digest", async () => {

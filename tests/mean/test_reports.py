@@ -154,7 +154,8 @@ def test_no_repr_and_no_error_shows_what_is_not_private() -> None:
 def test_the_vector_of_studies_is_what_other_languages_check() -> None:
     stored = json.loads((Path(__file__).parents[2] / "vectors" / "study.json").read_text(encoding="utf-8"))
     study = MeanStudy("session minutes, ½ hours too", bounds=(0, 240), epsilon=1)
-    assert stored == {"text": study.to_json(), "digest": study.digest}
+    told = MeanStudy("session minutes, ½ hours too", bounds=(0, 240), epsilon=1, sd_at_most=62.5)
+    assert stored == {"text": study.to_json(), "digest": study.digest, "curator": told.to_json()}
     received = Reports(np.array([201, 7]), stored["digest"])  # the codes of reports that devices sent
     assert study.summarize_local(received).tied
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
@@ -20,7 +20,7 @@ def _study(sd: float | None) -> MeanStudy:
 def test_it_belongs_to_the_study() -> None:
     study = _study(40_000)
     assert MeanStudy.from_json(study.to_json()) == study
-    assert study.digest != _study(None).digest
+    assert study.device_json() == _study(None).to_json()
     assert study.part("country", "DE").sd_at_most == 40_000
     assert study.variance_at_most == pytest.approx(0.16**2)
     assert math.isinf(_study(None).variance_at_most)
@@ -40,6 +40,29 @@ def test_it_narrows_the_interval_where_the_reports_say_little() -> None:
 
     assert half(40_000) < 0.85 * half(None)
     assert half(30_000) < half(40_000)
+
+
+def test_it_is_about_reading_the_answer_not_about_what_is_sent() -> None:
+    """Reports, summaries and ledgers do not change with it, so a study goes on when the reports refute it."""
+    reports = _study(None).randomize(PAY[120:])
+    study = _study(40_000)
+    assert study.digest == _study(None).digest
+    assert study.estimate(trusted=_study(30_000).summarize_trusted(PAY[:120]), local=reports).n_local == 180
+    ledger = Ledger(Privacy(epsilon=2))
+    study.estimate(trusted=PAY[:120], local=reports, ledger=ledger)
+    with pytest.raises(BudgetError):
+        _study(50_000).estimate(trusted=PAY[:120], local=reports, ledger=ledger)
+
+
+@pytest.mark.parametrize("sd", [0.12, 0.2, 0.4])
+def test_it_never_widens_an_interval(sd: float) -> None:
+    """Also not where the reports know better, and the limit is close to what they say."""
+    values = np.random.default_rng(1).normal(0.4, 0.11, 22_000).clip(0, 1)
+    plain, told = (MeanStudy("x", bounds=(0, 1), epsilon=1.5, sd_at_most=known) for known in (None, sd))
+    reports = plain.randomize(values[2000:], random_state=1)
+    without = plain.estimate(trusted=values[:2000], local=reports, weight=0.9, random_state=2).interval()
+    limited = told.estimate(trusted=values[:2000], local=reports, weight=0.9, random_state=2).interval()
+    assert limited.half_width <= without.half_width * (1 + 1e-9)
 
 
 def test_reports_that_vary_more_refute_it_before_anything_is_spent() -> None:

@@ -29,9 +29,6 @@ def randomize(
         str | None, typer.Option(help="The study's name, as for `mean`; the column's if not given.")
     ] = None,
     delta: Annotated[str, typer.Option(help="The study's delta, as for `mean`.", parser=written)] = "0",
-    sd_at_most: Annotated[
-        float | None, typer.Option(help="The study's, as for `mean`: it belongs to its text.", parser=amount)
-    ] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column to copy as it is; may be repeated.")] = None,
     seed: Annotated[int | None, typer.Option(help="Make the run repeatable. Then the reports are not private.")] = None,
     separator: Separator = None,
@@ -49,7 +46,7 @@ def randomize(
     On real devices a value never leaves. Here all of them are in one file, so this is for tests and for planning.
     Missing, NaN and infinite values get no report. The file knows the study that the reports were made for.
     """
-    study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta, sd_at_most=sd_at_most)
+    study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
     kept = keep or []
     csv = csv_format(separator, decimal, thousands, encoding, missing)
     if {"code", DIGEST_COLUMN, value} & set(kept) or len(set(kept)) < len(kept):

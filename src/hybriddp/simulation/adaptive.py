@@ -161,31 +161,44 @@ def expected(seen: Outlook) -> Expectation:
 
 
 def expected_half_width(seen: Outlook, level: float) -> float:
-    """Half the width of the interval that the study will state, on average: that of the rule itself, not of the error.
+    r"""Half the width of the interval that the study will state, on average: that of the rule itself, not of the error.
 
-    Where the groups' means will clearly differ it is the interval that does not assume that they are alike.
+    Where the groups' means seem to differ, $|z| > 2$, another one is stated (`Estimate.stated_interval`): that happens
+    by chance too.
     """
     n, n_t, n_l = seen.n_users, seen.n_trusted, seen.typical.count
     c = n_t / n
+    honest = weighted_noise(c, *_typical_groups(seen)).half_width(level)
     total = 0.0
     for mass, trusted, local in seen.groups(_WIDTH_NODES):
         chosen = weights.adaptive(trusted, local, seen.at_most)
-        if abs(seen.gap) > 2 * math.sqrt(seen.difference):
-            w, evidence, price = c, VarianceEvidence(n, known=0.0), 0.0
-        else:
-            w, price = chosen.weight, divergence.threshold(trusted, local, chosen).price
-            evidence = VarianceEvidence.of(local, n_users=n, at_most=seen.at_most)
-        noise = weighted_noise(w, trusted, local, besides=price)
-        law = ErrorLaw(trusted.mean, (w - c) ** 2 * n / (n_t * n_l), noise, evidence)
-        total += mass * law.interval(level).half_width
-    return total
+        limit = divergence.threshold(trusted, local, chosen)
+        noise = weighted_noise(chosen.weight, trusted, local, besides=limit.price)
+        evidence = VarianceEvidence.of(local, n_users=n, at_most=seen.at_most)
+        law = ErrorLaw(trusted.mean, (chosen.weight - c) ** 2 * n / (n_t * n_l), noise, evidence)
+        alike = law.interval(level).half_width
+        ratio = math.sqrt(seen.difference / limit.variance)  # of the true standard error to the reckoned one
+        total += mass * _average_width(alike, honest, chosen.weight - c, limit.variance**0.5, seen.gap, ratio)
+    return min(total, 0.5)
+
+
+def _average_width(alike: float, honest: float, extra: float, sd: float, gap: float, ratio: float) -> float:
+    """The stated half-width, averaged over the difference of the groups' means that will be seen."""
+    z = gap / sd + ratio * _normal_quantiles()
+    size = np.abs(z)
+    apart = np.abs(extra) * size * sd  # between the centers of the two intervals
+    both = np.maximum(np.maximum(alike, honest), (alike + honest + apart) / 2)
+    return float(np.mean(np.where(size <= 2, alike, np.where(size <= 4, both, honest))))
+
+
+def _typical_groups(seen: Outlook) -> tuple[TrustedGroup, LocalGroup]:
+    return TrustedGroup(seen.n_trusted, seen.crowd.mean, seen.trusted_noise, laplace=seen.laplace), seen.typical
 
 
 def typical_half_width(seen: Outlook, weight: float, level: float) -> float:
     """The same for a fixed weight, where the reports say what they say on average."""
     n, n_t, n_l = seen.n_users, seen.n_trusted, seen.typical.count
-    trusted = TrustedGroup(n_t, seen.crowd.mean, seen.trusted_noise, laplace=seen.laplace)
-    noise = weighted_noise(weight, trusted, seen.typical)
+    noise = weighted_noise(weight, *_typical_groups(seen))
     evidence = VarianceEvidence.of(seen.typical, n_users=n, at_most=seen.at_most)
     law = ErrorLaw(seen.crowd.mean, (weight - n_t / n) ** 2 * n / (n_t * n_l), noise, evidence)
     return law.interval(level).half_width
