@@ -39,7 +39,12 @@ def test_untied_reports_far_from_the_trusted_group_are_doubted_before_the_number
 
 
 def test_tied_reports_and_groups_that_agree_are_not_doubted() -> None:
-    assert warnings(_estimate(40, 200)) == ()
+    assert warnings(_estimate(100, 100)) == ()
+
+
+def test_tied_groups_that_are_far_apart_may_have_other_units() -> None:
+    (found,) = warnings(_estimate(40, 200))
+    assert "check that both groups' values have the same units" in found
     assert warnings(_estimate(100, 100, tied=False)) == ()
 
 
@@ -82,7 +87,13 @@ def test_diagnostics_count_what_no_result_shows() -> None:
     text = diagnostics.words(trusted, local)
     assert text.startswith(diagnostics.HEADING)
     assert "NOT FOR PUBLICATION" in diagnostics.HEADING
-    for words in ("2,011 counted", "55 left out", "777 of 2,011 values (39 %)", "Check the units", "2 rejected"):
+    for words in (
+        "2,011 counted",
+        "can be used: 55",
+        "777 of 2,011 values (38.6 %)",
+        "Check the units",
+        "2 are no codes",
+    ):
         assert words in text
     assert "4,000 counted, not tied" in text
     estimate = STUDY.estimate(trusted=trusted, local=local, random_state=1)

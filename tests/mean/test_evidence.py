@@ -19,11 +19,14 @@ MEANS = np.array([0.0, 0.001, 0.02, 0.3, 0.5, 0.8, 1.0])
         VarianceEvidence(1000, 0.0, 0.0, 900),
         VarianceEvidence(10**9, 0.01, 1e-9, 10**9),
         VarianceEvidence(2),
+        VarianceEvidence(400, -9.4e-5, 7.5e-8, 300),  # far below 0, and nothing else to go by at a mean of .5
+        VarianceEvidence(400, 0.25, 1e-12, 30),
     ],
 )
 def test_masses_add_up_and_every_variance_is_possible(evidence: VarianceEvidence) -> None:
     likely = evidence.likely(MEANS)
     assert likely.mass.sum(axis=1) == pytest.approx(1.0)
+    assert np.isfinite(likely.mass).all()
     assert (likely.mass >= 0).all()
     assert (likely.variance >= 0).all()
     assert (likely.variance <= evidence.largest(MEANS)[:, None]).all()
@@ -77,5 +80,10 @@ def test_public_knowledge_limits_the_variance() -> None:
     assert VarianceEvidence(1000, at_most=0.01).expected(0.5) <= 0.01
     assert VarianceEvidence(1000, at_most=0.01).expected(0.001) < 0.002  # a mean near a bound allows less still
     assert VarianceEvidence(1000, known=0.04).expected(0.5) == 0.04
-    assert VarianceEvidence(1000, 0.02, 0.1, 1000).most(0.5) == pytest.approx(0.02 + 2 * 0.01)
-    assert VarianceEvidence(1000).most(0.5) == pytest.approx(0.25, rel=2e-3)
+
+
+def test_the_largest_variance_to_reckon_with_counts_rare_values_that_nobody_has_seen() -> None:
+    assert VarianceEvidence(1000, 0.02, 1.0, 10_000).most(0.5, 0.0) == pytest.approx(0.02 + 2 * 0.01)
+    assert VarianceEvidence(1000).most(0.5, 0.0) == pytest.approx(0.25, rel=2e-3)
+    assert 0.003 < VarianceEvidence(1000).most(0.0, 0.0) < 0.005  # the rule of three, at two standard errors
+    assert VarianceEvidence(1000).most(0.0, 0.01**2) > 0.019

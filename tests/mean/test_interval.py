@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from hybriddp.mean import MeanStudy
 from hybriddp.mean.evidence import VarianceEvidence
 from hybriddp.mean.interval import ErrorLaw, Interval, Noise
 
@@ -84,3 +85,24 @@ def test_an_interval_unpacks_and_knows_what_is_inside() -> None:
     assert (low, high) == (1.0, 3.0)
     assert 2.0 in Interval(1.0, 3.0, 0.95)
     assert 3.5 not in Interval(1.0, 3.0, 0.95)
+
+
+@pytest.mark.parametrize("level", [1e-17, 1e-9, 1 - 1e-12])
+def test_every_level_has_an_end(level: float) -> None:
+    low, high = _law(0.4).interval(level)
+    assert 0 <= low <= 0.4 <= high <= 1
+
+
+@pytest.mark.parametrize("epsilon", [3.0, 8.0, 10.0, 14.0])
+def test_values_that_hardly_vary_have_an_answer(epsilon: float) -> None:
+    """The reports' estimate of the variance is far below 0 in many of these: no answer may be lost for that."""
+    study = MeanStudy("degrees", bounds=(0, 100), epsilon=epsilon)
+    rng = np.random.default_rng(3)
+    for n in (30, 300, 3000):
+        for _ in range(15):
+            reports = study.randomize(np.full(n, 50.0), random_state=rng)
+            estimate = study.estimate(trusted=[50.0] * 100, local=reports, random_state=rng)
+            assert 0 < estimate.value < 100
+            low, high = estimate.interval()
+            assert low < high
+            assert math.isfinite(estimate.standard_error)

@@ -290,3 +290,28 @@ def test_reprs_are_short() -> None:
         estimate.interval(),
     )
     assert [x for x in (*shown, *more) if len(repr(x)) >= 200] == []
+
+
+def test_the_step_is_small_beside_the_range_however_much_noise_there_is() -> None:
+    study = MeanStudy("x", bounds=(20, 240), epsilon=0.01)
+    reports = study.randomize([100.0] * 5, random_state=1)
+    published = study.estimate(trusted=[100.0] * 5, local=reports, random_state=2).published()
+    assert published.step <= 220 / 50
+    assert 20 < published.value < 240
+
+
+@pytest.mark.parametrize("bounds", [(1e15, 1e15 + 1), (1.7e18, 1.7e18 + 1000)])
+def test_floats_that_cannot_tell_the_ends_apart_still_have_an_interval(bounds: tuple[float, float]) -> None:
+    study = MeanStudy("nanoseconds", bounds=bounds, epsilon=5)
+    reports = study.randomize([bounds[0]] * 5000, random_state=1)
+    estimate = study.estimate(trusted=[bounds[0]] * 5000, local=reports, weight=0.5, random_state=2)
+    assert estimate.published().lower < estimate.published().upper
+
+
+@pytest.mark.parametrize("step", [np.float64(0.25), np.float32(0.25), 0.25, "0.25"])
+def test_numpy_numbers_are_steps(step: float) -> None:
+    study = MeanStudy("x", bounds=(0, 10), epsilon=5)
+    reports = study.randomize([5.0] * 100, random_state=1)
+    assert study.estimate(trusted=[5.0] * 100, local=reports, random_state=2).published(step=step).step == Fraction(
+        1, 4
+    )

@@ -26,7 +26,7 @@ def test_it_belongs_to_the_study() -> None:
     assert math.isinf(_study(None).variance_at_most)
 
 
-@pytest.mark.parametrize("sd", [0, -1, math.nan, math.inf, 125_001, "40000", True])
+@pytest.mark.parametrize("sd", [0, 1e-170, -1, math.nan, math.inf, 125_001, "40000", True])
 def test_impossible_spreads_are_refused(sd: float) -> None:
     with pytest.raises(ParameterError, match="sd_at_most"):
         _study(sd)
@@ -74,3 +74,26 @@ def test_reports_that_vary_more_refute_it_before_anything_is_spent() -> None:
     assert not ledger.events
     same = MeanStudy("x", bounds=(0, 1), epsilon=3, sd_at_most=0.5)
     assert same.estimate(trusted=spread[::10], local=same.randomize(spread), ledger=ledger).n_local == 10_000
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 8.0, 20.0])
+@pytest.mark.parametrize("n", [30, 1000])
+def test_what_no_values_can_violate_is_never_refuted(epsilon: float, n: int) -> None:
+    study = MeanStudy("x", bounds=(0, 1), epsilon=epsilon, sd_at_most=0.5)
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        reports = study.randomize(np.repeat([0.0, 1.0], n // 2), random_state=rng)
+        assert study.estimate(trusted=[0.0, 1.0], local=reports, random_state=rng).n_local == n
+
+
+def test_all_parts_are_checked_before_one_is_paid_for() -> None:
+    study = MeanStudy("x", bounds=(0, 1), epsilon=3, sd_at_most=0.05)
+    spread, ledger = np.repeat([0.0, 1.0], 2500), Ledger(Privacy(epsilon=3))
+    parts = {}
+    for key in ("DE", "FR"):
+        part = study.part("country", key)
+        reports = part.randomize(spread if key == "FR" else np.full(5000, 0.5))
+        parts[key] = part.summarize_trusted(spread[::10]), part.summarize_local(reports)
+    with pytest.raises(DataError, match="FR: The reports vary more"):
+        study.estimate_parts("country", parts, ledger=ledger)
+    assert not ledger.events

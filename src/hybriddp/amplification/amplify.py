@@ -79,6 +79,9 @@ def amplify(
         raise ParameterError("also_published", "empty", what, remedy=f"Only the promised ε holds: {VOID[what]}.")
     if study.privacy.exact_delta:
         raise ParameterError("study", "one with δ = 0: Gaussian noise beside other reports is not covered", study.name)
+    if study.sd_at_most is not None:
+        words = "one without sd_at_most: whether the reports refute it decides whether anything is published at all"
+        raise ParameterError("study", words, study.name, remedy="Only the promised ε holds.")
     users = _check.integer("n_users", n_users, at_least=2)
     fraction = _check.number("trusted_fraction", trusted_fraction, _check.FRACTION)
     n_trusted = round(fraction * users)

@@ -46,7 +46,8 @@ class Assumptions:
             f"At most {self.colluding_local:,.0f} local users pool what they know; the noise of the other "
             f"{self.honest_local:,.0f} is theirs alone, and a local user counts her own.",
             f"Neighbours: {Neighbours.REPLACE_ONE.value}.",
-            "This is the only release about these values.",
+            "This is the only release about these values, and it was made: reports that no users can have sent are "
+            "refused first, real ones with a chance of at most 1e-6, which is not counted.",
             f"Noise: {self.noise}",
         )
 

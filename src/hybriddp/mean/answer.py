@@ -1,5 +1,6 @@
 """From two summaries to an estimate: everything is checked, then paid for, then drawn, then weighed."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ from hybriddp.release.total import PrivateTotal, release_total
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy
 
+_LARGEST_VARIANCE = 0.25  # of values on [0, 1] (Popoviciu)
 WEIGHTS = ("adaptive", "known-variance", "privacy", "naive", "trusted-only", "local-only", "full-local")
 
 
@@ -47,14 +49,13 @@ def answer(
     """The estimate of a study; see `MeanStudy.estimate`."""
     _check_rule(study, weight, sd)
     reports = None if local is None else local_summary(study, local)
-    check_belongs(study, reports)
+    check_reports(study, reports)
     if weight == "full-local":
         return _full_local(study, trusted, reports, ledger, random_state)
     raw = None if trusted is None else trusted_summary(study, trusted)
     check_sizes(study, raw, reports, single_group=single_group)
     _check_one_group(raw, reports, weight)
     local_group = local_group_of(study, reports) if reports is not None and reports.count else None
-    _check_spread(study, local_group)
     adaptive = weight == "adaptive"
     seeded = random_state is not None or (reports is not None and reports.seeded)
     if raw is None or not raw.count or weight in ("local-only", 0.0):  # nothing about the trusted group is released
@@ -81,12 +82,31 @@ def answer(
     return _complete(weigh(study, trusted_group, local_group, weight, sd, statement), released, reports, weight, sd)
 
 
-def _check_spread(study: "MeanStudy", local: LocalGroup | None) -> None:
-    """Raise `DataError` if the reports show that values vary more than public knowledge said."""
-    if local is not None and local.variance - 3 * local.variance_se > study.variance_at_most:
+def check_reports(study: "MeanStudy", reports: LocalSummary | LaplaceSummary | None) -> None:
+    """Raise `DataError` if the reports cannot be those of the study, or refute what it says about the spread."""
+    check_belongs(study, reports)
+    if reports is not None and reports.count > 1 and isinstance(reports, LocalSummary):
+        _check_spread(study, local_group_of(study, reports))
+
+
+def _check_spread(study: "MeanStudy", local: LocalGroup) -> None:
+    r"""Raise `DataError` if the reports vary more than public knowledge said, by three standard errors.
+
+    The estimate has the divisor $n_L - 1$, and squared deviations vary by up to $s - s^2$ (`evidence`); reports add
+    what the channel does to them at worst, so that few reports that happen to agree are not sure of themselves.
+    """
+    limit = study.variance_at_most
+    if limit >= _LARGEST_VARIANCE or isinstance(study.channel, DiscreteLaplace):
+        return
+    n, channel = local.count, study.channel
+    influence = channel.square_values - 2 * local.mean * channel.values
+    noise = float((channel.probabilities @ influence**2 - (channel.probabilities @ influence) ** 2).max())
+    error = math.sqrt((noise + limit - limit**2) / n)
+    allowed = limit * n / (n - 1) + channel.worst_rounding_variance
+    if local.variance - 3 * error > allowed:
         raise DataError(
             f"The reports vary more than sd_at_most={study.sd_at_most:g} allows, by over three standard errors. "
-            "Nothing has been spent. Make a study with a larger sd_at_most, or without one."
+            "Nothing has been spent. Estimate with a larger sd_at_most, or without one: the reports stay valid."
         )
 
 

@@ -117,8 +117,9 @@ def _if_groups_differ(trusted: TrustedGroup, local: LocalGroup, at_most: float) 
     answer, noise = c * trusted.mean + (1 - c) * local.mean, weighted_noise(c, trusted, local)
     nothing = VarianceEvidence(n, known=0.0)
     # About the population each group has a variance of its own, at most what all users' allows for its share of them.
-    most_t = VarianceEvidence(trusted.count, at_most=at_most / c).most(trusted.mean)
-    most_l = VarianceEvidence.of(local, n_users=local.count, at_most=at_most / (1 - c)).most(local.mean)
+    most_t = VarianceEvidence(trusted.count, at_most=at_most / c).most(trusted.mean, trusted.noise)
+    of_local = VarianceEvidence.of(local, n_users=local.count, at_most=at_most / (1 - c))
+    most_l = of_local.most(local.mean, local.noise / local.count)
     sampling = c**2 * most_t / trusted.count + (1 - c) ** 2 * most_l / local.count
     wider = Noise(noise.normal + sampling, noise.laplace)
     return {

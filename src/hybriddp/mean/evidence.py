@@ -28,7 +28,8 @@ from hybriddp.mean.groups import LocalGroup
 WORST_CASE = 0.8  # the probability of the largest possible variance, before the reports speak
 POWER = 0.25  # of the density of the smaller ones
 HALF_A_USER = 0.5
-_NODES = (np.arange(32) + 0.5) / 32
+_U = (np.arange(40) + 0.5) / 40
+_NODES, _CELLS = _U**2, 2 * _U / len(_U)  # closer together towards small variances, and the width of each one's cell
 _TINY = 1e-12  # all reports may have had the same code
 _REACH = 5.0  # standard errors to either side of what the reports say
 
@@ -114,24 +115,38 @@ class VarianceEvidence:
             return Likely(known, np.ones_like(known))
         square = np.maximum(theta, 1 - theta)[:, None] ** 2
         informed = math.isfinite(self.spread)
-        reach = _REACH * np.sqrt(self._error(top[:, None], square))[:, 0] if informed else math.inf
-        low, high = np.clip(self.estimate - reach, 0.0, top), np.clip(self.estimate + reach, 0.0, top)
-        s = np.concatenate([low[:, None] + (high - low)[:, None] * _NODES, top[:, None]], axis=1)
+        low, high = np.zeros_like(top), top
+        if informed:
+            # The estimate varies most for the possible variance that is nearest to M²/2.
+            reach = _REACH * np.sqrt(self._error(np.minimum(top[:, None], square / 2), square))[:, 0]
+            nearest = np.clip(self.estimate, 0.0, top)
+            low, high = np.clip(nearest - reach, 0.0, top), np.clip(nearest + reach, 0.0, top)
+        width = (high - low)[:, None]
+        s = np.concatenate([low[:, None] + width * _NODES, top[:, None]], axis=1)
         # The density (1 + q) (s/top)^q / top of the smaller variances, times the width of a cell of the grid.
-        cell = (1 - WORST_CASE) * (1 + POWER) * ((high - low) / (len(_NODES) * top))[:, None]
-        smaller = cell * (s[:, :-1] / top[:, None]) ** POWER
+        share = s[:, :-1] / top[:, None]
+        smaller = (1 - WORST_CASE) * (1 + POWER) * share**POWER * _CELLS * width / top[:, None]
         prior = np.concatenate([smaller, np.full((len(top), 1), WORST_CASE)], axis=1)
-        if not informed:
-            return Likely(s, prior / prior.sum(axis=1, keepdims=True))
-        error = self._error(s, square)
-        logarithm = -((self.estimate - s) ** 2) / (2 * error) - np.log(error) / 2
-        mass = prior * np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
+        mass = prior
+        if informed:
+            error = self._error(s, square)
+            logarithm = np.log(prior) - (self.estimate - s) ** 2 / (2 * error) - np.log(error) / 2
+            mass = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
         return Likely(s, mass / mass.sum(axis=1, keepdims=True))
 
-    def most(self, mean: float) -> float:
-        """Two standard errors above what the reports say, but no more than is possible."""
-        top = float(self.largest(np.array(min(max(mean, 0.0), 1.0))))
-        return min(top, max(self.estimate, 0.0) + 2 * math.sqrt(self.spread / self.n_reports))
+    def most(self, mean: float, noise: float) -> float:
+        r"""The largest variance to reckon with, where the mean is ``mean`` with noise of this variance.
+
+        At most two standard errors above what the reports say, and what the mean allows that is nearest to the middle
+        and two standard errors away (Wilson's bound, so that rare values that nobody has seen count).
+        """
+        n, z = self.n_users, 2.0
+        off = min(max(min(mean, 1 - mean), 0.0), 0.5)
+        root = math.sqrt(off * (1 - off) / n + noise + (z / (2 * n)) ** 2)
+        away = np.array(min((off + z**2 / (2 * n) + z * root) / (1 + z**2 / n), 0.5))
+        top = float(self.largest(away))
+        told = max(self.estimate, 0.0)
+        return min(top, told + 2 * math.sqrt(max(self.spread, top - top**2) / self.n_reports))
 
     def expected(self, mean: float) -> float:
         """The variance to reckon with, if this is the mean."""

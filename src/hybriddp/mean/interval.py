@@ -158,7 +158,7 @@ class ErrorLaw:
             return self.explains(start + math.copysign(distance, edge - start)) - (1 - level)
 
         room = abs(edge - start)
-        near, far = 0.0, min(room, 1.05 * math.sqrt(self.variance) * float(ndtri((1 + level) / 2)))
+        near, far = 0.0, min(room, math.sqrt(self.variance) * max(1.05 * float(ndtri((1 + level) / 2)), 1e-3))
         if room == 0 or surplus(near) < 0:
             return start
         while surplus(far) >= 0:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.mean.answer import answer, check_sizes, local_summary, trusted_summary
-from hybriddp.mean.belongs import check_belongs
+from hybriddp.mean.answer import answer, check_reports, check_sizes, local_summary, trusted_summary
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.randomness import simulation_generator
@@ -43,7 +42,7 @@ def estimate_parts(
         )
         try:
             check_sizes(studies[key], *checked[key], single_group=single_group)
-            check_belongs(studies[key], checked[key][1])
+            check_reports(studies[key], checked[key][1])
         except DataError as problem:
             problems.append(f"{key}: {problem}")
     if problems:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CELL = 1 << 9
 """How many lattice points share a published value at the finest step: $2^{-15}$ of the range over $n_T$."""
 _STEPS_PER_SD = 10
+_LEAST_STEPS = 50  # between the bounds, however much noise there is
 
 
 def trusted_noise(study: "MeanStudy", n_trusted: int) -> float:
@@ -76,7 +77,8 @@ def noise_sd(study: "MeanStudy", n_trusted: int, n_local: int, weight: float | N
 def default_step(study: "MeanStudy", n_trusted: int, n_local: int, weight: float | None) -> Fraction:
     """The step of what is published: the largest of 1, 2 or 5 times a power of ten within a tenth of the noise's sd.
 
-    Rounding adds a thousandth to the squared error at most. With no fixed weight, ``weight`` is None.
+    It is at most a fiftieth of the range. Rounding adds a thousandth to the squared error at most. With no fixed
+    weight, ``weight`` is None.
 
     Examples
     --------
@@ -84,7 +86,8 @@ def default_step(study: "MeanStudy", n_trusted: int, n_local: int, weight: float
     >>> default_step(MeanStudy("pay", bounds=(0, 250_000), epsilon=1), 120, 180, None)
     Fraction(200, 1)
     """
-    return nice_below(noise_sd(study, n_trusted, n_local, weight) / _STEPS_PER_SD)
+    sd = noise_sd(study, n_trusted, n_local, weight)
+    return nice_below(min(sd / _STEPS_PER_SD, study.width / _LEAST_STEPS))
 
 
 def nice_below(size: float) -> Fraction:

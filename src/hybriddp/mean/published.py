@@ -12,6 +12,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hybriddp import _check
 from hybriddp.errors import ParameterError
 from hybriddp.mean import public
@@ -109,7 +111,10 @@ def publish(
         lower, upper = min(lower, value), max(upper, value)
     if lower >= upper:  # no interval is a point
         lower, upper = upper - s, upper + s
-    return Published(float(value), float(lower), float(upper), level, s)
+    low, high = float(lower), float(upper)
+    if low >= high:  # floats cannot tell them apart
+        low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+    return Published(float(value), low, high, level, s)
 
 
 def rounded(estimate: "Estimate", step: Fraction) -> Fraction:
@@ -134,7 +139,7 @@ def default_step(estimate: "Estimate") -> Fraction:
 def exact_step(step: Fraction | Decimal | str | float, width: float) -> Fraction:
     """A step as an exact fraction: a float counts as the decimal that it is written as."""
     try:
-        exact = Fraction(repr(step)) if isinstance(step, float) else Fraction(step)
+        exact = Fraction(repr(float(step))) if isinstance(step, float | np.floating) else Fraction(step)
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         raise ParameterError("step", "a positive number, such as 0.5 or a Fraction", step) from None
     if isinstance(step, bool) or not 0 < exact <= _MOST_STEP * Fraction(width):

@@ -21,8 +21,8 @@ from hybriddp.grid import as_array, type_words
 class Reports:
     """Codes of local users, and the study that they were made for.
 
-    A slice, a mask or a list of positions gives `Reports`, one position gives one code. NumPy, pandas and Polars take
-    them for an array of integers; what they make of it is no longer tied to the study.
+    A slice, a mask or a list of positions gives `Reports`, one position gives one code. NumPy and pandas take them for
+    an array of integers, for Polars hand over ``codes``; what they make of it is no longer tied to the study.
 
     Attributes
     ----------

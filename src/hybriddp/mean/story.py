@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 FIRST_TIER_ONLY = (
-    "The groups' means, the weight and unrounded numbers are for the curator: publishing them leaves the first tier of "
-    "protection only, every user's own ε."
+    "The groups' means, the weight, warnings, other intervals and unrounded numbers are for the curator: publishing "
+    "them leaves the first tier of protection only, every user's own ε."
 )
 """Said wherever they are shown."""
 

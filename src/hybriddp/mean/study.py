@@ -97,8 +97,8 @@ class MeanStudy:
             raise ParameterError("users", "None or a Part", users)
         object.__setattr__(self, "users", users)
         if sd_at_most is not None:
-            words = "a number above 0 and at most half of the range"
-            possible = _check.Range(words, 0.0, grid.width / 2, lower_open=True)
+            words = "a number from a millionth to half of the range"
+            possible = _check.Range(words, 1e-6 * grid.width, grid.width / 2)
             sd_at_most = _check.number("sd_at_most", sd_at_most, possible)
         object.__setattr__(self, "sd_at_most", sd_at_most)
 

@@ -284,8 +284,8 @@ def plan(
         raise ParameterError("mean_gap", "a number no larger than the range", mean_gap)
     ratio = _check.number("variance_ratio", variance_ratio, _check.POSITIVE)
     if sd_at_most is not None:
-        words = "a number above 0 and at most half of the range"
-        _check.number("sd_at_most", sd_at_most, _check.Range(words, 0.0, grid.width / 2, lower_open=True))
+        words = "a number from a millionth to half of the range"
+        _check.number("sd_at_most", sd_at_most, _check.Range(words, 1e-6 * grid.width, grid.width / 2))
         if sd is not None and sd > sd_at_most:
             raise ParameterError("sd_at_most", f"no smaller than the sd of {sd:,g}", sd_at_most)
     at_most = math.inf if sd_at_most is None else (sd_at_most / grid.width) ** 2
