@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hybriddp.errors import DataError, HybridDPError
-from hybriddp.release.chain import START, digest, ends_with, link, unlink
+from hybriddp.release.chain import START, digest, ends_with, has_checksum, link, unlink
 from hybriddp.release.event import Event
 from hybriddp.release.file_lock import held, is_at, locked
 from hybriddp.release.ledger_text import Header, from_fields
@@ -60,11 +60,24 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read: the events, where they end, and the bytes behind that are no whole line."""
+    """What was read.
+
+    Attributes
+    ----------
+    events : tuple of Event
+        The events of all lines that end with a line break.
+    position : Position
+        Where these lines end.
+    torn : bytes
+        What is behind them, and does not end.
+    unended : bool
+        Whether that is a whole line, checksum and all, that lacks only its line break: then it counts.
+    """
 
     events: tuple[Event, ...]
     position: Position
     torn: bytes
+    unended: bool = False
 
 
 def create(path: Path, header: Header) -> None:
@@ -116,6 +129,11 @@ def read_after(file: BinaryIO, path: Path, known: Position | None) -> Reading:
 
 def whole(reading: Reading, path: Path) -> Reading:
     """The reading, refused if its last line breaks off."""
+    if reading.unended:
+        raise DataError(
+            f"The last line of {path} is whole, but there is no line break behind it. Its event counts, and nothing "
+            "else has been spent. Add the line break: hybriddp ledger verify --repair."
+        )
     if reading.torn:
         raise DataError(
             f"The last line of {path} (line {reading.position.lines + 1}) breaks off. Either a program stopped while "
@@ -147,6 +165,12 @@ def append(file: BinaryIO, path: Path, position: Position, lines: Sequence[dict[
         head=head,
         old=False,
     )
+
+
+def end_line(file: BinaryIO, path: Path, reading: Reading) -> Reading:
+    """Add the line break that a whole last line lacks; what the file says then, from its beginning."""
+    _write(file, path, reading.position.offset + len(reading.torn), b"\n")
+    return read_after(file, path, None)
 
 
 def event_fields(event: Event) -> dict[str, Any]:
@@ -194,14 +218,21 @@ def _read_old(data: bytes, path: Path, identity: tuple[int, int], contains: Posi
     if contains is not None and _is_same(start, contains):
         contains = None
     behind = data[size:]
-    end = behind.find(b"\n", 1)
     if not behind.strip():  # white space apart, nothing has been added
         return _read_lines(b"", path, start, contains, before=old.events)
-    if not behind.startswith(b"\n" + _FIRST) or end < 0:
+    # All that a program that stops can leave here is the beginning of one line. More than that has been changed since,
+    # by an editor that writes other line breaks for example, and may hold events.
+    end = behind.find(b"\n", 1)
+    ended = end >= 0
+    if not ended and not has_checksum(behind):
         return Reading(old.events, start, behind)
-    header = _header(behind[1:end], start.head, path, line=lines + 2)
+    if not behind.startswith(b"\n" + _FIRST):
+        raise _broken(path, lines + 2)
+    header = _header(behind[1:end] if ended else behind[1:], start.head, path, line=lines + 2)
     if header.header != old.header:
         raise _broken(path, lines + 2)
+    if not ended:
+        return Reading(old.events, start, behind, unended=True)
     after = replace(start, offset=size + end + 1, lines=lines + 2, head=header.head, old=False)
     return _read_lines(behind[end + 1 :], path, after, contains, before=old.events)
 
@@ -214,13 +245,10 @@ def _read_lines(
     events, head = list(before), start.head
     found = contains is None or _is_same(start, contains)
     for number, line in enumerate(lines, start.lines + 1):
-        try:
-            fields = unlink(line, head)
-            head = fields.pop("chain")
-            if "repair" not in fields:
-                events.append(Event.of(fields))
-        except (HybridDPError, ValueError, TypeError, AttributeError, KeyError):
-            raise _broken(path, number) from None
+        read = _line(line, head, path, number)
+        head = read.head
+        if read.event is not None:
+            events.append(read.event)
         found = found or (contains is not None and head == contains.head)
     position = replace(
         start,
@@ -231,7 +259,26 @@ def _read_lines(
     )
     if not found:
         raise _rolled_back(path)
-    return Reading(tuple(events), position, torn)
+    if unended := has_checksum(torn):
+        _line(torn, head, path, position.lines + 1)  # refused if it is not the line that follows
+    return Reading(tuple(events), position, torn, unended)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Any later line: its event, None for the note of a repair, and its checksum."""
+
+    event: Event | None
+    head: str
+
+
+def _line(line: bytes, head: str, path: Path, number: int) -> _Line:
+    try:
+        fields = unlink(line, head)
+        new = fields.pop("chain")
+        return _Line(None if "repair" in fields else Event.of(fields), new)
+    except (HybridDPError, ValueError, TypeError, AttributeError, KeyError):
+        raise _broken(path, number) from None
 
 
 def _is_same(one: Position, other: Position) -> bool:
