@@ -353,3 +353,15 @@ def test_odd_keys_and_versions_are_handled() -> None:
     assert Part("c", "-05").same_key == "-5"
     with pytest.raises(DataError, match="has version"):
         Ledger.from_json(Ledger(Privacy(epsilon=1)).to_json().replace('"version": 1', '"version": true'))
+
+
+@pytest.mark.parametrize("accountant", ["basic", "zcdp", "pld"])
+def test_events_of_an_iterator_are_all_paid_for(accountant: str) -> None:
+    ledger = Ledger(Privacy(epsilon=1, delta="1e-6"), accountant=accountant)
+    event = Event.now("a release", who="trusted", study="d", privacy=Privacy(epsilon=5))
+    with pytest.raises(BudgetError):
+        ledger.spend_all(event for _ in range(3))
+    assert ledger.events == ()
+    with pytest.raises(ParameterError, match="^events must be Events, got a='str'"):
+        ledger.spend_all("abc")  # type: ignore[arg-type]
+    assert ledger.events == ()

@@ -130,8 +130,9 @@ class Ledger:
         """
         self.spend_all([event], promised=promised)
 
-    def spend_all(self, events: Sequence[Event], *, promised: Privacy | None = None) -> None:
+    def spend_all(self, events: Iterable[Event], *, promised: Privacy | None = None) -> None:
         """Write all of these events down, or raise `BudgetError` and write none if one costs more than is left."""
+        events = _events(events)
         if not events:
             return
         with self._lock:
@@ -318,6 +319,15 @@ class Ledger:
             f"{event.what} would cost {event.users} ε = {event.epsilon}, δ = {event.delta}, but they have "
             f"{_amount(left)} left. Spent before: {_story(self._events, event.who)}."
         )
+
+
+def _events(events: Iterable[Event]) -> tuple[Event, ...]:
+    """All of them at once: they are looked at several times, and an iterator would be empty the second time."""
+    listed = tuple(events)
+    for event in listed:
+        if not isinstance(event, Event):
+            raise ParameterError("events", "Events", type(event).__name__, shown_as="a")
+    return listed
 
 
 def _amount(spent: Spent, *, joint: str = ", ") -> str:
