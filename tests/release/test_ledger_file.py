@@ -330,6 +330,19 @@ def test_another_version_is_named(path: Path) -> None:
         Ledger.open(path)
 
 
+def test_events_of_an_iterator_are_all_written(path: Path) -> None:
+    ledger = Ledger.create(path, BUDGET)
+    ledger.spend_all(event("0.4") for _ in range(2))
+    assert Ledger.open(path).events == ledger.events
+    assert len(ledger.events) == 2
+    with pytest.raises(BudgetError):
+        ledger.spend_all(iter([event("0.4")]))
+    Ledger(BUDGET, path=path.with_name("new")).spend_all(event("0.4") for _ in range(2))
+    assert len(Ledger.open(path.with_name("new")).events) == 2
+    ledger.spend_all(iter(()))
+    assert len(Ledger.open(path).events) == 2
+
+
 # Files of before
 
 
@@ -342,7 +355,7 @@ def old(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("more", ["", "\n", " \r\n\n"])
+@pytest.mark.parametrize("more", ["", "\n", " \r\n\n", "\n" * 5000])
 def test_a_file_of_before_goes_on_without_being_rewritten(old: Path, more: str) -> None:
     text = old.read_bytes()
     old.write_bytes(text + more.encode())
@@ -354,6 +367,7 @@ def test_a_file_of_before_goes_on_without_being_rewritten(old: Path, more: str) 
     assert old.read_bytes().startswith(text + b'\n{"ledger":2,')
     again = Ledger.open(old)
     assert [e.epsilon for e in again.events] == ["0.1", "0.2", "0.25", "0.26"]
+    assert not old.read_bytes().endswith(b"\n\n")
     assert again.events == other.events
     with pytest.raises(BudgetError):
         again.spend(event("0.5"))

@@ -151,7 +151,8 @@ def append(file: BinaryIO, path: Path, position: Position, lines: Sequence[dict[
         new = link(fields, head)
         data += new.line + b"\n"
         head = new.head
-    _write(file, path, position.offset, bytes(data))
+    # White space behind a text of before is no part of it, and may be longer than what is written over it.
+    _write(file, path, position.offset, bytes(data), cut=position.old)
     if not is_at(file, path):
         raise DataError(
             f"{path} was removed or replaced while it was being written to. Nothing has been released; find out who "
@@ -331,9 +332,11 @@ def _read(file: BinaryIO, path: Path) -> bytes:
     return b"".join(parts)
 
 
-def _write(file: BinaryIO, path: Path, offset: int, data: bytes) -> None:
-    """Write at the end of the file, on disk before this returns; if that fails, leave nothing of it."""
+def _write(file: BinaryIO, path: Path, offset: int, data: bytes, *, cut: bool = False) -> None:
+    """Write at the end of the file, or cut it there first; on disk before this returns. A failure leaves nothing."""
     try:
+        if cut:
+            file.truncate(offset)
         file.seek(offset)
         rest = memoryview(data)
         while rest:
