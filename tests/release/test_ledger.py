@@ -365,3 +365,18 @@ def test_events_of_an_iterator_are_all_paid_for(accountant: str) -> None:
     with pytest.raises(ParameterError, match="^events must be Events, got a='str'"):
         ledger.spend_all("abc")  # type: ignore[arg-type]
     assert ledger.events == ()
+
+
+@pytest.mark.parametrize("accountant", ["basic", "zcdp"])
+def test_what_is_required_is_not_spent(accountant: str) -> None:
+    ledger = Ledger(Privacy(epsilon=1, delta="1e-6"), accountant=accountant)
+    ledger.spend(event("0.5"))
+    before = ledger.to_json()
+    ledger.require(event("0.5"))
+    with pytest.raises(BudgetError):
+        ledger.require(event("0.6"))
+    with pytest.raises(BudgetError):
+        ledger.require(event("0.5"), promised=Privacy(epsilon="0.9"))
+    assert ledger.to_json() == before
+    assert ledger.sums("trusted").epsilon == Fraction("0.5")
+    assert ledger.sums("trusted", study="other").epsilon == 0

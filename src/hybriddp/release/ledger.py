@@ -115,6 +115,14 @@ class Ledger:
         """
         return self.accountant.spent(self._exposure(who, study), self.budget.exact_delta, part)
 
+    def sums(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
+        """The sums of ε and δ that `spent` is about, whoever prices them: what the events themselves say.
+
+        To see whether something has been written down, compare with these. An accountant that does not add up has a
+        lower price for the same events.
+        """
+        return self._exposure(who, study).sums(part)
+
     def remaining(self, who: str, *, part: Part | None = None) -> Spent:
         """What each of these users has left at least; if the accountant does not add up, ε at the budget's δ."""
         spent = self.spent(who, part=part)
@@ -147,6 +155,15 @@ class Ledger:
                 self._spend_in_file(self._path, events, promised)
             except FileNotFoundError:
                 raise DataError(f"The ledger {self._path} is gone. Nothing has been spent; restore it.") from None
+
+    def require(self, event: Event, *, promised: Privacy | None = None) -> None:
+        """Raise `BudgetError` if `spend` would, as far as this program has read, and write nothing down.
+
+        What is left, as `remaining` has it, says this only if costs add up.
+        """
+        with self._lock:
+            self._admit(_events([event]), promised)
+            self._take_back(1)
 
     def refresh(self) -> None:
         """Read what other processes have written into the file in the meantime; nothing for a ledger in memory."""
