@@ -5,7 +5,7 @@ None of these libraries is needed here.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,16 +55,12 @@ def columns_by_name(table: Any, names: Sequence[str] | None, what: str) -> Any: 
     return _array(table)
 
 
-def require_alike(trusted: Any, local: Any, *, bounds_have_names: bool) -> None:  # noqa: ANN401
+def require_alike(groups: Mapping[str, Any], *, bounds_have_names: bool = False) -> None:
     """Raise `DataError` if only one of the groups has names of columns: whether the orders agree cannot be seen.
 
     If neither has names, but the bounds do, the columns may be in the order of the bounds: that is a warning.
     """
-    named = {
-        what: names_of(table) is not None
-        for what, table in (("trusted_points", trusted), ("local_points", local))
-        if table is not None
-    }
+    named = {what: names_of(table) is not None for what, table in groups.items() if table is not None}
     with_names, without = ([what for what, has in named.items() if has is which] for which in (True, False))
     if with_names and without:
         raise DataError(

@@ -162,7 +162,8 @@ class HybridKMeans:
         """
         study = self.study
         names = self._names(trusted_points, local_points)
-        require_alike(trusted_points, local_points, bounds_have_names=isinstance(self.bounds, Mapping))
+        groups = {"trusted_points": trusted_points, "local_points": local_points}
+        require_alike(groups, bounds_have_names=isinstance(self.bounds, Mapping))
         trusted_points = columns_by_name(trusted_points, names, "trusted_points")
         local_points = columns_by_name(local_points, names, "local_points")
         nobody = np.empty((0, study.box.n_dimensions))
