@@ -16,7 +16,7 @@ SHIFT = 96
 SMALLEST, LARGEST = Decimal("0.01"), Decimal(20)
 _CANONICAL = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
 _PLAIN = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")  # no signs, spaces, underscores or other digits
-_LONGEST = 24
+LONGEST = 24  # characters of an ε
 
 
 def canonical_epsilon(epsilon: float | str | Decimal, *, largest: Decimal = LARGEST) -> str:
@@ -42,8 +42,8 @@ def canonical_epsilon(epsilon: float | str | Decimal, *, largest: Decimal = LARG
     text = format(number, "f")  # exact, unlike normalize(), which rounds to 28 digits
     if "." in text:
         text = text.rstrip("0").rstrip(".")
-    if len(text) > _LONGEST:
-        raise ParameterError("epsilon", f"a number of at most {_LONGEST} characters", epsilon)
+    if len(text) > LONGEST:
+        raise ParameterError("epsilon", f"a number of at most {LONGEST} characters", epsilon)
     return text
 
 
@@ -51,7 +51,7 @@ def is_canonical(text: object) -> bool:
     """Whether a text is what `canonical_epsilon` would write."""
     return (
         isinstance(text, str)
-        and len(text) <= _LONGEST
+        and len(text) <= LONGEST
         and _CANONICAL.fullmatch(text) is not None
         and SMALLEST <= Decimal(text) <= LARGEST
     )

@@ -7,6 +7,7 @@ from hybriddp.errors import BudgetError, ProtocolError
 from hybriddp.kmeans.requests import Release
 from hybriddp.kmeans.state import decimal
 from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.odds import LONGEST
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Event, Part
 from hybriddp.release.ledger import Ledger
@@ -104,5 +105,9 @@ class Account:
         return Event.now(f"K-means: {what}", who="trusted", study=self.study.digest, privacy=price, part=part)
 
     def _price(self, privacy: Privacy) -> Privacy:
-        """What a ledger is told that a release costs."""
-        return Privacy.total(epsilon=decimal(self.study.price * privacy.exact_epsilon))
+        """What a ledger is told that a release costs; rounded up where twice an ε has a digit too many."""
+        exact = self.study.price * privacy.exact_epsilon
+        text = decimal(exact)
+        if len(text) > LONGEST:
+            text = decimal(Fraction(-(-exact * _PARTS // 1), _PARTS))
+        return Privacy.total(epsilon=text)
