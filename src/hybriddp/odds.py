@@ -15,7 +15,9 @@ from hybriddp.errors import ParameterError
 SHIFT = 96
 SMALLEST, LARGEST = Decimal("0.01"), Decimal(20)
 _CANONICAL = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
-_PLAIN = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")  # no signs, spaces, underscores or other digits
+_PLAIN = re.compile(
+    r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
+)  # no signs, spaces, underscores or other digits
 LONGEST = 24  # characters of an ε
 
 
@@ -29,7 +31,7 @@ def canonical_epsilon(epsilon: float | str | Decimal, *, largest: Decimal = LARG
     >>> [canonical_epsilon(x) for x in (1, 1.0, "0.50", 1e-2)]
     ['1', '1', '0.5', '0.01']
     """
-    number = _decimal(epsilon)
+    number = plain_decimal(epsilon)
     expected = f"a number from 0.01 to {largest}"
     if number is None or not number.is_finite():
         raise ParameterError("epsilon", expected, epsilon)
@@ -78,15 +80,16 @@ def odds(epsilon: str) -> int:
     return total
 
 
-def _decimal(epsilon: object) -> Decimal | None:
-    if isinstance(epsilon, (bool, np.bool_)):
+def plain_decimal(value: object) -> Decimal | None:
+    """The decimal that a number or a plainly written text stands for, a float by its shortest one; None for others."""
+    if isinstance(value, (bool, np.bool_)):
         return None
-    if isinstance(epsilon, (float, np.floating)):
-        epsilon = repr(float(epsilon))
-    if isinstance(epsilon, np.integer):
-        epsilon = int(epsilon)
-    if not isinstance(epsilon, (int, str, Decimal)):
+    if isinstance(value, (float, np.floating)):
+        return Decimal(repr(float(value)))
+    if isinstance(value, np.integer):
+        value = int(value)
+    if not isinstance(value, (int, str, Decimal)):
         return None
-    if isinstance(epsilon, str) and _PLAIN.fullmatch(epsilon) is None:
+    if isinstance(value, str) and _PLAIN.fullmatch(value) is None:
         return None
-    return Decimal(epsilon)
+    return Decimal(value)

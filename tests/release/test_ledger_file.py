@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from hybriddp.errors import BudgetError, DataError
+from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Privacy
-from hybriddp.release import Event, Ledger, MechanismPrice, Part, chain, ledger_file
+from hybriddp.release import Event, Ledger, MechanismPrice, Part, chain, check_ledger, ledger_file, repair_ledger
 
 BUDGET = Privacy(epsilon=1)
 
@@ -321,6 +321,46 @@ def test_what_cannot_be_opened_or_created_is_named(written: Path, monkeypatch: p
     with pytest.raises(DataError, match=r"cannot be opened for writing \(Permission denied\)"):
         ledger.spend(event())
     assert len(Ledger.open(written).events) == 3  # reading needs no right to write
+
+
+def test_a_path_that_leads_nowhere_is_named(path: Path) -> None:
+    path.symlink_to(path)
+    acts: list[Callable[[Any], object]] = [
+        Ledger.open,
+        check_ledger,
+        repair_ledger,
+        lambda at: Ledger.create(at, BUDGET),
+        lambda at: Ledger(BUDGET, path=at),
+    ]
+    for act in acts:
+        with pytest.raises(DataError, match="is a link that leads to itself"):
+            act(path)
+        with pytest.raises(ParameterError, match="^path must be the name of a file"):
+            act("a\0b")
+
+
+def test_a_disk_that_is_full_at_creation_does_not_block_the_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DataError, match="No space left on device"):
+        Ledger.create(path, BUDGET)
+    with pytest.raises(DataError, match="No space left on device"):
+        Ledger(BUDGET, path=path).spend(event())
+    assert not path.exists()
+    monkeypatch.undo()
+    Ledger.create(path, BUDGET).spend(event())
+    assert len(Ledger.open(path).events) == 1
+
+
+def test_a_folder_that_cannot_be_put_on_disk_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(DataError, match=r"The folder .* cannot be put on disk \(Permission denied\)"):
+        Ledger.create(path, BUDGET)
 
 
 def test_another_version_is_named(path: Path) -> None:

@@ -54,8 +54,7 @@ class Ledger:
         self._events: list[Event] = []
         self._studies: dict[tuple[str, str], list[Event]] = {}
         self._exposures: dict[tuple[str, str | None], Exposure] = {}
-        # Links and later changes of the working directory must not make two books of one.
-        self._path = None if path is None else Path(path).resolve()
+        self._path = None if path is None else ledger_file.resolved(path)
         self._position: ledger_file.Position | None = None
         self._lock = Lock()
         if self._path is not None:
@@ -68,7 +67,7 @@ class Ledger:
     @classmethod
     def open(cls, path: Path | str) -> "Ledger":
         """The ledger in a file, with the budget and the accountant that it was created with."""
-        place = Path(path).resolve()
+        place = ledger_file.resolved(path)
         try:
             with ledger_file.opened(place, writing=False) as file:
                 reading = ledger_file.whole(ledger_file.read_after(file, place, None), place)
@@ -88,7 +87,7 @@ class Ledger:
         """A new ledger in a new file, which is on disk before this returns; `DataError` if there is one already."""
         new = cls(budget, accountant=accountant)
         try:
-            ledger_file.create(Path(path).resolve(), new._header)
+            ledger_file.create(ledger_file.resolved(path), new._header)
         except FileExistsError:
             raise DataError(f"{path} exists already, and was left as it is. Choose another name, or open it.") from None
         return cls(budget, path=path, accountant=accountant)
@@ -344,6 +343,7 @@ def _events(events: Iterable[Event]) -> tuple[Event, ...]:
     for event in listed:
         if not isinstance(event, Event):
             raise ParameterError("events", "Events", type(event).__name__, shown_as="a")
+        _ = event.privacy  # an error here, if anywhere, and not when some have been counted
     return listed
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hybriddp.errors import DataError
-from hybriddp.release.ledger_file import Reading, append, end_line, opened, read_after, whole
+from hybriddp.release.ledger_file import Reading, append, end_line, opened, read_after, resolved, whole
 
 _SHOWN = 2000  # bytes of a torn line that a note keeps
 
@@ -46,7 +46,7 @@ def check_ledger(path: Path | str, *, contains: str | None = None) -> LedgerChec
     contains : str, optional
         A checksum that this ledger had before: `DataError` if it is not there any more.
     """
-    place = Path(path).resolve()
+    place = resolved(path)
     try:
         with opened(place, writing=False) as file:
             reading = whole(read_after(file, place, None), place)
@@ -70,7 +70,7 @@ def repair_ledger(path: Path | str) -> LedgerCheck:
     Only somebody who knows that a program stopped while it was writing may do this: its release was never drawn. If
     the file was cut by something else, restore it from a copy instead.
     """
-    place = Path(path).resolve()
+    place = resolved(path)
     try:
         with opened(place, writing=True) as file:
             reading = read_after(file, place, None)

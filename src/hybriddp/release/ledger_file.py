@@ -15,12 +15,12 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from hybriddp.errors import DataError, HybridDPError
+from hybriddp.errors import DataError, HybridDPError, ParameterError
 from hybriddp.release.chain import START, digest, ends_with, has_checksum, link, unlink
 from hybriddp.release.event import Event
 from hybriddp.release.file_lock import held, is_at, locked
@@ -80,6 +80,16 @@ class Reading:
     unended: bool = False
 
 
+def resolved(path: Path | str) -> Path:
+    """The file itself: links and later changes of the working directory must not make two books of one."""
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError):  # which of them depends on the version of Python
+        raise DataError(f"{path} is a link that leads to itself, or cannot be followed.") from None
+    except ValueError:
+        raise ParameterError("path", "the name of a file, which has no NUL character", str(path)) from None
+
+
 def create(path: Path, header: Header) -> None:
     """Create the file, on disk before this returns; `FileExistsError` if there is one."""
     first = link({"ledger": VERSION, **header.fields()}, START)
@@ -91,7 +101,14 @@ def create(path: Path, header: Header) -> None:
             raise
         raise DataError(f"The ledger {path} cannot be created ({reason.strerror}).") from None
     with file, held(file, path):
-        _write(file, path, 0, first.line + b"\n")
+        try:
+            _write(file, path, 0, first.line + b"\n")
+        except DataError:
+            # Empty, it would block the name. It is removed while it is locked: nobody has written into it yet. Windows
+            # does not remove open files; there it stays, and is refused as empty.
+            with suppress(PermissionError):
+                path.unlink(missing_ok=True)
+            raise
     _sync_folder(path.parent)
 
 
@@ -351,8 +368,14 @@ def _sync_folder(folder: Path) -> None:
     """Put a new file's name on disk too, where the system can be told to."""
     if os.name == "nt":
         return
-    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as reason:
+        raise DataError(
+            f"The folder {folder} cannot be put on disk ({reason.strerror}): after a power cut a new ledger might not "
+            "be in it. Nothing has been spent."
+        ) from None
