@@ -15,8 +15,10 @@ from hybriddp.errors import ParameterError
 SHIFT = 96
 SMALLEST, LARGEST = Decimal("0.01"), Decimal(20)
 _CANONICAL = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
-_PLAIN = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")  # no signs, spaces, underscores or other digits
-_LONGEST = 24
+_PLAIN = re.compile(
+    r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
+)  # no signs, spaces, underscores or other digits
+LONGEST = 24  # characters of an ε
 
 
 def canonical_epsilon(epsilon: float | str | Decimal, *, largest: Decimal = LARGEST) -> str:
@@ -29,7 +31,7 @@ def canonical_epsilon(epsilon: float | str | Decimal, *, largest: Decimal = LARG
     >>> [canonical_epsilon(x) for x in (1, 1.0, "0.50", 1e-2)]
     ['1', '1', '0.5', '0.01']
     """
-    number = _decimal(epsilon)
+    number = plain_decimal(epsilon)
     expected = f"a number from 0.01 to {largest}"
     if number is None or not number.is_finite():
         raise ParameterError("epsilon", expected, epsilon)
@@ -42,8 +44,8 @@ def canonical_epsilon(epsilon: float | str | Decimal, *, largest: Decimal = LARG
     text = format(number, "f")  # exact, unlike normalize(), which rounds to 28 digits
     if "." in text:
         text = text.rstrip("0").rstrip(".")
-    if len(text) > _LONGEST:
-        raise ParameterError("epsilon", f"a number of at most {_LONGEST} characters", epsilon)
+    if len(text) > LONGEST:
+        raise ParameterError("epsilon", f"a number of at most {LONGEST} characters", epsilon)
     return text
 
 
@@ -51,7 +53,7 @@ def is_canonical(text: object) -> bool:
     """Whether a text is what `canonical_epsilon` would write."""
     return (
         isinstance(text, str)
-        and len(text) <= _LONGEST
+        and len(text) <= LONGEST
         and _CANONICAL.fullmatch(text) is not None
         and SMALLEST <= Decimal(text) <= LARGEST
     )
@@ -78,15 +80,16 @@ def odds(epsilon: str) -> int:
     return total
 
 
-def _decimal(epsilon: object) -> Decimal | None:
-    if isinstance(epsilon, (bool, np.bool_)):
+def plain_decimal(value: object) -> Decimal | None:
+    """The decimal that a number or a plainly written text stands for, a float by its shortest one; None for others."""
+    if isinstance(value, (bool, np.bool_)):
         return None
-    if isinstance(epsilon, (float, np.floating)):
-        epsilon = repr(float(epsilon))
-    if isinstance(epsilon, np.integer):
-        epsilon = int(epsilon)
-    if not isinstance(epsilon, (int, str, Decimal)):
+    if isinstance(value, (float, np.floating)):
+        return Decimal(repr(float(value)))
+    if isinstance(value, np.integer):
+        value = int(value)
+    if not isinstance(value, (int, str, Decimal)):
         return None
-    if isinstance(epsilon, str) and _PLAIN.fullmatch(epsilon) is None:
+    if isinstance(value, str) and _PLAIN.fullmatch(value) is None:
         return None
-    return Decimal(epsilon)
+    return Decimal(value)

@@ -1,14 +1,15 @@
 """What is promised, as a value that everything else takes."""
 
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 
 from hybriddp.errors import ParameterError
-from hybriddp.odds import canonical_epsilon
+from hybriddp.odds import canonical_epsilon, plain_decimal
 
 _LARGEST_TOTAL = Decimal(1000)
+_LEAST_DELTA = Decimal("1e-300")
 LARGEST_DELTA = Fraction(1, 1000)
 """No study promises more: see `Privacy.promised`."""
 
@@ -101,12 +102,7 @@ delta=0.5. A study that published the values of half of its users outright would
 
 
 def _canonical_delta(delta: float | str) -> str:
-    try:
-        number = Decimal(repr(float(delta)) if isinstance(delta, float) else delta)
-        valid = not isinstance(delta, bool) and number.is_finite() and (number == 0 or Decimal("1e-300") <= number < 1)
-    except (InvalidOperation, TypeError, ValueError):
-        valid = False
-    if not valid:
+    number = plain_decimal(delta)
+    if number is None or not number.is_finite() or not (number == 0 or _LEAST_DELTA <= number < 1):
         raise ParameterError("delta", "0 or a number between 0 and 1 (of at least 1e-300)", delta)
-    text = format(number, "f")
-    return (text.rstrip("0").rstrip(".") or "0") if "." in text else text
+    return format(number, "f").rstrip("0").rstrip(".") if number else "0"  # 0 has a sign, and many spellings

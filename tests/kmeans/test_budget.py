@@ -233,6 +233,31 @@ def test_a_state_taken_up_after_the_end_releases_nothing_more(setting: Setting) 
         assert refused == len(states)
 
 
+@pytest.mark.parametrize("accountant", ["zcdp", "pld"])
+@pytest.mark.parametrize("setting", [SETTINGS[4], JOINS], ids=["releases", "joins"])
+def test_a_state_goes_on_whoever_prices_its_ledger(setting: Setting, accountant: str) -> None:
+    """Prices are below sums; what has been written down shows in the sums."""
+    ledger = Ledger(Privacy(epsilon=1, delta="0.001"), accountant=accountant)
+    states, _ = _rounds(setting, ledger)
+    if accountant == "pld":
+        assert ledger.spent("trusted").epsilon < ledger.sums("trusted").epsilon
+    trusted, _ = setting.points()
+    for state in states:
+        assert HybridKMeansServer.from_json(state, trusted=trusted, ledger=ledger).counted
+
+
+def test_a_study_begins_where_its_price_fits_though_its_epsilon_does_not() -> None:
+    setting = SETTINGS[0]
+    trusted, local = setting.points()
+    ledger = Ledger(Privacy(epsilon="5.5", delta="1e-6"), accountant="zcdp")
+    earlier = Event.now("a release", who="trusted", study="m", privacy=Privacy(epsilon="0.1"))
+    ledger.spend_all([earlier] * 108)
+    assert 0.035 < ledger.remaining("trusted").epsilon < setting.study.privacy.exact_epsilon == Fraction("0.1")
+    server = HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=trusted, ledger=ledger)
+    _finish(server, local)
+    assert ledger.sums("trusted", study=setting.study.digest).epsilon == Fraction("0.1")
+
+
 def test_two_servers_from_one_state_spend_no_more_than_one() -> None:
     """Before the end there is budget left, and one of the two may use it up: the other one cannot go on."""
     setting = SETTINGS[4]

@@ -12,10 +12,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.columns import columns_by_name, names_of
 from hybriddp.kmeans.hybrid import HybridKMeans
+from hybriddp.privacy import Privacy
+from hybriddp.release import Ledger
 
 BOUNDS = {"age": (18, 90), "income": (0, 250_000)}
 RNG = np.random.default_rng(5)
@@ -89,11 +92,43 @@ def test_other_columns_are_left_out_where_the_bounds_have_names(kind: str) -> No
         _new(list(BOUNDS.values())).fit(trusted, local)
 
 
-def test_one_group_may_be_an_array_and_the_other_may_be_missing() -> None:
-    model = _new(list(BOUNDS.values())).fit(TRUSTED, _frame("polars", LOCAL))
-    assert model.feature_names_in_.tolist() == ["age", "income"]
+@pytest.mark.parametrize("bounds", [BOUNDS, list(BOUNDS.values())], ids=["named bounds", "bounds"])
+@pytest.mark.parametrize("names", [("age", "income"), ("income", "age")], ids=["in order", "turned"])
+def test_a_group_with_names_and_one_without_are_refused(names: tuple[str, ...], bounds: Any) -> None:  # noqa: ANN401
+    """Whether the columns of the array are in the order of the dataframe cannot be seen."""
+    ledger = Ledger(Privacy(epsilon=3))
+    new = HybridKMeans(2, epsilon=3, bounds=bounds)
+    for array in (TRUSTED, TRUSTED.tolist(), pd.DataFrame(TRUSTED)):
+        with pytest.raises(DataError, match="local_points has names of columns and trusted_points has none"):
+            new.fit(array, _frame("polars", LOCAL, names), ledger=ledger)
+        with pytest.raises(DataError, match="trusted_points has names of columns and local_points has none"):
+            new.fit(_frame("pandas", LOCAL, names), array, ledger=ledger)
+    assert ledger.events == ()
+
+
+def test_arrays_with_named_bounds_are_taken_in_their_order_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="trusted_points and local_points have none: .* in the order of the bounds"):
+        model = _new().fit(TRUSTED, LOCAL)
     np.testing.assert_array_equal(model.cluster_centers_, _plain().cluster_centers_)
+    with pytest.warns(UserWarning, match="but local_points has none"):
+        _new().fit(None, LOCAL)
+
+
+def test_one_group_may_be_missing() -> None:
     assert _new().fit(None, _frame("pandas", LOCAL)).feature_names_in_.tolist() == ["age", "income"]
+
+
+@pytest.mark.parametrize("names", [["age", 1], [0, "income"]])
+def test_columns_of_which_some_are_no_texts_are_refused_as_scikit_learn_does(names: list[object]) -> None:
+    frame = pd.DataFrame(LOCAL, columns=names)
+    with pytest.raises(TypeError, match="only supported if all input features have string names"):
+        KMeans(2).fit(frame)
+    named = _new().fit(_frame("pandas", TRUSTED), _frame("pandas", LOCAL))
+    for model in (named, _plain()):
+        with pytest.raises(DataError, match="must all be texts, or none of them, but only 1 of 2 are"):
+            model.predict(frame)
+    with pytest.raises(DataError, match="must all be texts"):
+        _new(list(BOUNDS.values())).fit(frame, frame)
 
 
 def test_names_are_forgotten_with_the_next_fit() -> None:

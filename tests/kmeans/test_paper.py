@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hybriddp._check import FloatArray
@@ -318,3 +319,18 @@ def test_parameters_are_checked(changes: dict[str, Any], message: str) -> None:
 def test_nobody_at_all_is_an_error() -> None:
     with pytest.raises(DataError, match="no points"):
         hybrid([], [], iterations=1, random_state=0, **PUBLIC)
+
+
+def test_columns_with_names_are_put_in_the_order_of_the_trusted_group() -> None:
+    points = np.random.default_rng(0).random((600, 2)) * [1, 10]
+    frame = pd.DataFrame(points, columns=["a", "b"])
+    public: dict[str, Any] = {
+        "n_clusters": 2, "epsilon": 4, "iterations": 2, "bounds": [(0, 1), (0, 10)], "random_state": 0,
+    }  # fmt: skip
+    plain = hybrid(points[:100], points[100:], **public)
+    named = hybrid(frame[:100], frame[["b", "a"]][100:], **public)
+    np.testing.assert_array_equal(named.centres, plain.centres)
+    with pytest.raises(DataError, match="local has names of columns and trusted has none"):
+        hybrid(points[:100], frame[100:], **public)
+    np.testing.assert_array_equal(trusted_only(frame, **public).centres, trusted_only(points, **public).centres)
+    np.testing.assert_array_equal(full_local(frame, **public).centres, full_local(points, **public).centres)

@@ -353,3 +353,64 @@ def test_odd_keys_and_versions_are_handled() -> None:
     assert Part("c", "-05").same_key == "-5"
     with pytest.raises(DataError, match="has version"):
         Ledger.from_json(Ledger(Privacy(epsilon=1)).to_json().replace('"version": 1', '"version": true'))
+
+
+@pytest.mark.parametrize("accountant", ["basic", "zcdp", "pld"])
+def test_events_of_an_iterator_are_all_paid_for(accountant: str) -> None:
+    ledger = Ledger(Privacy(epsilon=1, delta="1e-6"), accountant=accountant)
+    event = Event.now("a release", who="trusted", study="d", privacy=Privacy(epsilon=5))
+    with pytest.raises(BudgetError):
+        ledger.spend_all(event for _ in range(3))
+    assert ledger.events == ()
+    with pytest.raises(ParameterError, match="^events must be Events, got a='str'"):
+        ledger.spend_all("abc")  # type: ignore[arg-type]
+    assert ledger.events == ()
+
+
+@pytest.mark.parametrize("accountant", ["basic", "zcdp"])
+def test_what_is_required_is_not_spent(accountant: str) -> None:
+    ledger = Ledger(Privacy(epsilon=1, delta="1e-6"), accountant=accountant)
+    ledger.spend(event("0.5"))
+    before = ledger.to_json()
+    ledger.require(event("0.5"))
+    with pytest.raises(BudgetError):
+        ledger.require(event("0.6"))
+    with pytest.raises(BudgetError):
+        ledger.require(event("0.5"), promised=Privacy(epsilon="0.9"))
+    assert ledger.to_json() == before
+    assert ledger.sums("trusted").epsilon == Fraction("0.5")
+    assert ledger.sums("trusted", study="other").epsilon == 0
+
+
+@pytest.mark.parametrize("price", [("nan", "0"), ("-1", "0"), ("0.1", "2"), ("", "0"), ("0.1", "nan"), (None, "0")])
+def test_an_event_without_a_price_cannot_be_made(price: tuple[str, str]) -> None:
+    """It would break off a spend half-way, behind events that had been counted."""
+    with pytest.raises(ParameterError, match="^(epsilon|delta) must be"):
+        Event("a release", "trusted", "d", *price, "now")
+
+
+@pytest.mark.parametrize("accountant", ["basic", "zcdp"])
+def test_events_that_cannot_be_counted_leave_the_ledger_as_it_was(accountant: str) -> None:
+    ledger = Ledger(Privacy(epsilon=1, delta="1e-6"), accountant=accountant)
+    bad = event("0.1")
+    object.__setattr__(bad, "epsilon", "nan")
+    with pytest.raises(ParameterError, match="^epsilon must be"):
+        ledger.spend_all([event("0.1"), bad])
+    assert ledger.events == ()
+    assert ledger.spent("trusted").epsilon == 0
+    ledger.spend(event("1"))
+    assert len(ledger.events) == 1
+
+
+def test_keys_of_any_length_are_told_apart_by_their_number() -> None:
+    long = "9" * 5000
+    assert Part("c", long).same_key == Part("c", f"00{long}").same_key == long
+    assert [Part("c", key).same_key for key in ("-0", "00", 0, "-07", "\u0663", 3, "-", "-x")] == [
+        "0", "0", "0", "-7", "3", "3", "-", "-x",
+    ]  # fmt: skip
+    ledger = Ledger(Privacy(epsilon=1))
+    part = Part("c", long)
+    ledger.spend(Event.now("m", who="trusted", study="d", privacy=Privacy(epsilon=1), part=part))
+    assert ledger.remaining("trusted", part=part).epsilon == 0
+    with pytest.raises(ParameterError, match="^key must be an integer of at most 2,000 bits"):
+        Part("c", 10**5000)

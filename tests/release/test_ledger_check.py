@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +63,61 @@ def test_a_file_of_before_can_be_checked_and_repaired(path: Path) -> None:
     assert repair_ledger(path).dropped == '{"ledger":2,"bud'
     assert len(Ledger.open(path).events) == 2
     assert path.read_bytes().startswith(text + b"\n")
+
+
+def test_a_whole_last_line_without_its_line_break_stays_spent(path: Path) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    with pytest.raises(DataError, match="is whole, but there is no line break behind it"):
+        Ledger.open(path)
+    found = repair_ledger(path)
+    assert (found.events, found.dropped, found.ended) == (2, "", True)
+    assert path.read_bytes() == whole
+    assert replace(found, ended=False) == check_ledger(path)
+
+
+@pytest.fixture
+def continued(path: Path) -> bytes:
+    """A file of before with two events, and two more in lines behind it."""
+    path.write_bytes(Ledger.open(path).to_json().encode())
+    for epsilon in ("0.3", "0.4"):
+        Ledger.open(path).spend(event(epsilon))
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: data.replace(b"\n", b"\r"),
+        lambda data: data.replace(b'\n{"ledger"', b' \n{"ledger"'),
+        lambda data: data.replace(b'\n{"ledger"', b'\n\n{"ledger"'),
+        lambda data: data.replace(b'{"ledger"', b'{"ledgeR"'),
+        lambda data: data.replace(b'\n{"ledger"', b'{"ledger"'),
+        lambda data: data[:-1].replace(b'"epsilon":"0.4"', b'"epsilon":"0.1"'),
+    ],
+)
+def test_a_repair_never_drops_more_than_the_beginning_of_a_line(
+    path: Path, continued: bytes, change: Callable[[bytes], bytes]
+) -> None:
+    changed = change(continued)
+    assert changed != continued
+    path.write_bytes(changed)
+    for act in (check_ledger, repair_ledger, Ledger.open):
+        with pytest.raises(DataError, match="does not follow from the line before it"):
+            act(path)
+    assert path.read_bytes() == changed
+
+
+def test_wherever_a_file_of_before_is_cut_a_repair_keeps_all_whole_lines(path: Path, continued: bytes) -> None:
+    start = continued.index(b'\n{"ledger"')
+    lines = [at for at in range(start + 1, len(continued)) if continued[at : at + 1] == b"\n"]
+    for cut in range(start, len(continued), 7):
+        path.write_bytes(continued[:cut])
+        assert repair_ledger(path).events == 2 + sum(cut >= at for at in lines[1:])
+    for at, events in zip(lines, (2, 3, 4), strict=True):  # all but the line break
+        path.write_bytes(continued[:at])
+        assert repair_ledger(path).events == len(Ledger.open(path).events) == events
 
 
 def test_a_missing_ledger_is_named(path: Path) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from hybriddp.errors import BudgetError, DataError
+from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Privacy
-from hybriddp.release import Event, Ledger, MechanismPrice, Part, chain, ledger_file
+from hybriddp.release import Event, Ledger, MechanismPrice, Part, chain, check_ledger, ledger_file, repair_ledger
 
 BUDGET = Privacy(epsilon=1)
 
@@ -239,7 +239,7 @@ def test_a_ledger_that_is_removed_while_it_is_written_releases_nothing(
 # Crashes
 
 
-@pytest.mark.parametrize("kept", [1, 50, -2, -1])
+@pytest.mark.parametrize("kept", [1, 50, -2])
 def test_a_last_line_that_breaks_off_stops_all_spending(written: Path, kept: int) -> None:
     running = Ledger.open(written)
     Ledger.open(written).spend(event("0.4"))
@@ -323,11 +323,64 @@ def test_what_cannot_be_opened_or_created_is_named(written: Path, monkeypatch: p
     assert len(Ledger.open(written).events) == 3  # reading needs no right to write
 
 
+def test_a_path_that_leads_nowhere_is_named(path: Path) -> None:
+    path.symlink_to(path)
+    acts: list[Callable[[Any], object]] = [
+        Ledger.open,
+        check_ledger,
+        repair_ledger,
+        lambda at: Ledger.create(at, BUDGET),
+        lambda at: Ledger(BUDGET, path=at),
+    ]
+    for act in acts:
+        with pytest.raises(DataError, match="is a link that leads to itself"):
+            act(path)
+        with pytest.raises(ParameterError, match="^path must be the name of a file"):
+            act("a\0b")
+
+
+def test_a_disk_that_is_full_at_creation_does_not_block_the_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DataError, match="No space left on device"):
+        Ledger.create(path, BUDGET)
+    with pytest.raises(DataError, match="No space left on device"):
+        Ledger(BUDGET, path=path).spend(event())
+    assert not path.exists()
+    monkeypatch.undo()
+    Ledger.create(path, BUDGET).spend(event())
+    assert len(Ledger.open(path).events) == 1
+
+
+def test_a_folder_that_cannot_be_put_on_disk_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(DataError, match=r"The folder .* cannot be put on disk \(Permission denied\)"):
+        Ledger.create(path, BUDGET)
+
+
 def test_another_version_is_named(path: Path) -> None:
     first = chain.link({"ledger": 3, "budget": {"epsilon": "1"}}, chain.START)
     path.write_bytes(first.line + b"\n")
     with pytest.raises(DataError, match="has version 3; this program knows version 2"):
         Ledger.open(path)
+
+
+def test_events_of_an_iterator_are_all_written(path: Path) -> None:
+    ledger = Ledger.create(path, BUDGET)
+    ledger.spend_all(event("0.4") for _ in range(2))
+    assert Ledger.open(path).events == ledger.events
+    assert len(ledger.events) == 2
+    with pytest.raises(BudgetError):
+        ledger.spend_all(iter([event("0.4")]))
+    Ledger(BUDGET, path=path.with_name("new")).spend_all(event("0.4") for _ in range(2))
+    assert len(Ledger.open(path.with_name("new")).events) == 2
+    ledger.spend_all(iter(()))
+    assert len(Ledger.open(path).events) == 2
 
 
 # Files of before
@@ -342,7 +395,7 @@ def old(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("more", ["", "\n", " \r\n\n"])
+@pytest.mark.parametrize("more", ["", "\n", " \r\n\n", "\n" * 5000])
 def test_a_file_of_before_goes_on_without_being_rewritten(old: Path, more: str) -> None:
     text = old.read_bytes()
     old.write_bytes(text + more.encode())
@@ -354,6 +407,7 @@ def test_a_file_of_before_goes_on_without_being_rewritten(old: Path, more: str) 
     assert old.read_bytes().startswith(text + b'\n{"ledger":2,')
     again = Ledger.open(old)
     assert [e.epsilon for e in again.events] == ["0.1", "0.2", "0.25", "0.26"]
+    assert not old.read_bytes().endswith(b"\n\n")
     assert again.events == other.events
     with pytest.raises(BudgetError):
         again.spend(event("0.5"))

@@ -60,8 +60,13 @@ def verify(
     --repair drops it and notes that it did. If the file was cut by something else, restore it from a copy instead.
     """
     if repair:
-        dropped = repair_ledger(path).dropped
-        typer.echo(f"Dropped, and noted: {dropped}" if dropped else "The last line does not break off: nothing to do.")
+        repaired = repair_ledger(path)
+        if repaired.dropped:
+            typer.echo(f"Dropped, and noted: {repaired.dropped}")
+        elif repaired.ended:
+            typer.echo("The last line was whole: it has its line break again, and its event counts.")
+        else:
+            typer.echo("The last line does not break off: nothing to do.")
     found = check_ledger(path, contains=contains)
     Ledger.open(path)  # refuses events that cost more than the budget
     typer.echo(

@@ -7,6 +7,7 @@ from hybriddp.errors import BudgetError, ProtocolError
 from hybriddp.kmeans.requests import Release
 from hybriddp.kmeans.state import decimal
 from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.odds import LONGEST
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Event, Part
 from hybriddp.release.ledger import Ledger
@@ -33,18 +34,22 @@ class Account:
         """Raise `BudgetError` if the study could not go on to its end: better now than half-way."""
         if self.ledger is None:
             return
-        left, needed = self.ledger.remaining("trusted").epsilon, self._price(self.study.privacy).exact_epsilon
-        before = self.ledger.spent("trusted", study=self.study.digest).epsilon
+        before = self.ledger.sums("trusted", study=self.study.digest).epsilon
         if before:
             raise BudgetError(
                 f"The study {self.study.name!r} has spent ε = {float(before):g} of its trusted users already. "
                 "Take it up from its state with from_json, or begin another study under another name."
             )
-        if left < needed:
+        # One release of all of ε costs at least as much as its parts do, whoever prices them.
+        whole = self._price(self.study.privacy)
+        try:
+            self.ledger.require(self._event("all releases", whole))
+        except BudgetError:
+            left = self.ledger.remaining("trusted").epsilon
             raise BudgetError(
-                f"The study {self.study.name!r} needs ε = {float(needed):g} of the trusted users, but they have only "
-                f"ε = {float(left):g} left. Nothing has been spent."
-            )
+                f"The study {self.study.name!r} needs ε = {float(whole.exact_epsilon):g} of the trusted users, but "
+                f"they have only ε = {float(left):g} left. Nothing has been spent."
+            ) from None
 
     def require_history(self, epsilon: Fraction, rounds: int) -> None:
         """Raise `ProtocolError` unless a ledger has what a state says was written down: else it would be spent again.
@@ -72,7 +77,7 @@ class Account:
 
     def _holds(self, ledger: Ledger, epsilon: Fraction, rounds: int) -> bool:
         def spent(part: Part | None) -> Fraction:
-            return ledger.spent("trusted", part=part, study=self.study.digest).epsilon
+            return ledger.sums("trusted", part=part, study=self.study.digest).epsilon
 
         whole = self._price(self.study.privacy).exact_epsilon
         parts = (self.part(number) for number in range(1, rounds + 1))
@@ -94,11 +99,15 @@ class Account:
         """Write a cost down, or raise `BudgetError`."""
         if self.ledger is None:
             return
-        event = Event.now(
-            f"K-means: {what}", who="trusted", study=self.study.digest, privacy=self._price(privacy), part=part
-        )
-        self.ledger.spend(event, promised=self._price(self.study.privacy))
+        self.ledger.spend(self._event(what, self._price(privacy), part), promised=self._price(self.study.privacy))
+
+    def _event(self, what: str, price: Privacy, part: Part | None = None) -> Event:
+        return Event.now(f"K-means: {what}", who="trusted", study=self.study.digest, privacy=price, part=part)
 
     def _price(self, privacy: Privacy) -> Privacy:
-        """What a ledger is told that a release costs."""
-        return Privacy.total(epsilon=decimal(self.study.price * privacy.exact_epsilon))
+        """What a ledger is told that a release costs; rounded up where twice an ε has a digit too many."""
+        exact = self.study.price * privacy.exact_epsilon
+        text = decimal(exact)
+        if len(text) > LONGEST:
+            text = decimal(Fraction(-(-exact * _PARTS // 1), _PARTS))
+        return Privacy.total(epsilon=text)

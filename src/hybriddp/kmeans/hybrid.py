@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
-from hybriddp.kmeans.columns import columns_by_name, names_of, warn_of_names
+from hybriddp.kmeans.columns import columns_by_name, names_of, require_alike, warn_of_names
 from hybriddp.kmeans.group import PointArray
 from hybriddp.kmeans.lloyd import nearest
 from hybriddp.kmeans.round import Counted, Round, crowd
@@ -153,7 +153,8 @@ class HybridKMeans:
         ----------
         trusted_points, local_points : array_like or dataframe, shape (n, n_features), optional
             The points of the groups. Columns with names are put in the order of the bounds if these have names, else of
-            the trusted group's columns; see ``feature_names_in_``. Without one of the groups the study falls back to
+            the trusted group's columns; see ``feature_names_in_``. If only one group has names, it is refused: nothing
+            would say that the orders agree. Without one of the groups the study falls back to
             the other's world, and `explain` says so. With add-remove, trusted points that are given but empty are a
             group whose size is private: leave them out if there is no such group.
         ledger : Ledger, optional
@@ -161,6 +162,8 @@ class HybridKMeans:
         """
         study = self.study
         names = self._names(trusted_points, local_points)
+        groups = {"trusted_points": trusted_points, "local_points": local_points}
+        require_alike(groups, bounds_have_names=isinstance(self.bounds, Mapping))
         trusted_points = columns_by_name(trusted_points, names, "trusted_points")
         local_points = columns_by_name(local_points, names, "local_points")
         nobody = np.empty((0, study.box.n_dimensions))

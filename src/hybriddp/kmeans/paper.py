@@ -27,6 +27,7 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import Box
+from hybriddp.kmeans.columns import columns_by_name, names_of, require_alike
 from hybriddp.kmeans.packing import sphere_packing
 from hybriddp.kmeans.paper_groups import LocalGroup, Moments, Scales, TrustedGroup, truth_probability
 from hybriddp.kmeans.paper_reading import Reading
@@ -141,7 +142,7 @@ def hybrid(
 
     Parameters
     ----------
-    trusted, local : array_like, shape (n, d)
+    trusted, local : array_like or dataframe, shape (n, d)
         The groups' points, in the data's units. Those outside the bounds are moved to the nearest wall.
     n_clusters : int
         $K$.
@@ -201,6 +202,8 @@ def _run(
     reading.check()
     if random_state is None:
         raise ParameterError("random_state", "an integer or a numpy.random.Generator: this is a simulation", None)
+    require_alike({what: group for what, group in (("trusted", trusted), ("local", local)) if np.size(group)})
+    local = columns_by_name(local, names_of(trusted), "local")
     trusted_points, local_points = _group(box, trusted, "trusted"), _group(box, local, "local")
     if not len(trusted_points) + len(local_points):
         raise DataError("There are no points. Give those of at least one group.")

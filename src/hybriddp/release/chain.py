@@ -7,6 +7,7 @@ computes all checksums anew.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -18,6 +19,7 @@ START = ""
 _FIELD = b',"chain":"'
 _END = b'"}'
 _DECODER = json.JSONDecoder()
+_CHECKSUM = re.compile(re.escape(_FIELD) + b"[0-9a-f]{64}" + re.escape(_END))
 _SUFFIX = len(_FIELD) + 64 + len(_END)
 
 
@@ -60,6 +62,14 @@ def unlink(line: bytes, head: str) -> dict[str, Any]:
 def ends_with(tail: bytes, head: str) -> bool:
     """Whether these bytes end with a whole line that has the checksum ``head``."""
     return tail.endswith(_FIELD + head.encode() + _END + b"\n")
+
+
+def has_checksum(some: bytes) -> bool:
+    """Whether the end of a line is among these bytes, right or wrong: the beginning of one line has none.
+
+    Texts of an event cannot look like it, because their quotation marks are escaped.
+    """
+    return _CHECKSUM.search(some) is not None
 
 
 def digest(text: bytes) -> str:

@@ -11,6 +11,8 @@ from hybriddp.errors import ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release.mechanism_price import MechanismPrice
 
+_MOST_BITS = 2000
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -32,6 +34,8 @@ class Part:
             raise ParameterError("by", "a text that says what the users are grouped by", self.by)
         if not (type(self.key) is int or (isinstance(self.key, str) and self.key.strip() == self.key != "")):
             raise ParameterError("key", "an integer, or a text without spaces around it", self.key)
+        if type(self.key) is int and self.key.bit_length() > _MOST_BITS:  # Python does not write longer ones as texts
+            raise ParameterError("key", f"an integer of at most {_MOST_BITS:,} bits, or a text", "a longer one")
 
     @property
     def same_key(self) -> str:
@@ -76,6 +80,7 @@ class Event:
     def __post_init__(self) -> None:
         if self.who not in ("trusted", "local"):  # another spelling would be another account
             raise ParameterError("who", '"trusted" or "local"', self.who)
+        _privacy(self.epsilon, self.delta)  # an error if it is no price
         if self.mechanism is not None:
             _check(self.mechanism, self.epsilon, self.delta)
 
@@ -102,9 +107,7 @@ class Event:
             read["part"] = _part(**read["part"])
         if read.get("mechanism") is not None:
             read["mechanism"] = _mechanism(**read["mechanism"])
-        event = cls(**read)
-        _privacy(event.epsilon, event.delta)
-        return event
+        return cls(**read)
 
     @property
     def users(self) -> str:
@@ -123,7 +126,11 @@ class Event:
 @lru_cache(maxsize=65536, typed=True)
 def _same_key(key: str | int) -> str:
     text = unicodedata.normalize("NFKC", str(key)).strip().casefold()
-    return str(int(text)) if text.removeprefix("-").isdecimal() else text
+    if not text.removeprefix("-").isdecimal():
+        return text
+    # A number, in the digits of any script and of any length, which int() has not.
+    digits = "".join(str(unicodedata.decimal(digit)) for digit in text.removeprefix("-")).lstrip("0") or "0"
+    return f"-{digits}" if text.startswith("-") and digits != "0" else digits
 
 
 @lru_cache(maxsize=65536, typed=True)

@@ -54,8 +54,7 @@ class Ledger:
         self._events: list[Event] = []
         self._studies: dict[tuple[str, str], list[Event]] = {}
         self._exposures: dict[tuple[str, str | None], Exposure] = {}
-        # Links and later changes of the working directory must not make two books of one.
-        self._path = None if path is None else Path(path).resolve()
+        self._path = None if path is None else ledger_file.resolved(path)
         self._position: ledger_file.Position | None = None
         self._lock = Lock()
         if self._path is not None:
@@ -68,7 +67,7 @@ class Ledger:
     @classmethod
     def open(cls, path: Path | str) -> "Ledger":
         """The ledger in a file, with the budget and the accountant that it was created with."""
-        place = Path(path).resolve()
+        place = ledger_file.resolved(path)
         try:
             with ledger_file.opened(place, writing=False) as file:
                 reading = ledger_file.whole(ledger_file.read_after(file, place, None), place)
@@ -88,7 +87,7 @@ class Ledger:
         """A new ledger in a new file, which is on disk before this returns; `DataError` if there is one already."""
         new = cls(budget, accountant=accountant)
         try:
-            ledger_file.create(Path(path).resolve(), new._header)
+            ledger_file.create(ledger_file.resolved(path), new._header)
         except FileExistsError:
             raise DataError(f"{path} exists already, and was left as it is. Choose another name, or open it.") from None
         return cls(budget, path=path, accountant=accountant)
@@ -115,6 +114,14 @@ class Ledger:
         """
         return self.accountant.spent(self._exposure(who, study), self.budget.exact_delta, part)
 
+    def sums(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
+        """The sums of ε and δ that `spent` is about, whoever prices them: what the events themselves say.
+
+        To see whether something has been written down, compare with these. An accountant that does not add up has a
+        lower price for the same events.
+        """
+        return self._exposure(who, study).sums(part)
+
     def remaining(self, who: str, *, part: Part | None = None) -> Spent:
         """What each of these users has left at least; if the accountant does not add up, ε at the budget's δ."""
         spent = self.spent(who, part=part)
@@ -130,8 +137,9 @@ class Ledger:
         """
         self.spend_all([event], promised=promised)
 
-    def spend_all(self, events: Sequence[Event], *, promised: Privacy | None = None) -> None:
+    def spend_all(self, events: Iterable[Event], *, promised: Privacy | None = None) -> None:
         """Write all of these events down, or raise `BudgetError` and write none if one costs more than is left."""
+        events = _events(events)
         if not events:
             return
         with self._lock:
@@ -146,6 +154,15 @@ class Ledger:
                 self._spend_in_file(self._path, events, promised)
             except FileNotFoundError:
                 raise DataError(f"The ledger {self._path} is gone. Nothing has been spent; restore it.") from None
+
+    def require(self, event: Event, *, promised: Privacy | None = None) -> None:
+        """Raise `BudgetError` if `spend` would, as far as this program has read, and write nothing down.
+
+        What is left, as `remaining` has it, says this only if costs add up.
+        """
+        with self._lock:
+            self._admit(_events([event]), promised)
+            self._take_back(1)
 
     def refresh(self) -> None:
         """Read what other processes have written into the file in the meantime; nothing for a ledger in memory."""
@@ -318,6 +335,16 @@ class Ledger:
             f"{event.what} would cost {event.users} ε = {event.epsilon}, δ = {event.delta}, but they have "
             f"{_amount(left)} left. Spent before: {_story(self._events, event.who)}."
         )
+
+
+def _events(events: Iterable[Event]) -> tuple[Event, ...]:
+    """All of them at once: they are looked at several times, and an iterator would be empty the second time."""
+    listed = tuple(events)
+    for event in listed:
+        if not isinstance(event, Event):
+            raise ParameterError("events", "Events", type(event).__name__, shown_as="a")
+        _ = event.privacy  # an error here, if anywhere, and not when some have been counted
+    return listed
 
 
 def _amount(spent: Spent, *, joint: str = ", ") -> str:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hybriddp.errors import DataError
-from hybriddp.release.ledger_file import Reading, append, opened, read_after, whole
+from hybriddp.release.ledger_file import Reading, append, end_line, opened, read_after, resolved, whole
 
 _SHOWN = 2000  # bytes of a torn line that a note keeps
 
@@ -24,6 +24,8 @@ class LedgerCheck:
         Whether the file is one JSON text of before: it has no checksums before the next event is added.
     dropped : str
         What was left of a line that broke off, if it was dropped now.
+    ended : bool
+        Whether a line break was added now behind a last line that was whole but for it.
     """
 
     events: int
@@ -31,6 +33,7 @@ class LedgerCheck:
     checksum: str
     old: bool
     dropped: str = ""
+    ended: bool = False
 
 
 def check_ledger(path: Path | str, *, contains: str | None = None) -> LedgerCheck:
@@ -43,7 +46,7 @@ def check_ledger(path: Path | str, *, contains: str | None = None) -> LedgerChec
     contains : str, optional
         A checksum that this ledger had before: `DataError` if it is not there any more.
     """
-    place = Path(path).resolve()
+    place = resolved(path)
     try:
         with opened(place, writing=False) as file:
             reading = whole(read_after(file, place, None), place)
@@ -62,15 +65,19 @@ def check_ledger(path: Path | str, *, contains: str | None = None) -> LedgerChec
 def repair_ledger(path: Path | str) -> LedgerCheck:
     """Drop a last line that breaks off, and write down that it was; all whole lines stay, and stay spent.
 
+    A last line that is whole, checksum and all, and lacks only its line break gets it and stays too.
+
     Only somebody who knows that a program stopped while it was writing may do this: its release was never drawn. If
     the file was cut by something else, restore it from a copy instead.
     """
-    place = Path(path).resolve()
+    place = resolved(path)
     try:
         with opened(place, writing=True) as file:
             reading = read_after(file, place, None)
             if not reading.torn:
                 return _found(reading)
+            if reading.unended:
+                return _found(end_line(file, place, reading), ended=True)
             dropped = reading.torn.decode("utf-8", "replace").strip()
             note = {
                 "repair": "a last line that broke off was dropped",
@@ -85,6 +92,6 @@ def repair_ledger(path: Path | str) -> LedgerCheck:
     return _found(Reading(reading.events, position, b""), dropped)
 
 
-def _found(reading: Reading, dropped: str = "") -> LedgerCheck:
+def _found(reading: Reading, dropped: str = "", *, ended: bool = False) -> LedgerCheck:
     at = reading.position
-    return LedgerCheck(at.events, at.lines, at.head, at.old, dropped)
+    return LedgerCheck(at.events, at.lines, at.head, at.old, dropped, ended)

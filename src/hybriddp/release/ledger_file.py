@@ -15,13 +15,13 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from hybriddp.errors import DataError, HybridDPError
-from hybriddp.release.chain import START, digest, ends_with, link, unlink
+from hybriddp.errors import DataError, HybridDPError, ParameterError
+from hybriddp.release.chain import START, digest, ends_with, has_checksum, link, unlink
 from hybriddp.release.event import Event
 from hybriddp.release.file_lock import held, is_at, locked
 from hybriddp.release.ledger_text import Header, from_fields
@@ -60,11 +60,34 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read: the events, where they end, and the bytes behind that are no whole line."""
+    """What was read.
+
+    Attributes
+    ----------
+    events : tuple of Event
+        The events of all lines that end with a line break.
+    position : Position
+        Where these lines end.
+    torn : bytes
+        What is behind them, and does not end.
+    unended : bool
+        Whether that is a whole line, checksum and all, that lacks only its line break: then it counts.
+    """
 
     events: tuple[Event, ...]
     position: Position
     torn: bytes
+    unended: bool = False
+
+
+def resolved(path: Path | str) -> Path:
+    """The file itself: links and later changes of the working directory must not make two books of one."""
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError):  # which of them depends on the version of Python
+        raise DataError(f"{path} is a link that leads to itself, or cannot be followed.") from None
+    except ValueError:
+        raise ParameterError("path", "the name of a file, which has no NUL character", str(path)) from None
 
 
 def create(path: Path, header: Header) -> None:
@@ -78,7 +101,14 @@ def create(path: Path, header: Header) -> None:
             raise
         raise DataError(f"The ledger {path} cannot be created ({reason.strerror}).") from None
     with file, held(file, path):
-        _write(file, path, 0, first.line + b"\n")
+        try:
+            _write(file, path, 0, first.line + b"\n")
+        except DataError:
+            # Empty, it would block the name. It is removed while it is locked: nobody has written into it yet. Windows
+            # does not remove open files; there it stays, and is refused as empty.
+            with suppress(PermissionError):
+                path.unlink(missing_ok=True)
+            raise
     _sync_folder(path.parent)
 
 
@@ -116,6 +146,11 @@ def read_after(file: BinaryIO, path: Path, known: Position | None) -> Reading:
 
 def whole(reading: Reading, path: Path) -> Reading:
     """The reading, refused if its last line breaks off."""
+    if reading.unended:
+        raise DataError(
+            f"The last line of {path} is whole, but there is no line break behind it. Its event counts, and nothing "
+            "else has been spent. Add the line break: hybriddp ledger verify --repair."
+        )
     if reading.torn:
         raise DataError(
             f"The last line of {path} (line {reading.position.lines + 1}) breaks off. Either a program stopped while "
@@ -133,7 +168,8 @@ def append(file: BinaryIO, path: Path, position: Position, lines: Sequence[dict[
         new = link(fields, head)
         data += new.line + b"\n"
         head = new.head
-    _write(file, path, position.offset, bytes(data))
+    # White space behind a text of before is no part of it, and may be longer than what is written over it.
+    _write(file, path, position.offset, bytes(data), cut=position.old)
     if not is_at(file, path):
         raise DataError(
             f"{path} was removed or replaced while it was being written to. Nothing has been released; find out who "
@@ -147,6 +183,12 @@ def append(file: BinaryIO, path: Path, position: Position, lines: Sequence[dict[
         head=head,
         old=False,
     )
+
+
+def end_line(file: BinaryIO, path: Path, reading: Reading) -> Reading:
+    """Add the line break that a whole last line lacks; what the file says then, from its beginning."""
+    _write(file, path, reading.position.offset + len(reading.torn), b"\n")
+    return read_after(file, path, None)
 
 
 def event_fields(event: Event) -> dict[str, Any]:
@@ -194,14 +236,21 @@ def _read_old(data: bytes, path: Path, identity: tuple[int, int], contains: Posi
     if contains is not None and _is_same(start, contains):
         contains = None
     behind = data[size:]
-    end = behind.find(b"\n", 1)
     if not behind.strip():  # white space apart, nothing has been added
         return _read_lines(b"", path, start, contains, before=old.events)
-    if not behind.startswith(b"\n" + _FIRST) or end < 0:
+    # All that a program that stops can leave here is the beginning of one line. More than that has been changed since,
+    # by an editor that writes other line breaks for example, and may hold events.
+    end = behind.find(b"\n", 1)
+    ended = end >= 0
+    if not ended and not has_checksum(behind):
         return Reading(old.events, start, behind)
-    header = _header(behind[1:end], start.head, path, line=lines + 2)
+    if not behind.startswith(b"\n" + _FIRST):
+        raise _broken(path, lines + 2)
+    header = _header(behind[1:end] if ended else behind[1:], start.head, path, line=lines + 2)
     if header.header != old.header:
         raise _broken(path, lines + 2)
+    if not ended:
+        return Reading(old.events, start, behind, unended=True)
     after = replace(start, offset=size + end + 1, lines=lines + 2, head=header.head, old=False)
     return _read_lines(behind[end + 1 :], path, after, contains, before=old.events)
 
@@ -214,13 +263,10 @@ def _read_lines(
     events, head = list(before), start.head
     found = contains is None or _is_same(start, contains)
     for number, line in enumerate(lines, start.lines + 1):
-        try:
-            fields = unlink(line, head)
-            head = fields.pop("chain")
-            if "repair" not in fields:
-                events.append(Event.of(fields))
-        except (HybridDPError, ValueError, TypeError, AttributeError, KeyError):
-            raise _broken(path, number) from None
+        read = _line(line, head, path, number)
+        head = read.head
+        if read.event is not None:
+            events.append(read.event)
         found = found or (contains is not None and head == contains.head)
     position = replace(
         start,
@@ -231,7 +277,26 @@ def _read_lines(
     )
     if not found:
         raise _rolled_back(path)
-    return Reading(tuple(events), position, torn)
+    if unended := has_checksum(torn):
+        _line(torn, head, path, position.lines + 1)  # refused if it is not the line that follows
+    return Reading(tuple(events), position, torn, unended)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Any later line: its event, None for the note of a repair, and its checksum."""
+
+    event: Event | None
+    head: str
+
+
+def _line(line: bytes, head: str, path: Path, number: int) -> _Line:
+    try:
+        fields = unlink(line, head)
+        new = fields.pop("chain")
+        return _Line(None if "repair" in fields else Event.of(fields), new)
+    except (HybridDPError, ValueError, TypeError, AttributeError, KeyError):
+        raise _broken(path, number) from None
 
 
 def _is_same(one: Position, other: Position) -> bool:
@@ -284,9 +349,11 @@ def _read(file: BinaryIO, path: Path) -> bytes:
     return b"".join(parts)
 
 
-def _write(file: BinaryIO, path: Path, offset: int, data: bytes) -> None:
-    """Write at the end of the file, on disk before this returns; if that fails, leave nothing of it."""
+def _write(file: BinaryIO, path: Path, offset: int, data: bytes, *, cut: bool = False) -> None:
+    """Write at the end of the file, or cut it there first; on disk before this returns. A failure leaves nothing."""
     try:
+        if cut:
+            file.truncate(offset)
         file.seek(offset)
         rest = memoryview(data)
         while rest:
@@ -301,8 +368,14 @@ def _sync_folder(folder: Path) -> None:
     """Put a new file's name on disk too, where the system can be told to."""
     if os.name == "nt":
         return
-    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as reason:
+        raise DataError(
+            f"The folder {folder} cannot be put on disk ({reason.strerror}): after a power cut a new ledger might not "
+            "be in it. Nothing has been spent."
+        ) from None
