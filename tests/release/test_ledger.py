@@ -414,3 +414,12 @@ def test_keys_of_any_length_are_told_apart_by_their_number() -> None:
     assert ledger.remaining("trusted", part=part).epsilon == 0
     with pytest.raises(ParameterError, match="^key must be an integer of at most 2,000 bits"):
         Part("c", 10**5000)
+
+
+def test_a_study_that_was_released_already_is_refused_for_that_reason() -> None:
+    ledger = Ledger(Privacy(epsilon=2))
+    event = Event.now("total of the trusted group", who="trusted", study="s", privacy=Privacy(epsilon=0.5))
+    ledger.spend(event, promised=Privacy(epsilon=0.5))
+    with pytest.raises(BudgetError, match="this study promised them they have ε = 0, δ = 0 left. It has been released"):
+        ledger.spend(event, promised=Privacy(epsilon=0.5))
+    assert ledger.remaining("trusted").epsilon == Fraction(3, 2)

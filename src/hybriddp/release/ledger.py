@@ -262,17 +262,17 @@ class Ledger:
 
     def _check_sums(self, event: Event, promised: Privacy | None) -> None:
         """Raise `BudgetError` if the event would cost more than is left of a sum: the budget, or the promise."""
-        limits = []
-        if self.accountant.adds_up:
-            limits.append(self.remaining(event.who, part=event.part))
         if promised is not None:  # a study's promise is the sum of its releases, whoever prices the budget
             before = self._exposure(event.who, event.study).sums(event.part)
-            limits.append(Spent(promised.exact_epsilon - before.epsilon, promised.exact_delta - before.delta))
-        if not limits:
-            return
-        left = Spent(min(limit.epsilon for limit in limits), min(limit.delta for limit in limits))
-        if event.privacy.exact_epsilon > left.epsilon or event.privacy.exact_delta > left.delta:
-            raise BudgetError(self._refusal(event, left))
+            left = Spent(promised.exact_epsilon - before.epsilon, promised.exact_delta - before.delta)
+            if _exceeds(event, left):
+                promise = f"of the {_budget(promised)} that this study promised them they have {_amount(left)} left"
+                again = " It has been released already." if before.epsilon else ""
+                raise BudgetError(self._refusal(event, f"{promise}.{again}"))
+        if self.accountant.adds_up:
+            left = self.remaining(event.who, part=event.part)
+            if _exceeds(event, left):
+                raise BudgetError(self._refusal(event, f"they have {_amount(left)} left."))
 
     def _check_price(self, events: Sequence[Event], before: int) -> None:
         """Raise `BudgetError` if all that is written now costs more than the budget, by an accountant without sums."""
@@ -330,11 +330,15 @@ class Ledger:
         ledger._require_within_budget()
         return ledger
 
-    def _refusal(self, event: Event, left: Spent) -> str:
+    def _refusal(self, event: Event, reason: str) -> str:
         return (
-            f"{event.what} would cost {event.users} ε = {event.epsilon}, δ = {event.delta}, but they have "
-            f"{_amount(left)} left. Spent before: {_story(self._events, event.who)}."
+            f"{event.what} would cost {event.users} ε = {event.epsilon}, δ = {event.delta}, but {reason} "
+            f"Spent before: {_story(self._events, event.who)}."
         )
+
+
+def _exceeds(event: Event, left: Spent) -> bool:
+    return event.privacy.exact_epsilon > left.epsilon or event.privacy.exact_delta > left.delta
 
 
 def _events(events: Iterable[Event]) -> tuple[Event, ...]:
