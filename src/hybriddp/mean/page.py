@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hybriddp.mean import story
 from hybriddp.mean.doubts import warnings
 from hybriddp.mean.published import default_step, number
+from hybriddp.wording import significant
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
@@ -25,6 +26,7 @@ table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-n
 th, td {{ text-align: right; padding: .35rem .6rem; border-bottom: 1px solid #e4e8ec; }}
 th:first-child, td:first-child {{ text-align: left; }}
 svg {{ width: 100%; height: auto; }}
+.answer {{ font-size: 1.2rem; font-weight: 600; }}
 footer {{ color: #66727e; font-size: .85rem; margin-top: 3rem; }}
 </style>
 </head>
@@ -51,8 +53,9 @@ def page(estimates: Sequence["Estimate"]) -> str:
     for estimate in estimates:
         heading = "" if estimate.study.users is None else f"<h2>{escape(str(estimate.study.users))}</h2>\n"
         told = [line for line in story.words(estimate).splitlines() if line not in warnings(estimate)]
-        lines = "".join(f"<p>{escape(line)}</p>" for line in told)
-        parts.append(f"{heading}{_doubts(estimate)}{_table(estimate)}\n{picture(estimate)}\n{lines}")
+        answer, *rest = (f"<p>{escape(line)}</p>" for line in told)
+        lead = answer.replace("<p>", '<p class="answer">', 1)  # what may be published comes first
+        parts.append(f"{heading}{_doubts(estimate)}{lead}\n{_table(estimate)}\n{picture(estimate)}\n{''.join(rest)}")
     return _PAGE.format(title=escape(title), body="\n".join(parts))
 
 
@@ -95,7 +98,7 @@ def picture(estimate: "Estimate") -> str:
         )
     base = 22 + 26 * len(rows)
     axis = f'<line x1="120" x2="580" y1="{base}" y2="{base}" stroke="#8a97a3"/>' + "".join(
-        f'<text x="{x(value)}" y="{base + 18}" text-anchor="middle">{value:.4g}</text>'
+        f'<text x="{x(value)}" y="{base + 18}" text-anchor="middle">{significant(value)}</text>'
         for value in (low, low + width / 2, high)
     )
     return (
