@@ -113,5 +113,10 @@ def test_verify_finds_changes_and_repairs_what_broke_off(path: Path) -> None:
     assert "Dropped, and noted:" in repaired.output
     assert "0 events" in repaired.output
     assert "nothing to do" in _run("ledger", "verify", path, "--repair").output
+    path.write_bytes(whole[:-1])
+    kept = _run("ledger", "verify", path, "--repair").output
+    assert "The last line was whole" in kept
+    assert "1 event, every line" in kept
+    assert path.read_bytes() == whole
     path.write_text(Ledger(Privacy(epsilon=1)).to_json())
     assert "from before ledgers had checksums" in _run("ledger", "verify", path).output

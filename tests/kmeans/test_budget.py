@@ -319,12 +319,53 @@ def test_a_state_that_was_counted_goes_on_with_its_ledger_only(setting: Setting)
     assert [len(other.events) for other in others] == [0, 1]
 
 
+def test_a_state_that_has_spent_nothing_yet_goes_on_with_its_ledger_only(tmp_path: Path) -> None:
+    """Else every copy of its text could spend from a ledger of its own."""
+    trusted, local = JOINS.points()
+    budget = Privacy(epsilon=1)
+    for begun in (Ledger(budget), Ledger(budget, path=tmp_path / "begun"), Ledger.create(tmp_path / "made", budget)):
+        server = HybridKMeansServer(JOINS.study, n_local=JOINS.n_local, trusted=trusted, ledger=begun)
+        state = server.to_json()
+        assert server.joins_local
+        assert begun.events == ()
+        Ledger.create(tmp_path / "other", budget)
+        for other in (Ledger(budget), Ledger(budget, path=tmp_path / "none"), Ledger.open(tmp_path / "other")):
+            with pytest.raises(ProtocolError, match="another one than before"):
+                HybridKMeansServer.from_json(state, trusted=trusted, ledger=other)
+        assert not (tmp_path / "none").exists()
+        (tmp_path / "other").unlink()
+        again = Ledger.from_json(begun.to_json())
+        assert HybridKMeansServer.from_json(state, trusted=trusted, ledger=again).to_json() == state
+    for name in ("begun", "made"):
+        assert Ledger.open(tmp_path / name).events == ()
+    ended = HybridKMeansServer.from_json(state, trusted=trusted, ledger=Ledger.open(tmp_path / "made"))
+    _finish(ended, local)
+    assert json.loads(HybridKMeansServer.from_json(ended.to_json()).to_json())["ledger"] == begun.nonce
+
+
+def test_a_state_and_a_ledger_of_before_there_were_nonces_go_on(tmp_path: Path) -> None:
+    trusted, _ = JOINS.points()
+    fields = json.loads(Ledger(Privacy(epsilon=1)).to_json())
+    del fields["nonce"]
+    (tmp_path / "old").write_text(json.dumps(fields))
+    old = Ledger.open(tmp_path / "old")
+    assert old.nonce is None
+    server = HybridKMeansServer(JOINS.study, n_local=JOINS.n_local, trusted=trusted, ledger=old)
+    state = server.to_json()
+    assert "ledger" not in json.loads(state)
+    assert HybridKMeansServer.from_json(state, trusted=trusted, ledger=Ledger.open(tmp_path / "old")).counted
+    for wrong in (5, [5], {"nonce": "0"}):
+        with pytest.raises(ProtocolError, match="refused"):
+            HybridKMeansServer.from_json(json.dumps({**json.loads(state), "ledger": wrong}), trusted=trusted)
+
+
 def test_a_ledger_that_lacks_a_part_of_what_was_spent_is_another_one() -> None:
     setting = SETTINGS[4]
     ledger = Ledger(Privacy(epsilon=20))
     states, _ = _rounds(setting, ledger)
-    shorter = Ledger(Privacy(epsilon=20))
-    shorter.spend(ledger.events[0])
+    fields = json.loads(ledger.to_json())
+    shorter = Ledger.from_json(json.dumps({**fields, "events": fields["events"][:1]}))
+    assert shorter.nonce == ledger.nonce
     with pytest.raises(ProtocolError, match="another one than before"):
         HybridKMeansServer.from_json(states[-1], trusted=setting.points()[0], ledger=shorter)
 

@@ -1,9 +1,11 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.kmeans.hybrid import HybridKMeans
 from hybriddp.kmeans.study import KMeansStudy, parsed
 
 STUDY = KMeansStudy("visits", n_clusters=3, bounds=[(0, 24), (-1.5, 60)], epsilon=0.5)
@@ -117,3 +119,31 @@ def test_another_form_of_the_same_study_is_refused(change: dict[str, Any]) -> No
 def test_what_is_no_object_is_refused(text: Any) -> None:  # noqa: ANN401
     with pytest.raises(ProtocolError, match="The thing is refused: it is not a JSON object"):
         parsed(text, "thing")
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 256])
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_a_repr_fits_into_a_log(d: int, neighbours: str) -> None:
+    name, epsilon = "\u2028'\"" * 300, "5.3333333333333333333337"
+    bounds = [(-123456.789012345, 1234567.89012345)] * d
+    study = KMeansStudy(
+        name, n_clusters=1024, bounds=bounds, epsilon=epsilon, scale=[1.23456789] * d, neighbours=neighbours
+    )
+    assert repr(study).startswith("KMeansStudy(")
+    assert len(repr(study)) < 200
+    for rng in (None, 12345678901, np.random.default_rng(0)):
+        for by_name in (bounds, {f"a column {j}": pair for j, pair in enumerate(bounds)}):
+            model = HybridKMeans(
+                1024, epsilon=epsilon, bounds=by_name, name=name, scale=[1.23456789] * d, random_state=rng,
+                neighbours=neighbours,
+            )  # fmt: skip
+            assert repr(model).startswith("HybridKMeans(n_clusters=1024, epsilon='5.33")
+            assert len(repr(model)) < 200
+
+
+def test_a_small_study_shows_all_of_itself() -> None:
+    study = KMeansStudy("visits", n_clusters=3, bounds=[(0, 24), (0, 60)], epsilon=2)
+    assert repr(study) == (
+        "KMeansStudy('visits', n_clusters=3, bounds=[(0.0, 24.0), (0.0, 60.0)], epsilon='2', scale='bounds', "
+        "neighbours='replace-one')"
+    )

@@ -363,7 +363,7 @@ def test_events_of_an_iterator_are_all_paid_for(accountant: str) -> None:
         ledger.spend_all(event for _ in range(3))
     assert ledger.events == ()
     with pytest.raises(ParameterError, match="^events must be Events, got a='str'"):
-        ledger.spend_all("abc")  # type: ignore[arg-type]
+        ledger.spend_all("abc")
     assert ledger.events == ()
 
 

@@ -383,6 +383,30 @@ def test_events_of_an_iterator_are_all_written(path: Path) -> None:
     assert len(Ledger.open(path).events) == 2
 
 
+def test_ledgers_of_one_budget_are_told_apart(path: Path) -> None:
+    ledger = Ledger.create(path, BUDGET)
+    other = Ledger.create(path.with_name("other"), BUDGET)
+    assert ledger.nonce == Ledger.open(path).nonce == Ledger(BUDGET, path=path).nonce == ledger.identify()
+    assert len({ledger.nonce, other.nonce, Ledger(BUDGET).nonce, Ledger(BUDGET).nonce}) == 4
+    path.with_name("other").replace(path)  # as empty as the one before
+    with pytest.raises(DataError, match="or is another ledger now"):
+        ledger.spend(event())
+
+
+def test_a_file_of_lines_without_a_nonce_goes_on(path: Path) -> None:
+    first = chain.link({"ledger": 2, "budget": {"epsilon": "1", "delta": "0"}, "accountant": "basic"}, chain.START)
+    path.write_bytes(first.line + b"\n")
+    ledger = Ledger.open(path)
+    assert ledger.nonce is None
+    ledger.spend(event())
+    assert (Ledger.open(path).events, Ledger.open(path).nonce) == (ledger.events, None)
+    for nonce in (5, "", "x" * 32, "0" * 31):
+        odd = chain.link({"ledger": 2, "budget": {"epsilon": "1"}, "nonce": nonce}, chain.START)
+        path.write_bytes(odd.line + b"\n")
+        with pytest.raises(DataError, match="^Line 1 of"):
+            Ledger.open(path)
+
+
 # Files of before
 
 

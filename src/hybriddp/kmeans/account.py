@@ -51,6 +51,22 @@ class Account:
                 f"they have only ε = {float(left):g} left. Nothing has been spent."
             ) from None
 
+    def require_same(self, identity: str | None) -> None:
+        """Raise `ProtocolError` unless the ledger is the one that a state was counted in, as far as it is known which.
+
+        What has been written down does not show it as long as that is nothing.
+        """
+        if self.ledger is None:
+            raise ProtocolError(
+                f"What the study {self.study.name!r} has spent of its trusted users is in a ledger, and none is given: "
+                "without it a state that is taken up twice would spend twice. Give the same ledger to from_json."
+            )
+        self.ledger.refresh()
+        if identity is not None and self.ledger.nonce != identity:
+            raise ProtocolError(
+                f"The ledger is another one than before. Give the ledger that the study {self.study.name!r} began with."
+            )
+
     def require_history(self, epsilon: Fraction, rounds: int) -> None:
         """Raise `ProtocolError` unless a ledger has what a state says was written down: else it would be spent again.
 
@@ -61,15 +77,7 @@ class Account:
         rounds : int
             In how many rounds trusted users answered like local ones.
         """
-        if self.ledger is None:
-            raise ProtocolError(
-                f"What the study {self.study.name!r} has spent of its trusted users is in a ledger, and none is given: "
-                "without it a state that is taken up twice would spend twice. Give the same ledger to from_json."
-            )
-        if self._holds(self.ledger, epsilon, rounds):
-            return
-        self.ledger.refresh()
-        if not self._holds(self.ledger, epsilon, rounds):
+        if self.ledger is not None and not self._holds(self.ledger, epsilon, rounds):
             raise ProtocolError(
                 f"The ledger does not hold what the study {self.study.name!r} has spent of its trusted users so far: "
                 "it is another one than before. Give the ledger that the study began with."

@@ -17,13 +17,15 @@ from hybriddp.kmeans.group import PointArray
 from hybriddp.kmeans.lloyd import nearest
 from hybriddp.kmeans.round import Counted, Round, crowd
 from hybriddp.kmeans.server import HybridKMeansServer, Spending
-from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.kmeans.study import KMeansStudy, short_parameters
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import ByteSource, byte_source, simulation_generator
 from hybriddp.release.ledger import Ledger
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_LONGEST = 180  # letters of the parameters in a `repr`
 
 State = int | np.random.Generator | None
 
@@ -305,7 +307,8 @@ class HybridKMeans:
 
     def __repr__(self) -> str:
         shown = {name: value for name, value in self.get_params().items() if value is not None}
-        return f"HybridKMeans({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        text = short_parameters(shown)
+        return f"HybridKMeans({text if len(text) < _LONGEST else short_parameters(shown, 16)})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the centres as a table, once there are any."""

@@ -133,6 +133,7 @@ class HybridKMeansServer:
     ) -> None:
         """Everything up to what the algorithm wants first."""
         self.study, self.n_local, self.ledger = state.study, state.n_local, ledger
+        self._known_ledger = state.ledger
         self.seeded, self.counted = state.seeded, state.counted
         self._account = Account(state.study, None if state.seeded else ledger)
         self.joins_local = joins_local(state.study, state.n_trusted, state.n_local)
@@ -289,7 +290,13 @@ class HybridKMeansServer:
             heard=tuple(self._heard),
             pending=self._pending if self.round is not None else None,
             waiting_for=None if self.round is None else self.round.to_json(),
+            ledger=self._ledger_identity() if self.counted else None,
         ).to_json()
+
+    def _ledger_identity(self) -> str | None:
+        """What tells the ledger from others; without trusted users there is nothing to write down, and no need."""
+        ledger = self._account.ledger
+        return self._known_ledger if ledger is None or not self._n_trusted else ledger.identify()
 
     @classmethod
     def from_json(
@@ -345,6 +352,7 @@ class HybridKMeansServer:
         except (AssertionError, IndexError, ValueError, TypeError):
             raise ProtocolError("The state is refused: what it says was heard does not fit the study.") from None
         if state.counted and state.n_trusted and self._step is not None:
+            self._account.require_same(state.ledger)
             self._account.require_history(self._released_so_far(), len(self._heard) if self.joins_local else 0)
         if state.waiting_for is None:
             self.go_on()

@@ -36,6 +36,8 @@ class State:
         What was released in the step that waits for local users.
     waiting_for : str or None
         The text of the round that waits for answers; None if none does.
+    ledger : str or None
+        The nonce of the ledger that has the releases, which tells it from others; None if it has none.
     """
 
     study: KMeansStudy
@@ -47,11 +49,12 @@ class State:
     heard: tuple[Heard, ...] = ()
     pending: Published | None = None
     waiting_for: str | None = None
+    ledger: str | None = None
 
     def to_json(self) -> str:
         """The state as text."""
         size = min(self.n_trusted, 1) if self.study.size_is_private else self.n_trusted
-        fields = {
+        fields: dict[str, Any] = {
             "type": "kmeans-state",
             "version": 1,
             "study": self.study.fields(),
@@ -73,6 +76,8 @@ class State:
             "pending": _published_fields(self.pending),
             "waiting_for": None if self.waiting_for is None else json.loads(self.waiting_for),
         }
+        if self.ledger is not None:
+            fields["ledger"] = self.ledger
         return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
@@ -92,9 +97,11 @@ class State:
                 heard=tuple(_heard(heard) for heard in fields["heard"]),
                 pending=_published(fields["pending"]),
                 waiting_for=_text(fields["waiting_for"]),
+                ledger=fields.get("ledger"),
             )
             sizes = (state.n_local, state.n_trusted, state.rejected)
             flags = all(type(flag) is bool for flag in (state.seeded, state.counted))
+            flags = flags and (state.ledger is None or (isinstance(state.ledger, str) and state.counted))
             same = flags and all(type(size) is int and 0 <= size < 1 << 63 for size in sizes)
             same = same and json.loads(state.to_json()) == fields
         except (KeyError, TypeError, ValueError, ArithmeticError) as reason:

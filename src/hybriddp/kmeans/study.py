@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -98,6 +98,16 @@ class KMeansStudy:
         ):
             object.__setattr__(self, field, value)
 
+    def __repr__(self) -> str:
+        shown = {
+            "n_clusters": self.n_clusters,
+            "bounds": list(self.box.bounds),
+            "epsilon": self.privacy.epsilon,
+            "scale": self.box.scale,
+            "neighbours": self.neighbours,
+        }
+        return f"KMeansStudy({_short(self.name, 32)}, {short_parameters(shown)})"
+
     @property
     def replaced(self) -> int:
         """How many users' worth of numbers may change: 2 if a point is replaced, 1 if a user joins or leaves."""
@@ -157,6 +167,18 @@ class KMeansStudy:
     def digest(self) -> str:
         """SHA-256 of the text, by which parties can tell that they mean the same study."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+
+def short_parameters(parameters: Mapping[str, object], longest: int = 32) -> str:
+    """Parameters as a call has them, for a `repr` that fits into a log: long ones are counted, or cut."""
+    return ", ".join(f"{name}={_short(value, longest)}" for name, value in parameters.items())
+
+
+def _short(value: object, longest: int) -> str:
+    if isinstance(value, Sized) and not isinstance(value, str) and len(value) > 2:
+        return f"[… {len(value):,} in all]"
+    text = repr(value)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

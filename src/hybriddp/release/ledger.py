@@ -50,7 +50,7 @@ class Ledger:
     def __init__(self, budget: Privacy, *, path: Path | str | None = None, accountant: str = "basic") -> None:
         if not isinstance(budget, Privacy):
             raise ParameterError("budget", "a Privacy", budget)
-        self._header = Header(budget, Accountant(accountant))
+        self._header = Header.new(budget, Accountant(accountant))
         self._events: list[Event] = []
         self._studies: dict[tuple[str, str], list[Event]] = {}
         self._exposures: dict[tuple[str, str | None], Exposure] = {}
@@ -101,6 +101,11 @@ class Ledger:
     def accountant(self) -> Accountant:
         """Who prices the events."""
         return self._header.accountant
+
+    @property
+    def nonce(self) -> str | None:
+        """A random text that this ledger and its copies have, and no other one; None for files of before it."""
+        return self._header.nonce
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -164,6 +169,14 @@ class Ledger:
             self._admit(_events([event]), promised)
             self._take_back(1)
 
+    def identify(self) -> str | None:
+        """The `nonce`, for good: a file that is still to be created is created now."""
+        with self._lock:
+            if self._path is not None and self._position is None:
+                self._create(self._path)
+                self._read(self._path)
+            return self._header.nonce
+
     def refresh(self) -> None:
         """Read what other processes have written into the file in the meantime; nothing for a ledger in memory."""
         with self._lock:
@@ -208,7 +221,7 @@ class Ledger:
                 f"Open it with accountant={name!r}, or begin a new ledger."
             )
         self._take(reading.events)
-        self._position = reading.position
+        self._header, self._position = header, reading.position
 
     def _take(self, events: Iterable[Event]) -> None:
         """Write events into this program's own books, unchecked."""
@@ -326,6 +339,7 @@ class Ledger:
             raise DataError("The text is not a ledger.") from None
         read = from_fields(stored)
         ledger = cls(read.header.budget, accountant=read.header.accountant.name)
+        ledger._header = read.header
         ledger._take(read.events)
         ledger._require_within_budget()
         return ledger
