@@ -136,7 +136,7 @@ def _fraction(trusted: Share | None, users: int | None) -> float | None:
         return None
     if trusted.fraction is None and users is None:
         raise ParameterError("trusted", "a share such as 0.2% when --users is not given", trusted.count)
-    return trusted.of(users or 0, "--trusted")
+    return trusted.of(users or 0, "trusted")
 
 
 def _make(
