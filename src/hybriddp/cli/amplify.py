@@ -81,7 +81,7 @@ def run_amplify(
     say(str(found))
     say(_FIXED_ONLY)
     if plot is not None:
-        typer.echo(f"Written: {plot}")
+        say(f"Written: {plot}")
 
 
 def _colluding(part: Share, n_local: int) -> int:

@@ -9,6 +9,7 @@ import typer
 from rich import box
 from rich.table import Table
 
+from hybriddp.cli.flags import in_options
 from hybriddp.cli.numbers import Share, amount, decimal, share
 from hybriddp.cli.numbers import users as parse_users
 from hybriddp.cli.screen import console, say, wrap
@@ -115,7 +116,7 @@ def make_plan(
         return
     if found is not None:
         say(_answer(made, found, target_rmse), bold=True)
-    for line in answer:
+    for line in map(in_options, answer):
         lead, _, rest = line.partition(": ")
         typer.echo(wrap(line).replace(f"{lead}:", typer.style(f"{lead}:", bold=True), 1) if rest else line)
     screen = console()
