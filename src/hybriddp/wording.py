@@ -74,7 +74,8 @@ def _places(number: float, digits: int) -> int:
 
 def _to_places(value: float, places: int) -> str:
     if places > 12:  # a small number would be mostly zeros
-        return f"{value:.3g}"
+        digits = max(places + int(f"{value:e}".partition("e")[2]) + 1, 1)
+        return f"{value:.{digits}g}"
     return f"{round(value, places) + 0.0:,.{max(places, 0)}f}"
 
 

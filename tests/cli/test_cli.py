@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import hybriddp
 from hybriddp import cli
 from hybriddp.cli.demo import gain_in_words
-from hybriddp.cli.flags import in_flags, options_of
+from hybriddp.cli.flags import in_flags, in_options, options_of
 from hybriddp.errors import BudgetError, DataError, HybridDPError
 
 RUN = CliRunner()
@@ -115,10 +115,29 @@ def test_a_loss_is_called_a_loss(gain: float, words: str) -> None:
         ("demo", "random_state must be 0 or more, got random_state=-1.", "--seed must be 0 or more, got -1."),
         ("mean", "The value of a report must be known.", "The value of a report must be known."),
         (None, "epsilon must be a number, got epsilon[3]='x'.", "--epsilon must be a number, got 'x'."),
+        ("plan", "bounds[1] must be finite, got bounds[1]=inf.", "--bounds must be finite, got inf."),
+        ("plan", "trusted must be at most 2,000, got trusted=2001.", "--trusted must be at most 2,000, got 2001."),
+        ("simulate", "data must be values, got data='x(1)'.", "DATA must be values, got 'x(1)'."),
+        ("mean", "files must be named, got files=[].", "FILE must be named, got []."),
+        ("ledger create", "accountant must be basic, got accountant='x'.", "--accountant must be basic, got 'x'."),
+        ("ledger", "epsilon must be a number, got epsilon='x'.", "--epsilon must be a number, got 'x'."),
     ],
 )
 def test_errors_speak_of_options(command: str | None, message: str, words: str) -> None:
-    assert in_flags(message, options_of(cli.app, command)) == words
+    assert in_flags(message, options_of(cli.app, *(command or "").split())) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("known that sd_at_most = 9.", "known that --sd-at-most 9."),
+        ("the spread (sd_at_most) would", "the spread (--sd-at-most) would"),
+        ("Pass single_group=True.", "Pass --single-group."),
+        ("Written: sd_at_most.html and plots/mean_gap", "Written: sd_at_most.html and plots/mean_gap"),
+    ],
+)
+def test_results_speak_of_options(text: str, words: str) -> None:
+    assert in_options(text) == words
 
 
 def test_an_empty_group_is_refused_with_the_option_that_allows_it(

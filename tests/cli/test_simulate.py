@@ -54,7 +54,7 @@ def test_a_file_is_simulated_in_the_papers_setting(tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["beta(2,8)"], 2, "--users must be given with a distribution"),
-        (["cauchy(1,2)", "--users", "100"], 2, "data must be values or one of"),
+        (["cauchy(1,2)", "--users", "100"], 2, "DATA must be values or one of"),
         (["uniform", "--users", "100", "--value", "x"], 2, "value must be left out with a distribution"),
         (["values.csv"], 2, "value must be the name of a column"),
         (["values.csv", "--value", "x"], 4, "There is no file values.csv"),

@@ -1,14 +1,19 @@
 import json
+import math
+import re
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from hybriddp.errors import DataError, ParameterError
+from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
 from hybriddp.simulation import Simulation, simulate
+from hybriddp.simulation.crowd import Crowd
 from hybriddp.simulation.distributions import named, population
 
 STUDY = MeanStudy("x", bounds=(0, 10), epsilon=0.5)
@@ -236,12 +241,12 @@ def test_named_distributions_have_their_moments(text: str, mean: float, sd: floa
         ("data", {"data": "cauchy(1, 2)", "n_users": 10}),
         ("data", {"data": "beta(1)", "n_users": 10}),
         ("data", {"data": "beta(a, b)", "n_users": 10}),
-        ("alpha", {"data": "beta(-1, 2)", "n_users": 10}),
-        ("p", {"data": "bernoulli(2)", "n_users": 10}),
+        ("data", {"data": "beta(-1, 2)", "n_users": 10}),
+        ("data", {"data": "bernoulli(2)", "n_users": 10}),
         ("data", {"data": "exponential(1, 2)", "n_users": 10}),
-        ("mean", {"data": "gamma(0, 2)", "n_users": 10}),
-        ("sd", {"data": "normal(1, 0)", "n_users": 10}),
-        ("high", {"data": "uniform(3, 3)", "n_users": 10}),
+        ("data", {"data": "gamma(0, 2)", "n_users": 10}),
+        ("data", {"data": "normal(1, 0)", "n_users": 10}),
+        ("data", {"data": "uniform(3, 3)", "n_users": 10}),
         ("random_state", {"random_state": -1}),
         ("processes", {"processes": 0}),
     ],
@@ -260,3 +265,53 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
     _run(trials=100, checkpoint=tmp_path / "other.json")
     with pytest.raises(DataError, match="another simulation"):
         _run(trials=100, random_state=5, checkpoint=tmp_path / "other.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "law", "upper"),
+    [
+        ("lognormal(50, 500)", stats.lognorm(math.log(101) ** 0.5, scale=50 / 101**0.5), 1e5),
+        ("lognormal(50, 500)", stats.lognorm(math.log(101) ** 0.5, scale=50 / 101**0.5), 1e3),
+        ("gamma(1, 30)", stats.gamma(1 / 900, scale=900), 1e4),
+        ("exponential(10)", stats.expon(scale=10), 15.0),
+        ("normal(40, 20)", stats.norm(40, 20), 60.0),
+    ],
+)
+def test_a_long_tail_is_not_flattened(text: str, law: Any, upper: float) -> None:  # noqa: ANN401
+    """E[min(max(X, 0), u)] is the integral of P[X > x], and that of the square is the integral of 2 x P[X > x]."""
+    nodes, weights = np.polynomial.legendre.leggauss(400)
+    edges = np.concatenate([[0.0], np.geomspace(1e-9, upper, 60)])
+    x = (edges[1:] + edges[:-1])[:, None] / 2 + np.diff(edges)[:, None] / 2 * nodes
+    above = law.sf(x) @ weights @ np.diff(edges) / 2
+    square = (2 * x * law.sf(x)) @ weights @ np.diff(edges) / 2
+    crowd = named(text, (0, upper))
+    assert crowd.mean * upper == pytest.approx(above, rel=1e-3)
+    assert crowd.variance**0.5 * upper == pytest.approx((square - above**2) ** 0.5, rel=1e-3)
+
+
+def test_rare_events_happen() -> None:
+    assert named("bernoulli(1e-10)").mean == pytest.approx(1e-10)
+    with pytest.raises(ParameterError, match="p is 0 or at least 1e-12"):
+        named("bernoulli(1e-13)")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("lognormal(1, 1e200)", "lognormal(mean, sd) where sd is"),
+        ("gamma(1e-200, 1e200)", "gamma(mean, sd) where sd is"),
+        ("gamma(1, 1e9)", "from 0.0001 to 10000 times the mean"),
+        ("uniform(-1e308, 1e308)", "uniform(low, high) where low is"),
+        ("exponential(1e300)", "exponential(mean) where mean is"),
+        ("normal(1, 0)", "normal(mean, sd) where sd is a number above 0"),
+    ],
+)
+def test_parameters_that_no_law_has_are_refused(text: str, words: str) -> None:
+    with pytest.raises(ParameterError, match=re.escape(words)):
+        named(text)
+
+
+def test_the_sum_of_very_many_people_fits() -> None:
+    crowd = Crowd(np.array([0, UNITS]), np.array([10**15, 3 * 10**15]))
+    assert crowd.total == 3 * 10**15 * UNITS
+    assert crowd.mean == 0.75

@@ -63,7 +63,7 @@ def main() -> None:
     try:
         app()
     except HybridDPError as error:
-        words = in_flags(str(error), options_of(app, sys.argv[1] if len(sys.argv) > 1 else None))
+        words = in_flags(str(error), options_of(app, *sys.argv[1:]))
         typer.secho(wrap(f"Error: {words}"), err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
     except Exception as error:
@@ -72,5 +72,5 @@ def main() -> None:
         where = (
             f"{type(error).__module__}.{type(error).__qualname__} in {at.name}, {Path(at.filename).name}:{at.lineno}"
         )
-        typer.secho(f"Error: something unexpected went wrong ({where}).", err=True, fg=typer.colors.RED)
+        typer.secho(wrap(f"Error: something unexpected went wrong ({where})."), err=True, fg=typer.colors.RED)
         sys.exit(1)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from hybriddp.amplification import Amplified, amplify
 from hybriddp.cli.numbers import Share, amount, decimal, number, share
+from hybriddp.cli.numbers import step as parse_step
 from hybriddp.cli.numbers import users as parse_users
 from hybriddp.cli.screen import console, say
 from hybriddp.cli.targets import check_targets
@@ -30,11 +31,14 @@ def run_amplify(
     epsilon: Annotated[str, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.", parser=decimal)],
     weight: Annotated[str, typer.Option(help="A fixed number, known-variance, privacy or naive.")],
     delta: Annotated[float, typer.Option(help="The δ that may be allowed for.", parser=number)] = 0.0,
-    sd: Annotated[float | None, typer.Option(help="Public, for known-variance.", parser=number)] = None,
-    colluding: Annotated[str, typer.Option(help="How many local users pool what they know: 50% or 1,000.")] = "0",
+    sd: Annotated[float | None, typer.Option(help="Public, for known-variance.", parser=amount)] = None,
+    colluding: Annotated[
+        Share, typer.Option(help="How many local users pool what they know: 50% or 1,000.", parser=share)
+    ] = "0",  # type: ignore[assignment]  # read by the parser
     channel: Annotated[str, typer.Option(help="window (as in hybriddp mean) or laplace (the paper's).")] = "window",
     step: Annotated[
-        str | None, typer.Option(help="What the estimate is rounded to; that of `mean` if not given.")
+        str | None,
+        typer.Option(help="What the estimate is rounded to; that of `mean` if not given.", parser=parse_step),
     ] = None,
     also_published: Annotated[
         list[str] | None, typer.Option(help="What else is published, such as 'group means'; may be repeated.")
@@ -50,7 +54,7 @@ def run_amplify(
     check_targets(plot, None)
     study = MeanStudy("study", bounds=bounds, epsilon=epsilon, channel=channel)
     n = users
-    fraction = trusted.of(n, "--trusted")
+    fraction = trusted.of(n, "trusted")
     n_local = n - round(fraction * n)
     found = amplify(
         study,
@@ -60,7 +64,7 @@ def run_amplify(
         sd=sd,
         colluding_local=_colluding(colluding, n_local),
         delta=delta,
-        step=None if step is None else step.replace(",", ""),
+        step=step,
         also_published=tuple(also_published or ()),
     )
     if plot is not None:
@@ -77,13 +81,12 @@ def run_amplify(
     say(str(found))
     say(_FIXED_ONLY)
     if plot is not None:
-        typer.echo(f"Written: {plot}")
+        say(f"Written: {plot}")
 
 
-def _colluding(text: str, n_local: int) -> int:
+def _colluding(part: Share, n_local: int) -> int:
     """A share of the local users, rounded up, if it is a percentage or a fraction; a number of them if not."""
-    found = share(text)
-    return math.ceil(found.fraction * n_local) if found.fraction is not None else found.count or 0
+    return math.ceil(part.fraction * n_local) if part.fraction is not None else part.count or 0
 
 
 def _weight(text: str) -> float | str:

@@ -59,7 +59,7 @@ def demo(
     _check.integer("seed", seed, at_least=0)
     study = MeanStudy("minutes late", bounds=BOUNDS, epsilon=epsilon)
     delays = flight_delays()
-    fraction = trusted.of(len(delays), "--trusted")
+    fraction = trusted.of(len(delays), "trusted")
     with trials_bar("repeating it", trials, quiet=as_json) as update:
         simulation = simulate(
             delays,

@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hybriddp.cli.numbers import decimal
+from hybriddp.cli.screen import say
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release.accountant import ACCOUNTANTS
@@ -27,14 +29,16 @@ _Path = Annotated[Path, typer.Argument(metavar="PATH", help="The ledger file.")]
 @app.command()
 def create(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The new ledger file.")],
-    epsilon: Annotated[str, typer.Option(help="What every user may spend in total, from 0.01 to 1000.")],
-    delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.")] = "0",
+    epsilon: Annotated[
+        str, typer.Option(help="What every user may spend in total, from 0.01 to 1000.", parser=decimal)
+    ],
+    delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.", parser=decimal)] = "0",
     accountant: Annotated[str, typer.Option(help=f"How costs add up: {', '.join(ACCOUNTANTS)}.")] = "basic",
 ) -> None:
     """Create a ledger with a budget. Both stay as they are; a file that exists is left alone (exit code 4)."""
     ledger = Ledger.create(path, Privacy.total(epsilon=epsilon, delta=delta), accountant=accountant)
-    typer.echo(f"Created: {path}")
-    typer.echo(ledger.explain())
+    say(f"Created: {path}")
+    say(ledger.explain())
 
 
 @app.command()
@@ -45,7 +49,10 @@ def show(
 ) -> None:
     """Show the budget, the latest events and what is left."""
     ledger = Ledger.open(path)
-    typer.echo(json.dumps(_as_dict(ledger), indent=2) if as_json else ledger.explain(latest=latest))
+    if as_json:
+        typer.echo(json.dumps(_as_dict(ledger), indent=2))
+    else:
+        say(ledger.explain(latest=latest))
 
 
 @app.command()
@@ -62,34 +69,33 @@ def verify(
     if repair:
         repaired = repair_ledger(path)
         if repaired.dropped:
-            typer.echo(f"Dropped, and noted: {repaired.dropped}")
+            say(f"Dropped, and noted: {repaired.dropped}")
         elif repaired.ended:
-            typer.echo("The last line was whole: it has its line break again, and its event counts.")
+            say("The last line was whole: it has its line break again, and its event counts.")
         else:
-            typer.echo("The last line does not break off: nothing to do.")
+            say("The last line does not break off: nothing to do.")
     found = check_ledger(path, contains=contains)
     Ledger.open(path)  # refuses events that cost more than the budget
-    typer.echo(
-        f"{path}: {found.events:,} event{'s' * (found.events != 1)}, every line in its place, within the budget."
-    )
+    say(f"{path}: {found.events:,} event{'s' * (found.events != 1)}, every line in its place, within the budget.")
     if found.old:
-        typer.echo("It is from before ledgers had checksums; the next event adds them.")
+        say("It is from before ledgers had checksums; the next event adds them.")
         return
-    typer.echo(f"Checksum: {found.checksum}")
-    typer.echo("Kept elsewhere, it shows later whether lines were cut off: --contains CHECKSUM.")
+    say(f"Checksum: {found.checksum}")
+    say("Kept elsewhere, it shows later whether lines were cut off: --contains CHECKSUM.")
 
 
 def ledger_for_study(path: Path, privacy: Privacy) -> Ledger:
     """The ledger of a command: the one that is there, with its own budget, or a new one with the study's."""
-    if path.exists():
-        return Ledger.open(path)
-    budget = f"ε = {privacy.epsilon}, δ = {privacy.delta}"
-    typer.echo(
-        f"{path} is not there yet: it is created with the study's own {budget} as the budget, which is enough for this "
-        "study alone. For more: hybriddp ledger create.",
+    return Ledger.open(path) if path.exists() else Ledger(privacy, path=path)
+
+
+def tell_of_new(path: Path, privacy: Privacy) -> None:
+    """Say which budget a ledger has that a command created; said when it is there, not when the study is refused."""
+    say(
+        f"{path} was not there: it was created with the study's own ε = {privacy.epsilon}, δ = {privacy.delta} as the "
+        "budget, which is enough for this study alone. For more: hybriddp ledger create.",
         err=True,
     )
-    return Ledger(privacy, path=path)
 
 
 def _as_dict(ledger: Ledger) -> dict[str, Any]:

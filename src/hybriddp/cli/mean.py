@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from hybriddp.cli.ledger import ledger_for_study
+from hybriddp.cli.ledger import ledger_for_study, tell_of_new
 from hybriddp.cli.numbers import amount
 from hybriddp.cli.numbers import decimal as written
 from hybriddp.cli.screen import console, say
@@ -125,6 +125,7 @@ def mean(
     if diagnostics:
         _diagnose(summaries)
     options: dict[str, Any] = {"single_group": single_group}
+    new = ledger is not None and not ledger.exists()
     if ledger is not None:
         options["ledger"] = ledger_for_study(ledger, study.privacy)
     else:
@@ -146,10 +147,12 @@ def mean(
         if simulate_local:
             say(SIMULATION, bold=True)
         _show(estimates)
+    if ledger is not None and new:
+        tell_of_new(ledger, study.privacy)
     _write(estimates, plot, html)
     for target in (ledger, plot, html):
         if target is not None and not as_json:
-            typer.echo(f"Written: {target}")
+            say(f"Written: {target}")
 
 
 def _keys(group: str | None, keys: str | None) -> list[str]:
@@ -165,9 +168,9 @@ def _keys(group: str | None, keys: str | None) -> list[str]:
 def _diagnose(summaries: Summaries | GroupedSummaries) -> None:
     """Exact counts, for the curator's eyes: on standard error, so that they get into no file by mistake."""
     pairs = [summaries] if isinstance(summaries, Summaries) else list(summaries.values())
-    typer.echo(words([pair.trusted for pair in pairs], [pair.local for pair in pairs]), err=True)
+    say(words([pair.trusted for pair in pairs], [pair.local for pair in pairs]), err=True)
     if isinstance(summaries, GroupedSummaries):
-        typer.echo(f"Rows that have none of the keys: {summaries.other:,}.", err=True)
+        say(f"Rows that have none of the keys: {summaries.other:,}.", err=True)
 
 
 def _write(estimates: Sequence[Estimate], plot: Path | None, html: Path | None) -> None:
@@ -186,4 +189,4 @@ def _show(estimates: Sequence[Estimate]) -> None:
     console().print(parts_table(estimates))
     say(str(estimates[0].privacy))
     users = estimates[0].study.users
-    typer.echo(f"Who has which {users.by if users else 'key'} is public; nobody is in two parts.")
+    say(f"Who has which {users.by if users else 'key'} is public; nobody is in two parts.")

@@ -1,9 +1,14 @@
 """Numbers as people type them: 252,540, 1 %, 0.5%, 1_000, 2e6. Each function is the parser of an option.
 
+A comma stands between thousands and a point before the fraction. Half of the world writes it the other way round, so
+what could be meant that way (``0,125``, ``1.234,56``, ``250.000`` users) is refused, never read as something else.
+
 One rule for a part of the users, everywhere: a number below 1 is a fraction, ``0.2%`` is a percentage, a whole number
 from 2 on is a number of users, and ``1`` alone is refused, since it could be any of the three.
 """
 
+import math
+import re
 from dataclasses import dataclass
 
 import typer
@@ -14,6 +19,29 @@ MOST_USERS = 1e15
 """More than there will ever be; whole numbers up to here are exact."""
 
 
+_SIGN = "[+-]?"
+_GROUPED = re.compile(rf"{_SIGN}[1-9][0-9]{{0,2}}(?:(?:,[0-9]{{3}})+|(?:_[0-9]{{3}})+)(?:\.[0-9]*)?")
+_PLAIN = re.compile(rf"{_SIGN}(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_POINTS_BETWEEN_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}\.000")
+
+
+def digits(text: str) -> str:
+    """The number that a text means, in the same digits, without what stands between thousands.
+
+    Examples
+    --------
+    >>> digits(" 252,540.10 "), digits("1_000"), digits("2e6")
+    ('252540.10', '1000', '2e6')
+    """
+    bare = str(text).strip()
+    if _GROUPED.fullmatch(bare):
+        return bare.replace(",", "").replace("_", "")
+    if _PLAIN.fullmatch(bare) and math.isfinite(float(bare)):
+        return bare
+    hint = ": a comma stands between thousands, a point before the fraction" if "," in bare else ""
+    raise typer.BadParameter(f"{text!r} is not a number such as 252,540, 0.01 or 1%{hint}.")
+
+
 def number(text: str) -> float:
     """The number that a text means, with separators between thousands; a percentage becomes a share.
 
@@ -22,16 +50,10 @@ def number(text: str) -> float:
     >>> number("252,540"), number("1 %"), number("0.005"), number("1_000")
     (252540.0, 0.01, 0.005, 1000.0)
     """
-    bare = str(text).strip().replace("_", "")
-    percent = bare.endswith("%")
-    bare = bare.removesuffix("%").strip()
-    groups = bare.split(".")[0].lstrip("+-").split(",")
-    grouped = len(groups) == 1 or (1 <= len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:]))
-    try:
-        value = float(bare.replace(",", "") if grouped else "?")
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number such as 252,540, 0.01 or 1%.") from None
-    return value / 100 if percent else value
+    bare = str(text).strip()
+    if bare.endswith("%"):
+        return float(digits(bare.removesuffix("%"))) / 100
+    return float(digits(bare))
 
 
 def amount(text: str) -> float:
@@ -59,6 +81,17 @@ def decimal(text: str) -> str:
     return f"0{bare}" if bare[:1] == "." else bare
 
 
+def step(text: str) -> str:
+    """A step in the units of the values, digit by digit, or the word ``finest``.
+
+    Examples
+    --------
+    >>> step("1,000"), step("0.10"), step("finest")
+    ('1000', '0.10', 'finest')
+    """
+    return text if text == "finest" else digits(text)
+
+
 def users(text: str) -> int:
     """A number of users.
 
@@ -67,10 +100,19 @@ def users(text: str) -> int:
     >>> users("1,250"), users("1e6"), users("250_000")
     (1250, 1000000, 250000)
     """
+    _no_points_between_thousands(text)
     value = number(text)
     if str(text).strip().endswith("%") or not (0 <= value <= MOST_USERS and value == int(value)):
         raise typer.BadParameter(f"{text!r} is not a whole number of users such as 1,250 or 1e6.")
     return int(value)
+
+
+def _no_points_between_thousands(text: str) -> None:
+    """Refuse 250.000 users: whoever writes that means 250,000, and not 250."""
+    bare = str(text).strip()
+    if _POINTS_BETWEEN_THOUSANDS.fullmatch(bare):
+        one, many = bare.partition(".")[0], bare.replace(".", ",")
+        raise typer.BadParameter(f"{bare} could be {one} or {many} users: write one of these.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +127,7 @@ class Share:
 
         Examples
         --------
-        >>> share("4,000").of(2_000_000, "--trusted"), share("0.2%").of(2_000_000, "--trusted")
+        >>> share("4,000").of(2_000_000, "trusted"), share("0.2%").of(2_000_000, "trusted")
         (0.002, 0.002)
         """
         if self.fraction is not None:
@@ -110,6 +152,7 @@ def share(text: str) -> Share:
     for word in ("users", "user"):
         if bare.lower().endswith(word):
             return Share(count=users(bare[: -len(word)]))
+    _no_points_between_thousands(bare)
     value = number(bare)
     if bare.endswith("%"):
         if not 0 <= value <= 1:

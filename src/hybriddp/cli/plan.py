@@ -9,6 +9,7 @@ import typer
 from rich import box
 from rich.table import Table
 
+from hybriddp.cli.flags import in_options
 from hybriddp.cli.numbers import Share, amount, decimal, share
 from hybriddp.cli.numbers import users as parse_users
 from hybriddp.cli.screen import console, say, wrap
@@ -115,7 +116,7 @@ def make_plan(
         return
     if found is not None:
         say(_answer(made, found, target_rmse), bold=True)
-    for line in answer:
+    for line in map(in_options, answer):
         lead, _, rest = line.partition(": ")
         typer.echo(wrap(line).replace(f"{lead}:", typer.style(f"{lead}:", bold=True), 1) if rest else line)
     screen = console()
@@ -136,7 +137,7 @@ def _fraction(trusted: Share | None, users: int | None) -> float | None:
         return None
     if trusted.fraction is None and users is None:
         raise ParameterError("trusted", "a share such as 0.2% when --users is not given", trusted.count)
-    return trusted.of(users or 0, "--trusted")
+    return trusted.of(users or 0, "trusted")
 
 
 def _make(

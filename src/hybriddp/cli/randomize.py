@@ -8,6 +8,7 @@ import typer
 
 from hybriddp.cli.numbers import amount
 from hybriddp.cli.numbers import decimal as written
+from hybriddp.cli.screen import say
 from hybriddp.cli.text_options import Decimal, Encoding, Missing, Separator, Thousands, csv_format
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
@@ -79,13 +80,11 @@ def randomize(
         "output": str(output),
     }
     if diagnostics:
-        typer.echo(f"{HEADING}\nLeft out: {placed.rejected:,} missing, NaN or infinite values.", err=True)
+        say(f"{HEADING}\nLeft out: {placed.rejected:,} missing, NaN or infinite values.", err=True)
     if as_json:
         typer.echo(json.dumps(summary, indent=2))
         return
-    typer.echo(
-        f"{len(codes):,} reports at ε = {study.privacy.epsilon} in {output}, tied to study {study.digest[:12]}…."
-    )
-    typer.echo("Simulated devices: the raw values were all in one place, so this protects nobody by itself.")
+    say(f"{len(codes):,} reports at ε = {study.privacy.epsilon} in {output}, tied to study {study.digest[:12]}….")
+    say("Simulated devices: the raw values were all in one place, so this protects nobody by itself.")
     if seed is not None:
-        typer.echo(f"Seeded with {seed}: whoever knows the seed can undo the reports. Not private.")
+        say(f"Seeded with {seed}: whoever knows the seed can undo the reports. Not private.")

@@ -7,6 +7,8 @@ import textwrap
 import typer
 from rich.console import Console
 
+from hybriddp.cli.flags import in_options
+
 MOST_COLUMNS = 100
 """Longer lines are hard to read, however wide the window is."""
 
@@ -39,8 +41,8 @@ def wrap(text: str, width: int | None = None) -> str:
 
 
 def say(text: str, *, bold: bool = False, err: bool = False) -> None:
-    """Print words, wrapped."""
-    typer.secho(wrap(text), bold=bold, err=err)
+    """Print words, wrapped, with options for the parameters that they speak of."""
+    typer.secho(wrap(in_options(text)), bold=bold, err=err)
 
 
 def console() -> Console:

@@ -57,7 +57,7 @@ def run_simulation(
         result = simulate(
             values,
             study=study,
-            trusted_fraction=trusted.of(len(values) if users is None else users, "--trusted"),
+            trusted_fraction=trusted.of(len(values) if users is None else users, "trusted"),
             trials=trials,
             estimators=[_estimator(name.strip()) for name in estimators.split(",")],
             n_users=users,

@@ -24,6 +24,7 @@ from hybriddp.errors import DataError
 from hybriddp.grid import UNITS, Grid
 
 Counts = NDArray[np.int64]
+_PART_BITS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,9 @@ class Crowd:
 
     @property
     def total(self) -> int:
-        """The sum of their values, in units."""
-        return int(self.units @ self.users)
+        """The sum of their values, in units; in two parts, since that of very many people does not fit into 64 bits."""
+        many, few = self.users >> _PART_BITS, self.users & ((1 << _PART_BITS) - 1)
+        return (int(self.units @ many) << _PART_BITS) + int(self.units @ few)
 
     @property
     def mean(self) -> float:

@@ -15,12 +15,18 @@ from typing import Any
 import numpy as np
 
 from hybriddp import _check
-from hybriddp.errors import ParameterError
-from hybriddp.grid import UNITS, Grid, as_floats
+from hybriddp.errors import ParameterError, raise_unchained
+from hybriddp.grid import Grid, as_floats
+from hybriddp.simulation.cells import crowd_of, two_points
 from hybriddp.simulation.crowd import Crowd
 
-_POINTS = 2001  # equally likely values that stand for a continuous distribution
 _NAMED = re.compile(r"([a-z-]+)\(([^()]*)\)")
+# What floating point can square, and what the laws can be computed for.
+_SIZE = _check.Range("a number from -1e100 to 1e100", -1e100, 1e100)
+_SPREAD = _check.Range("a number above 0, from 1e-100 to 1e100", 1e-100, 1e100)
+_SHAPE = _check.Range("a number above 0, from 1e-6 to 1e12", 1e-6, 1e12)
+_MOST_RATIO = 1e4
+_LEAST_SHARE = 1e-12
 _FORMS = (
     "normal(mean, sd), lognormal(mean, sd), gamma(mean, sd), exponential(mean) or uniform(low, high) in the units of "
     "the values, or beta(α, β), uniform or bernoulli(p) on the bounds"
@@ -70,21 +76,19 @@ def population(text: str, bounds: tuple[float, float]) -> Population:
     """
     grid = Grid.of(bounds)
     family, numbers = _read(text)
-    if family == "bernoulli" and len(numbers) == 1:
-        p = _check.number("p", numbers[0], _check.WEIGHT)
-        ones = round(p * 1e9)
-        crowd = Crowd(np.array([0, UNITS]), np.array([10**9 - ones, ones]))
-        return Population(crowd, 0.0, grid.lower + p * grid.width)
-    make, count = _FAMILIES.get(family, (None, 0))
-    if make is None or len(numbers) != count:
+    if family not in _FAMILIES or len(numbers) != _FAMILIES[family].parameters:
         hint = "Write thousands without commas: normal(62000, 28000)." if len(numbers) > 2 else ""
         raise ParameterError("data", f"values or one of {_FORMS}", text, remedy=hint)
-    law = make(grid, *numbers)
-    levels = (np.arange(_POINTS) + 0.5) / _POINTS
+    try:
+        return _FAMILIES[family].make(grid, *numbers)
+    except ParameterError as wrong:
+        words = f"{_FAMILIES[family].form} where {wrong.name} is {wrong.expected}"
+        raise_unchained(ParameterError("data", words, text))
+
+
+def _continuous(law: Any, grid: Grid) -> Population:  # noqa: ANN401  (a frozen distribution of scipy)
     outside = float(law.cdf(grid.lower) + law.sf(grid.upper))
-    # Far outliers of a heavy tail are clamped here already: they would not fit into whole units.
-    crowd = Crowd.of(np.clip(law.ppf(levels), grid.lower, grid.upper), bounds)
-    return Population(crowd, outside if outside > 1e-12 else 0.0, float(law.mean()))
+    return Population(crowd_of(law, grid), outside if outside > 1e-12 else 0.0, float(law.mean()))
 
 
 def of_values(values: Any, bounds: tuple[float, float]) -> Population:  # noqa: ANN401
@@ -106,56 +110,77 @@ def _read(text: str) -> tuple[str, list[float]]:
         return "", []
 
 
-def _beta(grid: Grid, alpha: float, beta: float) -> Any:  # noqa: ANN401
+def _beta(grid: Grid, alpha: float, beta: float) -> Population:
     from scipy import stats
 
-    shape = _check.number("alpha", alpha, _check.POSITIVE), _check.number("beta", beta, _check.POSITIVE)
-    return stats.beta(*shape, loc=grid.lower, scale=grid.width)
+    shape = _check.number("α", alpha, _SHAPE), _check.number("β", beta, _SHAPE)
+    return _continuous(stats.beta(*shape, loc=grid.lower, scale=grid.width), grid)
 
 
-def _uniform(_: Grid, low: float, high: float) -> Any:  # noqa: ANN401
+def _bernoulli(grid: Grid, p: float) -> Population:
+    _check.number("p", p, _check.WEIGHT)
+    if 0 < p < _LEAST_SHARE:
+        raise ParameterError("p", f"0 or at least {_LEAST_SHARE:g}", p)
+    return Population(two_points(p), 0.0, grid.lower + p * grid.width)
+
+
+def _uniform(grid: Grid, low: float, high: float) -> Population:
     from scipy import stats
 
-    if not _check.number("low", low) < _check.number("high", high):
+    if not _check.number("low", low, _SIZE) < _check.number("high", high, _SIZE):
         raise ParameterError("high", "above low", high)
-    return stats.uniform(low, high - low)
+    return _continuous(stats.uniform(low, high - low), grid)
 
 
-def _normal(_: Grid, mean: float, sd: float) -> Any:  # noqa: ANN401
+def _normal(grid: Grid, mean: float, sd: float) -> Population:
     from scipy import stats
 
-    return stats.norm(_check.number("mean", mean), _check.number("sd", sd, _check.POSITIVE))
+    return _continuous(stats.norm(_check.number("mean", mean, _SIZE), _check.number("sd", sd, _SPREAD)), grid)
 
 
-def _lognormal(_: Grid, mean: float, sd: float) -> Any:  # noqa: ANN401
+def _relative_sd(mean: float, sd: float) -> float:
+    """The standard deviation in means, for laws of positive values."""
+    ratio = _check.number("sd", sd, _SPREAD) / _check.number("mean", mean, _SPREAD)
+    if not 1 / _MOST_RATIO <= ratio <= _MOST_RATIO:
+        raise ParameterError("sd", f"from {1 / _MOST_RATIO:g} to {_MOST_RATIO:g} times the mean", sd)
+    return ratio
+
+
+def _lognormal(grid: Grid, mean: float, sd: float) -> Population:
     """By the mean and the standard deviation of the values themselves, not of their logarithms."""
     from scipy import stats
 
-    _check.number("mean", mean, _check.POSITIVE)
-    spread = np.log1p((_check.number("sd", sd, _check.POSITIVE) / mean) ** 2)
-    return stats.lognorm(spread**0.5, scale=mean * np.exp(-spread / 2))
+    spread = math.log1p(_relative_sd(mean, sd) ** 2)
+    return _continuous(stats.lognorm(spread**0.5, scale=mean * math.exp(-spread / 2)), grid)
 
 
-def _gamma(_: Grid, mean: float, sd: float) -> Any:  # noqa: ANN401
+def _gamma(grid: Grid, mean: float, sd: float) -> Population:
     """By mean and standard deviation, as the others: shape (mean/sd)², scale sd²/mean."""
     from scipy import stats
 
-    _check.number("mean", mean, _check.POSITIVE)
-    _check.number("sd", sd, _check.POSITIVE)
-    return stats.gamma((mean / sd) ** 2, scale=sd**2 / mean)
+    ratio = _relative_sd(mean, sd)
+    return _continuous(stats.gamma(ratio**-2, scale=ratio * sd), grid)
 
 
-def _exponential(_: Grid, mean: float) -> Any:  # noqa: ANN401
+def _exponential(grid: Grid, mean: float) -> Population:
     from scipy import stats
 
-    return stats.expon(scale=_check.number("mean", mean, _check.POSITIVE))
+    return _continuous(stats.expon(scale=_check.number("mean", mean, _SPREAD)), grid)
 
 
-_FAMILIES: dict[str, tuple[Callable[..., Any], int]] = {
-    "beta": (_beta, 2),
-    "uniform": (_uniform, 2),
-    "normal": (_normal, 2),
-    "lognormal": (_lognormal, 2),
-    "gamma": (_gamma, 2),
-    "exponential": (_exponential, 1),
+@dataclass(frozen=True, slots=True)
+class _Family:
+    form: str
+    make: Callable[..., Population]
+    parameters: int
+
+
+_FAMILIES = {
+    "beta": _Family("beta(α, β)", _beta, 2),
+    "bernoulli": _Family("bernoulli(p)", _bernoulli, 1),
+    "uniform": _Family("uniform(low, high)", _uniform, 2),
+    "normal": _Family("normal(mean, sd)", _normal, 2),
+    "lognormal": _Family("lognormal(mean, sd)", _lognormal, 2),
+    "gamma": _Family("gamma(mean, sd)", _gamma, 2),
+    "exponential": _Family("exponential(mean)", _exponential, 1),
 }
