@@ -38,7 +38,7 @@ class Wanted:
     others : sequence of str
         Those whose type is told from their first rows.
     optional : sequence of str
-        Texts that need not be there.
+        Texts that need not be there, in small letters; their names may be spelled in others.
     csv : CsvFormat
         How text files are written.
     """
@@ -130,11 +130,10 @@ def _scan(file: File, wanted: Wanted, *, strict: bool, bad_in: str | None = None
         bad = text.is_not_null() & text.cast(pl.Float64, strict=False).is_null()
         return frame.with_row_index("row").select("row", bad=bad)
     columns: dict[str, pl.Expr] = {}
+    more = [name for name in spelled if name.lower() in wanted.optional and name not in wanted.required]
     if file.kind in (".csv", ".tsv"):
-        frame = _checked_rows(
-            frame, [spelled[name] for name in (*wanted.required, *wanted.optional) if name in spelled]
-        )
-    for name in [*wanted.required, *(name for name in wanted.optional if name in spelled)]:
+        frame = _checked_rows(frame, [spelled[name] for name in (*wanted.required, *more)])
+    for name in (*wanted.required, *more):
         cell = pl.col(spelled[name])
         if name in wanted.numbers and schema[spelled[name]] == pl.Float64:
             columns[name] = cell
@@ -227,10 +226,10 @@ def _types(frame: Any, wanted: Wanted, *, as_numbers: bool) -> dict[str, Any]:  
     """The types of a JSON file's columns that are not left to Polars."""
     import polars as pl
 
-    texts = {*wanted.numbers, *wanted.texts, *wanted.optional}
+    texts = {*wanted.numbers, *wanted.texts}
     types: dict[str, Any] = {}
     for name, dtype in frame.collect_schema().items():
-        if name.strip() in texts:
+        if name.strip() in texts or name.strip().lower() in wanted.optional:
             numeric = as_numbers and name.strip() in wanted.numbers and dtype.is_numeric()
             types[name] = pl.Float64 if numeric else pl.String
     return types
