@@ -92,7 +92,7 @@ def test_every_format_is_read(tmp_path: Path, ending: str) -> None:
 @pytest.mark.parametrize(
     ("more", "value", "message"),
     [
-        ((), "minuts", "has no column 'minuts'. Did you mean 'minutes'?"),
+        ((), "minuts", "has no column 'minuts'. Is its first row a header"),
         ((), "qqq", "has no column 'qqq'. Is its first row a header"),
         ((), "name", "no number in column 'name', row 1 "),
         (("--keep", "minutes"), "minutes", "must not be the value itself"),

@@ -334,6 +334,30 @@ def test_a_file_without_a_header_does_not_show_its_first_row(tmp_path: Path) -> 
     assert "HIV" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["minutes 41.7,HIV\n1.0,other\n", "minutes;41.7\n93;1\n", "minutes,Minutes\n", "minute\n41.7\n", "minute\r41.7\n"],
+)
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+def test_a_first_row_that_is_near_the_name_is_not_shown(tmp_path: Path, text: str, kind: str) -> None:
+    path = tmp_path / f"users.{kind}"
+    path.write_text(text, newline="")
+    with pytest.raises(DataError, match="no column 'minutes_'. Is its first row a header, is the name") as caught:
+        summarize(path, STUDY, value="minutes_")
+    for word in ("minutes 41", "41.7", "HIV", "Did you mean"):
+        assert word not in str(caught.value)
+
+
+def test_line_ends_of_old_macs_are_named_and_no_cell_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "users.csv"
+    path.write_text("minutes\r41.7\r93\r", newline="")
+    with pytest.raises(DataError, match="users.csv ends its lines as old Macs did") as caught:
+        summarize(path, STUDY, value="minutes")
+    assert "41.7" not in str(caught.value)
+    path.write_text("minutes\r\n41.7\r\n93\r\n", newline="")
+    assert summarize(path, STUDY, value="minutes").trusted == STUDY.summarize_trusted([41.7, 93])
+
+
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "users.csv"
     path.write_text("x,x\n1,2\n")

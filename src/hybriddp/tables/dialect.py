@@ -52,6 +52,11 @@ def detect(file: File, csv: CsvFormat, wanted: Sequence[str], numbers: Sequence[
     raw = read_bytes(file, PREFIX)
     encoding = csv.encoding or _encoding(file, raw)
     text = _decoded(file, raw, encoding)
+    if "\r" in text.rstrip() and "\n" not in text:
+        raise DataError(
+            f"{file.name} ends its lines as old Macs did, with a carriage return alone, so all of it is one line here. "
+            "Save it with the line ends of Unix or Windows."
+        )
     separator = csv.separator or ("\t" if file.kind == ".tsv" else _separator(file, text, wanted))
     if csv.decimal is not None:
         return Dialect(separator, encoding, csv.decimal, csv.thousands)

@@ -157,7 +157,7 @@ def summarize_both(
 ) -> Summaries | GroupedSummaries:
     """A table of trusted users and another of local ones, which may have other columns, as summaries.
 
-    Without ``user`` it is the same as two calls of `summarize`. With it, nobody may be in both tables. A file, or a table,
+    Without ``user`` it is the same as two calls of `summarize`. With it, nobody may be in both tables. A file or table
     that is given for both groups is refused: everybody in it would be counted twice.
 
     Parameters
