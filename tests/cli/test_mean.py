@@ -230,6 +230,14 @@ def test_mistakes_about_groups_are_found_before_anything_is_spent(raw: Path, tmp
         paid,
         [raw, "--trusted-file", raw, "--local-file", raw, *paid],
         ["--trusted-file", raw, *paid],
+        ["--local-file", raw, *paid],
+        [raw, "--report", "id", "--name", "minutes", "--ledger", ledger],
+        [raw, "--single-group", "--name", "minutes", "--ledger", ledger],
+        ["--local-file", raw, "--single-group", "--value", "minutes", "--ledger", ledger],
+        ["--local-file", raw, "--single-group", "--report", "id"],  # a study needs a name
+        ["--trusted-file", raw, "--single-group", "--report", "id", "--name", "minutes", "--ledger", ledger],
+        ["--trusted-file", raw, "--single-group", "--value", "minutes"],  # what is released must be paid for
+        [raw, "--value", "minutes", "--simulate-local", "--trusted-if", "consent", "--ledger", ledger],
         ["--trusted-file", raw, "--local-file", raw, "--trusted-if", "consent", *paid],
         [raw, "--value", "minutes", "--simulate-local"],
         [raw, "--value", "minutes", "--report", "id"],
@@ -237,6 +245,74 @@ def test_mistakes_about_groups_are_found_before_anything_is_spent(raw: Path, tmp
     ):
         assert isinstance(_mean(*arguments).exception, ParameterError), arguments
     assert not ledger.exists()
+
+
+def _of_one_group(users: Path, tmp_path: Path) -> tuple[Path, Path]:
+    trusted, local = tmp_path / "trusted.csv", tmp_path / "local.csv"
+    frame = pl.read_parquet(users)
+    frame.filter(pl.col("minutes").is_finite()).select("minutes").write_csv(trusted)
+    frame.drop_nulls("code").select("code").write_csv(local)
+    return trusted, local
+
+
+def test_one_group_alone_is_enough_if_that_is_said(users: Path, tmp_path: Path) -> None:
+    trusted, local = _of_one_group(users, tmp_path)
+    only = ["--single-group", "--json"]
+    for i, file in enumerate(([trusted], ["--trusted-file", trusted])):
+        answer = json.loads(_mean(*file, "--value", "minutes", "--ledger", tmp_path / f"{i}.ledger", *only).stdout)
+        assert (answer["n_trusted"], answer["n_local"]) == (500, 0)
+        assert len(Ledger.open(tmp_path / f"{i}.ledger").events) == 1
+    for file in ([local], ["--local-file", local]):  # every report is private already: there is nothing to pay for
+        answer = json.loads(_mean(*file, "--report", "code", "--name", "minutes", *only).stdout)
+        assert (answer["n_trusted"], answer["n_local"]) == (0, 4500)
+    answer = json.loads(_mean("--local-file", local, "--report", "code", "--value", "minutes", *only).stdout)
+    assert (answer["n_trusted"], answer["n_local"]) == (0, 4500)
+    for group in ("trusted", "local"):
+        refused = _mean(f"--{group}-file", trusted, "--value", "minutes", "--ledger", tmp_path / "no.ledger")
+        assert "With --single-group one of them is enough." in str(refused.exception)
+
+
+# Before paying
+
+
+def test_a_dry_run_shows_what_was_counted_and_spends_nothing(users: Path, tmp_path: Path) -> None:
+    page, ledger = tmp_path / "page.html", tmp_path / "ledger.json"
+    for more in ([], ["--ledger", ledger]):
+        result = _mean(users, "--value", "minutes", "--report", "code", "--dry-run", "--html", page, "--json", *more)
+        assert result.exit_code == 0
+        assert result.stdout == ""
+        for words in ("NOT FOR PUBLICATION", "Trusted values: 500", "Local reports: 4,500", "Nothing was spent"):
+            assert words in result.stderr
+        assert not page.exists()
+        assert not ledger.exists()
+    assert _run(users, ledger).exit_code == 0  # the study has not been paid for before
+    before = ledger.read_bytes()
+    again = _mean(users, "--value", "minutes", "--report", "code", "--dry-run", "--ledger", ledger)
+    assert isinstance(again.exception, BudgetError)
+    assert "Trusted values: 500" in again.stderr
+    assert ledger.read_bytes() == before
+
+
+def test_a_dry_run_checks_what_a_release_checks(users: Path, tmp_path: Path) -> None:
+    trusted, _ = _of_one_group(users, tmp_path)
+    options = ["--value", "minutes", "--report", "code", "--dry-run"]
+    frame = pl.read_parquet(users)
+    frame.with_columns(code=pl.lit(None, pl.UInt8)).write_parquet(users)
+    assert "The local group is empty" in str(_mean(users, *options).exception)
+    assert _mean(users, *options, "--single-group").exit_code == 0
+    frame.with_columns(code=pl.when(pl.col("code").is_not_null()).then(7)).write_parquet(users)
+    assert "cannot come from this study's channel" in str(_mean(users, *options).exception)
+    assert "no column 'code'" in str(_mean(trusted, *options).exception)
+
+
+def test_diagnostics_of_a_simulation_count_rows_without_a_value_alone_as_left_out(tmp_path: Path) -> None:
+    rows = ["yes,10", "yes,20", "yes,", "no,30", "no,40", "no,50", "no,", ",60"]
+    path = tmp_path / "users.csv"
+    path.write_text("\n".join(["consent,minutes", *rows]))
+    result = _mean(path, "--value", "minutes", "--trusted-if", "consent", "--simulate-local", "--diagnostics")
+    assert result.exit_code == 0
+    for words in ("Trusted values: 2 counted", "that can be used: 2.", "Local reports: 4 counted"):
+        assert words in result.stderr
 
 
 # One row per user
@@ -269,7 +345,7 @@ def test_exact_counts_are_for_the_curator_only(countries: Path, tmp_path: Path, 
         assert words not in silent.output
         assert words not in shown.stdout
     assert "NOT FOR PUBLICATION" in shown.stderr
-    for words in ("Clamped to the bounds: 500 of 500 values", "2 left out", "0 rejected"):
+    for words in ("Clamped to the bounds: 500 of 500 values", "that can be used: 2.", "0 are no codes."):
         assert words in shown.stderr
 
 

@@ -59,6 +59,20 @@ def test_a_seed_repeats_and_is_told(values: Path, tmp_path: Path) -> None:
     assert "Not private" in results[0].output
 
 
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_an_answer_from_seeded_reports_is_no_private_release(tmp_path: Path, ending: str) -> None:
+    values = tmp_path / "values.parquet"
+    pl.DataFrame({"minutes": np.linspace(0, 240, 500)}).write_parquet(values)
+    for seed in ([], ["--seed", "1"]):
+        reports, ledger = tmp_path / f"reports.{ending}", tmp_path / f"{len(seed)}.ledger"
+        assert _run(values, reports, *seed).exit_code == 0
+        files = ["--trusted-file", str(values), "--local-file", str(reports), "--report", "code"]
+        options = ["--value", "minutes", "--bounds", "0", "240", "--epsilon", "8", "--ledger", str(ledger), "--json"]
+        result = RUN.invoke(app, ["mean", *files, *options])
+        assert result.exit_code == 0
+        assert json.loads(result.stdout)["privacy"]["private_release"] is (not seed)
+
+
 def test_it_prints_json_and_nothing_else(values: Path, tmp_path: Path) -> None:
     answer = json.loads(_run(values, tmp_path / "r.parquet", "--json").stdout)
     assert answer["reports"] == 3
@@ -78,7 +92,7 @@ def test_every_format_is_read(tmp_path: Path, ending: str) -> None:
 @pytest.mark.parametrize(
     ("more", "value", "message"),
     [
-        ((), "minuts", "has no column 'minuts'. Did you mean 'minutes'?"),
+        ((), "minuts", "has no column 'minuts'. Is its first row a header"),
         ((), "qqq", "has no column 'qqq'. Is its first row a header"),
         ((), "name", "no number in column 'name', row 1 "),
         (("--keep", "minutes"), "minutes", "must not be the value itself"),

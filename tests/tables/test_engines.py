@@ -9,7 +9,7 @@ import pytest
 
 from hybriddp.errors import DataError, MissingExtraError, ParameterError
 from hybriddp.mean import MeanStudy
-from hybriddp.tables import summarize
+from hybriddp.tables import summarize, summarize_both
 from hybriddp.tables.engines import ENGINES
 from hybriddp.tables.files import write_table
 from tests.tables.test_summarize import HOSTILE
@@ -130,6 +130,19 @@ def test_the_same_file_twice_is_refused(tmp_path: Path) -> None:
     pl.DataFrame({"x": [1.0]}).write_csv(path)
     with pytest.raises(DataError, match="The same file is named twice"):
         summarize([path, str(tmp_path / "*.csv")], STUDY, value="x")
+
+
+def test_the_same_file_in_both_groups_is_refused(tmp_path: Path) -> None:
+    path, link, hard = tmp_path / "a.csv", tmp_path / "link.csv", tmp_path / "hard.csv"
+    table = pl.DataFrame({"x": [1.0], "code": [7]})
+    table.write_csv(path)
+    link.symlink_to(path)
+    hard.hardlink_to(path)
+    for other in (path, [link], hard, str(tmp_path / "a*.csv")):
+        with pytest.raises(DataError, match="The same file is named twice"):
+            summarize_both(path, other, STUDY, value="x", report="code")
+    with pytest.raises(DataError, match="The same table is given for both groups"):
+        summarize_both(table, table, STUDY, value="x", report="code")
 
 
 def test_an_engine_is_for_files(tmp_path: Path) -> None:

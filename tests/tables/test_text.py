@@ -22,6 +22,8 @@ EXPECTED = summarize(
     pl.DataFrame({"x": VALUES, "code": pl.Series(CODES, dtype=pl.Int64)}), STUDY, value="x", report="code"
 )
 
+EXPECTED_OF_FRACTIONS = STUDY.summarize_trusted([1.234, 2.345])
+
 
 def _read(path: Path, csv: CsvFormat | None = None, engine: str = "polars") -> Summaries:
     return summarize(path, STUDY, value="x", report="code", csv=csv, engine=engine)
@@ -182,7 +184,13 @@ def test_every_float_survives_a_text_file(tmp_path: Path) -> None:
         (["1.234", "2"], ";", None),  # people who separate by ; may separate thousands by .
         (["1.5", "1,5"], ";", None),
         (["1,234,567", "1.234.567"], ";", None),
-        (["1.234", "2"], ",", [1.234, 2]),
+        (["1.234", "950"], ",", None),  # computers would have written 950.000, or a shorter fraction somewhere
+        (["1.234", "950"], "\t", None),
+        (["1.234", "2.345"], "\t", None),
+        (["1.234", "2.345"], "|", None),
+        (["1.234", "2.345"], ",", [1.234, 2.345]),
+        (["1.234", "2", "0.5"], ",", [1.234, 2, 0.5]),
+        (["1.234", "950", "1234.567"], "\t", [1.234, 950, 1234.567]),
         (["0,125", "1,234"], ";", [0.125, 1.234]),
         (["1,234", "1,5"], ";", [1.234, 1.5]),
         (["1,234", "12.5"], ";", [1234, 12.5]),
@@ -205,6 +213,79 @@ def test_marks_mean_what_they_must_or_nothing(
         summarize(path, STUDY, value="x", csv=CsvFormat(decimal=".", thousands=",", missing=("1.234.567", "1,5")))
     else:
         assert summarize(path, STUDY, value="x").trusted == STUDY.summarize_trusted(meaning)
+
+
+@pytest.mark.parametrize(
+    ("cells", "meaning"),
+    [
+        (["950"] * 30_000 + ["1.234"], None),
+        (["1.234"] * 30_000 + ["950"], None),
+        ([""] * 70_000 + ["950", "1.234"], None),
+        ([""] * 70_000 + ["950", "1.234", "0.5"], [950, 1.234, 0.5]),
+    ],
+)
+@pytest.mark.parametrize("name", ["users.csv", "users.tsv", "users.csv.gz"])
+def test_thousands_after_the_prefix_are_not_taken_for_fractions(
+    tmp_path: Path, name: str, cells: list[str], meaning: list[float] | None
+) -> None:
+    path, mark = tmp_path / name, "\t" if name.endswith("tsv") else ","
+    text = "\n".join([f"x{mark}code", *(f"{cell}{mark}{'' if cell else 17}" for cell in cells)]).encode()
+    path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    if meaning is None:
+        with pytest.raises(DataError, match="read in two ways.*--decimal"):
+            _read(path)
+        thousands = [float(cell.replace(".", "")) for cell in cells if cell]
+        assert _read(path, CsvFormat(thousands=".")).trusted == STUDY.summarize_trusted(thousands)
+    else:
+        trusted = _read(path).trusted
+        assert trusted is not None
+        assert trusted.total == STUDY.summarize_trusted(meaning).total
+
+
+def test_a_column_of_codes_says_nothing_about_the_dots_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "users.csv"
+    path.write_text("x,code\n1.234,\n2.345,\n,17\n")
+    assert _read(path).trusted == EXPECTED_OF_FRACTIONS
+    path.write_text("x\n1.234\n2.345\n")  # one column: no separator tells where it is from
+    with pytest.raises(DataError, match="read in two ways"):
+        summarize(path, STUDY, value="x")
+
+
+def test_an_unicode_text_of_excel_is_not_read_a_thousand_times_too_small(tmp_path: Path) -> None:
+    path = tmp_path / "users.tsv"
+    path.write_bytes("x\tort\n950\tKöln\n1.234\tBonn\n".encode("utf-16"))
+    with pytest.raises(DataError, match="read in two ways"):
+        summarize(path, STUDY, value="x")
+    csv = CsvFormat(decimal=",", thousands=".")
+    assert summarize(path, STUDY, value="x", csv=csv).trusted == STUDY.summarize_trusted([950, 1234])
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json"])
+def test_texts_in_json_mean_what_they_are_said_to_mean(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"users.{kind}"
+
+    def write(cells: list[Any]) -> None:
+        rows = [{"x": cell} for cell in cells]
+        path.write_text(json.dumps(rows) if kind == "json" else "\n".join(map(json.dumps, rows)))
+
+    for cells in (["950", "1.234"], ["1.234"]):
+        write(cells)
+        with pytest.raises(DataError, match="read in two ways.*--decimal"):
+            summarize(path, STUDY, value="x")
+        thousands = [float(cell.replace(".", "")) for cell in cells]
+        csv = CsvFormat(thousands=".")
+        assert summarize(path, STUDY, value="x", csv=csv).trusted == STUDY.summarize_trusted(thousands)
+    write(["1,5", "2"])
+    with pytest.raises(DataError, match="no number in column 'x', row 1 .*--decimal"):
+        summarize(path, STUDY, value="x")
+    csv = CsvFormat(decimal=",")
+    assert summarize(path, STUDY, value="x", csv=csv).trusted == STUDY.summarize_trusted([1.5, 2])
+    for options in (None, csv):  # numbers are no texts: they mean what they are, whatever marks texts have
+        write([950, 1.234])
+        assert summarize(path, STUDY, value="x", csv=options).trusted == STUDY.summarize_trusted([950, 1.234])
+    write([950] * 10_001 + ["1.234"])
+    with pytest.raises(DataError, match="texts and numbers are mixed|read in two ways"):
+        summarize(path, STUDY, value="x")
 
 
 @pytest.mark.parametrize(
@@ -251,6 +332,30 @@ def test_a_file_without_a_header_does_not_show_its_first_row(tmp_path: Path) -> 
         summarize(path, STUDY, value="x")
     assert "31337" not in str(caught.value)
     assert "HIV" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["minutes 41.7,HIV\n1.0,other\n", "minutes;41.7\n93;1\n", "minutes,Minutes\n", "minute\n41.7\n", "minute\r41.7\n"],
+)
+@pytest.mark.parametrize("kind", ["csv", "tsv"])
+def test_a_first_row_that_is_near_the_name_is_not_shown(tmp_path: Path, text: str, kind: str) -> None:
+    path = tmp_path / f"users.{kind}"
+    path.write_text(text, newline="")
+    with pytest.raises(DataError, match="no column 'minutes_'. Is its first row a header, is the name") as caught:
+        summarize(path, STUDY, value="minutes_")
+    for word in ("minutes 41", "41.7", "HIV", "Did you mean"):
+        assert word not in str(caught.value)
+
+
+def test_line_ends_of_old_macs_are_named_and_no_cell_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "users.csv"
+    path.write_text("minutes\r41.7\r93\r", newline="")
+    with pytest.raises(DataError, match="users.csv ends its lines as old Macs did") as caught:
+        summarize(path, STUDY, value="minutes")
+    assert "41.7" not in str(caught.value)
+    path.write_text("minutes\r\n41.7\r\n93\r\n", newline="")
+    assert summarize(path, STUDY, value="minutes").trusted == STUDY.summarize_trusted([41.7, 93])
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from hybriddp.mean import Estimate, MeanStudy
 from hybriddp.mean.diagnostics import words
 from hybriddp.mean.page import page
 from hybriddp.mean.story import parts_table
+from hybriddp.privacy import Privacy
+from hybriddp.release import Ledger
 from hybriddp.tables import GroupedSummaries, Summaries
 from hybriddp.tables.engines import ENGINES
 from hybriddp.tables.users import REPEATED
@@ -35,7 +37,6 @@ def mean(
         tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.", parser=amount)
     ],
     epsilon: Annotated[str, typer.Option(help="Privacy promised to every user, from 0.01 to 20.", parser=written)],
-    value: Annotated[str, typer.Option(help="The column of raw values, of users who trust.")],
     files: Annotated[
         list[str] | None,
         typer.Argument(
@@ -43,6 +44,7 @@ def mean(
             help="Parquet, .csv, .tsv or .jsonl files with one row per user; * for many, or a folder of Parquet.",
         ),
     ] = None,
+    value: Annotated[str | None, typer.Option(help="The column of raw values, of users who trust.")] = None,
     report: Annotated[str | None, typer.Option(help="The column of codes, of local users.")] = None,
     trusted_file: Annotated[
         list[str] | None, typer.Option(help="A file of trusted users, with --value; may be repeated.")
@@ -92,13 +94,16 @@ def mean(
     diagnostics: Annotated[
         bool, typer.Option("--diagnostics", help="Tell the curator what was clamped and left out: not for publication.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count, check and show --diagnostics; spend and release nothing.")
+    ] = False,
 ) -> None:
     """Estimate a mean from trusted users' values and local users' reports, once.
 
     Every release is written into the ledger before it is made. A second one about the same users is refused (exit
     code 3).
     """
-    study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta, sd_at_most=sd_at_most)
+    study = MeanStudy(_title(name, value), bounds=bounds, epsilon=epsilon, delta=delta, sd_at_most=sd_at_most)
     sources = Sources(
         files or [],
         trusted_file or [],
@@ -112,24 +117,23 @@ def mean(
         repeated,
         engine,
         csv_format(separator, decimal, thousands, encoding, missing),
+        single_group,
     )
-    if simulate_local == (ledger is not None):
-        expected = (
-            "left out: a simulation spends nothing" if simulate_local else "given: what is released must be paid for"
-        )
-        raise ParameterError("ledger", expected, None if ledger is None else str(ledger))
+    _check_ledger(ledger, sources, dry_run=dry_run)
     public = _keys(group, keys)
     check_targets(plot, html)
     with waiting("counting") as progress:
         summaries = sources.summarize(study, group, public, progress)
-    if diagnostics:
+    if diagnostics or dry_run:
         _diagnose(summaries)
     options: dict[str, Any] = {"single_group": single_group}
     new = ledger is not None and not ledger.exists()
-    if ledger is not None:
-        options["ledger"] = ledger_for_study(ledger, study.privacy)
-    else:
+    if simulate_local:
         options["random_state"] = np.random.default_rng(seed)
+    elif dry_run:
+        options["ledger"] = _copy(ledger, study.privacy)
+    elif ledger is not None:
+        options["ledger"] = ledger_for_study(ledger, study.privacy)
     if isinstance(summaries, Summaries):
         estimate = study.estimate(trusted=summaries.trusted, local=summaries.local, **options)
         estimates, published = [estimate], estimate.to_dict(full=full)
@@ -140,6 +144,9 @@ def mean(
             "by": group,
             "parts": [{"key": key, "estimate": part.to_dict(full=full)} for key, part in parts.items()],
         }
+    if dry_run:  # what was computed is thrown away: it was there to be checked on its way
+        typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
+        return
     # The answer has been paid for: it is shown before anything else can fail.
     if as_json:
         typer.echo(json.dumps({"simulation": SIMULATION, **published} if simulate_local else published, indent=2))
@@ -153,6 +160,25 @@ def mean(
     for target in (ledger, plot, html):
         if target is not None and not as_json:
             say(f"Written: {target}")
+
+
+def _title(name: str | None, value: str | None) -> str:
+    if name is None and value is None:
+        raise ParameterError("name", "given, since no --value names the study", None)
+    return str(name or value)
+
+
+def _check_ledger(ledger: Path | None, sources: Sources, *, dry_run: bool) -> None:
+    """Raise `ParameterError` if there is a ledger and nothing to pay for, or the other way round."""
+    if sources.simulated and ledger is not None:
+        raise ParameterError("ledger", "left out: a simulation spends nothing", str(ledger))
+    if ledger is None and sources.has_trusted and not sources.simulated and not dry_run:
+        raise ParameterError("ledger", "given: what is released must be paid for", None)
+
+
+def _copy(path: Path | None, privacy: Privacy) -> Ledger:
+    """A ledger in memory with what the file says, in which nothing is spent for good."""
+    return Ledger(privacy) if path is None or not path.exists() else Ledger.from_json(Ledger.open(path).to_json())
 
 
 def _keys(group: str | None, keys: str | None) -> list[str]:

@@ -50,7 +50,11 @@ def randomize(
     study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
     kept = keep or []
     csv = csv_format(separator, decimal, thousands, encoding, missing)
-    if {"code", DIGEST_COLUMN, value} & set(kept) or len(set(kept)) < len(kept):
+    if (
+        value in kept
+        or {"code", DIGEST_COLUMN} & {column.strip().lower() for column in kept}
+        or len(set(kept)) < len(kept)
+    ):
         raise DataError(
             "The columns to keep must not be the value itself, be called 'code' or 'study', or be named twice."
         )
@@ -68,7 +72,7 @@ def randomize(
     placed = study.grid.place(column.cast(float).to_numpy())
     codes = study.channel.sample(placed.units, random_state=seed)
     reports = frame.filter(placed.accepted).with_columns(code=codes).select([*kept, "code"])
-    write_table(reports, output, study=study.digest)
+    write_table(reports, output, study=study.digest, seeded=seed is not None)
     summary = {
         "simulated": True,
         "seeded": seed is not None,

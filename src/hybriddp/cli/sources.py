@@ -27,12 +27,14 @@ class Sources:
         The column that says who trusts.
     simulated : bool
         Whether the reports of those who do not trust are simulated.
+    single_group : bool
+        Whether one of the groups is enough.
     """
 
     files: list[str]
     trusted_files: list[str]
     local_files: list[str]
-    value: str
+    value: str | None
     report: str | None
     trusted_if: str | None
     simulated: bool
@@ -41,22 +43,43 @@ class Sources:
     repeated: str
     engine: str
     csv: CsvFormat
+    single_group: bool = False
 
     def __post_init__(self) -> None:
         apart = bool(self.trusted_files or self.local_files)
         if apart == bool(self.files):
             raise ParameterError("files", "named, or --trusted-file and --local-file are, but not both", self.files)
-        if apart and not (self.trusted_files and self.local_files):
-            raise ParameterError("trusted_file", "given together with --local-file", self.trusted_files)
+        if apart and not self.single_group and not (self.trusted_files and self.local_files):
+            given, other = ("trusted_file", "local") if self.trusted_files else ("local_file", "trusted")
+            remedy = "With --single-group one of them is enough."
+            raise ParameterError(
+                given, f"given together with --{other}-file", self.trusted_files or self.local_files, remedy=remedy
+            )
         if apart and (self.trusted_if is not None or self.simulated):
             raise ParameterError("trusted_if", "left out: the files say who trusts", self.trusted_if)
         if self.simulated and (self.trusted_if is None or self.report is not None or self.user is not None):
             raise ParameterError("simulate_local", "given with --trusted-if, without --report and --user", None)
-        if self.report is None and not self.simulated:
-            remedy = "To try out a raw table: --trusted-if and --simulate-local."
-            raise ParameterError("report", "the column of codes", None, remedy=remedy)
+        self._check_columns()
         if self.seed is not None and not self.simulated:
             raise ParameterError("seed", "given with --simulate-local only", self.seed)
+
+    def _check_columns(self) -> None:
+        """Raise `ParameterError` if a column is missing that the files need."""
+        alone = self.single_group and not self.trusted_files and self.trusted_if is None and not self.simulated
+        if self.value is None and not (alone and self.report is not None):
+            remedy = "With --single-group, --report alone is enough for local users."
+            raise ParameterError("value", "the column of raw values", None, remedy=remedy)
+        alone = self.single_group and not self.local_files
+        if self.report is None and not self.simulated and not alone:
+            remedy = (
+                "To try out a raw table: --trusted-if and --simulate-local. For trusted users alone: --single-group."
+            )
+            raise ParameterError("report", "the column of codes", None, remedy=remedy)
+
+    @property
+    def has_trusted(self) -> bool:
+        """Whether there are values, of which something is released."""
+        return bool(self.trusted_files) or (self.value is not None and not self.local_files)
 
     def summarize(
         self, study: MeanStudy, group: str | None, keys: list[str], progress: Progress
@@ -67,11 +90,17 @@ class Sources:
             shared |= {"group": group, "keys": keys}
         if self.simulated:
             trusts, seed = str(self.trusted_if), self.seed
-            return simulate_local(self.files, study, value=self.value, trusted_if=trusts, random_state=seed, **shared)
-        shared |= {"user": self.user, "repeated": self.repeated, "progress": progress, "value": self.value}
-        if self.trusted_files:
-            return summarize_both(self.trusted_files, self.local_files, study, report=str(self.report), **shared)
+            return simulate_local(
+                self.files, study, value=str(self.value), trusted_if=trusts, random_state=seed, **shared
+            )
+        shared |= {"user": self.user, "repeated": self.repeated, "progress": progress}
+        if self.trusted_files and self.local_files:
+            columns = {"value": str(self.value), "report": str(self.report)}
+            return summarize_both(self.trusted_files, self.local_files, study, **columns, **shared)
+        value = None if self.local_files else self.value
+        report = None if self.trusted_files else self.report
+        files = self.files or self.trusted_files or self.local_files
         found: Summaries | GroupedSummaries = summarize(
-            self.files, study, report=self.report, trusted_if=self.trusted_if, **shared
+            files, study, value=value, report=report, trusted_if=self.trusted_if, **shared
         )
         return found

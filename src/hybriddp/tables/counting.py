@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from hybriddp.tables.csv_format import CsvFormat
-from hybriddp.tables.digests import by_digest
+from hybriddp.tables.digests import DIGEST_COLUMN, Origin, by_digest
 from hybriddp.tables.engines import open_files
 from hybriddp.tables.frames import chosen_engine, file_names, lazy_frame, require_narwhals
 from hybriddp.tables.names import expand, shown
@@ -32,13 +32,13 @@ class Part:
         Its rows.
     size : int
         How large it is beside the others.
-    tied : bool
-        Whether the metadata of its files tie its reports to the study.
+    origin : Origin
+        What the metadata of its files say about its reports.
     """
 
     frame: Any
     size: int
-    tied: bool
+    origin: Origin
 
 
 class Source:
@@ -52,15 +52,17 @@ class Source:
         self._wanted = query.wanted(csv)
         with self.reading():
             if self.names is None:
-                opened = [(Step(table, 1), False)]
+                opened = [(Step(table, 1), Origin())]
             else:
-                groups = [(self._files, False)]
+                groups = [(self._files, Origin())]
                 if query.report is not None:
                     groups = by_digest(self._files, query.study, query.digests)
-                opened = [(step, tied) for files, tied in groups for step in self._open(files, reader, in_steps)]
+                opened = [(step, origin) for files, origin in groups for step in self._open(files, reader, in_steps)]
             answers = [query.trust.column] if query.trust else []
+            texts = [DIGEST_COLUMN] if query.report is not None else []
             self.parts = [
-                Part(lazy_frame(step.table, query.numbers, answers=answers), step.size, tied) for step, tied in opened
+                Part(lazy_frame(step.table, query.numbers, answers=answers, texts=texts), step.size, origin)
+                for step, origin in opened
             ]
 
     def _open(self, files: Any, reader: str, in_steps: bool) -> list[Step]:  # noqa: ANN401
@@ -99,7 +101,7 @@ def count(
         for source in sources:
             for part in source.parts:
                 with source.reading():
-                    source.query.count(source.query.cells(part.frame, tied=part.tied), tallies)
+                    source.query.count(source.query.cells(part.frame, part.origin), tallies)
                 done += part.size
                 progress(done / whole)
     query = sources[0].query
@@ -113,7 +115,7 @@ def _count_users(sources: Sequence[Source], tallies: dict[Key | None, Tally], re
     cells: list[Any] = []
     for source in sources:
         with source.reading():
-            cells += [source.query.cells(part.frame, tied=part.tied) for part in source.parts]
+            cells += [source.query.cells(part.frame, part.origin) for part in source.parts]
     first = sources[0]
     with first.reading():
         first.query.count(one_row_each(cells, str(first.query.user), repeated), tallies)

@@ -8,10 +8,11 @@ import codecs
 import gzip
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hybriddp.errors import DataError, raise_unchained
 from hybriddp.tables.csv_format import MISSING_WORDS, CsvFormat
+from hybriddp.tables.marks import two_ways
 from hybriddp.tables.names import File
 
 PREFIX = 1 << 16
@@ -35,15 +36,15 @@ class Dialect:
         The decimal mark; None if none was seen and it could be either one: then numbers with a mark are refused.
     thousands : str or None
         What stands between thousands.
+    certain : bool
+        Whether somebody said what a dot means, or a number showed it; if not, all numbers have to be looked at.
     """
 
     separator: str
     encoding: str
     decimal: str | None
     thousands: str | None
-
-
-PLAIN = Dialect(",", "utf-8", ".", None)
+    certain: bool = True
 
 
 def detect(file: File, csv: CsvFormat, wanted: Sequence[str], numbers: Sequence[str]) -> Dialect:
@@ -51,12 +52,16 @@ def detect(file: File, csv: CsvFormat, wanted: Sequence[str], numbers: Sequence[
     raw = read_bytes(file, PREFIX)
     encoding = csv.encoding or _encoding(file, raw)
     text = _decoded(file, raw, encoding)
+    if "\r" in text.rstrip() and "\n" not in text:
+        raise DataError(
+            f"{file.name} ends its lines as old Macs did, with a carriage return alone, so all of it is one line here. "
+            "Save it with the line ends of Unix or Windows."
+        )
     separator = csv.separator or ("\t" if file.kind == ".tsv" else _separator(file, text, wanted))
     if csv.decimal is not None:
         return Dialect(separator, encoding, csv.decimal, csv.thousands)
     cells = _cells(text, separator, numbers)
-    decimal, thousands = _marks(file, cells, separator, csv)
-    return Dialect(separator, encoding, decimal, thousands)
+    return _marked(file, cells, Dialect(separator, encoding, None, csv.thousands), csv)
 
 
 def read_bytes(file: File, size: int = -1) -> bytes:
@@ -142,30 +147,29 @@ def _cells(text: str, separator: str, numbers: Sequence[str]) -> list[str]:
     return [cell.strip() for name in numbers if name in frame.columns for cell in frame[name].drop_nulls()]
 
 
-def _marks(file: File, cells: Iterable[str], separator: str, csv: CsvFormat) -> tuple[str | None, str | None]:
-    """The decimal mark and the mark between thousands."""
+def _marked(file: File, cells: Iterable[str], found: Dialect, csv: CsvFormat) -> Dialect:
+    """What was found so far, with the decimal mark and the mark between thousands."""
     if csv.thousands in (",", "."):
-        return ("." if csv.thousands == "," else ","), csv.thousands
+        return replace(found, decimal="." if csv.thousands == "," else ",")
     seen = _Seen()
     missing = {*MISSING_WORDS, *(word.lower() for word in csv.missing), ""}
     for cell in cells:
         if cell.lower() not in missing:
             seen.look(cell.replace(csv.thousands, "") if csv.thousands else cell)
-    if separator != ";" and not seen.decimals and "." not in seen.thousands and seen.doubtful == {"."}:
-        seen.decimals.add(".")  # 1.234 is a number as computers write it; people with decimal commas separate by ;
     decimals = seen.decimals | {"." if mark == "," else "," for mark in seen.thousands}
     if len(decimals) == 1:
         decimal = decimals.pop()
         other = "," if decimal == "." else "."
         grouped = other in seen.thousands or other in seen.doubtful
-        return decimal, csv.thousands or (other if grouped else None)
-    if decimals or seen.doubtful:
-        raise DataError(
-            f"{file.name} has numbers that can be read in two ways, since . and , may stand before a fraction or "
-            "between thousands. Say what they mean with --decimal, and --thousands if they are separated "
-            "(in Python: CsvFormat)."
-        )
-    return (None if separator == ";" else "."), csv.thousands
+        return replace(found, decimal=decimal, thousands=csv.thousands or (other if grouped else None))
+    if csv.thousands is not None and seen.doubtful == {"."} and not decimals:
+        return replace(found, decimal=".")  # thousands are separated by something else
+    # People with decimal commas separate by ; and tables that Excel writes for them, by tabs.
+    if decimals or "," in seen.doubtful or (seen.doubtful and found.separator != ","):
+        raise two_ways(file.name)
+    if found.separator == ";":
+        return found
+    return replace(found, decimal=".", certain=csv.thousands is not None)
 
 
 class _Seen:

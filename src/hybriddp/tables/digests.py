@@ -1,10 +1,12 @@
 """Which study reports were made for: the digest that files carry, in the metadata of Parquet or in a column.
 
 Codes of another study give a wrong answer that looks right, so a digest of another study is refused. Reports without
-one are accepted: nothing ties them to the study, and their summary says so.
+one are accepted: nothing ties them to the study, and their summary says so. Next to the digest stands whether reports
+were drawn with a seed, which makes them a simulation.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hybriddp.errors import DataError, ProtocolError
@@ -14,33 +16,70 @@ from hybriddp.tables.names import File
 METADATA_KEY = "hybriddp.study"
 """The key in the metadata of a Parquet file."""
 
+SEEDED_KEY = "hybriddp.seeded"
+"""The key that says, with ``true``, that the reports of a Parquet file were drawn with a seed: they are not private."""
+
 DIGEST_COLUMN = "study"
 """The column of a table. Only what looks like a digest counts: a column of other studies' names does no harm."""
 
-_DIGEST = "^[0-9a-f]{64}$"
+SEEDED_WORD = "seeded"
+"""Stands after the digest of a row, and a space, if its report was drawn with a seed."""
+
+_DIGEST = rf"^[0-9a-f]{{64}}(?: {SEEDED_WORD})?$"
+_MUST_AGREE = "name, bounds, epsilon, delta, channel and min_group_size must all be the same"
 
 
-def by_digest(files: Sequence[File], study: MeanStudy, digests: Collection[str]) -> list[tuple[list[File], bool]]:
-    """Files whose metadata tie their reports to the study, and the others; `ProtocolError` if they name another."""
-    tied: list[File] = []
-    others: list[File] = []
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the metadata of files say about their reports.
+
+    Attributes
+    ----------
+    tied : bool
+        Whether they tie them to the study.
+    seeded : bool
+        Whether they were drawn with a seed.
+    """
+
+    tied: bool = False
+    seeded: bool = False
+
+
+def by_digest(files: Sequence[File], study: MeanStudy, digests: Collection[str]) -> list[tuple[list[File], Origin]]:
+    """Files by what their metadata say of their reports; `ProtocolError` if they name another study."""
+    found: dict[Origin, list[File]] = {}
     for file in files:
-        digest = _stored(file)
+        digest, seeded = _stored(file)
         if digest is not None and digest not in digests:
             raise ProtocolError(
                 f"{file.name} has reports of study {digest[:12]}…, not of {study.digest[:12]}… ({study.title!r}): "
-                "name, bounds, epsilon, delta and channel must all be the same."
+                f"{_MUST_AGREE}."
             )
-        (others if digest is None else tied).append(file)
-    return [(group, flag) for group, flag in ((tied, True), (others, False)) if group]
+        found.setdefault(Origin(digest is not None, seeded), []).append(file)
+    return [(found[origin], origin) for origin in sorted(found, key=lambda x: (not x.tied, x.seeded))]
 
 
-def digest_matches(nw: Any, key: Any, whole: str, parts: dict[Any, str]) -> tuple[Any, Any]:  # noqa: ANN401
+def digest_column(names: Sequence[str]) -> str | None:
+    """The column of digests, however its name is spelled; `DataError` if there are several."""
+    spelled = [name for name in names if name.strip().lower() == DIGEST_COLUMN]
+    if len(spelled) > 1:
+        raise DataError(f"The table has several columns called {DIGEST_COLUMN!r}, in other letters. Rename the others.")
+    return spelled[0] if spelled else None
+
+
+def digest_text(nw: Any, column: str, dtype: Any) -> Any:  # noqa: ANN401
+    """A column of digests as texts, whichever way it holds them; None if it holds numbers or the like."""
+    if dtype not in (nw.String, nw.Categorical, nw.Enum, nw.Binary, nw.Unknown):  # large bytes of Arrow are unknown
+        return None
+    x = nw.col(column)
+    return (x if dtype == nw.String else x.cast(nw.String)).str.strip_chars().str.to_lowercase()
+
+
+def digest_matches(x: Any, key: Any, whole: Collection[str], parts: dict[Any, str]) -> tuple[Any, Any]:  # noqa: ANN401
     """Whether a row's digest is that of the study, or of the part that its key names; and whether it is another one."""
-    x = nw.col(DIGEST_COLUMN)
-    right = x == whole
+    right = x.is_in([text for digest in sorted(whole) for text in (digest, f"{digest} {SEEDED_WORD}")])
     for name, digest in parts.items():
-        right = right | ((key == name) & (x == digest))
+        right = right | ((key == name) & x.is_in([digest, f"{digest} {SEEDED_WORD}"]))
     return right, x.str.contains(_DIGEST) & ~right
 
 
@@ -49,20 +88,21 @@ def refuse_foreign(count: int, what: str, study: MeanStudy) -> None:
     if count:
         raise ProtocolError(
             f"{what} has {count:,} reports that carry the digest of another study than {study.digest[:12]}… "
-            f"({study.title!r}): name, bounds, epsilon, delta and channel must all be the same."
+            f"({study.title!r}): {_MUST_AGREE}."
         )
 
 
-def _stored(file: File) -> str | None:
-    """The digest in the metadata of a Parquet file that is on a disk."""
+def _stored(file: File) -> tuple[str | None, bool]:
+    """The digest in the metadata of a Parquet file on a disk, and whether its reports were drawn with a seed."""
     if file.is_text or file.remote:
-        return None
+        return None, False
     from pyarrow.parquet import read_metadata
 
-    stored = (read_metadata(file.name).metadata or {}).get(METADATA_KEY.encode())
+    metadata = read_metadata(file.name).metadata or {}
+    stored, seeded = metadata.get(METADATA_KEY.encode()), metadata.get(SEEDED_KEY.encode())
     if stored is None:
-        return None
-    digest: str = stored.decode("ascii", "replace")
+        return None, seeded == b"true"
+    digest: str = stored.decode("ascii", "replace").strip().lower()
     if len(digest) != 64:
         raise DataError(f"{file.name} says under {METADATA_KEY!r} something that is no digest of a study.")
-    return digest
+    return digest, seeded == b"true"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hybriddp.errors import raise_unchained
 from hybriddp.tables.columns import require_column
 from hybriddp.tables.csv_format import CsvFormat
-from hybriddp.tables.digests import DIGEST_COLUMN, METADATA_KEY
+from hybriddp.tables.digests import DIGEST_COLUMN, METADATA_KEY, SEEDED_KEY, SEEDED_WORD
 from hybriddp.tables.engines import open_files, require_polars
 from hybriddp.tables.names import ending, expand
 from hybriddp.tables.reading import reading, writing_error
@@ -39,19 +39,22 @@ def read_columns(
         return read
 
 
-def write_table(frame: "pl.DataFrame", path: Path, *, study: str | None = None) -> None:
+def write_table(frame: "pl.DataFrame", path: Path, *, study: str | None = None, seeded: bool = False) -> None:
     """Write a table in the format that the name's ending says.
 
     The digest of a ``study`` ties its reports to it: it goes into the metadata of a Parquet file, and becomes a column
-    of text files, which every reader survives.
+    of text files, which every reader survives. That reports are ``seeded`` stands beside it.
     """
     polars, kind = require_polars(), ending(path)
     if study is not None and kind != ".parquet":
-        frame = frame.with_columns(polars.lit(study).alias(DIGEST_COLUMN))
+        mark = f"{study} {SEEDED_WORD}" if seeded else study
+        frame = frame.with_columns(polars.lit(mark).alias(DIGEST_COLUMN))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if kind == ".parquet":
-            frame.write_parquet(path, metadata=None if study is None else {METADATA_KEY: study})
+            metadata = {} if study is None else {METADATA_KEY: study}
+            metadata |= {SEEDED_KEY: "true"} if seeded else {}
+            frame.write_parquet(path, metadata=metadata or None)
         elif kind == ".jsonl":
             frame.write_ndjson(path)
         else:

@@ -91,8 +91,18 @@ def file_names(table: Any) -> list[str] | None:  # noqa: ANN401
     return None
 
 
-def lazy_frame(table: Any, numbers: list[str], *, answers: Sequence[str] = ()) -> Any:  # noqa: ANN401
-    """A table as a lazy frame; columns of numbers, or of yes and no, that are held as objects become floats."""
+def lazy_frame(
+    table: Any,  # noqa: ANN401
+    numbers: list[str],
+    *,
+    answers: Sequence[str] = (),
+    texts: Sequence[str] = (),
+) -> Any:  # noqa: ANN401
+    """A table as a lazy frame; columns of numbers, or of yes and no, that are held as objects become floats.
+
+    So do ``texts``, however their names are spelled, become texts: pandas keeps bytes, and texts among other things, as
+    objects.
+    """
     nw = require_narwhals()
     try:
         frame = nw.from_native(table)
@@ -109,12 +119,23 @@ def lazy_frame(table: Any, numbers: list[str], *, answers: Sequence[str] = ()) -
                         name, as_floats(np.array(flags, object)), nw.Float64, backend=frame.implementation
                     )
                     frame = frame.with_columns(column)
+            for name in frame.columns:
+                if name.strip().lower() in texts and frame.schema[name] == nw.Object:
+                    cells = [_text(x) for x in frame[name].to_list()]
+                    frame = frame.with_columns(nw.new_series(name, cells, nw.String, backend=frame.implementation))
         return frame.lazy()
     except nw.exceptions.DuplicateError:
         raise_unchained(DataError("The table has two columns of the same name. Rename one of them."))
     except TypeError:
         kind = type(table).__name__
         raise_unchained(DataError(f"table must be a dataframe, a relation or file names, got {kind}."))
+
+
+def _text(x: object) -> str | None:
+    """A text, or bytes that are one; None for anything else."""
+    if isinstance(x, bytes):
+        return x.decode("ascii", "replace")
+    return x if isinstance(x, str) else None
 
 
 def require_numbers(nw: Any, schema: Any, columns: Sequence[str]) -> None:  # noqa: ANN401

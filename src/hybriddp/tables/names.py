@@ -86,10 +86,17 @@ def expand(names: Sequence[str]) -> list[File]:
             found += _in_folder(Path(name))
         else:
             found += _matching(name)
-    distinct = {file.name if file.remote else str(Path(file.name).resolve()) for file in found}
-    if len(distinct) < len(found):
+    if len({_identity(file) for file in found}) < len(found):
         raise DataError("The same file is named twice: its users would be counted twice.")
     return found
+
+
+def _identity(file: File) -> str | tuple[int, int]:
+    """What a file is, whatever it is called: links, hard ones too, are other names of the same file."""
+    if file.remote:
+        return file.name
+    status = Path(file.name).stat()
+    return (status.st_dev, status.st_ino) if status.st_ino else str(Path(file.name).resolve())
 
 
 def _matching(pattern: str) -> list[File]:

@@ -17,7 +17,7 @@ from hybriddp.grid import UNITS
 from hybriddp.mean.study import MeanStudy
 from hybriddp.tables.columns import require_column
 from hybriddp.tables.csv_format import CsvFormat
-from hybriddp.tables.digests import DIGEST_COLUMN, digest_matches
+from hybriddp.tables.digests import DIGEST_COLUMN, SEEDED_WORD, Origin, digest_column, digest_matches, digest_text
 from hybriddp.tables.frames import as_float, collect, require_narwhals, require_numbers
 from hybriddp.tables.summaries import Key
 from hybriddp.tables.tally import NO_CODE, NO_REPORT, REPORT_WORD, SUMS, Tally
@@ -73,10 +73,10 @@ class Query:
         by = self.group
         return {} if by is None else {key: self.study.part(by, key).digest for key in self.keys}
 
-    def cells(self, frame: Any, *, tied: bool = False) -> Any:  # noqa: ANN401
+    def cells(self, frame: Any, origin: Origin | None = None) -> Any:  # noqa: ANN401
         """A lazy frame of narwhals as the columns that are counted, one row for each of its rows.
 
-        ``tied`` says that its reports are known to be of this study.
+        ``origin`` is what is known about its reports beside its columns.
         """
         nw = require_narwhals()
         self._check_columns(nw, frame)
@@ -93,7 +93,7 @@ class Query:
         if self.report is not None:
             cells |= _report(nw, schema[self.report], self.report, self.study)
             code = cells["code"]
-            cells |= self._ties(nw, schema, code, key, tied=tied)
+            cells |= self._ties(nw, schema, code, key, origin or Origin())
         if self.value is not None:
             cells |= _value(nw, schema[self.value], self.value, self.study, trusts, code)
         if self.user is not None:
@@ -116,19 +116,24 @@ class Query:
             key = str(row["key"]) if texts else row.get("key")  # the text "7" may name the integer 7
             tallies[key if key in tallies else None].add(row)
 
-    def _ties(self, nw: Any, schema: Any, code: Any, key: Any, *, tied: bool) -> dict[str, Any]:  # noqa: ANN401
-        """Whether a report is one of this study, and whether it is one of another."""
-        if tied:
-            return {"tied": _count(nw, code >= 0)}
-        if DIGEST_COLUMN not in schema.names() or schema[DIGEST_COLUMN] != nw.String:
-            return {}
+    def _ties(self, nw: Any, schema: Any, code: Any, key: Any, origin: Origin) -> dict[str, Any]:  # noqa: ANN401
+        """Whether a report is one of this study, whether it is one of another, and whether it had a seed."""
+        present = code != NO_REPORT
+        known = {"tied": _count(nw, code >= 0)} if origin.tied else {}
+        known |= {"seeded": _count(nw, present)} if origin.seeded else {}
+        column = digest_column(schema.names())
+        x = None if column is None else digest_text(nw, column, schema[column])
+        if x is None:
+            return known
         whole_keys = self.group is not None and schema[self.group].is_integer()
         parts = {int(name) if whole_keys else name: digest for name, digest in self._part_digests.items()}
-        right, foreign = digest_matches(nw, key, self.study.whole_digest, parts)
-        if self.study.users is not None:
-            right = right | (nw.col(DIGEST_COLUMN) == self.study.digest)
-            foreign = foreign & ~right
-        return {"tied": _count(nw, right & (code >= 0)), "foreign": _count(nw, foreign & (code != NO_REPORT))}
+        right, foreign = digest_matches(x, key, {self.study.whole_digest, self.study.digest}, parts)
+        marked = right & x.str.ends_with(f" {SEEDED_WORD}")
+        return {
+            "tied": _count(nw, right & (code >= 0)),
+            "foreign": _count(nw, foreign & present),
+            "seeded": _count(nw, marked & present),
+        } | known
 
     def _key(self, nw: Any, dtype: Any) -> Any:  # noqa: ANN401
         """The group of a row, or a key that was not asked for: no nulls, which engines treat differently."""

@@ -6,11 +6,12 @@ from typing import Any, overload
 import numpy as np
 
 from hybriddp import _check
-from hybriddp.errors import ParameterError
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.study import MeanStudy
 from hybriddp.tables.counting import Progress, Source, count
 from hybriddp.tables.csv_format import CsvFormat
 from hybriddp.tables.frames import file_names
+from hybriddp.tables.names import expand
 from hybriddp.tables.query import Query
 from hybriddp.tables.simulated import simulated_reports
 from hybriddp.tables.summaries import GroupedSummaries, Key, Summaries
@@ -156,7 +157,8 @@ def summarize_both(
 ) -> Summaries | GroupedSummaries:
     """A table of trusted users and another of local ones, which may have other columns, as summaries.
 
-    Without ``user`` it is the same as two calls of `summarize`. With it, nobody may be in both tables.
+    Without ``user`` it is the same as two calls of `summarize`. With it, nobody may be in both tables. A file or table
+    that is given for both groups is refused: everybody in it would be counted twice.
 
     Parameters
     ----------
@@ -183,7 +185,11 @@ def summarize_both(
     public = _checked(study, group, keys, repeated)
     in_steps = progress is not None and user is None
     queries = Query(study, value, None, group, public, user=user), Query(study, None, report, group, public, user=user)
-    engines = [engine if file_names(table) is not None else None for table in (trusted, local)]
+    named = [file_names(table) for table in (trusted, local)]
+    expand([name for names in named for name in names or ()])  # refuses a file that is named twice
+    if trusted is local:
+        raise DataError("The same table is given for both groups: its users would be counted twice.")
+    engines = [None if names is None else engine for names in named]
     sources = [
         Source(table, query, reader, csv, in_steps=in_steps)
         for table, query, reader in zip((trusted, local), queries, engines, strict=True)

@@ -16,7 +16,7 @@ from hybriddp.tables.trust import Trust
 NO_REPORT, NO_CODE = -2, -1
 """What stands in the place of a code where there is no report, and where the report is no code."""
 
-SUMS = ("count", "total", "clamped", "upper", "lower", "tied", "foreign", "trusting", "unclear", "raw")
+SUMS = ("count", "total", "clamped", "upper", "lower", "tied", "foreign", "seeded", "trusting", "unclear", "raw")
 """The columns that a query adds up."""
 
 REPORT_WORD = 1 << 24
@@ -41,6 +41,8 @@ class Tally:
         The sum of the reports, if they carry Laplace noise.
     tied, foreign : int
         How many codes carry the digest of the study, and how many reports that of another.
+    seeded : int
+        How many reports were drawn with a seed.
     unclear : int
         How many rows say neither that they trust nor that they do not.
     raw : int
@@ -58,6 +60,7 @@ class Tally:
     reported: int = 0
     tied: int = 0
     foreign: int = 0
+    seeded: int = 0
     unclear: int = 0
     raw: int = 0
     codes: Counter[int] = field(default_factory=Counter)
@@ -73,6 +76,7 @@ class Tally:
         self.reported += n["upper"] * REPORT_WORD + n["lower"]
         self.tied += n["tied"]
         self.foreign += n["foreign"]
+        self.seeded += n["seeded"]
         self.unclear += n["unclear"]
         self.raw += n["raw"]
         if code == NO_REPORT:
@@ -91,8 +95,9 @@ class Tally:
         good = self.codes.total() - bad
         tied = 0 < good == self.tied
         if isinstance(study.channel, DiscreteLaplace):
-            return LaplaceSummary(study.digest, good, self.reported, bad, tied)
-        return LocalSummary(study.digest, tuple(self.codes[code] for code in range(study.channel.n_codes)), bad, tied)
+            return LaplaceSummary(study.digest, good, self.reported, bad, tied, self.seeded > 0)
+        counts = tuple(self.codes[code] for code in range(study.channel.n_codes))
+        return LocalSummary(study.digest, counts, bad, tied, self.seeded > 0)
 
 
 def check(tallies: list[Tally], study: MeanStudy, what: str, trust: Trust | None, *, simulated: bool = False) -> None:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from hybriddp.errors import DataError
 from hybriddp.tables.columns import require_column
 from hybriddp.tables.csv_format import MISSING_WORDS, CsvFormat
-from hybriddp.tables.dialect import PLAIN, Dialect, detect, read_bytes
-from hybriddp.tables.names import File
+from hybriddp.tables.dialect import Dialect, detect, read_bytes
+from hybriddp.tables.marks import refuse_doubtful
+from hybriddp.tables.names import File, shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +38,7 @@ class Wanted:
     others : sequence of str
         Those whose type is told from their first rows.
     optional : sequence of str
-        Texts that need not be there.
+        Texts that need not be there, in small letters; their names may be spelled in others.
     csv : CsvFormat
         How text files are written.
     """
@@ -83,6 +84,12 @@ def bad_cell(files: Sequence[File], wanted: Wanted) -> str | None:
                     "If that is a word for a missing value, name it with --missing; --decimal and --thousands say how "
                     "numbers are written (in Python: CsvFormat)."
                 )
+    lines = [file.name for file in files if file.kind in (".json", ".jsonl")]
+    if lines:
+        return (
+            f"{shown(lines)} cannot be read. If texts and numbers are mixed in a column, write all as numbers: texts "
+            f"that come only after row {_ROWS_FOR_TYPES:,} are not read."
+        )
     return None
 
 
@@ -106,25 +113,31 @@ def _long_row(file: File, wanted: Wanted) -> int | None:
 def _scan(file: File, wanted: Wanted, *, strict: bool, bad_in: str | None = None) -> "pl.LazyFrame":
     import polars as pl
 
-    frame, dialect = _open(file, wanted)
+    frame, dialect = _open(file, wanted, as_numbers=strict)
     spelled = {name.strip(): name for name in frame.collect_schema().names()}  # names may be padded, too
     for name in wanted.required:
         require_column(name, list(spelled), file.name, certain=file.kind not in (".csv", ".tsv"))
         if f"{name}_duplicated_0" in spelled:
             raise DataError(f"{file.name} has two columns of the name {name!r}. Rename one of them.")
+    schema = frame.collect_schema()
+    if strict and not dialect.certain:
+        # People with decimal commas do not separate cells by them; one column has no separator that says anything.
+        likely = file.kind == ".csv" and dialect.separator == "," and len(spelled) > 1
+        texts = {name: pl.col(spelled[name]) for name in wanted.numbers if schema[spelled[name]] == pl.String}
+        refuse_doubtful(frame, texts, file.name, likely=likely)
     if bad_in is not None:
         text = _number_text(pl.col(spelled[bad_in]), dialect, wanted.csv)
         bad = text.is_not_null() & text.cast(pl.Float64, strict=False).is_null()
         return frame.with_row_index("row").select("row", bad=bad)
-    schema = frame.collect_schema()
     columns: dict[str, pl.Expr] = {}
+    more = [name for name in spelled if name.lower() in wanted.optional and name not in wanted.required]
     if file.kind in (".csv", ".tsv"):
-        frame = _checked_rows(
-            frame, [spelled[name] for name in (*wanted.required, *wanted.optional) if name in spelled]
-        )
-    for name in [*wanted.required, *(name for name in wanted.optional if name in spelled)]:
+        frame = _checked_rows(frame, [spelled[name] for name in (*wanted.required, *more)])
+    for name in (*wanted.required, *more):
         cell = pl.col(spelled[name])
-        if name in wanted.numbers:
+        if name in wanted.numbers and schema[spelled[name]] == pl.Float64:
+            columns[name] = cell
+        elif name in wanted.numbers:
             columns[name] = _number_text(cell, dialect, wanted.csv).cast(pl.Float64, strict=strict)
         elif schema[spelled[name]] == pl.String:
             stripped = cell.str.strip_chars()
@@ -134,21 +147,28 @@ def _scan(file: File, wanted: Wanted, *, strict: bool, bad_in: str | None = None
     return frame.select(**columns)
 
 
-def _open(file: File, wanted: Wanted) -> "tuple[pl.LazyFrame, Dialect]":
-    """The file as Polars sees it: numbers and texts as texts, other columns as it likes."""
+def _open(file: File, wanted: Wanted, *, as_numbers: bool) -> "tuple[pl.LazyFrame, Dialect]":
+    """The file as Polars sees it: numbers and texts as texts, other columns as it likes.
+
+    What are numbers in JSON already may stay numbers: only texts need somebody to say what their marks mean.
+    """
     if file.kind in (".csv", ".tsv"):
         return _open_csv(file, wanted)
     import polars as pl
 
+    csv = wanted.csv
+    decimal = csv.decimal or ("," if csv.thousands == "." else ".")
+    dialect = Dialect(",", "utf-8", decimal, csv.thousands, csv.decimal is not None or csv.thousands is not None)
     first = b"" if file.remote else read_bytes(file, 1 << 12).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if file.kind == ".json" and first == b"[":
         content = io.BytesIO(read_bytes(file).removeprefix(b"\xef\xbb\xbf"))
-        found = pl.read_json(content, infer_schema_length=_ROWS_FOR_TYPES)
+        found = pl.read_json(content, infer_schema_length=None)
         content.seek(0)
-        return pl.read_json(content, schema_overrides=_as_texts(found, wanted)).lazy(), PLAIN
+        return pl.read_json(content, schema_overrides=_types(found, wanted, as_numbers=as_numbers)).lazy(), dialect
     lines: Any = io.BytesIO(read_bytes(file)) if file.compression else file.name
     frame = pl.scan_ndjson(lines, infer_schema_length=_ROWS_FOR_TYPES)
-    return pl.scan_ndjson(lines, infer_schema_length=_ROWS_FOR_TYPES, schema_overrides=_as_texts(frame, wanted)), PLAIN
+    types = _types(frame, wanted, as_numbers=as_numbers)
+    return pl.scan_ndjson(lines, infer_schema_length=_ROWS_FOR_TYPES, schema_overrides=types), dialect
 
 
 def _open_csv(file: File, wanted: Wanted) -> "tuple[pl.LazyFrame, Dialect]":
@@ -156,8 +176,10 @@ def _open_csv(file: File, wanted: Wanted) -> "tuple[pl.LazyFrame, Dialect]":
 
     csv = wanted.csv
     if file.remote:  # its prefix is not ours to fetch
-        marks = csv.decimal or ("," if csv.thousands == "." else "."), csv.thousands
-        dialect = Dialect(csv.separator or ("\t" if file.kind == ".tsv" else ","), csv.encoding or "utf-8", *marks)
+        separator = csv.separator or ("\t" if file.kind == ".tsv" else ",")
+        decimal = csv.decimal or ("," if csv.thousands == "." else ".")
+        certain = csv.decimal is not None or csv.thousands is not None
+        dialect = Dialect(separator, csv.encoding or "utf-8", decimal, csv.thousands, certain)
     else:
         dialect = detect(file, csv, wanted.required, wanted.numbers)
     source: Any = file.name
@@ -200,11 +222,17 @@ class _Chosen:
         return batch.select(self.columns)
 
 
-def _as_texts(frame: Any, wanted: Wanted) -> dict[str, Any]:  # noqa: ANN401
+def _types(frame: Any, wanted: Wanted, *, as_numbers: bool) -> dict[str, Any]:  # noqa: ANN401
+    """The types of a JSON file's columns that are not left to Polars."""
     import polars as pl
 
-    texts = {*wanted.numbers, *wanted.texts, *wanted.optional}
-    return {name: pl.String for name in frame.collect_schema().names() if name.strip() in texts}
+    texts = {*wanted.numbers, *wanted.texts}
+    types: dict[str, Any] = {}
+    for name, dtype in frame.collect_schema().items():
+        if name.strip() in texts or name.strip().lower() in wanted.optional:
+            numeric = as_numbers and name.strip() in wanted.numbers and dtype.is_numeric()
+            types[name] = pl.Float64 if numeric else pl.String
+    return types
 
 
 def _number_text(cell: "pl.Expr", dialect: Dialect, csv: CsvFormat) -> "pl.Expr":
