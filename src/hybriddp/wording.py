@@ -6,7 +6,7 @@ more digits than that looks like knowledge and is noise.
 
 import math
 
-__all__ = ["percent", "quantity", "significant", "to_precision_of"]
+__all__ = ["counted", "percent", "quantity", "significant", "to_precision_of"]
 
 _ERROR_DIGITS = 2
 
@@ -64,6 +64,17 @@ def percent(share: float, digits: int = 3) -> str:
     ('0.2 %', '99.5 %', '33 %')
     """
     return f"{significant(100 * share, digits)} %"
+
+
+def counted(n: int, noun: str, one: str = "", many: str = "") -> str:
+    """A count with its noun, and the verb that belongs to it.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(1_200, "row"), counted(1, "user", "has", "have"), counted(0, "user", "has", "have")
+    ('1 row', '1,200 rows', '1 user has', '0 users have')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'} {one if n == 1 else many}".rstrip()
 
 
 def _places(number: float, digits: int) -> int:

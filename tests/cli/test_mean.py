@@ -258,11 +258,13 @@ def _of_one_group(users: Path, tmp_path: Path) -> tuple[Path, Path]:
 def test_one_group_alone_is_enough_if_that_is_said(users: Path, tmp_path: Path) -> None:
     trusted, local = _of_one_group(users, tmp_path)
     only = ["--single-group", "--json"]
-    for i, file in enumerate(([trusted], ["--trusted-file", trusted])):
+    files: list[list[object]] = [[trusted], ["--trusted-file", trusted]]
+    for i, file in enumerate(files):
         answer = json.loads(_mean(*file, "--value", "minutes", "--ledger", tmp_path / f"{i}.ledger", *only).stdout)
         assert (answer["n_trusted"], answer["n_local"]) == (500, 0)
         assert len(Ledger.open(tmp_path / f"{i}.ledger").events) == 1
-    for file in ([local], ["--local-file", local]):  # every report is private already: there is nothing to pay for
+    files = [[local], ["--local-file", local]]
+    for file in files:  # every report is private already: there is nothing to pay for
         answer = json.loads(_mean(*file, "--report", "code", "--name", "minutes", *only).stdout)
         assert (answer["n_trusted"], answer["n_local"]) == (0, 4500)
     answer = json.loads(_mean("--local-file", local, "--report", "code", "--value", "minutes", *only).stdout)

@@ -114,7 +114,7 @@ def test_the_parts_can_be_estimated_and_the_whole_cannot() -> None:
 @pytest.mark.parametrize("country", ["DE", "XX"])
 def test_a_row_in_both_groups_is_refused_in_any_group(engine: Engine, country: str) -> None:
     table = engine(pl.DataFrame({"x": [1.0, None], "code": [3, 4], "country": [country, "DE"]}))
-    with pytest.raises(DataError, match="1 rows have both a value and a report"):
+    with pytest.raises(DataError, match="1 row has both a value and a report"):
         summarize(table, STUDY, value="x", report="code", group="country", keys=["DE"])
 
 

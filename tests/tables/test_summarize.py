@@ -108,7 +108,7 @@ def test_files_are_summarised_without_reading_them_whole(tmp_path: Path, ending:
 
 
 def test_a_row_in_both_groups_is_refused(engine: Callable[[pl.DataFrame], Any]) -> None:
-    with pytest.raises(DataError, match="1 rows have both a value and a report"):
+    with pytest.raises(DataError, match="1 row has both a value and a report"):
         summarize(engine(pl.DataFrame({"x": [1.0, None], "code": [3, 4]})), STUDY, value="x", report="code")
 
 

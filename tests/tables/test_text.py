@@ -360,9 +360,16 @@ def test_line_ends_of_old_macs_are_named_and_no_cell_is_shown(tmp_path: Path) ->
 
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "users.csv"
-    path.write_text("x,x\n1,2\n")
+    for header in ("x,x", "x, x", "x ,x", " x,x\t"):
+        path.write_text(f"{header}\n1,2\n")
+        with pytest.raises(DataError, match="two columns of the name 'x'"):
+            summarize(path, STUDY, value="x")
+    path.write_text("code,study, study\n7,a,b\n")
+    with pytest.raises(DataError, match="two columns of the name 'study'"):
+        summarize(path, STUDY, report="code")
+    path.with_suffix(".jsonl").write_text('{"x": 1, " x": 2}')
     with pytest.raises(DataError, match="two columns of the name 'x'"):
-        summarize(path, STUDY, value="x")
+        summarize(path.with_suffix(".jsonl"), STUDY, value="x")
 
 
 def test_files_of_different_dialects_are_one_table(tmp_path: Path) -> None:
@@ -402,6 +409,14 @@ def test_keys_that_look_like_numbers_stay_words(tmp_path: Path) -> None:
     assert [part.trusted.count for part in parts.values() if part.trusted] == [12_000, 1]
     path.write_text("x,region\n1,7\n2,8\n")
     assert summarize(path, STUDY, value="x", group="region", keys=[7]).other == 1
+
+
+def test_a_unit_beside_a_number_is_refused_and_named_as_a_reason(tmp_path: Path) -> None:
+    path = tmp_path / "users.csv"
+    path.write_text("x;y\n61,234.00 EUR;1\n")
+    with pytest.raises(DataError, match="row 1 .*Units such as EUR or % must not stand beside numbers") as caught:
+        summarize(path, STUDY, value="x")
+    assert "61,234" not in str(caught.value)
 
 
 @pytest.mark.parametrize("progress", [None, lambda _: None])

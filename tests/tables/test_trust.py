@@ -22,6 +22,9 @@ TRUSTS: dict[str, tuple[list[Any], str]] = {
     "floats": ([1.0, 0.0, None, 1.0, 1.0], "who"),
     "words": (["yes", "no", None, "Yes", " TRUE "], "who"),
     "letters": (["Y", "n", "", "t", "1"], "who"),
+    "ja": (["ja", "nein", None, "Ja", "J"], "who"),
+    "oui": (["oui", "non", "", "OUI", " Oui"], "who"),
+    "si": (["sí", "no", None, "Si", "SÌ"], "who"),
     "a word": (["gold", "silver", None, " gold", "gold"], "who=gold"),
     "a number": ([2, 1, None, 2, 2], "who = 2"),
     "not a boolean": ([False, True, True, False, False], "who=no"),
@@ -56,7 +59,10 @@ def test_whoever_trusts_has_no_report(engine: Engine) -> None:
 @pytest.mark.parametrize("answers", [["yes", "maybe", "no"], [1, 2, 0], [1.0, float("nan"), 0.5]])
 def test_neither_yes_nor_no_is_refused_and_not_shown(engine: Engine, answers: list[Any]) -> None:
     users = pl.DataFrame({"x": [1.0, 2.0, 3.0], "who": answers})
-    with pytest.raises(DataError, match=r"says neither yes nor no in \d rows?.*--trusted-if who=WORD") as caught:
+    with pytest.raises(
+        DataError,
+        match=r'says neither yes nor no in (1 row|\d rows)\..*--trusted-if who=WORD .*trusted_if="who=WORD"',
+    ) as caught:
         summarize(engine(users.filter(~pl.lit(False))), STUDY, value="x", trusted_if="who")
     assert "maybe" not in str(caught.value)
 

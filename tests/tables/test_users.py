@@ -77,16 +77,22 @@ def test_nobody_is_in_both_of_two_tables(tmp_path: Path) -> None:
     local: Any
     trusted, local = summarize_both(raw, reports, STUDY, **options)
     assert (trusted.count, local.count) == (2, 3)
-    with pytest.raises(DataError, match="1 users have more than one row"):
+    with pytest.raises(DataError, match="1 user has more than one row"):
         summarize_both(raw, reports, STUDY, user="id", **options)
     write_table(raw, tmp_path / "raw.parquet")
     write_table(reports, tmp_path / "reports.csv")
     names = tmp_path / "raw.parquet", tmp_path / "reports.csv"
     for engine in ("polars", "duckdb"):
-        with pytest.raises(DataError, match="1 users have more than one row"):
+        with pytest.raises(DataError, match="1 user has more than one row"):
             summarize_both(*names, STUDY, user="id", engine=engine, **options)
     trusted, local = summarize_both(raw, reports, STUDY, user="id", repeated="first", **options)
     assert (trusted.count, local.count) == (2, 2)
+
+
+def test_users_are_told_apart_by_their_text() -> None:
+    users = pl.DataFrame({"x": [1.0, 2.0, 3.0], "id": ["1", "1.0", "01"]})
+    trusted: Any = summarize(users, STUDY, value="x", user="id").trusted
+    assert trusted.count == 3
 
 
 def test_groups_and_users_go_together(engine: Engine) -> None:

@@ -95,8 +95,8 @@ class Sources:
             )
         shared |= {"user": self.user, "repeated": self.repeated, "progress": progress}
         if self.trusted_files and self.local_files:
-            columns = {"value": str(self.value), "report": str(self.report)}
-            return summarize_both(self.trusted_files, self.local_files, study, **columns, **shared)
+            shared |= {"value": self.value, "report": self.report}
+            return summarize_both(self.trusted_files, self.local_files, study, **shared)
         value = None if self.local_files else self.value
         report = None if self.trusted_files else self.report
         files = self.files or self.trusted_files or self.local_files

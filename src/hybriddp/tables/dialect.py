@@ -143,8 +143,8 @@ def _cells(text: str, separator: str, numbers: Sequence[str]) -> list[str]:
         frame = pl.read_csv(text.encode(), separator=separator, infer_schema=False, truncate_ragged_lines=True)
     except pl.exceptions.PolarsError:
         return []  # the reader will say it
-    frame = frame.rename({name: name.strip() for name in frame.columns}, strict=False)
-    return [cell.strip() for name in numbers if name in frame.columns for cell in frame[name].drop_nulls()]
+    columns = [name for name in frame.columns if name.strip() in numbers]
+    return [cell.strip() for name in columns for cell in frame[name].drop_nulls()]
 
 
 def _marked(file: File, cells: Iterable[str], found: Dialect, csv: CsvFormat) -> Dialect:

@@ -12,6 +12,7 @@ from typing import Any
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.mean.study import MeanStudy
 from hybriddp.tables.names import File
+from hybriddp.wording import counted
 
 METADATA_KEY = "hybriddp.study"
 """The key in the metadata of a Parquet file."""
@@ -87,8 +88,8 @@ def refuse_foreign(count: int, what: str, study: MeanStudy) -> None:
     """Raise `ProtocolError` if rows of a table carry the digest of another study."""
     if count:
         raise ProtocolError(
-            f"{what} has {count:,} reports that carry the digest of another study than {study.digest[:12]}… "
-            f"({study.title!r}): {_MUST_AGREE}."
+            f"{what} has {counted(count, 'report', 'that carries', 'that carry')} the digest of another study "
+            f"than {study.digest[:12]}… ({study.title!r}): {_MUST_AGREE}."
         )
 
 

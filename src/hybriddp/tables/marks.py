@@ -36,14 +36,16 @@ def refuse_doubtful(frame: "pl.LazyFrame", cells: Mapping[str, "pl.Expr"], name:
     """
     import polars as pl
 
+    # Most files that come here are of integers, and a search for a dot costs much less than one for numbers.
+    dots = [cell.str.contains(".", literal=True).any().alias(str(i)) for i, cell in enumerate(cells.values())]
+    if not dots or not any(frame.select(dots).collect(engine="streaming").row(0)):
+        return
     looks: dict[str, pl.Expr] = {}
     for i, cell in enumerate(cells.values()):
         text = cell.str.strip_chars()
         grouped = text.str.contains(_GROUPED)
         looks |= {f"grouped{i}": grouped.any(), f"whole{i}": text.str.contains(_WHOLE).any()}
         looks[f"certain{i}"] = (text.str.contains(_FRACTION) & ~grouped).any()
-    if not looks:
-        return
     found = frame.select(**looks).collect(engine="streaming").row(0, named=True)
     if any(found[f"certain{i}"] for i in range(len(cells))):
         return

@@ -12,6 +12,7 @@ from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.tables.digests import refuse_foreign
 from hybriddp.tables.summaries import Summaries
 from hybriddp.tables.trust import Trust
+from hybriddp.wording import counted
 
 NO_REPORT, NO_CODE = -2, -1
 """What stands in the place of a code where there is no report, and where the report is no code."""
@@ -107,16 +108,19 @@ def check(tallies: list[Tally], study: MeanStudy, what: str, trust: Trust | None
     )
     if trust is not None and unclear:
         raise DataError(
-            f"Column {trust.column!r} says neither yes nor no in {unclear:,} rows. Say which word means that somebody "
-            f"trusts, with --trusted-if {trust.column}=WORD (in Python: trusted_if)."
+            f"Column {trust.column!r} says neither yes nor no in {counted(unclear, 'row')}. Say which word means that "
+            f'somebody trusts, with --trusted-if {trust.column}=WORD (in Python: trusted_if="{trust.column}=WORD").'
         )
     if both:
-        held = "trust and have a report" if trust else "have both a value and a report"
-        raise DataError(f"{both:,} rows {held}: nobody is in both groups.")
+        verbs, held = (("has", "have"), "both a value and a report")
+        if trust is not None:
+            verbs, held = (("trusts and has", "trust and have"), "a report")
+        raise DataError(f"{counted(both, 'row', *verbs)} {held}: nobody is in both groups.")
     if raw and not simulated:
         raise DataError(
-            f"{raw:,} rows do not trust but have a value and no report: a raw value of theirs must not be used. Name "
-            "the column of reports with --report, or try the study out with --simulate-local."
+            f"{counted(raw, 'row', 'does not trust but has', 'do not trust but have')} a value and no report: "
+            "a raw value of theirs must not be used. Name the column of reports with --report, or try the study "
+            "out with --simulate-local."
         )
     refuse_foreign(foreign, what, study)
     reports = sum(tally.codes.total() for tally in tallies)

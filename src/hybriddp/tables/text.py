@@ -82,7 +82,7 @@ def bad_cell(files: Sequence[File], wanted: Wanted) -> str | None:
                 return (
                     f"{file.name} has no number in column {name!r}, row {found.item() + 1:,} (the header not counted). "
                     "If that is a word for a missing value, name it with --missing; --decimal and --thousands say how "
-                    "numbers are written (in Python: CsvFormat)."
+                    "numbers are written (in Python: CsvFormat). Units such as EUR or % must not stand beside numbers."
                 )
     lines = [file.name for file in files if file.kind in (".json", ".jsonl")]
     if lines:
@@ -114,10 +114,12 @@ def _scan(file: File, wanted: Wanted, *, strict: bool, bad_in: str | None = None
     import polars as pl
 
     frame, dialect = _open(file, wanted, as_numbers=strict)
-    spelled = {name.strip(): name for name in frame.collect_schema().names()}  # names may be padded, too
+    names = frame.collect_schema().names()
+    spelled = {name.strip(): name for name in names}  # names may be padded, too
     for name in wanted.required:
         require_column(name, list(spelled), file.name, certain=file.kind not in (".csv", ".tsv"))
-        if f"{name}_duplicated_0" in spelled:
+    for name in (*wanted.required, *wanted.optional):
+        if f"{name}_duplicated_0" in spelled or [other.strip() for other in names].count(name) > 1:
             raise DataError(f"{file.name} has two columns of the name {name!r}. Rename one of them.")
     schema = frame.collect_schema()
     if strict and not dialect.certain:

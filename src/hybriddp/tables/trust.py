@@ -5,8 +5,8 @@ from typing import Any
 
 from hybriddp.errors import DataError, ParameterError
 
-YES = ("yes", "y", "true", "t", "1", "1.0", "on")
-NO = ("no", "n", "false", "f", "0", "0.0", "off", "")
+YES = ("yes", "y", "true", "t", "1", "1.0", "on", "ja", "j", "oui", "si", "sí", "sì", "sim")
+NO = ("no", "n", "false", "f", "0", "0.0", "off", "nein", "nee", "nej", "non", "não", "nao", "")
 """Words of a column, in small letters. An empty cell means no: nobody trusts by saying nothing."""
 
 

@@ -7,6 +7,7 @@ from hybriddp.errors import DataError
 from hybriddp.tables.engines import require_polars
 from hybriddp.tables.frames import collect, require_narwhals
 from hybriddp.tables.tally import NO_REPORT
+from hybriddp.wording import counted
 
 REPEATED = ("refuse", "first")
 """What is done about more than one row of a user: the table is refused, or the first row is kept.
@@ -42,14 +43,14 @@ def one_row_each(frames: Sequence[Any], column: str, repeated: str) -> Any:  # n
     present += [nw.col("code") != NO_REPORT] if "code" in known else []
     takes_part = nw.any_horizontal(*present, ignore_nulls=True)
     taking = cells.filter(takes_part)
-    counted = taking.group_by("user").agg(rows=nw.len()).filter(nw.col("user").is_null() | (nw.col("rows") > 1))
-    found = collect(counted.select(nobody=nw.col("user").is_null().cast(nw.Int64).sum(), users=nw.len()))[0]
+    repeats = taking.group_by("user").agg(rows=nw.len()).filter(nw.col("user").is_null() | (nw.col("rows") > 1))
+    found = collect(repeats.select(nobody=nw.col("user").is_null().cast(nw.Int64).sum(), users=nw.len()))[0]
     if found["nobody"]:
         raise DataError(f"Some rows with a value or a report have no user in column {column!r}. Leave them out.")
     if found["users"] and repeated == "refuse":
         raise DataError(
-            f"{found['users']:,} users have more than one row by column {column!r}: each would count, and pay, more "
-            "than once. Make it one row per user, or keep the first of each with --repeated first."
+            f"{counted(found['users'], 'user', 'has', 'have')} more than one row by column {column!r}: each would "
+            "count, and pay, more than once. Make it one row per user, or keep the first of each with --repeated first."
         )
     if not found["users"]:
         return cells
