@@ -8,7 +8,7 @@ from hybriddp.planning.cases import OURS
 from hybriddp.planning.choices import bounds_choices
 from hybriddp.planning.crossovers import Crossovers
 from hybriddp.planning.plan import Plan, Span, given
-from hybriddp.planning.risks import again
+from hybriddp.planning.risks import again, errors_again
 from hybriddp.planning.solve import solve
 from hybriddp.wording import percent, significant, to_precision_of
 
@@ -107,7 +107,7 @@ def _twice(made: Plan) -> list[str]:
     found = []
     for words, change in options.items():
         try:
-            found.append(f"{two_digits(again(made, **change)[OURS].rmse)} {words}")
+            found.append(f"{two_digits(errors_again(made, **change)[OURS].rmse)} {words}")
         except ParameterError:  # ε above 20, or nobody left who does not trust
             continue
     return found

@@ -7,12 +7,13 @@ paper's estimators with the Laplace noise that the paper gives both groups. Noth
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hybriddp import _check
 from hybriddp.errors import ParameterError
 from hybriddp.grid import Grid
-from hybriddp.planning.cases import OURS, PAPERS, Point, Question
+from hybriddp.planning.cases import OURS, PAPERS, Case, Point, Question
 from hybriddp.planning.crowds import largest_sd
 from hybriddp.privacy import Privacy, outright
 from hybriddp.wording import significant
@@ -264,6 +265,39 @@ def plan(
     """
     if mode != "one-shot":
         raise ParameterError("mode", '"one-shot": studies in two phases are not there yet', mode)
+    return _plan(
+        n_users=n_users,
+        trusted_fraction=trusted_fraction,
+        epsilon=epsilon,
+        bounds=bounds,
+        sd=sd,
+        mean=mean,
+        mean_gap=mean_gap,
+        variance_ratio=variance_ratio,
+        sd_at_most=sd_at_most,
+        delta=delta,
+    )
+
+
+def errors_of(**question: Any) -> Plan:  # noqa: ANN401
+    """The same plan with the errors only, for those who ask for many: its intervals are NaN, and nobody is shown it."""
+    return _plan(**question, only_errors=True)
+
+
+def _plan(
+    *,
+    n_users: int,
+    trusted_fraction: float,
+    epsilon: float | str,
+    bounds: tuple[float, float],
+    sd: float | None = None,
+    mean: float | None = None,
+    mean_gap: float = 0.0,
+    variance_ratio: float = 1.0,
+    sd_at_most: float | None = None,
+    delta: float | str = 0,
+    only_errors: bool = False,
+) -> Plan:
     users = _check.integer("n_users", n_users, at_least=4)
     privacy = Privacy.promised(epsilon=epsilon, delta=delta)
     if privacy.exact_delta * users >= 1:
@@ -294,7 +328,7 @@ def plan(
         words = f"at most {most * grid.width:,.6g}: no values between the bounds with this mean vary more"
         raise ParameterError("sd", words, sd)
     spreads = [0.0, most / max(ratio, 1.0) ** 0.5] if sd is None else [sd / grid.width]
-    cases = [question.case(spread) for spread in spreads]
+    cases = [_case(question, spread, only_errors) for spread in spreads]
     return Plan(
         n_users=users,
         n_trusted=n_trusted,
@@ -306,8 +340,14 @@ def plan(
         variance_ratio=ratio,
         sd_at_most=None if sd_at_most is None else float(sd_at_most),
         options=tuple(_option(name, [case.ours[name] for case in cases]) for name in (*PAPERS, OURS)),
-        papers=tuple(_option(name, [case.papers[name] for case in cases]) for name in PAPERS),
+        papers=tuple(_option(name, [case.papers[name] for case in cases]) for name in PAPERS if not only_errors),
     )
+
+
+@lru_cache(maxsize=512)
+def _case(question: Question, spread: float, only_errors: bool) -> Case:
+    """A case; tables, words and pictures of one plan ask for the same ones again and again."""
+    return question.case(spread, only_errors=only_errors)
 
 
 def _option(name: str, points: list[Point]) -> Option:
