@@ -165,3 +165,9 @@ def test_the_picture_has_both_panels(tmp_path: object) -> None:
     figure = _plan(sd=None).plot(f"{tmp_path}/plan.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["Opt-ins, at ε = 1", "If those who trust are different"]
+
+
+def test_impossible_gaps_are_left_out() -> None:
+    near = plan(n_users=10_000, trusted_fraction=0.1, epsilon=1, bounds=(0, 60), mean=59, sd=5)
+    assert [row.mean_gap for row in differences(near)][:3] == [0.0, 0.5, 0.0]  # 59 + 0.9 · 1.25 is beyond 60
+    assert len(near.plot().axes) == 2

@@ -316,6 +316,10 @@ def _plan(
         _check.number("mean", mean, inside)
     if abs(_check.number("mean_gap", mean_gap)) > grid.width:
         raise ParameterError("mean_gap", "a number no larger than the range", mean_gap)
+    if not (only_errors or gap_possible(mean, mean_gap, n_trusted / users, grid)):
+        raise ParameterError(
+            "mean_gap", f"such that both groups' means are between the bounds, if the mean of all is {mean:g}", mean_gap
+        )
     ratio = _check.number("variance_ratio", variance_ratio, _check.POSITIVE)
     if sd_at_most is not None:
         _check.number("sd_at_most", sd_at_most, _check.POSITIVE)
@@ -342,6 +346,19 @@ def _plan(
         options=tuple(_option(name, [case.ours[name] for case in cases]) for name in (*PAPERS, OURS)),
         papers=tuple(_option(name, [case.papers[name] for case in cases]) for name in PAPERS if not only_errors),
     )
+
+
+def gap_possible(mean: float | None, gap: float, fraction: float, grid: Grid) -> bool:
+    r"""Whether groups whose means are so far apart can have this mean together, between the bounds.
+
+    With a share $c$ of trusted users their mean is $m + (1-c)\,\delta$, and that of the others is $m - c\,\delta$.
+    Where no mean is given, any that allows for the gap is fine.
+    """
+    if mean is None:
+        return abs(gap) <= grid.width
+    slack = 1e-9 * grid.width  # for rounding
+    means = mean + (1 - fraction) * gap, mean - fraction * gap
+    return all(grid.lower - slack <= one <= grid.upper + slack for one in means)
 
 
 @lru_cache(maxsize=512)
