@@ -79,3 +79,9 @@ def test_public_knowledge_limits_the_variance() -> None:
     assert VarianceEvidence(1000, known=0.04).expected(0.5) == 0.04
     assert VarianceEvidence(1000, 0.02, 0.1, 1000).most(0.5) == pytest.approx(0.02 + 2 * 0.01)
     assert VarianceEvidence(1000).most(0.5) == pytest.approx(0.25, rel=2e-3)
+
+
+def test_very_many_reports_leave_one_variance() -> None:
+    """Their reach is below the resolution of floating point, so the cells between have no width."""
+    many = VarianceEvidence(10**15, estimate=0.04, spread=1.0, n_reports=10**33)
+    assert many.expected(0.3) == pytest.approx(0.04)

@@ -249,6 +249,7 @@ def test_a_span_is_written_as_one_number_where_it_is_one() -> None:
     [
         ("n_users", {"n_users": 3}),
         ("n_users", {"n_users": 100.5}),
+        ("n_users", {"n_users": 10**15, "trusted_fraction": 0.5}),
         ("trusted_fraction", {"trusted_fraction": 0}),
         ("trusted_fraction", {"trusted_fraction": 1.5}),
         ("trusted_fraction", {"trusted_fraction": 0.0001}),

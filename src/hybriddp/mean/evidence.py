@@ -30,6 +30,7 @@ POWER = 0.25  # of the density of the smaller ones
 HALF_A_USER = 0.5
 _NODES = (np.arange(32) + 0.5) / 32
 _TINY = 1e-12  # all reports may have had the same code
+_LEAST_MASS = 1e-300
 _REACH = 5.0  # standard errors to either side of what the reports say
 
 
@@ -109,6 +110,8 @@ class VarianceEvidence:
         # The density (1 + q) (s/top)^q / top of the smaller variances, times the width of a cell of the grid.
         cell = (1 - WORST_CASE) * (1 + POWER) * ((high - low) / (len(_NODES) * top))[:, None]
         smaller = cell * (s[:, :-1] / top[:, None]) ** POWER
+        # Never zero: very many reports leave a single variance, whose cell has no width.
+        smaller = np.maximum(smaller, _LEAST_MASS)
         prior = np.concatenate([smaller, np.full((len(top), 1), WORST_CASE)], axis=1)
         if not informed:
             return Likely(s, prior / prior.sum(axis=1, keepdims=True))

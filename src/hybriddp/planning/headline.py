@@ -57,6 +57,11 @@ def worth_it(made: Plan) -> str:
             f"Worth it: the trusting users alone are enough. They would be off by {off_alone}; local reports would "
             f"improve that by less than 5 %. If everybody reported locally it would be {off_local}."
         )
+    if local <= ours:
+        return (
+            f"Worth it: not the opt-ins. If everybody reported locally, the answer would be off by {off_local}, no "
+            f"more than the {off} of both groups. Ask for more opt-ins, or do without them."
+        )
     if local <= _HARDLY * ours:
         return (
             f"Worth it: the opt-ins hardly help. If everybody reported locally, the answer would be off by "

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+MOST_USERS = 10**12
+"""More than anybody has; with far more of them floating point could not tell their errors apart."""
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """From the best to the worst case; both the same where nothing is unknown."""
@@ -299,6 +303,8 @@ def _plan(
     only_errors: bool = False,
 ) -> Plan:
     users = _check.integer("n_users", n_users, at_least=4)
+    if users > MOST_USERS:
+        raise ParameterError("n_users", f"at most {MOST_USERS:,}", n_users)
     privacy = Privacy.promised(epsilon=epsilon, delta=delta)
     if privacy.exact_delta * users >= 1:
         words = f"far below 1 over the number of users, {users:,}"

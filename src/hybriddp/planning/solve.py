@@ -12,8 +12,8 @@ from hybriddp.errors import ParameterError
 from hybriddp.planning.plan import Plan, errors_of, plan, readable
 
 UNKNOWNS = ("epsilon", "n_users", "trusted_fraction", "rmse")
-LEAST_EPSILON, MOST_EPSILON = "0.01", "20"
 MOST_USERS = 10**10
+LEAST_EPSILON, MOST_EPSILON = "0.01", "20"
 _FEW = (LEAST_EPSILON, "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "4", "8", MOST_EPSILON)
 _STEPS = 24  # of the first, coarse look for a number that is enough
 
