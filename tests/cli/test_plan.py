@@ -37,7 +37,8 @@ def test_numbers_with_commas_are_read_everywhere() -> None:
     options = ["--users", "300", "--trusted", "120", "--epsilon", "1", "--bounds", "0", "250,000"]
     result = RUN.invoke(cli.app, ["plan", *options, "--mean", "62,000", "--sd", "28,000"])
     words = " ".join(result.output.split())
-    assert "What you get: the mean (about 62,000) ± 7,100 (95 % interval), typically off by 3,500" in words
+    assert "What you get: the mean (about 62,000) ± 10,000 (95 % interval), typically off by 3,500" in words
+    assert "values vary by no more than 40,000 (--sd-at-most)" in words
     assert "300 users, 120 of whom (40 %)" in words
     assert "0 to 125,000" in words
 

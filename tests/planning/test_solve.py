@@ -104,8 +104,13 @@ def test_the_smallest_study_that_there_can_be_is_tried(fraction: float) -> None:
 
 
 def test_a_search_pays_for_one_interval_and_the_same_question_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(cases, "expected_half_width", lambda seen, level: asked.append((seen, level)) or 0.125)
+    asked: list[float] = []
+
+    def width(_: object, level: float) -> float:
+        asked.append(level)
+        return 0.125
+
+    monkeypatch.setattr(cases, "expected_half_width", width)
     known = {"n_users": 123_457, "epsilon": 1.0, **FIXED}
     found = solve(for_="trusted_fraction", target_rmse=0.5, **known)
     assert found.plan["adaptive"].half_width.worst == 30.0

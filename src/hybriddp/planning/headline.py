@@ -92,7 +92,8 @@ def _known_spread(made: Plan) -> str:
         return ""
     if width.worst > made[OURS].half_width.worst / _NARROWER:
         return ""
-    return f" The interval would be ± {two_digits(width)} if it is public knowledge that sd_at_most = {given(limit)}."
+    known = f"that values vary by no more than {given(limit)} (sd_at_most)"
+    return f" The interval would be ± {two_digits(width)} if it is public knowledge {known}."
 
 
 def _times(made: Plan) -> str:

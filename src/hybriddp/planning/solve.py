@@ -155,7 +155,7 @@ def _smallest(least: int, most: int, at: Callable[[int], Plan], target: float, *
         enough = bisect_left(few, True, hi=len(few) - 1, key=lambda number: at(number).rmse <= target)
     else:
         enough = next((i for i, number in enumerate(few) if at(number).rmse <= target), len(few) - 1)
-    low, high = few[max(enough - 1, 0)], few[enough]
+    low, high = int(few[max(enough - 1, 0)]), int(few[enough])
     while high - low > 1:
         middle = min(max(round(math.sqrt(low * high)), low + 1), high - 1)
         low, high = (low, middle) if at(middle).rmse <= target else (middle, high)
