@@ -9,6 +9,7 @@ import math
 __all__ = ["counted", "percent", "quantity", "significant", "to_precision_of"]
 
 _ERROR_DIGITS = 2
+_LARGEST = 1e15  # from here on a number has more digits than floating point knows, and than anybody reads
 
 
 def quantity(value: float, error: float) -> str:
@@ -48,6 +49,8 @@ def significant(value: float, digits: int = 3) -> str:
     --------
     >>> significant(123_456.0), significant(1605.04, 4), significant(0.59842), significant(2.0), significant(0.0)
     ('123,000', '1,605', '0.598', '2', '0')
+    >>> significant(1.5e300)
+    '1.5e+300'
     """
     if value == 0 or not math.isfinite(value):
         return _written(value)
@@ -84,7 +87,7 @@ def _places(number: float, digits: int) -> int:
 
 
 def _to_places(value: float, places: int) -> str:
-    if places > 12:  # a small number would be mostly zeros
+    if places > 12 or abs(value) >= _LARGEST:  # a very small or very large number would be mostly zeros
         digits = max(places + int(f"{value:e}".partition("e")[2]) + 1, 1)
         return f"{value:.{digits}g}"
     return f"{round(value, places) + 0.0:,.{max(places, 0)}f}"

@@ -139,3 +139,8 @@ def test_the_window_bound_has_its_limits() -> None:
     assert exact(channel, n_trusted=10**6, n_local=10, weight=0.5).local == 1.0
     falling = [exact(channel, n_trusted=100, n_local=n, weight=0.5).local for n in (200, 2000, 20_000)]
     assert falling == sorted(falling, reverse=True)
+
+
+def test_results_say_little_in_one_line() -> None:
+    assert len(repr(_found(delta=1e-7))) < 200
+    assert "trusted users ε′" in repr(_found())

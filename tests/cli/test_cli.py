@@ -154,15 +154,17 @@ def test_an_empty_group_is_refused_with_the_option_that_allows_it(
     assert "--single-group if" in " ".join(capsys.readouterr().err.split())
 
 
-@pytest.mark.parametrize("command", ["plan", "mean"])
+@pytest.mark.parametrize("command", ["plan", "mean", "ledger"])
 def test_a_delta_that_is_no_privacy_is_refused(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {
         "plan": ["--users", "1,000", "--trusted", "5%"],
         "mean": ["x.csv", "--value", "x", "--report", "code", "--ledger", "ledger.json"],
+        "ledger": ["create", "never.json"],
     }[command]
-    common = ["--bounds", "0", "250", "--epsilon", "1", "--delta", "0.5"]
+    bounds = [] if command == "ledger" else ["--bounds", "0", "250"]
+    common = [*bounds, "--epsilon", "1", "--delta", "0.5"]
     monkeypatch.setattr(sys, "argv", ["hybriddp", command, *options, *common])
     with pytest.raises(SystemExit) as ended:
         cli.main()

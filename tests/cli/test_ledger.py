@@ -111,7 +111,7 @@ def test_verify_finds_changes_and_repairs_what_broke_off(path: Path) -> None:
     assert isinstance(_run("ledger", "verify", path).exception, DataError)
     repaired = _run("ledger", "verify", path, "--repair")
     assert "Dropped, and noted:" in repaired.output
-    assert "0 events" in repaired.output
+    assert "0 events" in " ".join(repaired.output.split())
     assert "nothing to do" in _run("ledger", "verify", path, "--repair").output
     path.write_bytes(whole[:-1])
     kept = _run("ledger", "verify", path, "--repair").output

@@ -59,7 +59,7 @@ def test_users_are_whole(text: str) -> None:
     assert users(text) == 1250
 
 
-@pytest.mark.parametrize("text", ["10.5", "-3", "10%", "1e99"])
+@pytest.mark.parametrize("text", ["10.5", "-3", "10%", "1e99", "1e15"])
 def test_users_that_are_not_whole_are_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter, match="not a whole number of users"):
         users(text)

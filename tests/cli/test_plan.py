@@ -38,6 +38,7 @@ def test_numbers_with_commas_are_read_everywhere() -> None:
     result = RUN.invoke(cli.app, ["plan", *options, "--mean", "62,000", "--sd", "28,000"])
     words = " ".join(result.output.split())
     assert "What you get: the mean (about 62,000) ± 11,000 (95 % interval), typically off by 3,500" in words
+    assert "values vary by no more than 40,000 (--sd-at-most)" in words
     assert "300 users, 120 of whom (40 %)" in words
     assert "0 to 125,000" in words
 

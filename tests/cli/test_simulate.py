@@ -65,7 +65,7 @@ def test_a_file_is_simulated_in_the_papers_setting(tmp_path: Path) -> None:
         (["uniform", "--users", "100", "--trusted", "101"], 2, "--trusted must be at most the number of users, 100"),
         (["uniform", "--users", "100", "--trusted", "0.1%"], 2, "--trusted must be such that each of 100 users'"),
         (["normal(62,000,28,000)", "--users", "100"], 2, "Write thousands without commas"),
-        (["gamma(0,1)", "--users", "100"], 2, "mean must be a finite number above 0"),
+        (["gamma(0,1)", "--users", "100"], 2, "where mean is a number above 0"),
     ],
 )
 def test_bad_input_ends_with_one_line(

@@ -87,3 +87,9 @@ def test_the_largest_variance_to_reckon_with_counts_rare_values_that_nobody_has_
     assert VarianceEvidence(1000).most(0.5, 0.0) == pytest.approx(0.25, rel=2e-3)
     assert 0.003 < VarianceEvidence(1000).most(0.0, 0.0) < 0.005  # the rule of three, at two standard errors
     assert VarianceEvidence(1000).most(0.0, 0.01**2) > 0.019
+
+
+def test_very_many_reports_leave_one_variance() -> None:
+    """Their reach is below the resolution of floating point, so the cells between have no width."""
+    many = VarianceEvidence(10**15, estimate=0.04, spread=1.0, n_reports=10**33)
+    assert many.expected(0.3) == pytest.approx(0.04)

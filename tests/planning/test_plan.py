@@ -249,6 +249,7 @@ def test_a_span_is_written_as_one_number_where_it_is_one() -> None:
     [
         ("n_users", {"n_users": 3}),
         ("n_users", {"n_users": 100.5}),
+        ("n_users", {"n_users": 10**15, "trusted_fraction": 0.5}),
         ("trusted_fraction", {"trusted_fraction": 0}),
         ("trusted_fraction", {"trusted_fraction": 1.5}),
         ("trusted_fraction", {"trusted_fraction": 0.0001}),
@@ -263,6 +264,9 @@ def test_a_span_is_written_as_one_number_where_it_is_one() -> None:
         ("sd", {"sd": 100, "variance_ratio": 2}),
         ("mean", {"mean": 241}),
         ("mean_gap", {"mean_gap": 241}),
+        ("mean_gap", {"mean_gap": 240, "mean": 236}),
+        ("mean_gap", {"mean_gap": 120, "mean": 0, "sd": 0}),
+        ("mean_gap", {"mean_gap": -1, "mean": 0, "sd": 0}),
         ("mean_gap", {"mean_gap": float("nan")}),
         ("variance_ratio", {"variance_ratio": 0}),
         ("mode", {"mode": "two-phase"}),

@@ -1,11 +1,13 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from hybriddp import MeanStudy, plan, solve
 from hybriddp.errors import ParameterError
-from hybriddp.planning import Plan, crossovers, differences, poisoning
+from hybriddp.planning import Plan, Span, crossovers, differences, poisoning
+from hybriddp.planning.headline import worth_it
 from hybriddp.planning.page import page
 from hybriddp.theory import Setting
 
@@ -165,3 +167,17 @@ def test_the_picture_has_both_panels(tmp_path: object) -> None:
     figure = _plan(sd=None).plot(f"{tmp_path}/plan.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["Opt-ins, at ε = 1", "If those who trust are different"]
+
+
+def test_impossible_gaps_are_left_out() -> None:
+    near = plan(n_users=10_000, trusted_fraction=0.1, epsilon=1, bounds=(0, 60), mean=59, sd=5)
+    assert [row.mean_gap for row in differences(near)][:3] == [0.0, 0.5, 0.0]  # 59 + 0.9 · 1.25 is beyond 60
+    assert len(near.plot().axes) == 2
+
+
+def test_where_local_reports_are_better_nothing_else_is_said() -> None:
+    made = _plan(trusted_fraction=0.0001)
+    worse = replace(made["full-local"], rmse=Span(0.9 * made.rmse, 0.9 * made.rmse))
+    better = replace(made, options=tuple(worse if option.name == "full-local" else option for option in made.options))
+    assert "not the opt-ins" in worth_it(better)
+    assert "more. Ask" not in worth_it(better)

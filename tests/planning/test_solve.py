@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from hybriddp import plan, solve
 from hybriddp.errors import ParameterError
+from hybriddp.planning import cases
 
 FIXED = {"bounds": (0, 240), "sd": 30.0}
 
@@ -100,3 +101,19 @@ def test_the_smallest_study_that_there_can_be_is_tried(fraction: float) -> None:
     if smaller >= 4 and 2 <= round(fraction * smaller) <= smaller - 2:
         assert plan(n_users=smaller, trusted_fraction=fraction, epsilon=1.0, **FIXED).rmse > 200.0
     assert found.plan.n_trusted >= 2
+
+
+def test_a_search_pays_for_one_interval_and_the_same_question_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def width(_: object, level: float) -> float:
+        asked.append(level)
+        return 0.125
+
+    monkeypatch.setattr(cases, "expected_half_width", width)
+    known = {"n_users": 123_457, "epsilon": 1.0, **FIXED}
+    found = solve(for_="trusted_fraction", target_rmse=0.5, **known)
+    assert found.plan["adaptive"].half_width.worst == 30.0
+    assert len(asked) == 1
+    plan(trusted_fraction=found.value, **known)
+    assert len(asked) == 1

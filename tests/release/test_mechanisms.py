@@ -1,4 +1,6 @@
 import math
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -64,3 +66,12 @@ def test_released_noise_is_gaussian_where_delta_is_positive() -> None:
 def test_a_seed_repeats() -> None:
     privacy = Privacy(epsilon=1)
     assert draw(mechanism_for(privacy), privacy, 3) == draw(mechanism_for(privacy), privacy, 3)
+
+
+def test_drawing_noise_imports_no_machine_learning() -> None:
+    program = (
+        "import sys; from hybriddp.release.mechanisms import import_opendp; import_opendp(); "
+        "print(sorted({'sklearn', 'opendp.prelude'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

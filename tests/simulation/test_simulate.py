@@ -238,6 +238,7 @@ def test_named_distributions_have_their_moments(text: str, mean: float, sd: floa
         ("n_users", {"data": "uniform"}),
         ("n_users", {"local_data": "uniform"}),
         ("n_users", {"data": "uniform", "n_users": 1}),
+        ("n_users", {"data": "uniform", "n_users": 10**15}),
         ("data", {"data": "cauchy(1, 2)", "n_users": 10}),
         ("data", {"data": "beta(1)", "n_users": 10}),
         ("data", {"data": "beta(a, b)", "n_users": 10}),

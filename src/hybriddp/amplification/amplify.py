@@ -178,6 +178,8 @@ def _exactly(step: Fraction) -> str:
 
 def _weight(study: MeanStudy, n_trusted: int, n_local: int, weight: float | str, sd: float | None) -> float:
     if not isinstance(weight, str):
+        if sd is not None:
+            raise ParameterError("sd", "left out with a weight that is a number", sd)
         return _check.number("weight", weight, _check.WEIGHT)
     if weight not in WEIGHTS:
         fixed_weight(weight)

@@ -52,7 +52,7 @@ class Assumptions:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Amplified:
     """The second tier of protection, per group.
 
@@ -82,6 +82,9 @@ class Amplified:
     def everyone(self) -> Guarantee:
         """What holds for every user: the weaker of the two."""
         return Guarantee(max(self.trusted.epsilon, self.local.epsilon), max(self.trusted.delta, self.local.delta))
+
+    def __repr__(self) -> str:
+        return f"<Amplified: trusted users {self.trusted}; local users {self.local}; print() says what it rests on>"
 
     def __str__(self) -> str:
         lines = [

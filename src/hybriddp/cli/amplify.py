@@ -16,7 +16,9 @@ from hybriddp.cli.numbers import step as parse_step
 from hybriddp.cli.numbers import users as parse_users
 from hybriddp.cli.screen import console, say
 from hybriddp.cli.targets import check_targets
+from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
+from hybriddp.privacy import Privacy, outright
 
 _FIXED_ONLY = (
     "This is for a weight that was fixed beforehand: study.estimate(…, weight=…) in Python. hybriddp mean takes the "
@@ -30,7 +32,7 @@ def run_amplify(
     trusted: Annotated[Share, typer.Option(help="Who trusts the curator: 1%, 0.01 or 2,500 users.", parser=share)],
     epsilon: Annotated[str, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.", parser=decimal)],
     weight: Annotated[str, typer.Option(help="A fixed number, known-variance, privacy or naive.")],
-    delta: Annotated[float, typer.Option(help="The δ that may be allowed for.", parser=number)] = 0.0,
+    delta: Annotated[str, typer.Option(help="The δ that may be allowed for.", parser=decimal)] = "0",
     sd: Annotated[float | None, typer.Option(help="Public, for known-variance.", parser=amount)] = None,
     colluding: Annotated[
         Share, typer.Option(help="How many local users pool what they know: 50% or 1,000.", parser=share)
@@ -53,7 +55,9 @@ def run_amplify(
     """
     check_targets(plot, None)
     study = MeanStudy("study", bounds=bounds, epsilon=epsilon, channel=channel)
-    n = users
+    n, allowed = users, float(Privacy.promised(epsilon=epsilon, delta=delta).exact_delta)
+    if allowed * n >= 1:
+        raise ParameterError("delta", f"far below 1 over the number of users, {n:,}", delta, remedy=outright(allowed))
     fraction = trusted.of(n, "trusted")
     n_local = n - round(fraction * n)
     found = amplify(
@@ -63,14 +67,14 @@ def run_amplify(
         weight=_weight(weight),
         sd=sd,
         colluding_local=_colluding(colluding, n_local),
-        delta=delta,
+        delta=allowed,
         step=step,
         also_published=tuple(also_published or ()),
     )
     if plot is not None:
         from hybriddp.figures.amplification import draw
 
-        draw(study, n_users=n, weight=_weight(weight), sd=sd, delta=delta, path=plot)
+        draw(study, n_users=n, weight=_weight(weight), sd=sd, delta=allowed, path=plot)
     if as_json:
         published = {**asdict(found), "everyone": asdict(found.everyone)}
         published["assumptions"] = list(found.assumptions.sentences())

@@ -8,7 +8,8 @@ import typer
 
 from hybriddp.cli.numbers import decimal
 from hybriddp.cli.screen import say
-from hybriddp.privacy import Privacy
+from hybriddp.errors import ParameterError
+from hybriddp.privacy import LARGEST_DELTA, Privacy, outright
 from hybriddp.release import Ledger
 from hybriddp.release.accountant import ACCOUNTANTS
 from hybriddp.release.ledger_check import check_ledger, repair_ledger
@@ -36,7 +37,11 @@ def create(
     accountant: Annotated[str, typer.Option(help=f"How costs add up: {', '.join(ACCOUNTANTS)}.")] = "basic",
 ) -> None:
     """Create a ledger with a budget. Both stay as they are; a file that exists is left alone (exit code 4)."""
-    ledger = Ledger.create(path, Privacy.total(epsilon=epsilon, delta=delta), accountant=accountant)
+    budget = Privacy.total(epsilon=epsilon, delta=delta)
+    if budget.exact_delta > LARGEST_DELTA:
+        words = f"at most {float(LARGEST_DELTA):g}, and far below 1 over the number of users"
+        raise ParameterError("delta", words, delta, remedy=outright(float(budget.exact_delta)))
+    ledger = Ledger.create(path, budget, accountant=accountant)
     say(f"Created: {path}")
     say(ledger.explain())
 

@@ -157,8 +157,13 @@ def mean(
     if ledger is not None and new:
         tell_of_new(ledger, study.privacy)
     _write(estimates, plot, html)
-    for target in (ledger, plot, html):
-        if target is not None and not as_json:
+    if not as_json:
+        _name_written(ledger, plot, html)
+
+
+def _name_written(*targets: Path | None) -> None:
+    for target in targets:
+        if target is not None:
             say(f"Written: {target}")
 
 

@@ -15,8 +15,8 @@ import typer
 
 from hybriddp.errors import ParameterError
 
-MOST_USERS = 1e15
-"""More than there will ever be; whole numbers up to here are exact."""
+MOST_USERS = 10**12
+"""More than anybody has."""
 
 
 _SIGN = "[+-]?"

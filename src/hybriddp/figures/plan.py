@@ -8,7 +8,7 @@ import numpy as np
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, readable_log_axis, save
 from hybriddp.planning.cases import OURS
 from hybriddp.planning.plan import Plan, readable
-from hybriddp.planning.risks import again
+from hybriddp.planning.risks import can_differ, errors_again
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ def draw(made: Plan, *, path: Path | None = None) -> "Figure":
 def _shares(axes: "Axes", made: Plan) -> None:
     n, here = made.n_users, made.trusted_fraction
     least, most = max(2 / n, min(1e-4, here / 10)), min(1 - 2 / n, max(0.2, 5 * here))
-    plans = [again(made, trusted_fraction=c) for c in np.geomspace(least, most, _POINTS)]
+    plans = [errors_again(made, trusted_fraction=c) for c in np.geomspace(least, most, _POINTS)]
     c = [100 * p.trusted_fraction for p in plans]
     curves = {
         "trusted users only": ([p["trusted-only"].rmse.worst for p in plans], TRUSTED, "-"),
@@ -60,9 +60,10 @@ def _shares(axes: "Axes", made: Plan) -> None:
 
 def _gaps(axes: "Axes", made: Plan) -> None:
     unit = 0.1 * made.width if made.sd is None else made.sd
-    gaps = np.concatenate([[0.0], np.geomspace(0.01, 2.0, _POINTS)]) * unit
-    plans = [again(made, mean_gap=float(gap)) for gap in gaps if gap <= made.width]
-    x = [gap / unit for gap in gaps if gap <= made.width]
+    steps = (np.concatenate([[0.0], np.geomspace(0.01, 2.0, _POINTS)]) * unit).tolist()
+    gaps = [gap for gap in steps if can_differ(made, gap)]
+    plans = [errors_again(made, mean_gap=gap) for gap in gaps]
+    x = [gap / (unit or 1.0) for gap in gaps]
     for label, errors, colour, line in (
         ("trusted users only", [p["trusted-only"].rmse.worst for p in plans], TRUSTED, "-"),
         ("everybody local", [p.full_local.worst for p in plans], LOCAL, "-"),

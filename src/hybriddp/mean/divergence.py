@@ -24,6 +24,7 @@ from hybriddp.mean.weights import Weighting
 
 ETA = 0.02
 _LARGEST_LAMBDA = 12.0
+_LAMBDA_STEP = 1e-11  # to which it is found
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +148,12 @@ def _smallest_lambda(limit: float, laplace_share: float) -> float | None:
     """The smallest λ whose risk is within the limit; None if there is none up to 12."""
     if null_risk(_LARGEST_LAMBDA, laplace_share) > limit:
         return None
-    low, high = 0.0, _LARGEST_LAMBDA
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if null_risk(middle, laplace_share) <= limit else (middle, high)
-    return high
+    from scipy.optimize import brentq
+
+    if null_risk(0.0, laplace_share) <= limit:
+        return _LAMBDA_STEP
+    root = brentq(lambda lam: null_risk(lam, laplace_share) - limit, 0.0, _LARGEST_LAMBDA, xtol=_LAMBDA_STEP / 4)
+    return min(float(root) + _LAMBDA_STEP, _LARGEST_LAMBDA)  # on the side that is within the limit
 
 
 def _least_error(trusted: TrustedGroup, local: LocalGroup, variance: float) -> float:

@@ -31,6 +31,7 @@ HALF_A_USER = 0.5
 _U = (np.arange(40) + 0.5) / 40
 _NODES, _CELLS = _U**2, 2 * _U / len(_U)  # closer together towards small variances, and the width of each one's cell
 _TINY = 1e-12  # all reports may have had the same code
+_LEAST_MASS = 1e-300
 _REACH = 5.0  # standard errors to either side of what the reports say
 
 
@@ -126,6 +127,8 @@ class VarianceEvidence:
         # The density (1 + q) (s/top)^q / top of the smaller variances, times the width of a cell of the grid.
         share = s[:, :-1] / top[:, None]
         smaller = (1 - WORST_CASE) * (1 + POWER) * share**POWER * _CELLS * width / top[:, None]
+        # Never zero: very many reports leave a single variance, whose cell has no width.
+        smaller = np.maximum(smaller, _LEAST_MASS)
         prior = np.concatenate([smaller, np.full((len(top), 1), WORST_CASE)], axis=1)
         mass = prior
         if informed:

@@ -14,7 +14,7 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
 from hybriddp.planning.crowds import largest_sd, values_like
 from hybriddp.planning.plan import Plan, Span
-from hybriddp.planning.risks import again
+from hybriddp.planning.risks import again, errors_again
 
 EPSILON_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 WIDTH_FACTORS = (0.25, 0.5, 0.75, 1.0, 2.0)
@@ -109,7 +109,7 @@ def _bounds_choice(made: Plan, factor: float) -> BoundsChoice:
     if factor == 1:
         bounds = made.bounds
     if made.sd is None or made.mean is None:
-        noise = (made if factor == 1 else again(made, bounds=bounds))["adaptive"].rmse
+        noise = (made if factor == 1 else errors_again(made, bounds=bounds))["adaptive"].rmse
         return BoundsChoice(bounds, None, None, None, noise, noise)
     values = _values(made, from_above=from_above)
     kept = np.minimum(values, width)
@@ -117,7 +117,7 @@ def _bounds_choice(made: Plan, factor: float) -> BoundsChoice:
     mean = upper - float(kept.mean()) if from_above else lower + float(kept.mean())
     most = (1 - 1e-9) * largest_sd(float(kept.mean()) / width) * width / max(made.variance_ratio, 1.0) ** 0.5
     changes = {} if factor >= 1 else {"mean": mean, "sd": min(float(kept.std()), made.sd, most)}
-    noise = (made if factor == 1 else again(made, bounds=bounds, **changes))["adaptive"].rmse
+    noise = (made if factor == 1 else errors_again(made, bounds=bounds, **changes))["adaptive"].rmse
     total = Span(math.hypot(noise.best, pull), math.hypot(noise.worst, pull))
     tail = _tail_pull(float(values.mean()), made.sd, width)
     return BoundsChoice(bounds, float(np.mean(values > width)), pull, tail, noise, total)

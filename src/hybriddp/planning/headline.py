@@ -8,7 +8,7 @@ from hybriddp.planning.cases import OURS
 from hybriddp.planning.choices import bounds_choices
 from hybriddp.planning.crossovers import Crossovers
 from hybriddp.planning.plan import Plan, Span, given
-from hybriddp.planning.risks import again
+from hybriddp.planning.risks import again, errors_again
 from hybriddp.planning.solve import solve
 from hybriddp.wording import percent, significant, to_precision_of
 
@@ -57,6 +57,11 @@ def worth_it(made: Plan) -> str:
             f"Worth it: the trusting users alone are enough. They would be off by {off_alone}; local reports would "
             f"improve that by less than 5 %. If everybody reported locally it would be {off_local}."
         )
+    if local <= ours:
+        return (
+            f"Worth it: not the opt-ins. If everybody reported locally, the answer would be off by {off_local}, no "
+            f"more than the {off} of both groups. Ask for more opt-ins, or do without them."
+        )
     if local <= _HARDLY * ours:
         return (
             f"Worth it: the opt-ins hardly help. If everybody reported locally, the answer would be off by "
@@ -87,7 +92,8 @@ def _known_spread(made: Plan) -> str:
         return ""
     if width.worst > made[OURS].half_width.worst / _NARROWER:
         return ""
-    return f" The interval would be ± {two_digits(width)} if it is public knowledge that sd_at_most = {given(limit)}."
+    known = f"that values vary by no more than {given(limit)} (sd_at_most)"
+    return f" The interval would be ± {two_digits(width)} if it is public knowledge {known}."
 
 
 def _times(made: Plan) -> str:
@@ -107,7 +113,7 @@ def _twice(made: Plan) -> list[str]:
     found = []
     for words, change in options.items():
         try:
-            found.append(f"{two_digits(again(made, **change)[OURS].rmse)} {words}")
+            found.append(f"{two_digits(errors_again(made, **change)[OURS].rmse)} {words}")
         except ParameterError:  # ε above 20, or nobody left who does not trust
             continue
     return found

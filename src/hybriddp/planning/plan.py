@@ -7,12 +7,13 @@ paper's estimators with the Laplace noise that the paper gives both groups. Noth
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hybriddp import _check
 from hybriddp.errors import ParameterError
 from hybriddp.grid import Grid
-from hybriddp.planning.cases import OURS, PAPERS, Point, Question
+from hybriddp.planning.cases import OURS, PAPERS, Case, Point, Question
 from hybriddp.planning.crowds import largest_sd
 from hybriddp.privacy import Privacy, outright
 from hybriddp.wording import significant
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
+
+
+MOST_USERS = 10**12
+"""More than anybody has; with far more of them floating point could not tell their errors apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +269,42 @@ def plan(
     """
     if mode != "one-shot":
         raise ParameterError("mode", '"one-shot": studies in two phases are not there yet', mode)
+    return _plan(
+        n_users=n_users,
+        trusted_fraction=trusted_fraction,
+        epsilon=epsilon,
+        bounds=bounds,
+        sd=sd,
+        mean=mean,
+        mean_gap=mean_gap,
+        variance_ratio=variance_ratio,
+        sd_at_most=sd_at_most,
+        delta=delta,
+    )
+
+
+def errors_of(**question: Any) -> Plan:  # noqa: ANN401
+    """The same plan with the errors only, for those who ask for many: its intervals are NaN, and nobody is shown it."""
+    return _plan(**question, only_errors=True)
+
+
+def _plan(
+    *,
+    n_users: int,
+    trusted_fraction: float,
+    epsilon: float | str,
+    bounds: tuple[float, float],
+    sd: float | None = None,
+    mean: float | None = None,
+    mean_gap: float = 0.0,
+    variance_ratio: float = 1.0,
+    sd_at_most: float | None = None,
+    delta: float | str = 0,
+    only_errors: bool = False,
+) -> Plan:
     users = _check.integer("n_users", n_users, at_least=4)
+    if users > MOST_USERS:
+        raise ParameterError("n_users", f"at most {MOST_USERS:,}", n_users)
     privacy = Privacy.promised(epsilon=epsilon, delta=delta)
     if privacy.exact_delta * users >= 1:
         words = f"far below 1 over the number of users, {users:,}"
@@ -282,6 +322,10 @@ def plan(
         _check.number("mean", mean, inside)
     if abs(_check.number("mean_gap", mean_gap)) > grid.width:
         raise ParameterError("mean_gap", "a number no larger than the range", mean_gap)
+    if not (only_errors or gap_possible(mean, mean_gap, n_trusted / users, grid)):
+        raise ParameterError(
+            "mean_gap", f"such that both groups' means are between the bounds, if the mean of all is {mean:g}", mean_gap
+        )
     ratio = _check.number("variance_ratio", variance_ratio, _check.POSITIVE)
     if sd_at_most is not None:
         words = "a number from a millionth to half of the range"
@@ -295,7 +339,7 @@ def plan(
         words = f"at most {most * grid.width:,.6g}: no values between the bounds with this mean vary more"
         raise ParameterError("sd", words, sd)
     spreads = [0.0, most / max(ratio, 1.0) ** 0.5] if sd is None else [sd / grid.width]
-    cases = [question.case(spread) for spread in spreads]
+    cases = [_case(question, spread, only_errors) for spread in spreads]
     return Plan(
         n_users=users,
         n_trusted=n_trusted,
@@ -307,8 +351,27 @@ def plan(
         variance_ratio=ratio,
         sd_at_most=None if sd_at_most is None else float(sd_at_most),
         options=tuple(_option(name, [case.ours[name] for case in cases]) for name in (*PAPERS, OURS)),
-        papers=tuple(_option(name, [case.papers[name] for case in cases]) for name in PAPERS),
+        papers=tuple(_option(name, [case.papers[name] for case in cases]) for name in PAPERS if not only_errors),
     )
+
+
+def gap_possible(mean: float | None, gap: float, fraction: float, grid: Grid) -> bool:
+    r"""Whether groups whose means are so far apart can have this mean together, between the bounds.
+
+    With a share $c$ of trusted users their mean is $m + (1-c)\,\delta$, and that of the others is $m - c\,\delta$.
+    Where no mean is given, any that allows for the gap is fine.
+    """
+    if mean is None:
+        return abs(gap) <= grid.width
+    slack = 1e-9 * grid.width  # for rounding
+    means = mean + (1 - fraction) * gap, mean - fraction * gap
+    return all(grid.lower - slack <= one <= grid.upper + slack for one in means)
+
+
+@lru_cache(maxsize=512)
+def _case(question: Question, spread: float, only_errors: bool) -> Case:
+    """A case; tables, words and pictures of one plan ask for the same ones again and again."""
+    return question.case(spread, only_errors=only_errors)
 
 
 def _option(name: str, points: list[Point]) -> Option:

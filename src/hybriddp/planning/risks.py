@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hybriddp import _check
+from hybriddp.grid import Grid
 from hybriddp.planning.cases import OURS, window_channel
-from hybriddp.planning.plan import Plan, plan, readable
+from hybriddp.planning.plan import Plan, errors_of, gap_possible, plan, readable
 
 GAPS = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0)
 RATIOS = (0.25, 0.5, 2.0, 4.0)
@@ -58,9 +59,14 @@ class Poisoning:
 def differences(made: Plan) -> tuple[Difference, ...]:
     """A table of what other gaps and spreads would do: gaps in standard deviations, or in tenths of the range."""
     unit = 0.1 * made.width if made.sd is None else made.sd
-    gaps = [(gap * unit, 1.0) for gap in GAPS if gap * unit <= made.width]
+    gaps = [(gap * unit, 1.0) for gap in GAPS if can_differ(made, gap * unit)]
     ratios = [(0.0, ratio) for ratio in RATIOS if made.sd is None or _possible(made, ratio)]
     return tuple(_difference(made, gap, ratio) for gap, ratio in gaps + ratios)
+
+
+def can_differ(made: Plan, gap: float) -> bool:
+    """Whether the means of the groups can be so far apart, between the bounds and with the mean of the plan."""
+    return gap_possible(made.mean, gap, made.trusted_fraction, Grid.of(made.bounds))
 
 
 def _possible(made: Plan, ratio: float) -> bool:
@@ -71,7 +77,7 @@ def _possible(made: Plan, ratio: float) -> bool:
 
 
 def _difference(made: Plan, gap: float, ratio: float) -> Difference:
-    other = again(made, mean_gap=gap, variance_ratio=ratio)
+    other = errors_again(made, mean_gap=gap, variance_ratio=ratio)
     return Difference(
         mean_gap=gap,
         variance_ratio=ratio,
@@ -85,6 +91,11 @@ def _difference(made: Plan, gap: float, ratio: float) -> Difference:
 def again(made: Plan, **changes: Any) -> Plan:  # noqa: ANN401
     """The same plan with something changed."""
     return plan(**{**made.question, **changes})
+
+
+def errors_again(made: Plan, **changes: Any) -> Plan:  # noqa: ANN401
+    """The same without intervals, which take most of the time."""
+    return errors_of(**{**made.question, **changes})
 
 
 def poisoning(made: Plan, forged: int) -> Poisoning:

@@ -1,6 +1,7 @@
 """Which ε, how many users or how many opt-ins a wanted error takes: the plan, turned around."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
@@ -8,11 +9,11 @@ from typing import Any
 
 from hybriddp import _check
 from hybriddp.errors import ParameterError
-from hybriddp.planning.plan import Plan, plan, readable
+from hybriddp.planning.plan import Plan, errors_of, plan, readable
 
 UNKNOWNS = ("epsilon", "n_users", "trusted_fraction", "rmse")
-LEAST_EPSILON, MOST_EPSILON = "0.01", "20"
 MOST_USERS = 10**10
+LEAST_EPSILON, MOST_EPSILON = "0.01", "20"
 _FEW = (LEAST_EPSILON, "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "4", "8", MOST_EPSILON)
 _STEPS = 24  # of the first, coarse look for a number that is enough
 
@@ -89,7 +90,7 @@ def solve(
 
 def _epsilon(fixed: dict[str, Any], target: float) -> Solution:
     def at(epsilon: str) -> Plan:
-        return plan(epsilon=epsilon, **fixed)
+        return errors_of(epsilon=epsilon, **fixed)
 
     best = at(MOST_EPSILON)
     if best.rmse > target:
@@ -97,15 +98,15 @@ def _epsilon(fixed: dict[str, Any], target: float) -> Solution:
     # The first of a few that is enough, then halfway between it and the one before.
     enough = next(i for i, epsilon in enumerate(_FEW) if at(epsilon).rmse <= target)
     if enough == 0:
-        return Solution("epsilon", float(LEAST_EPSILON), at(LEAST_EPSILON))
+        return Solution("epsilon", float(LEAST_EPSILON), plan(epsilon=LEAST_EPSILON, **fixed))
     low, high = math.log(float(_FEW[enough - 1])), math.log(float(_FEW[enough]))
     while high - low > 5e-4:
         middle = (low + high) / 2
         low, high = (low, middle) if at(_digits(math.exp(middle))).rmse <= target else (middle, high)
     epsilon = _digits(math.exp(low))
-    while (made := at(epsilon)).rmse > target:  # the next of those with three digits, a few at most
+    while at(epsilon).rmse > target:  # the next of those with three digits, a few at most
         epsilon = _digits(float(Decimal(epsilon) * Decimal("1.0005")))
-    return Solution("epsilon", float(epsilon), made)
+    return Solution("epsilon", float(epsilon), plan(epsilon=epsilon, **fixed))
 
 
 def _digits(epsilon: float) -> str:
@@ -120,42 +121,45 @@ def _users(fixed: dict[str, Any], target: float) -> Solution:
     least = max(4, math.floor(1.5 / min(fraction, 1 - fraction)) - 1)
     while not 2 <= round(fraction * least) <= least - 2:
         least += 1
-    best = plan(n_users=MOST_USERS, **fixed)
+    best = errors_of(n_users=MOST_USERS, **fixed)
     if best.rmse > target:
         raise _out_of_reach(best.rmse, target, f"not even {MOST_USERS:,} users give less", best)
-    users, made = _smallest(least, MOST_USERS, lambda n: plan(n_users=n, **fixed), target)
-    return Solution("n_users", users, made)
+    users = _smallest(least, MOST_USERS, lambda n: errors_of(n_users=n, **fixed), target, alike=_alike(fixed))
+    return Solution("n_users", users, plan(n_users=users, **fixed))
 
 
 def _fraction(fixed: dict[str, Any], target: float) -> Solution:
     n = _check.integer("n_users", fixed["n_users"], at_least=4)
-    best = plan(trusted_fraction=(n - 2) / n, **fixed)
+    best = errors_of(trusted_fraction=(n - 2) / n, **fixed)
     if best.rmse > target:
         raise _out_of_reach(best.rmse, target, "not even if all but two users trust", best)
-    trusted, made = _smallest(2, n - 2, lambda k: plan(trusted_fraction=k / n, **fixed), target)
-    return Solution("trusted_fraction", trusted / n, made)
+
+    def at(trusted: int) -> Plan:
+        return errors_of(trusted_fraction=trusted / n, **fixed)
+
+    trusted = _smallest(2, n - 2, at, target, alike=_alike(fixed))
+    return Solution("trusted_fraction", trusted / n, plan(trusted_fraction=trusted / n, **fixed))
 
 
-def _smallest(least: int, most: int, at: Callable[[int], Plan], target: float) -> tuple[int, Plan]:
+def _alike(fixed: dict[str, Any]) -> bool:
+    """Whether the two groups have the same mean and spread."""
+    return not fixed.get("mean_gap") and fixed.get("variance_ratio", 1.0) == 1
+
+
+def _smallest(least: int, most: int, at: Callable[[int], Plan], target: float, *, alike: bool) -> int:
     """The first of a few that is enough, then by bisection: the error falls as the number grows, but for groups that
-    differ, whose trusting part does harm before it helps.
+    differ, whose trusting part does harm before it helps. For groups that are alike the few are halved too.
     """
     few = [round(least * (most / least) ** (i / _STEPS)) for i in range(_STEPS + 1)]
-    plans = ((number, at(number)) for number in few)
-    low = least
-    for number, made in plans:
-        if made.rmse <= target:
-            high, best = number, made
-            break
-        low = number
+    if alike:
+        enough = bisect_left(few, True, hi=len(few) - 1, key=lambda number: at(number).rmse <= target)
+    else:
+        enough = next((i for i, number in enumerate(few) if at(number).rmse <= target), len(few) - 1)
+    low, high = int(few[max(enough - 1, 0)]), int(few[enough])
     while high - low > 1:
         middle = min(max(round(math.sqrt(low * high)), low + 1), high - 1)
-        made = at(middle)
-        if made.rmse <= target:
-            high, best = middle, made
-        else:
-            low = middle
-    return high, best
+        low, high = (low, middle) if at(middle).rmse <= target else (middle, high)
+    return high
 
 
 def _out_of_reach(best: float, target: float, why: str, made: Plan) -> ParameterError:

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,18 @@ def _measurement(mechanism: Mechanism) -> Any:  # noqa: ANN401
 
 def import_opendp() -> Any:  # noqa: ANN401
     """The library that draws the noise."""
-    import opendp.prelude as dp  # here, because importing it takes four times as long as all of hybriddp
+    # Here, because not every command needs it; and not its prelude, which imports all of scikit-learn on the way.
+    from opendp import combinators, measurements
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.metrics import absolute_distance, l1_distance
+    from opendp.mod import enable_features
 
-    dp.enable_features("contrib")
-    return dp
+    enable_features("contrib")
+    return SimpleNamespace(
+        c=combinators,
+        m=measurements,
+        atom_domain=atom_domain,
+        vector_domain=vector_domain,
+        absolute_distance=absolute_distance,
+        l1_distance=l1_distance,
+    )

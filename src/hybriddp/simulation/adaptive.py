@@ -104,10 +104,11 @@ class Outlook:
         w0 = noise_l / (noise_l + self.trusted_noise)
         from_trusted, from_local = self.trusted_noise + self.spread_trusted, noise_l + self.spread_local
         guess_sd = math.sqrt(w0**2 * from_trusted + (1 - w0) ** 2 * from_local)
+        center = self.crowd.mean
         told = math.isfinite(typical.variance_se)  # few reports say nothing about the variance
         for z_variance, mass_variance in _nodes(variance_nodes if told else 1):
             for z_mean, mass_mean in _nodes(_MEAN_NODES):
-                at = self.crowd.mean + guess_sd * z_mean
+                at = center + guess_sd * z_mean
                 variance = typical.variance + (typical.variance_se * z_variance if told else 0.0)
                 trusted = TrustedGroup(self.n_trusted, at, self.trusted_noise, laplace=self.laplace)
                 local = LocalGroup(typical.count, at, variance, typical.variance_se, typical.noise)
@@ -138,6 +139,7 @@ def outlook(
 def expected(seen: Outlook) -> Expectation:
     """The expected error."""
     c, noise_l, v_d = seen.n_trusted / seen.n_users, seen.typical.noise / seen.typical.count, seen.difference
+    spread = seen.spread_trusted + seen.spread_local
     total = np.zeros(5)
     for mass, trusted, local in seen.groups(_VARIANCE_NODES):
         chosen = weights.adaptive(trusted, local, seen.at_most)
@@ -145,7 +147,7 @@ def expected(seen: Outlook) -> Expectation:
         limit = divergence.threshold(trusted, local, chosen)
         doubt = 0.0 if limit.lam is None else divergence.null_risk(limit.lam, limit.laplace_share)
         differ = divergence.risk(limit.lam, limit.laplace_share, seen.gap / math.sqrt(v_d)) - doubt if seen.gap else 0.0
-        sampling = (w - c) ** 2 * (seen.spread_trusted + seen.spread_local + v_d * doubt)
+        sampling = (w - c) ** 2 * (spread + v_d * doubt)
         parts = (w, sampling, w**2 * seen.trusted_noise, (1 - w) ** 2 * noise_l, (w - c) ** 2 * v_d * differ)
         total += mass * np.array(parts)
     weight, sampling, from_curator, from_reports, bias = map(float, total)

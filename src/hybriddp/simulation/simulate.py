@@ -22,6 +22,7 @@ from hybriddp.simulation.outcome import Simulation, Sums, outcomes, predicted_se
 from hybriddp.simulation.trial import ESTIMATORS, Scene, play
 
 _BLOCK = 100  # trials that share a seed
+_MOST_USERS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,8 @@ def _scene(
         raise ParameterError("estimators", "at least one", estimators)
     crowd = trusted.crowd
     n = crowd.count if n_users is None else _check.integer("n_users", n_users, at_least=2)
+    if n > _MOST_USERS:
+        raise ParameterError("n_users", f"at most {_MOST_USERS:,}", n)
     fraction = _check.number("trusted_fraction", trusted_fraction, _check.FRACTION)
     n_trusted = round(fraction * n)
     if not 1 <= n_trusted <= n - 1:
