@@ -76,9 +76,9 @@ def _places(number: float, digits: int) -> int:
 
 
 def _to_places(value: float, places: int) -> str:
-    if value and (places > 12 or abs(value) >= _LARGEST):  # a very small or very large number would be mostly zeros
-        digits = places + 1 + int(f"{abs(value):e}".partition("e")[2])
-        return f"{value:.{max(digits, 1)}g}"
+    if places > 12 or abs(value) >= _LARGEST:  # a very small or very large number would be mostly zeros
+        digits = max(places + int(f"{value:e}".partition("e")[2]) + 1, 1)
+        return f"{value:.{digits}g}"
     return f"{round(value, places) + 0.0:,.{max(places, 0)}f}"
 
 
