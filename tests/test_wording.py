@@ -36,6 +36,14 @@ def test_single_numbers_keep_their_digits(value: float, digits: int) -> None:
     assert float(significant(value, digits).replace(",", "")) == pytest.approx(value, rel=0.51 * 10 ** (1 - digits))
 
 
+@pytest.mark.parametrize(
+    ("value", "digits", "text"), [(1.23456e-9, 6, "1.23456e-09"), (1.5e300, 3, "1.5e+300"), (-2e15, 12, "-2e+15")]
+)
+def test_very_small_and_very_large_numbers_have_exponents(value: float, digits: int, text: str) -> None:
+    assert significant(value, digits) == text
+    assert len(quantity(value, value / 7)) < 30
+
+
 def test_what_has_no_error_keeps_what_it_has() -> None:
     assert to_precision_of(40.6182, 0.0) == "40.6182"
     assert to_precision_of(math.inf, 1.0) == "∞"
