@@ -181,7 +181,7 @@ def test_tiny_crowds_have_exactly_the_law_of_single_reports(
     law = _law(channel, symbols)
     assert sum(law.values()) == 1
     keys = list(law)
-    times = 40_000
+    times = 120_000  # so that the wrong law fails by five standard deviations
     found, counts = np.unique(reported(channel, symbols, times), axis=0, return_counts=True)
     seen = dict(zip(map(tuple, found.tolist()), counts.tolist(), strict=True))
     assert set(seen) <= set(keys)

@@ -52,15 +52,18 @@ def _run(
     setting: Setting, trusted: FloatArray, answers: list[Counted] | None, local: FloatArray
 ) -> tuple[list[str], list[str], list[Counted], FloatArray]:
     """Rounds and states as texts, what was answered, and the centres."""
-    server = HybridKMeansServer(
-        setting.study, n_local=setting.n_local, trusted=trusted, ledger=Ledger(Privacy(epsilon=20))
-    )
-    rounds, states, given = list[str](), [server.to_json()], list[Counted]()
+    ledger = Ledger(Privacy(epsilon=20))
+    server = HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=trusted, ledger=ledger)
+
+    def state() -> str:
+        return server.to_json().replace(f'"ledger":"{ledger.nonce}"', '"ledger":"…"')  # which is random
+
+    rounds, states, given = list[str](), [state()], list[Counted]()
     while server.round is not None:
         rounds.append(server.round.to_json())
         given.append(answers[len(given)] if answers is not None else server.round.count(server.round.answer(local)))
         server.absorb(given[-1])
-        states.append(server.to_json())
+        states.append(state())
     return rounds, states, given, server.cluster_centers
 
 
