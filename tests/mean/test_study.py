@@ -109,7 +109,7 @@ def test_the_answer_is_near_the_truth_and_between_the_groups() -> None:
     assert estimate.trusted_mean is not None
     assert estimate.local_mean is not None
     low, high = sorted([estimate.trusted_mean, estimate.local_mean])
-    assert low <= estimate.value <= high
+    assert low <= estimate.unbiased <= high
     assert (estimate.n_trusted, estimate.n_local) == (1000, 20_000)
     assert 1000 / 21_000 < estimate.weight < 1
 
