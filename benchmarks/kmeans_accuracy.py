@@ -2,7 +2,7 @@
 
     make kmeans                (or python -m benchmarks.kmeans_accuracy; --help says how to run a part of it)
 
-A ratio is the WCSS of the centres on everybody's points, over that of the best of ten starts of ordinary K-means; each
+A ratio is the WCSS of the centers on everybody's points, over that of the best of ten starts of ordinary K-means; each
 seed draws new points. Numbers after ± are one standard error. One cell takes seconds:
 
     python -m benchmarks.kmeans_accuracy --trials 2 --sets paper --epsilons 7 --fractions 0.01
@@ -117,7 +117,7 @@ def measure(plan: Plan) -> Ratios:
 
 
 def plane_table(plan: Plan, ratios: Ratios) -> list[Target]:
-    """Print means per set, with the better of the two single worlds beside; returns the targets."""
+    """Print means per set, with the better of the two single models beside; returns the targets."""
     print(f"\n### K-means, {plan.title}: mean WCSS ratio, {plan.trials} trials\n")
     print("| data | ε | trusted | hybrid | its worst | trusted only | full local | hybrid − better | worse by 2 s.e. |")
     print("| --- | ---: | ---: | --- | ---: | --- | --- | --- | --- |")
@@ -131,7 +131,7 @@ def plane_table(plan: Plan, ratios: Ratios) -> list[Target]:
             f"| {name} | {e:g} | {c:.1%} | {mean(ours)} | {max(ours):.3f} | {mean(trusted)} | {mean(local)} | "
             f"{excess} ({better}) | {_yes(excess)} |"
         )
-    _count_worse("the better single world", excesses)
+    _count_worse("the better single model", excesses)
     bounds = [
         worst(
             f"{plan.title}, ε = {b.epsilon:g}, {b.trusted_fraction:.1%} trusted",
@@ -141,7 +141,7 @@ def plane_table(plan: Plan, ratios: Ratios) -> list[Target]:
         for b in plan.bounds
         if b.epsilon in plan.epsilons and b.trusted_fraction in plan.fractions
     ]
-    return [*bounds, worst(f"{plan.title}, hybrid − the better single world", 0.0, excesses, allowed_se=2.0)]
+    return [*bounds, worst(f"{plan.title}, hybrid − the better single model", 0.0, excesses, allowed_se=2.0)]
 
 
 def space_tables(plan: Plan, ratios: Ratios) -> list[Target]:

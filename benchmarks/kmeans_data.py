@@ -1,7 +1,7 @@
 """Data sets for K-means: the paper's, and more that nobody tunes on.
 
-Every set is drawn anew from a seed: points, and for the random ones centres too. Points come in random order, so that
-the first ones are a fair sample, and are clipped to the box, which is the unit cube. Centres of one set are at least
+Every set is drawn anew from a seed: points, and for the random ones centers too. Points come in random order, so that
+the first ones are a fair sample, and are clipped to the box, which is the unit cube. Centers of one set are at least
 six standard deviations of a cluster apart; those like S1, 4.7.
 """
 
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 Points = NDArray[np.float64]
 
-APART = 6.0  # least distance of two centres, in standard deviations of a cluster
+APART = 6.0  # least distance of two centers, in standard deviations of a cluster
 PAPER_SD = 0.028
 PAPER_SIZE = 160_000
 OTHER_SIZE = 100_000
 
-# The paper does not print its centres. The first layout was used when the algorithm was designed; the other two were
-# written down here before anything was run on them: two close clusters, and a crowd far from the centre of the box.
+# The paper does not print its centers. The first layout was used when the algorithm was designed; the other two were
+# written down here before anything was run on them: two close clusters, and a crowd far from the center of the box.
 LAYOUTS = MappingProxyType(
     {
         "paper": ((0.20, 0.25), (0.35, 0.80), (0.65, 0.40), (0.85, 0.75)),
@@ -47,7 +47,7 @@ class DataSet:
     points : ndarray, shape (n, d)
         The users' points, in random order.
     n_clusters : int
-        How many centres to look for.
+        How many centers to look for.
     bounds : tuple of pairs
         Lower and upper end of each coordinate: public, not taken from the points.
     """
@@ -61,9 +61,9 @@ class DataSet:
 def paper(layout: str, seed: int, *, size: int = PAPER_SIZE) -> DataSet:
     """Four equal clusters of the paper's standard deviation in the unit square [ADK20, section 7]."""
     generator = _generator(layout, seed)
-    centres = np.array(LAYOUTS[layout])
+    centers = np.array(LAYOUTS[layout])
     noise = PAPER_SD * generator.standard_normal((size, 2))
-    return _data_set(layout, centres[_labels(size, len(centres))] + noise, len(centres), generator)
+    return _data_set(layout, centers[_labels(size, len(centers))] + noise, len(centers), generator)
 
 
 def s1_like(seed: int, *, size: int = 105_000) -> DataSet:
@@ -74,7 +74,7 @@ def s1_like(seed: int, *, size: int = 105_000) -> DataSet:
 
 
 def blobs(name: str, seed: int, *, dimensions: int, n_clusters: int, sd: float, size: int = OTHER_SIZE) -> DataSet:
-    """Round clusters of one size around centres drawn uniformly, those too close to another drawn again."""
+    """Round clusters of one size around centers drawn uniformly, those too close to another drawn again."""
     generator = _generator(name, seed)
     return _blobs(name, generator, _separated(generator, n_clusters, dimensions, APART * sd, 0.15), sd, size)
 
@@ -86,11 +86,11 @@ def anisotropic(seed: int, *, size: int = OTHER_SIZE) -> DataSet:
     """
     name, n_clusters, dimensions, sd = "aniso8", 6, 8, 0.06
     generator = _generator(name, seed)
-    centres = _separated(generator, n_clusters, dimensions, APART * sd, 0.15)
+    centers = _separated(generator, n_clusters, dimensions, APART * sd, 0.15)
     points = generator.standard_normal((size, dimensions))
     start = 0
-    for centre, end in zip(centres, doubling_ends(size, n_clusters), strict=True):
-        points[start:end] = centre + points[start:end] @ stretch(generator, dimensions, sd)
+    for center, end in zip(centers, doubling_ends(size, n_clusters), strict=True):
+        points[start:end] = center + points[start:end] @ stretch(generator, dimensions, sd)
         start = end
     return _data_set(name, points, n_clusters, generator)
 
@@ -164,23 +164,23 @@ def _labels(size: int, n_clusters: int) -> NDArray[np.intp]:
 def _separated(
     generator: np.random.Generator, n_clusters: int, dimensions: int, distance: float, margin: float
 ) -> Points:
-    """Centres uniform in the box without its margin, none nearer to another than ``distance``."""
-    centres = np.empty((n_clusters, dimensions))
+    """Centers uniform in the box without its margin, none nearer to another than ``distance``."""
+    centers = np.empty((n_clusters, dimensions))
     found = 0
     for _ in range(100_000):
-        centre = generator.uniform(margin, 1 - margin, dimensions)
-        if np.all(np.sum((centres[:found] - centre) ** 2, axis=1) >= distance**2):
-            centres[found] = centre
+        center = generator.uniform(margin, 1 - margin, dimensions)
+        if np.all(np.sum((centers[:found] - center) ** 2, axis=1) >= distance**2):
+            centers[found] = center
             found += 1
             if found == n_clusters:
-                return centres
-    message = f"no room for {n_clusters} centres {distance} apart in {dimensions} dimensions"
+                return centers
+    message = f"no room for {n_clusters} centers {distance} apart in {dimensions} dimensions"
     raise RuntimeError(message)
 
 
-def _blobs(name: str, generator: np.random.Generator, centres: Points, sd: float, size: int) -> DataSet:
-    noise = sd * generator.standard_normal((size, centres.shape[1]))
-    return _data_set(name, centres[_labels(size, len(centres))] + noise, len(centres), generator)
+def _blobs(name: str, generator: np.random.Generator, centers: Points, sd: float, size: int) -> DataSet:
+    noise = sd * generator.standard_normal((size, centers.shape[1]))
+    return _data_set(name, centers[_labels(size, len(centers))] + noise, len(centers), generator)
 
 
 def _data_set(name: str, points: Points, n_clusters: int, generator: np.random.Generator) -> DataSet:

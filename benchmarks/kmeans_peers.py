@@ -3,7 +3,7 @@
     make peers                 (or python -m benchmarks.kmeans_peers; --help says how to run a part of it)
 
 The same points and the same total ε in one run. Peers see everybody's raw points; of ours, 99 % report locally. What
-else is uneven favours diffprivlib: its neighbours differ by one user more or less, ours by one user's value, which
+else is uneven favors diffprivlib: its neighbors differ by one user more or less, ours by one user's value, which
 changes counts and sums up to twice as much; and it adds no noise to empty clusters, which is not private.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.kmeans_data import SETS, DataSet
 from benchmarks.kmeans_summary import geometric_mean, mean
 from benchmarks.kmeans_trials import HYBRID, Fit, non_private, private, ratio
-from hybriddp.kmeans.lloyd import wcss
+from hybriddp.kmeans.clustering import wcss
 
 ROOT = Path(__file__).parents[1]
 PEERS_PYTHON = ROOT / "build" / "peers" / "bin" / "python"
@@ -58,7 +58,7 @@ class Row:
 
 
 def diffprivlib_fits(data: DataSet, epsilons: Sequence[float], seed: int) -> list[Fit]:
-    """Its centres for each total epsilon, from its own environment, given what makes it spend just that."""
+    """Its centers for each total epsilon, from its own environment, given what makes it spend just that."""
     given = np.array(epsilons) / diffprivlib_spends(data.points.shape[1])
     lower, upper = np.array(data.bounds).T
     with tempfile.TemporaryDirectory() as folder:
@@ -69,15 +69,15 @@ def diffprivlib_fits(data: DataSet, epsilons: Sequence[float], seed: int) -> lis
         done = subprocess.run(  # noqa: S603 our own script
             [PEERS_PYTHON, SCRIPT, path], check=True, stdout=subprocess.PIPE, text=True
         )
-    return [Fit(np.array(run["centres"]), run["cpu_seconds"]) for run in json.loads(done.stdout)["runs"]]
+    return [Fit(np.array(run["centers"]), run["cpu_seconds"]) for run in json.loads(done.stdout)["runs"]]
 
 
 def rows(data: DataSet, seed: int, epsilons: Sequence[float], *, ours: bool) -> list[Row]:
     """Every library once on the same points, at each epsilon."""
-    reference = wcss(data.points, non_private(data).centres)
+    reference = wcss(data.points, non_private(data).centers)
 
     def row(library: str, epsilon: float, fit: Fit) -> Row:
-        return Row(data.name, epsilon, library, ratio(data, fit.centres, reference), fit.cpu_seconds)
+        return Row(data.name, epsilon, library, ratio(data, fit.centers, reference), fit.cpu_seconds)
 
     plain = non_private(data, starts=1)
     found = [row(PLAIN, epsilon, plain) for epsilon in epsilons]

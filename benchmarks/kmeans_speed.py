@@ -7,7 +7,7 @@ from functools import partial
 from benchmarks.kmeans_data import DataSet, blobs, paper
 from benchmarks.kmeans_trials import HYBRID, private
 from benchmarks.timing import least_cpu, peak_bytes
-from hybriddp.kmeans.lloyd import nearest
+from hybriddp.kmeans.clustering import nearest
 
 TRUSTED_FRACTION = 0.01
 MEGABYTES = 100.0
@@ -46,7 +46,7 @@ def main() -> None:
     for task in TASKS:
         data = task.make()
         fit = partial(private, data, HYBRID, epsilon=task.epsilon, trusted_fraction=TRUSTED_FRACTION, seed=0)
-        assign = partial(nearest, data.points, fit().centres)
+        assign = partial(nearest, data.points, fit().centers)
         seconds = least_cpu({"fit": fit, "assign": assign}, rounds=5)
         peak = peak_bytes(fit) / 1e6
         print(

@@ -8,8 +8,8 @@ from zlib import crc32
 import numpy as np
 
 from benchmarks.kmeans_data import DataSet, Points
-from hybriddp.kmeans.hybrid import HybridKMeans
-from hybriddp.kmeans.lloyd import wcss, weighted_kmeans
+from hybriddp.kmeans.clustering import wcss, weighted_kmeans
+from hybriddp.kmeans.estimator import HybridKMeans
 
 HYBRID, TRUSTED_ONLY, FULL_LOCAL = "hybrid", "trusted only", "full local"
 STARTS = 10
@@ -17,9 +17,9 @@ STARTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Centres, and the processor time they took."""
+    """Centers, and the processor time they took."""
 
-    centres: Points
+    centers: Points
     cpu_seconds: float
 
 
@@ -31,22 +31,22 @@ def non_private(data: DataSet, *, starts: int = STARTS) -> Fit:
     except ImportError:
         return _own_non_private(data, starts, np.random.default_rng(seed))
     began = time.process_time()
-    centres = KMeans(data.n_clusters, n_init=starts, random_state=seed).fit(data.points).cluster_centers_
-    return Fit(np.asarray(centres, dtype=float), time.process_time() - began)
+    centers = KMeans(data.n_clusters, n_init=starts, random_state=seed).fit(data.points).cluster_centers_
+    return Fit(np.asarray(centers, dtype=float), time.process_time() - began)
 
 
 def _own_non_private(data: DataSet, starts: int, generator: np.random.Generator) -> Fit:
-    """One start at a time: side by side they would hold a distance for each point, centre and start."""
+    """One start at a time: side by side they would hold a distance for each point, center and start."""
     began = time.process_time()
     ones = np.ones(len(data.points))
     runs = [
         weighted_kmeans(data.points, ones, data.n_clusters, starts=1, generator=generator)[0] for _ in range(starts)
     ]
-    return Fit(min(runs, key=lambda run: run.cost).centres, time.process_time() - began)
+    return Fit(min(runs, key=lambda run: run.cost).centers, time.process_time() - began)
 
 
 def private(data: DataSet, algorithm: str, *, epsilon: float, trusted_fraction: float, seed: int) -> Fit:
-    """Our centres. The first points are the trusted users' (they are in random order); full local ignores the share."""
+    """Our centers. The first points are the trusted users' (they are in random order); full local ignores the share."""
     first = round(trusted_fraction * len(data.points))
     trusted, local = {
         HYBRID: (data.points[:first], data.points[first:]),
@@ -56,13 +56,13 @@ def private(data: DataSet, algorithm: str, *, epsilon: float, trusted_fraction: 
     noise = np.random.default_rng([crc32(algorithm.encode()), crc32(data.name.encode()), seed])
     model = HybridKMeans(n_clusters=data.n_clusters, epsilon=epsilon, bounds=list(data.bounds), random_state=noise)
     began = time.process_time()
-    centres = model.fit(trusted, local).cluster_centers_
-    return Fit(np.asarray(centres, dtype=float), time.process_time() - began)
+    centers = model.fit(trusted, local).cluster_centers_
+    return Fit(np.asarray(centers, dtype=float), time.process_time() - began)
 
 
-def ratio(data: DataSet, centres: Points, reference: float) -> float:
-    """The cost of these centres on everybody's points, over the non-private cost."""
-    return wcss(data.points, centres) / reference
+def ratio(data: DataSet, centers: Points, reference: float) -> float:
+    """The cost of these centers on everybody's points, over the non-private cost."""
+    return wcss(data.points, centers) / reference
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -79,11 +79,11 @@ def trial(
     data: DataSet, seed: int, *, epsilons: Sequence[float], fractions: Sequence[float], algorithms: Sequence[str]
 ) -> dict[Cell, float]:
     """Ratios of the algorithms on one data set: all see the same points and, per share, the same groups."""
-    reference = wcss(data.points, non_private(data).centres)
+    reference = wcss(data.points, non_private(data).centers)
     ratios = {}
     for epsilon in epsilons:
         for algorithm in algorithms:
             for fraction in (0.0,) if algorithm == FULL_LOCAL else fractions:
                 fit = private(data, algorithm, epsilon=epsilon, trusted_fraction=fraction, seed=seed)
-                ratios[Cell(data.name, epsilon, fraction, algorithm)] = ratio(data, fit.centres, reference)
+                ratios[Cell(data.name, epsilon, fraction, algorithm)] = ratio(data, fit.centers, reference)
     return ratios

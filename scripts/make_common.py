@@ -1,4 +1,4 @@
-"""Make src/hybriddp/channels/common.json: the optimised shapes of common epsilons, so that nobody has to wait for them.
+"""Make src/hybriddp/channels/common.json: the optimized shapes of common epsilons, so that nobody has to wait for them.
 
     python scripts/make_common.py
 
@@ -16,7 +16,7 @@ EPSILONS = ["0.8", "0.9", "1", "1.1", "1.2", "1.25", "1.5", "1.75", "2", "2.25",
 
 
 def main() -> None:
-    """Optimise, round to whole values and store."""
+    """Optimize, round to whole values and store."""
     shapes = {}
     for epsilon in EPSILONS:
         assert HALF_WINDOW_UP_TO < float(epsilon) < SINE_WINDOW_FROM

@@ -1,6 +1,6 @@
 from hypothesis import HealthCheck, settings
 
-# Derandomised: a run tests the commit, not the day. The examples are many instead.
+# Derandomized: a run tests the commit, not the day. The examples are many instead.
 settings.register_profile(
     "hybriddp", deadline=None, derandomize=True, max_examples=300, suppress_health_check=[HealthCheck.too_slow]
 )

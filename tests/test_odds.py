@@ -44,7 +44,7 @@ def test_bad_epsilons_are_named(bad: object) -> None:
 
 
 def test_too_large_an_epsilon_comes_with_a_remedy() -> None:
-    with pytest.raises(ParameterError, match="hardly randomised at all: ask for the raw value"):
+    with pytest.raises(ParameterError, match="hardly randomized at all: ask for the raw value"):
         canonical_epsilon(20.5)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import ParameterError
-from hybriddp.privacy import Neighbours, Privacy
+from hybriddp.privacy import Neighbors, Privacy
 
 
 def test_decimals_are_exact_and_canonical() -> None:
@@ -13,7 +13,7 @@ def test_decimals_are_exact_and_canonical() -> None:
     assert (p.epsilon, p.delta) == ("0.1", "0.0000001")
     assert (p.exact_epsilon, p.exact_delta) == (Fraction(1, 10), Fraction(1, 10**7))
     assert Privacy(epsilon="1.00", delta="0.0") == Privacy(epsilon=1)
-    assert "replaced" in Neighbours.REPLACE_ONE.value
+    assert "replaced" in Neighbors.REPLACE_ONE.value
 
 
 @pytest.mark.parametrize("zero", [0, 0.0, -0.0, "-0", "0e5", "-0.00", Decimal("-0"), np.float32(0), np.int64(0)])

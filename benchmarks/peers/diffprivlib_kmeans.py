@@ -3,7 +3,7 @@
     build/peers/bin/python benchmarks/peers/diffprivlib_kmeans.py INPUT.npz > OUTPUT.json
 
 The file holds ``points``, ``lower`` and ``upper`` ends of the box, ``n_clusters``, a ``seed`` and the ``epsilons`` to
-run with. Printed: its version, and the centres and the processor time of each run.
+run with. Printed: its version, and the centers and the processor time of each run.
 """
 
 import json
@@ -26,7 +26,7 @@ def main() -> None:
         model = KMeans(n_clusters, epsilon=epsilon, bounds=(lower, upper), random_state=len(epsilons) * seed + number)
         began = time.process_time()
         model.fit(points)
-        runs.append({"centres": model.cluster_centers_.tolist(), "cpu_seconds": time.process_time() - began})
+        runs.append({"centers": model.cluster_centers_.tolist(), "cpu_seconds": time.process_time() - began})
     json.dump({"version": diffprivlib.__version__, "runs": runs}, sys.stdout)
 
 

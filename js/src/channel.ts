@@ -41,7 +41,7 @@ export class WindowChannel extends Channel {
     this.#table = lookup(this.#window, verifyRows(this.#window, half));
     this.epsilon = epsilon;
     this.bytesPerReport = 2 * bytesOfADraw(this.#window);
-    this.text = JSON.stringify({ type: "window", version: 1, epsilon, ...this.#window, half });
+    this.text = JSON.stringify({ type: "window", version: 2, epsilon, ...this.#window, half });
   }
 
   /** One report of a value between the bounds, as a code. Send it once; never draw again for the same value. */
@@ -53,7 +53,7 @@ export class WindowChannel extends Channel {
   }
 }
 
-/** Randomised response over numbered categories. */
+/** Randomized response over numbered categories. */
 export class RandomizedResponse extends Channel {
   readonly epsilon: string;
   readonly bytesPerReport: number;
@@ -69,7 +69,7 @@ export class RandomizedResponse extends Channel {
     this.epsilon = epsilon;
     this.categories = categories;
     this.bytesPerReport = bytesOfADraw(this.#window);
-    this.text = JSON.stringify({ type: "response", version: 1, epsilon, categories, bits, low, extra });
+    this.text = JSON.stringify({ type: "response", version: 2, epsilon, categories, bits, low, extra });
   }
 
   /** One report of a category, as a code. */
@@ -103,7 +103,7 @@ export class UnaryEncoding extends Channel {
     this.#one = one;
     this.#zero = zero;
     this.bytesPerReport = 4 * categories;
-    this.text = JSON.stringify({ type: "unary", version: 1, epsilon, categories, one, zero });
+    this.text = JSON.stringify({ type: "unary", version: 2, epsilon, categories, one, zero });
   }
 
   /** One report of a category: category i is bit i mod 8 of byte i div 8. */

@@ -1,4 +1,4 @@
-/** hybriddp for devices: a report is randomised before it leaves. Zero dependencies; browsers and Node. */
+/** hybriddp for devices: a report is randomized before it leaves. Zero dependencies; browsers and Node. */
 
 export { type AnyChannel, RandomizedResponse, UnaryEncoding, WindowChannel, parseChannel } from "./channel.js";
 export { ChannelError } from "./errors.js";

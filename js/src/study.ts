@@ -30,7 +30,7 @@ export class Study {
 export async function parseStudy(text: string, epsilon: number | string): Promise<Study> {
   const fields = parse(text);
   const channel = parseChannel(JSON.stringify(fields.channel) ?? "", epsilon);
-  ensure(fields.type === "mean" && fields.version === 1, "its study is not one of a mean");
+  ensure(fields.type === "mean" && fields.version === 2, "its study is not one of a mean");
   ensure(channel instanceof WindowChannel && fields.epsilon === channel.epsilon, "it does not fit its study");
   ensure(typeof fields.name === "string", "its study has no name");
   toUnits(0, fields.bounds); // throws unless they are bounds

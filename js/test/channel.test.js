@@ -41,7 +41,7 @@ for (const c of vectors.window.filter((c) => Number(c.epsilon) >= 0.5)) {
   });
 }
 
-test("randomised response tells the truth as often as it says", () => {
+test("randomized response tells the truth as often as it says", () => {
   const draws = 200_000;
   const { low, extra } = JSON.parse(response.text);
   const p = (low + extra) / 2 ** 32;
@@ -94,7 +94,7 @@ for (const epsilon of [0, -1, 0.001, 21, NaN, Infinity, "x", "1.0", null, undefi
 }
 
 test("too large an epsilon comes with a remedy", () => {
-  assert.throws(() => parseChannel(numeric.text, 30), /hardly randomised at all/);
+  assert.throws(() => parseChannel(numeric.text, 30), /hardly randomized at all/);
 });
 
 test("a channel for another epsilon is refused", () => {

@@ -27,7 +27,7 @@ for (const c of vectors.window) {
 }
 
 for (const c of vectors.response) {
-  test(`randomised response, epsilon ${c.epsilon}, ${c.categories} categories: ${c.count} codes`, () => {
+  test(`randomized response, epsilon ${c.epsilon}, ${c.categories} categories: ${c.count} codes`, () => {
     const channel = parseChannel(c.text, c.epsilon);
     const inputs = stream(`${c.seed} inputs`, 4 * c.count);
     const bytes = known(stream(`${c.seed} bytes`, c.bytes_per_report * c.count));

@@ -31,7 +31,7 @@ test("a report is the channel's code with the digest", async () => {
 const fields = JSON.parse(text);
 for (const [name, change] of [
   ["another type", { type: "kmeans" }],
-  ["another version", { version: 2 }],
+  ["another version", { version: 1 }],
   ["another epsilon than its channel", { epsilon: "2" }],
   ["no name", { name: null }],
   ["no bounds", { bounds: null }],

@@ -1,7 +1,7 @@
 """Differential privacy for people who trust you and people who do not, in one answer.
 
 Some users hand the curator their raw value (the *trusted* group), the others only a report that their own device
-has randomised (the *local* group). Everybody is promised the same ε. hybriddp combines the two groups into one answer
+has randomized (the *local* group). Everybody is promised the same ε. hybriddp combines the two groups into one answer
 that is better than either alone can give, and says how wrong it may be and what it cost in privacy.
 
 **For estimating a mean**: `MeanStudy`; `summarize` for tables of any kind; `Privacy` and `Ledger` for counting what
@@ -13,7 +13,7 @@ it costs.
 
 **For what outsiders learn**: `amplify`.
 
-**For reports that devices randomise**: `hybriddp.channels`.
+**For reports that devices randomize**: `hybriddp.channels`.
 
 **For catching what goes wrong**: `hybriddp.errors`.
 """

@@ -178,7 +178,7 @@ def _as_float(value: object) -> float:
             return float(value)
         except OverflowError:  # an integer beyond all floats lies beyond every bound
             return sys.float_info.max if value > 0 else -sys.float_info.max
-        except ValueError:  # a signalling NaN of the decimal module
+        except ValueError:  # a signaling NaN of the decimal module
             return np.nan
     if type(value).__name__ in ("NAType", "NaTType"):  # what pandas writes for missing values
         return np.nan

@@ -36,7 +36,7 @@ def canonical_epsilon(epsilon: float | str | Decimal, *, largest: Decimal = LARG
     if number is None or not number.is_finite():
         raise ParameterError("epsilon", expected, epsilon)
     if number > largest:
-        remedy = "Beyond 20 a report is hardly randomised at all: ask for the raw value, with consent, instead."
+        remedy = "Beyond 20 a report is hardly randomized at all: ask for the raw value, with consent, instead."
         raise ParameterError("epsilon", expected, epsilon, remedy=remedy if largest == LARGEST else "")
     if number < SMALLEST:
         remedy = "Below 0.01 a report says next to nothing." if number > 0 else ""

@@ -20,7 +20,7 @@ def outright(delta: float) -> str:
     return f"A study that published the values of {share} of its users outright would keep this promise."
 
 
-class Neighbours(Enum):
+class Neighbors(Enum):
     """Which two data sets must be hard to tell apart."""
 
     REPLACE_ONE = "one user's value is replaced; who is in which group, and how many are, is public"

@@ -42,7 +42,7 @@ def subset_selection(local_epsilon: float, n_values: int, size: int) -> list[lis
 
 
 def shuffled_delta(channel: Sequence[Sequence[float]], n_reports: int, epsilon: float) -> float:
-    """δ of the multiset of reports, over all neighbours: every pair of values of one user, all values of the others."""
+    """δ of the multiset of reports, over all neighbors: every pair of values of one user, all values of the others."""
     worst = 0.0
     for others in combinations_with_replacement(channel, n_reports - 1):
         rest: Distribution = {(0,) * len(channel[0]): 1.0}

@@ -173,7 +173,7 @@ def test_alone_among_colluders_only_the_report_protects(local_epsilon: float) ->
     assert "no more than that" in str(promise)
 
 
-def test_hardly_randomised_reports_have_no_clones() -> None:
+def test_hardly_randomized_reports_have_no_clones() -> None:
     promise = shuffled(local_epsilon=20.0, n_reports=1000, delta=1e-6)
     assert promise.epsilon == pytest.approx(20.0, abs=1e-4)
 

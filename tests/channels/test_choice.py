@@ -60,7 +60,7 @@ def test_no_two_sets_differ_by_more_than_epsilon_at_any_code(n: int, k: int, eps
 
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "5", "10", "10.001", "20"])
 @pytest.mark.parametrize("n", [2, 4, 8, 16, 32])
-def test_one_true_code_is_randomised_response(epsilon: str, n: int) -> None:
+def test_one_true_code_is_randomized_response(epsilon: str, n: int) -> None:
     channel, response = (
         ChoiceResponse(epsilon=epsilon, n_codes=n, n_chosen=1),
         RandomizedResponse(epsilon=epsilon, n_categories=n),

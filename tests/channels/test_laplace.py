@@ -77,7 +77,7 @@ def test_reports_are_clamped_far_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_text_and_channel_are_inverses() -> None:
     channel = DiscreteLaplace(epsilon=0.25)
-    assert channel.to_json() == '{"type":"discrete-laplace","version":1,"epsilon":"0.25"}'
+    assert channel.to_json() == '{"type":"discrete-laplace","version":2,"epsilon":"0.25"}'
     assert channel_from_json(channel.to_json(), epsilon=0.25) == channel
     assert channel.code_type == np.int64
 

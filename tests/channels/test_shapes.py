@@ -28,7 +28,7 @@ def test_the_sine_window_has_the_variance_of_its_closed_form(epsilon: float) -> 
     assert row_moments(epsilon, shape).worst_variance() / 4 == pytest.approx(expected, rel=0.012)
 
 
-def test_no_neighbour_of_the_programmes_solution_is_better() -> None:
+def test_no_neighbor_of_the_programmes_solution_is_better() -> None:
     programme = _Programme(2.0, 64, 25)
     v = programme.solve(half_window(1.0, 64).half)
     best = programme.variances(v).max()
@@ -54,11 +54,11 @@ def test_the_gradient_of_the_mean_variance_is_its_derivative() -> None:
     assert mean_variance_gradient(1.3, Shape(11, half)) == pytest.approx(np.array(numeric) / 2e-6, abs=1e-7)
 
 
-def test_the_optimised_shape_agrees_with_the_closed_forms_where_they_meet() -> None:
+def test_the_optimized_shape_agrees_with_the_closed_forms_where_they_meet() -> None:
     for epsilon, closed in ((0.75, half_window), (5.5, sine_window)):
-        optimised = row_moments(epsilon, least_worst(epsilon, 256)).worst_variance()
-        assert optimised <= row_moments(epsilon, closed(epsilon, 256)).worst_variance() * (1 + 1e-6)
-        assert optimised == pytest.approx(row_moments(epsilon, closed(epsilon, 256)).worst_variance(), rel=0.006)
+        optimized = row_moments(epsilon, least_worst(epsilon, 256)).worst_variance()
+        assert optimized <= row_moments(epsilon, closed(epsilon, 256)).worst_variance() * (1 + 1e-6)
+        assert optimized == pytest.approx(row_moments(epsilon, closed(epsilon, 256)).worst_variance(), rel=0.006)
 
 
 # The best mean that a linear programme over all channels finds, from an independent computation to three digits.

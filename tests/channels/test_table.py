@@ -17,7 +17,7 @@ def one_bit(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def noisy_steps(epsilon: float, rows: int = 9, codes: int = 31) -> tuple[np.ndarray, np.ndarray]:
-    """A truncated, normalised exponential mechanism, whose odds are at most e^ε."""
+    """A truncated, normalized exponential mechanism, whose odds are at most e^ε."""
     t, y = np.linspace(-1, 1, rows)[:, None], np.linspace(-2, 2, codes)[None, :]
     p = np.exp(-epsilon / 4 * np.abs(t - y))
     return p / p.sum(axis=1, keepdims=True), y[0]

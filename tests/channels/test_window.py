@@ -84,7 +84,7 @@ def test_every_draw_gives_its_code_by_counting() -> None:
         draws < w.n_codes * w.low, draws // w.low, row + (draws.astype(np.int64) - w.n_codes * w.low) // w.extra
     )
     assert np.array_equal(codes, expected)
-    # Between two neighbouring edges the code is constant, so counting the runs counts all 2^32 draws.
+    # Between two neighboring edges the code is constant, so counting the runs counts all 2^32 draws.
     starts, ends = np.unique(edges)[:-1], np.unique(edges)[1:]
     first = w.code(np.full(len(starts), row, np.uint32), starts.astype(np.uint32))
     last = w.code(np.full(len(starts), row, np.uint32), (ends - 1).astype(np.uint32))
@@ -309,7 +309,7 @@ def test_the_representation_is_short(channel: WindowChannel) -> None:
     assert repr(channel) == "WindowChannel(epsilon='1', n_codes=256)"
 
 
-def test_common_epsilons_come_with_the_shape_that_would_be_optimised() -> None:
+def test_common_epsilons_come_with_the_shape_that_would_be_optimized() -> None:
     from hybriddp.channels.shapes import best_shape, row_moments
     from hybriddp.channels.window import _common
 

@@ -12,12 +12,12 @@ D, EPSILON, ROUNDS = 2, 7.0, 5
 SCALE = (D + 1) * ROUNDS / EPSILON  # b_T as printed
 
 
-def test_row_04_the_noise_on_a_centre_is_the_noise_on_the_sum_over_the_count() -> None:
+def test_row_04_the_noise_on_a_center_is_the_noise_on_the_sum_over_the_count() -> None:
     rng = np.random.default_rng(4)
     count, mean, trials = 400, 0.25, 400_000
-    centre = (count * mean + rng.laplace(0, SCALE, trials)) / (count + rng.laplace(0, SCALE, trials))
+    center = (count * mean + rng.laplace(0, SCALE, trials)) / (count + rng.laplace(0, SCALE, trials))
     on_the_mean = 2 * SCALE**2 * (1 + mean**2) / count**2
-    assert centre.var() == pytest.approx(on_the_mean, rel=0.02)
+    assert center.var() == pytest.approx(on_the_mean, rel=0.02)
     # With the printed variance, that of the sum, the privacy weight all but drops the trusted group.
     local_noise, local_count = 2 * (D * (ROUNDS + 1) / EPSILON) ** 2, 39_600
     weights = [
@@ -37,12 +37,12 @@ def test_row_04_the_noise_on_a_centre_is_the_noise_on_the_sum_over_the_count() -
     assert weights[1] > 0.5
 
 
-def test_row_05_randomised_response_pulls_a_centre_towards_the_mean_of_all() -> None:
+def test_row_05_randomized_response_pulls_a_center_towards_the_mean_of_all() -> None:
     rng = np.random.default_rng(5)
     k, n = 4, 400_000
-    true_centres = np.array([0.25, 0.4, 0.6, 0.75])
+    true_centers = np.array([0.25, 0.4, 0.6, 0.75])
     label = rng.integers(0, k, n)
-    x = true_centres[label] + rng.uniform(-0.05, 0.05, n)
+    x = true_centers[label] + rng.uniform(-0.05, 0.05, n)
     e0 = EPSILON / (ROUNDS + 1)
     p = (math.exp(e0) - 1) / (k + math.exp(e0) - 1)
     assert p == pytest.approx(0.356, abs=5e-4)
@@ -55,7 +55,7 @@ def test_row_05_randomised_response_pulls_a_centre_towards_the_mean_of_all() -> 
     assert total / count == pytest.approx(0.25, abs=0.005)
 
 
-def test_row_06_sums_over_a_whole_group_give_every_cluster_the_same_centre() -> None:
+def test_row_06_sums_over_a_whole_group_give_every_cluster_the_same_center() -> None:
     rng = np.random.default_rng(6)
     trusted = np.concatenate([rng.normal(0.2, 0.02, 100), rng.normal(0.8, 0.02, 100)])
     nearest = (np.abs(trusted - 0.8) < np.abs(trusted - 0.2)).astype(int)

@@ -52,10 +52,10 @@ def test_row_02_replacing_a_point_moves_sums_and_counts_twice_as_far() -> None:
     d, m = 3, 1.0
     budgeted = m * d + 1  # what the printed scale pays for
 
-    def released(point: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    def released(point: np.ndarray, centers: np.ndarray) -> np.ndarray:
         """The contribution of one point to the sums and counts of every cluster."""
-        nearest = int(np.argmin(((centres - point) ** 2).sum(axis=1)))
-        out = np.zeros((len(centres), d + 1))
+        nearest = int(np.argmin(((centers - point) ** 2).sum(axis=1)))
+        out = np.zeros((len(centers), d + 1))
         out[nearest] = [*point, 1.0]
         return out
 
@@ -63,11 +63,11 @@ def test_row_02_replacing_a_point_moves_sums_and_counts_twice_as_far() -> None:
     worst = np.abs(released(near_corner[0], near_corner) - released(near_corner[1], near_corner)).sum()
     assert worst == pytest.approx(2 * budgeted, rel=1e-5)
     rng = np.random.default_rng(1)
-    centres = rng.uniform(0, m, (4, d))
+    centers = rng.uniform(0, m, (4, d))
     points = [np.array(corner, float) for corner in np.ndindex(*(2,) * d)]
-    ordinary = max(np.abs(released(x, centres) - released(y, centres)).sum() for x in points for y in points)
+    ordinary = max(np.abs(released(x, centers) - released(y, centers)).sum() for x in points for y in points)
     assert ordinary > 1.5 * budgeted
-    added = max(np.abs(released(x, centres)).sum() for x in points)
+    added = max(np.abs(released(x, centers)).sum() for x in points)
     assert added == budgeted  # adding or removing a point is what the scale covers
 
 

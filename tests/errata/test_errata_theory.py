@@ -77,7 +77,7 @@ def test_row_09_with_different_means_trusted_only_wins_in_an_interval_of_users()
     assert leads.tolist() == [False, True, True, False]
 
 
-def test_row_10_the_other_single_world_is_full_local_not_local_only() -> None:
+def test_row_10_the_other_single_model_is_full_local_not_local_only() -> None:
     _, setting = _random(10)
     best = np.minimum(setting.error_trusted_only(), setting.error_full_local())
     printed = np.where(

@@ -6,7 +6,7 @@ import pytest
 from matplotlib.patches import Ellipse
 
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.hybrid import HybridKMeans
+from hybriddp.kmeans.estimator import HybridKMeans
 
 
 def _model(d: int, **change: Any) -> HybridKMeans:  # noqa: ANN401
@@ -17,12 +17,12 @@ def _model(d: int, **change: Any) -> HybridKMeans:  # noqa: ANN401
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_a_picture_is_written(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / "new" / f"centres.{ending}"
+    path = tmp_path / "new" / f"centers.{ending}"
     _model(2).plot(path)
     assert path.stat().st_size > 1000
 
 
-def test_a_picture_shows_the_centres_and_their_errors() -> None:
+def test_a_picture_shows_the_centers_and_their_errors() -> None:
     model = _model(2)
     (axes,) = model.plot().axes
     dots = [np.ravel(line.get_xydata()) for line in axes.lines if line.get_marker() == "."]
@@ -58,7 +58,7 @@ def test_dimensions_that_there_are_not_are_refused(dimensions: Any) -> None:  # 
 
 def test_a_name_without_an_ending_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="must end in"):
-        _model(2).plot(str(tmp_path / "centres"))
+        _model(2).plot(str(tmp_path / "centers"))
 
 
 def test_there_is_no_picture_before_the_end() -> None:

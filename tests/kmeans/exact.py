@@ -13,13 +13,13 @@ from hybriddp._check import FloatArray
 from hybriddp.channels import RandomizedResponse
 from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.unary import BITS
-from hybriddp.kmeans.conversation import conversation, joins_local
-from hybriddp.kmeans.direction_questions import DirectionQuestion, LengthQuestion, PairQuestion
-from hybriddp.kmeans.questions import GridQuestion, Question, ResidualQuestion
-from hybriddp.kmeans.requests import Heard, Published, Step
-from hybriddp.kmeans.round import crowd
+from hybriddp.kmeans.algorithm.choose import conversation, joins_local
+from hybriddp.kmeans.algorithm.step import Published, Step, StepResult
+from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.reports.direction import DirectionQuestion, LengthQuestion, SecondMomentQuestion
+from hybriddp.kmeans.reports.questions import GridQuestion, Question, ResidualQuestion
+from hybriddp.kmeans.reports.symbols import SymbolChannel, n_symbols
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.kmeans.symbols import SymbolChannel, n_symbols
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SeededBytes
 from hybriddp.release.vector import release_vector
@@ -46,17 +46,17 @@ def symbol_law(question: Question, point: FloatArray, variant: int) -> Law:
                 law[symbol] = law.get(symbol, Fraction(0)) + chance
         return law
     if isinstance(question, LengthQuestion):
-        one = Fraction(min(float(np.sum(((point - question.centre) / question.radius) ** 2)), 1.0))
+        one = Fraction(min(float(np.sum(((point - question.center) / question.radius) ** 2)), 1.0))
         return {0: 1 - one, 1: one}
-    if isinstance(question, PairQuestion):
-        rest = point - question.centre
+    if isinstance(question, SecondMomentQuestion):
+        rest = point - question.center
         length = float(np.sum((rest / question.radius) ** 2))
         return _set_law(question.pairs.products(rest[None], np.array([variant]))[0], length, question.chosen)
     assert isinstance(question, ResidualQuestion | DirectionQuestion)
     label = int(question.labels.of(point[None])[0])
-    rest = (point - question.centres[label]) / question.radii[label]
+    rest = (point - question.centers[label]) / question.radii[label]
     if isinstance(question, DirectionQuestion):
-        row, hand = divmod(variant, question.directions.n_hands)
+        row, hand = divmod(variant, question.directions.n_codebooks)
         products = question.directions.products(rest[None], np.array([hand]))[0]
         return _set_law(question.public_signs()[row, label] * products, math.hypot(*rest), question.chosen)
     law = {label << question.n_signs: Fraction(1)}
@@ -105,7 +105,7 @@ class Setting:
     d: int
     k: int
     epsilon: str
-    neighbours: str
+    neighbors: str
     n_trusted: int
     n_local: int
 
@@ -116,7 +116,7 @@ class Setting:
             n_clusters=self.k,
             bounds=[(0, 1)] * self.d,
             epsilon=self.epsilon,
-            neighbours=self.neighbours,
+            neighbors=self.neighbors,
         )
 
     @property
@@ -133,10 +133,10 @@ def settings() -> Iterator[Setting]:
     sizes = [(0, 16), (16, 0), (15, 40), (400, 1000), (3, 3000), (0, 2000), (500, 0)]
     turn = 0
     for d, k, epsilon in product((1, 2, 3, 4, 8), (1, 2, 5, 15), ("0.1", "1", "2", "7", "20")):
-        for neighbours in ("replace-one", "add-remove"):
-            if neighbours == "replace-one" or epsilon != "0.1":
+        for neighbors in ("replace-one", "add-remove"):
+            if neighbors == "replace-one" or epsilon != "0.1":
                 turn += 1
-                yield Setting(d, k, epsilon, neighbours, *sizes[turn % len(sizes)])
+                yield Setting(d, k, epsilon, neighbors, *sizes[turn % len(sizes)])
 
 
 @lru_cache(maxsize=1)
@@ -151,31 +151,31 @@ def steps_of(setting: Setting) -> tuple[Step, ...]:
     if setting.joins_local:
         local = np.concatenate([local, trusted])
     talk = conversation(study, has_trusted=len(trusted) > 0, n_trusted=len(trusted), n_local=setting.n_local)
-    source, dice, done, steps = SeededBytes(1), np.random.default_rng(1), Fraction(0), []
+    source, rng, done, steps = SeededBytes(1), np.random.default_rng(1), Fraction(0), []
     try:
         step = next(talk)
         while True:
             steps.append(step)
             answers, published = [], None
             for ask in step.asks:
-                users = local[int(done * len(local)) : int((done + ask.share) * len(local))]
-                answers.append(crowd(ask, iter([users]), source=source, dice=dice))
-                done += ask.share
+                users = local[int(done * len(local)) : int((done + ask.user_fraction) * len(local))]
+                answers.append(simulate_devices(ask, iter([users]), source=source, rng=rng))
+                done += ask.user_fraction
             if step.release is not None:
-                published = _published(study, step, trusted, dice)
-            step = talk.send(Heard(tuple(answers), published))
+                published = _published(study, step, trusted, rng)
+            step = talk.send(StepResult(tuple(answers), published))
     except StopIteration:
         return tuple(steps)
 
 
-def _published(study: KMeansStudy, step: Step, trusted: FloatArray, dice: np.random.Generator) -> Published:
+def _published(study: KMeansStudy, step: Step, trusted: FloatArray, rng: np.random.Generator) -> Published:
     assert step.release is not None
-    cost = step.release.share * study.privacy.exact_epsilon
+    cost = step.release.epsilon_fraction * study.privacy.exact_epsilon
     private = release_vector(
-        step.release.statistic.of(trusted),
-        sensitivity=study.replaced * step.release.statistic.most,
+        step.release.statistic.compute(trusted),
+        sensitivity=study.changed_users * step.release.statistic.max_contribution,
         privacy=Privacy(epsilon=repr(float(cost))),
-        random_state=dice,
+        random_state=rng,
     )
     return Published(private.values, private.variance)
 

@@ -1,4 +1,4 @@
-"""How good the centres are, on data whose best centres are known. Seeds are fixed: what passes once passes always."""
+"""How good the centers are, on data whose best centers are known. Seeds are fixed: what passes once passes always."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.kmeans_data import LAYOUTS, DataSet, blobs, paper
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.hybrid import HybridKMeans
-from hybriddp.kmeans.lloyd import nearest, wcss, weighted_kmeans
+from hybriddp.kmeans.clustering import nearest, wcss, weighted_kmeans
+from hybriddp.kmeans.estimator import HybridKMeans
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Task:
 
     @classmethod
     def of(cls, data: DataSet) -> "Task":
-        ones, dice = np.ones(len(data.points)), np.random.default_rng(0)
-        runs = [weighted_kmeans(data.points, ones, data.n_clusters, starts=1, generator=dice)[0] for _ in range(4)]
+        ones, rng = np.ones(len(data.points)), np.random.default_rng(0)
+        runs = [weighted_kmeans(data.points, ones, data.n_clusters, starts=1, generator=rng)[0] for _ in range(4)]
         return cls(data, min(run.cost for run in runs))
 
 
@@ -63,7 +63,7 @@ def test_both_groups_together_are_better_than_either_alone() -> None:
 
 
 @pytest.mark.parametrize(("n_trusted", "n_local", "epsilon"), [(2000, 0, 2.0), (0, 30_000, 4.0), (2000, 30_000, 7.0)])
-def test_standard_errors_are_about_what_centres_are_off_by(n_trusted: int, n_local: int, epsilon: float) -> None:
+def test_standard_errors_are_about_what_centers_are_off_by(n_trusted: int, n_local: int, epsilon: float) -> None:
     """Of normal deviations 4.6 % are beyond two standard errors; here a tenth may be, over fixed seeds."""
     true, n = np.array(LAYOUTS["paper"]), n_trusted + n_local
     off = []

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans import server as server_module
-from hybriddp.kmeans.group import PointArray
-from hybriddp.kmeans.questions import GridQuestion, Labels
-from hybriddp.kmeans.round import Round
-from hybriddp.kmeans.server import HybridKMeansServer
+from hybriddp.kmeans.algorithm.measure import COUNT_WEIGHT
+from hybriddp.kmeans.protocol import server as server_module
+from hybriddp.kmeans.protocol.round import Round
+from hybriddp.kmeans.protocol.server import HybridKMeansServer
+from hybriddp.kmeans.protocol.trusted_points import PointArray
+from hybriddp.kmeans.reports.questions import GridQuestion, Labels
 from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, SecondMoments, Statistic
-from hybriddp.kmeans.steps.measure import COUNT_WEIGHT
 from hybriddp.odds import SHIFT, odds
 from hybriddp.privacy import Privacy
 from hybriddp.release.vector import PrivateVector, laplace_scale, release_vector
@@ -46,14 +46,14 @@ STATISTICS: list[Statistic] = [
 def test_no_output_of_a_release_says_more_than_epsilon(statistic: Statistic, epsilon: str, replaced: int) -> None:
     """A user moves between clusters, joins or leaves. The ratio is monotone between the two exact values of a number
     and constant outside, so the values themselves and those next to them are all the outputs there are to try."""
-    scale = laplace_scale(replaced * statistic.most, Privacy(epsilon=epsilon))
+    scale = laplace_scale(replaced * statistic.max_contribution, Privacy(epsilon=epsilon))
     others = np.array([[0.1], [0.5], [0.9]])
     places = np.array([0.0, 0.2, 0.25, 0.5, 0.5000001, 0.74, 1.0])
     worst = Fraction(0)
     crowds = [np.vstack([others, [[x]]]) for x in places]
     pairs = list(product(crowds, crowds if replaced == 2 else [others]))
     for here, there in pairs:
-        one, other = statistic.of(here), statistic.of(there)
+        one, other = statistic.compute(here), statistic.compute(there)
         # Numbers are noised independently, so the largest ratio is the sum of the largest of each.
         total = Fraction(0)
         for a, b in zip(one.tolist(), other.tolist(), strict=True):
@@ -99,10 +99,10 @@ class Wiretap:
     def log_ratio(self, one: FloatArray, other: FloatArray) -> Fraction:
         """How much likelier all of it is if the trusted points are ``one`` than if they are ``other``."""
         parts = zip(self.statistics, self.published, strict=True)
-        return sum((_log_ratio(p.values, s.of(one), s.of(other), p.scale) for s, p in parts), Fraction(0))
+        return sum((_log_ratio(p.values, s.compute(one), s.compute(other), p.scale) for s, p in parts), Fraction(0))
 
 
-@pytest.mark.parametrize("setting", STUDIES, ids=lambda s: f"{s.d}-{s.neighbours}-{s.n_local}")
+@pytest.mark.parametrize("setting", STUDIES, ids=lambda s: f"{s.d}-{s.neighbors}-{s.n_local}")
 def test_no_transcript_says_more_than_epsilon_of_anybody(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     epsilon = Fraction(setting.epsilon)
@@ -132,9 +132,9 @@ def test_no_transcript_says_more_than_epsilon_of_anybody(setting: Setting, monke
         for who, place in product(range(3), places):
             moved = trusted.copy()
             moved[who] = place
-            neighbours = [moved] if setting.neighbours == "replace-one" else [np.delete(trusted, who, axis=0)]
-            for neighbour in neighbours:
-                ratio = abs(tap.log_ratio(trusted, neighbour))
+            neighbors = [moved] if setting.neighbors == "replace-one" else [np.delete(trusted, who, axis=0)]
+            for neighbor in neighbors:
+                ratio = abs(tap.log_ratio(trusted, neighbor))
                 assert ratio <= epsilon
                 largest = max(largest, ratio)
     assert largest > epsilon / 10  # the audit does see her
@@ -149,7 +149,7 @@ def test_the_audit_would_notice_noise_that_is_made_for_half_of_what_a_user_chang
     worst = Fraction(0)
     for seed in range(20):
         with monkeypatch.context() as patch:
-            patch.setattr(type(setting.study), "replaced", 1)
+            patch.setattr(type(setting.study), "changed_users", 1)
             tap = Wiretap(patch)
             trusted, _ = setting.points(seed)
             HybridKMeansServer(setting.study, n_local=0, trusted=trusted)

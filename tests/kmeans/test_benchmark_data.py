@@ -16,7 +16,7 @@ from benchmarks.kmeans_data import (
     doubling_ends,
     stretch,
 )
-from hybriddp.kmeans.lloyd import nearest
+from hybriddp.kmeans.clustering import nearest
 
 # name: points, dimensions, clusters; digits are left out, as they come with a package that tests do without
 SHAPES = {
@@ -61,8 +61,8 @@ def test_a_seed_gives_the_same_points_and_another_seed_others(name: str) -> None
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts_are_separated(layout: str) -> None:
-    centres = np.array(LAYOUTS[layout])
-    distances = np.linalg.norm(centres[:, None] - centres[None], axis=2)
+    centers = np.array(LAYOUTS[layout])
+    distances = np.linalg.norm(centers[:, None] - centers[None], axis=2)
     assert np.min(distances[np.triu_indices(4, 1)]) >= APART * PAPER_SD
 
 
@@ -72,8 +72,8 @@ def test_the_papers_clusters_are_equal_and_round(layout: str) -> None:
     labels = nearest(data.points, np.array(LAYOUTS[layout]))
     # At least six standard deviations apart, at most .3 % of a cluster is nearer to each of two others.
     np.testing.assert_allclose(np.bincount(labels), 40_000, rtol=0.006)
-    for k, centre in enumerate(LAYOUTS[layout]):
-        np.testing.assert_allclose(data.points[labels == k].mean(axis=0), centre, atol=0.002)
+    for k, center in enumerate(LAYOUTS[layout]):
+        np.testing.assert_allclose(data.points[labels == k].mean(axis=0), center, atol=0.002)
         np.testing.assert_allclose(data.points[labels == k].std(axis=0), PAPER_SD, rtol=0.03)
 
 

@@ -11,7 +11,7 @@ ALGORITHMS = (HYBRID, TRUSTED_ONLY, FULL_LOCAL)
 
 
 class Recorder:
-    """In place of the real algorithm: remembers its groups, and knows the true centres."""
+    """In place of the real algorithm: remembers its groups, and knows the true centers."""
 
     seen: list[tuple[int | None, int | None]]
 
@@ -39,15 +39,15 @@ def test_a_trial_hands_over_the_groups(monkeypatch: pytest.MonkeyPatch) -> None:
         Cell("paper", 2.0, 0.1, TRUSTED_ONLY),
         Cell("paper", 2.0, 0.0, FULL_LOCAL),
     ]
-    # True centres instead of means cost K / n = .2 % more on average, times a mean of eight squared normals.
+    # True centers instead of means cost K / n = .2 % more on average, times a mean of eight squared normals.
     assert all(1 < ratio < 1.02 for ratio in ratios.values())
 
 
 def test_without_scikit_learn_our_own_kmeans_is_the_reference() -> None:
     data = paper("paper", 0, size=2000)
-    centres = _own_non_private(data, 3, np.random.default_rng(0)).centres
-    order = np.argsort(centres[:, 0])
-    np.testing.assert_allclose(centres[order], LAYOUTS["paper"], atol=0.01)
+    centers = _own_non_private(data, 3, np.random.default_rng(0)).centers
+    order = np.argsort(centers[:, 0])
+    np.testing.assert_allclose(centers[order], LAYOUTS["paper"], atol=0.01)
 
 
 def _invented(plan: Plan) -> Ratios:

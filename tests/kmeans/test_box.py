@@ -115,7 +115,7 @@ def test_what_is_so_far_outside_that_it_overflows_is_still_only_outside() -> Non
     assert placed.clamped == 2
 
 
-def test_rounding_does_not_take_centres_out_of_the_bounds() -> None:
+def test_rounding_does_not_take_centers_out_of_the_bounds() -> None:
     rng = np.random.default_rng(0)
     for lower, width in rng.uniform(0, 1, (1000, 2)):
         box = Box.of([(lower, lower + width), (0, 3 * width)])

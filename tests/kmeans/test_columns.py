@@ -16,7 +16,7 @@ from sklearn.cluster import KMeans
 
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.columns import columns_by_name, names_of
-from hybriddp.kmeans.hybrid import HybridKMeans
+from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 
@@ -196,6 +196,6 @@ def test_markup_in_names_stays_text_and_large_tables_are_cut() -> None:
     shown = model._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
-    assert "&lt;b&gt;: 60 centres" in shown
+    assert "&lt;b&gt;: 60 centers" in shown
     assert "and 10 more" in shown
     assert "<th>x10</th><th>…</th>" in shown

@@ -5,8 +5,8 @@ import pytest
 
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.question_text import question_of
-from hybriddp.kmeans.questions import GridQuestion
+from hybriddp.kmeans.reports.question_text import question_of
+from hybriddp.kmeans.reports.questions import GridQuestion
 from hybriddp.kmeans.statistics import FRACTION, Histogram
 
 
@@ -32,7 +32,7 @@ def test_rounding_by_a_hash_keeps_the_mean_of_values_on_any_lattice(spacing: int
     off = []
     for start in starts:
         position = (start + spacing * np.arange(1000)) % (4095 * FRACTION) / FRACTION
-        counts = Histogram(grid).of(position[:, None])
+        counts = Histogram(grid).compute(position[:, None])
         off.append(counts @ np.arange(4096) / 1000 - position.mean())
     assert float(np.sqrt(np.mean(np.square(off)))) < 0.01
 

@@ -9,9 +9,9 @@ import pytest
 from hybriddp._check import FloatArray
 from hybriddp.kmeans import paper
 from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.hybrid import HybridKMeans
-from hybriddp.kmeans.round import Round
-from hybriddp.kmeans.server import HybridKMeansServer
+from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.protocol.round import Round
+from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.study import KMeansStudy
 
 # Ages, incomes, visits: units that have nothing to do with each other.
@@ -34,26 +34,26 @@ def _model(scale: Any = "bounds", seed: int = 1) -> HybridKMeans:  # noqa: ANN40
     return model.fit(_points()[:1000], _points()[1000:])
 
 
-def _sorted(centres: FloatArray) -> FloatArray:
-    return centres[np.argsort(centres[:, 0])]
+def _sorted(centers: FloatArray) -> FloatArray:
+    return centers[np.argsort(centers[:, 0])]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_mixed_units_give_the_centres_of_all_dimensions(seed: int) -> None:
-    """In one scale for all, ages and visits are noise: they ended up at their bounds, and no centre was uncertain."""
+def test_mixed_units_give_the_centers_of_all_dimensions(seed: int) -> None:
+    """In one scale for all, ages and visits are noise: they ended up at their bounds, and no center was uncertain."""
     model = _model(seed=seed)
     assert (np.abs(_sorted(model.cluster_centers_) - PEOPLE) < 0.02 * WIDTHS).all()
-    assert "No centre is uncertain through noise" in model.explain()
+    assert "No center is uncertain through noise" in model.explain()
     assert "Distances measure every dimension by its bounds." in model.explain()
 
 
-def test_in_the_units_of_the_data_a_centre_at_a_bound_is_named() -> None:
+def test_in_the_units_of_the_data_a_center_at_a_bound_is_named() -> None:
     model = _model("none")
     lower, upper = np.array(BOUNDS).T
     found = model.cluster_centers_
     assert ((found[:, 0] == lower[0]) | (found[:, 0] == upper[0])).any()  # what happened in silence
     story = model.explain()
-    assert "No centre is uncertain" not in story
+    assert "No center is uncertain" not in story
     assert "At a bound: " in story
     assert "dimension 1, the widest dimension, can count most" in story
 
@@ -72,7 +72,7 @@ def test_standard_errors_are_in_the_units_of_each_dimension() -> None:
 
 
 def test_units_do_not_matter() -> None:
-    """The same points in dollars and in thousands of them: the same centres, to rounding."""
+    """The same points in dollars and in thousands of them: the same centers, to rounding."""
     factor = np.array([1, 1e-3, 7.0])
     bounds = [(lower * f, upper * f) for (lower, upper), f in zip(BOUNDS, factor, strict=True)]
     other = HybridKMeans(3, epsilon=2, bounds=bounds, random_state=1)
@@ -94,13 +94,13 @@ def test_equal_sides_give_the_same_result_whatever_the_scale() -> None:
 
 def test_a_weight_decides_what_clusters_are_about() -> None:
     rng = np.random.default_rng(4)
-    points = rng.choice([0.2, 0.8], (20_000, 2))  # four corners, for two centres
+    points = rng.choice([0.2, 0.8], (20_000, 2))  # four corners, for two centers
     points = np.clip(points + 0.03 * rng.standard_normal(points.shape), 0, 1) * [1, 1000]
     for weights, dimension in (((5, 1), 0), ((1, 5), 1)):
         model = HybridKMeans(2, epsilon=4, bounds=[(0, 1), (0, 1000)], scale=weights, random_state=1)
-        centres = model.fit(points[:500], points[500:]).cluster_centers_ / [1, 1000]
-        np.testing.assert_allclose(np.sort(centres[:, dimension]), [0.2, 0.8], atol=0.05)
-        np.testing.assert_allclose(centres[:, 1 - dimension], 0.5, atol=0.1)
+        centers = model.fit(points[:500], points[500:]).cluster_centers_ / [1, 1000]
+        np.testing.assert_allclose(np.sort(centers[:, dimension]), [0.2, 0.8], atol=0.05)
+        np.testing.assert_allclose(centers[:, 1 - dimension], 0.5, atol=0.1)
         assert f"with the weights {weights[0]}, {weights[1]}." in model.explain()
 
 
@@ -121,7 +121,7 @@ def test_devices_measure_as_the_study_says(scale: Any) -> None:  # noqa: ANN401
     )
     first = 1000
     while server.round is not None:
-        last = first + int(server.round.share * server.n_local)
+        last = first + int(server.round.user_fraction * server.n_local)
         sent = Round.from_json(server.round.to_json(), study=study)
         server.absorb(server.round.count(sent.answer(_points()[first:last], random_state=server.round.number)))
         first = last
@@ -160,7 +160,7 @@ def test_the_papers_algorithms_measure_as_the_paper_unless_told_otherwise() -> N
     as_printed, said = (
         paper.trusted_only(points, random_state=0, **common, **extra) for extra in ({}, {"scale": "none"})
     )
-    np.testing.assert_array_equal(as_printed.centres, said.centres)
+    np.testing.assert_array_equal(as_printed.centers, said.centers)
     scaled = paper.trusted_only(points, random_state=0, scale="bounds", **common)
-    off = [np.abs(found.centres - PEOPLE)[:, 0].max() for found in (as_printed, scaled)]
+    off = [np.abs(found.centers - PEOPLE)[:, 0].max() for found in (as_printed, scaled)]
     assert off[1] < 2 < off[0]

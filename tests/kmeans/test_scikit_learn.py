@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from hybriddp.errors import ParameterError
-from hybriddp.kmeans.hybrid import HybridKMeans
+from hybriddp.kmeans.estimator import HybridKMeans
 
 RNG = np.random.default_rng(9)
 POINTS = np.clip(RNG.choice([[2.0, 3.0], [7.0, 8.0], [3.0, 8.0]], 6000) + 0.4 * RNG.standard_normal((6000, 2)), 0, 10)
@@ -34,7 +34,7 @@ def test_a_clone_is_a_model_that_is_not_fitted() -> None:
 
 def test_parameters_can_be_read_and_set() -> None:
     model = HybridKMeans()
-    assert set(model.get_params()) == {"n_clusters", "epsilon", "bounds", "random_state", "neighbours", "name", "scale"}
+    assert set(model.get_params()) == {"n_clusters", "epsilon", "bounds", "random_state", "neighbors", "name", "scale"}
     assert model.set_params(n_clusters=5, epsilon=1) is model
     assert model.get_params(deep=False)["n_clusters"] == 5
     with pytest.raises(ParameterError, match="clusters"):

@@ -9,11 +9,20 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.group import PointArray
-from hybriddp.kmeans.lloyd import BLOCK, nearest, products
-from hybriddp.kmeans.questions import GridQuestion, Labels, View
-from hybriddp.kmeans.statistics import UNIT, ClusterSizes, ClusterSums, Histogram, One, SecondMoments, Statistic, fitted
-from hybriddp.kmeans.steps.measure import COUNT_WEIGHT
+from hybriddp.kmeans.algorithm.measure import COUNT_WEIGHT
+from hybriddp.kmeans.clustering import BLOCK, nearest, products
+from hybriddp.kmeans.protocol.trusted_points import PointArray
+from hybriddp.kmeans.reports.questions import GridQuestion, Labels, Projection
+from hybriddp.kmeans.statistics import (
+    UNIT,
+    ClusterSizes,
+    ClusterSums,
+    Histogram,
+    SecondMoments,
+    Statistic,
+    UserCount,
+    fitted,
+)
 from hybriddp.kmeans.study import KMeansStudy
 
 TINY = 5e-324
@@ -23,10 +32,10 @@ EXTREMES = (0.0, TINY, 1e-300, 2.0**-52, 0.25, 1 / 3, 0.5, np.nextafter(0.5, 0),
 def _statistics(d: int) -> list[Statistic]:
     corners = np.array([[0.25] * d, [0.75] * d, [0.25] * (d - 1) + [0.75]])
     axes = np.linalg.qr(np.random.default_rng(d).standard_normal((d, d)))[0][: min(d, 2)]
-    view = View(np.full(d, 0.5), axes)
+    view = Projection(np.full(d, 0.5), axes)
     q = len(axes)
     return [
-        One(),
+        UserCount(),
         Histogram(GridQuestion(None, np.zeros(d), np.full(d, 1 / 4), (5,) * d)),
         Histogram(GridQuestion(view, np.full(q, -0.3), np.full(q, 0.1), (7,) * q)),
         ClusterSizes(Labels(corners)),
@@ -43,11 +52,11 @@ every_statistic = pytest.mark.parametrize(("d", "index"), CASES)
 
 
 def _change(statistic: Statistic, before: FloatArray, after: FloatArray) -> int:
-    return int(np.abs(statistic.of(before) - statistic.of(after)).sum())
+    return int(np.abs(statistic.compute(before) - statistic.compute(after)).sum())
 
 
 def _adversarial(d: int) -> FloatArray:
-    """Corners, borders of cells, points between centres, denormals, and points far outside of every radius."""
+    """Corners, borders of cells, points between centers, denormals, and points far outside of every radius."""
     some = [np.full(d, x) for x in EXTREMES]
     some += [np.array(corner) for corner in product((0.0, 1.0), repeat=d)]
     some += [np.eye(d)[0] * x for x in EXTREMES]
@@ -61,21 +70,21 @@ def test_one_user_changes_no_more_than_is_claimed_and_some_change_nearly_that(d:
     statistic = _statistics(d)[index]
     points = _adversarial(d)
     others = np.random.default_rng(1).random((7, d))
-    rest = statistic.of(others)
-    adds = np.array([statistic.of(np.vstack([others, point])) - rest for point in points])
+    rest = statistic.compute(others)
+    adds = np.array([statistic.compute(np.vstack([others, point])) - rest for point in points])
     joins = np.abs(adds).sum(axis=1)
     replaces = np.abs(adds[:, None] - adds).sum(axis=2)
-    assert joins.max() <= statistic.most
-    assert replaces.max() <= 2 * statistic.most
-    assert joins.max() >= 0.9 * statistic.most
-    if isinstance(statistic, One):
+    assert joins.max() <= statistic.max_contribution
+    assert replaces.max() <= 2 * statistic.max_contribution
+    assert joins.max() >= 0.9 * statistic.max_contribution
+    if isinstance(statistic, UserCount):
         assert replaces.max() == 0  # nothing to hide where the size is public
     elif d == 1 and isinstance(statistic, SecondMoments):
-        assert replaces.max() >= 0.9 * statistic.most  # squares do not change their sign
-    elif isinstance(statistic, ClusterSums) and len(statistic.centres) == 1:
+        assert replaces.max() >= 0.9 * statistic.max_contribution  # squares do not change their sign
+    elif isinstance(statistic, ClusterSums) and len(statistic.centers) == 1:
         assert replaces.max() >= 0.9 * 2 * UNIT  # one cluster: the count stays
     else:
-        assert replaces.max() >= 0.9 * 2 * statistic.most
+        assert replaces.max() >= 0.9 * 2 * statistic.max_contribution
 
 
 coordinates = st.one_of(st.sampled_from(EXTREMES), st.floats(0, 1))
@@ -84,14 +93,14 @@ coordinates = st.one_of(st.sampled_from(EXTREMES), st.floats(0, 1))
 @settings(max_examples=12)
 @every_statistic
 @given(st.data())
-def test_neighbours_differ_by_no_more_than_is_claimed(d: int, index: int, data: st.DataObject) -> None:
+def test_neighbors_differ_by_no_more_than_is_claimed(d: int, index: int, data: st.DataObject) -> None:
     statistic = _statistics(d)[index]
-    crowd = data.draw(arrays(np.float64, st.tuples(st.integers(1, 6), st.just(d)), elements=coordinates))
-    who = data.draw(st.integers(0, len(crowd) - 1))
-    replaced = crowd.copy()
+    points = data.draw(arrays(np.float64, st.tuples(st.integers(1, 6), st.just(d)), elements=coordinates))
+    who = data.draw(st.integers(0, len(points) - 1))
+    replaced = points.copy()
     replaced[who] = data.draw(arrays(np.float64, d, elements=coordinates))
-    assert _change(statistic, crowd, replaced) <= 2 * statistic.most
-    assert _change(statistic, crowd, np.delete(crowd, who, axis=0)) <= statistic.most
+    assert _change(statistic, points, replaced) <= 2 * statistic.max_contribution
+    assert _change(statistic, points, np.delete(points, who, axis=0)) <= statistic.max_contribution
 
 
 # Nobody's number depends on who else is there
@@ -100,43 +109,43 @@ def test_neighbours_differ_by_no_more_than_is_claimed(d: int, index: int, data: 
 @pytest.mark.parametrize("d", [2, 4, 8])
 @pytest.mark.parametrize("k", [2, 5])
 def test_who_leaves_does_not_change_the_labels_of_those_who_stay(d: int, k: int) -> None:
-    """On points exactly between two centres, where rounding decides: BLAS rounds one row alone unlike one of two."""
+    """On points exactly between two centers, where rounding decides: BLAS rounds one row alone unlike one of two."""
     rng = np.random.default_rng([d, k])
     for _ in range(12):
-        centres = rng.random((k, d))
-        between = (centres[0] + centres[1]) / 2
-        view = View(rng.random(d), np.linalg.qr(rng.standard_normal((d, d)))[0][:2])
+        centers = rng.random((k, d))
+        between = (centers[0] + centers[1]) / 2
+        view = Projection(rng.random(d), np.linalg.qr(rng.standard_normal((d, d)))[0][:2])
         statistics = [
-            ClusterSums(Labels(centres), centres, np.ones(k), COUNT_WEIGHT),
-            ClusterSums(Labels(view.see(centres), view), centres, np.ones(k), COUNT_WEIGHT),
+            ClusterSums(Labels(centers), centers, np.ones(k), COUNT_WEIGHT),
+            ClusterSums(Labels(view.see(centers), view), centers, np.ones(k), COUNT_WEIGHT),
             Histogram(GridQuestion(view, view.see(between[None])[0], np.full(2, 0.1), (4, 4))),
         ]
         crowds = [np.tile(between, (n, 1)) for n in (0, 1, 2, 3, 4, 5, 8, 9, 16, 17)]
         for statistic, (fewer, more) in product(statistics, pairwise(crowds)):
-            assert _change(statistic, fewer, more) <= (len(more) - len(fewer)) * statistic.most
-            alone = statistic.of(more[:1]) if len(more) else 0
-            assert np.array_equal(statistic.of(more), len(more) * alone)
+            assert _change(statistic, fewer, more) <= (len(more) - len(fewer)) * statistic.max_contribution
+            alone = statistic.compute(more[:1]) if len(more) else 0
+            assert np.array_equal(statistic.compute(more), len(more) * alone)
 
 
 def test_labels_are_those_of_sums_term_by_term_wherever_a_point_stands() -> None:
     rng = np.random.default_rng(0)
-    centres = rng.random((6, 5))
-    centres[3] = centres[1]
-    points = np.concatenate([rng.random((200, 5)), (centres[:, None] + centres).reshape(-1, 5) / 2, centres])
-    expected = np.argmax(products(points, centres) - 0.5 * np.sum(centres**2, axis=1), axis=1)
+    centers = rng.random((6, 5))
+    centers[3] = centers[1]
+    points = np.concatenate([rng.random((200, 5)), (centers[:, None] + centers).reshape(-1, 5) / 2, centers])
+    expected = np.argmax(products(points, centers) - 0.5 * np.sum(centers**2, axis=1), axis=1)
     for size in (1, 2, 3, 7, 64, len(points)):
-        parts = [nearest(points[i : i + size], centres) for i in range(0, len(points), size)]
+        parts = [nearest(points[i : i + size], centers) for i in range(0, len(points), size)]
         assert np.array_equal(np.concatenate(parts), expected)
 
 
 def test_a_group_is_the_sum_of_its_users_across_blocks() -> None:
     study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1)
-    centres = np.array([[0.2, 0.3], [0.9, 0.4]])
-    between = centres.mean(axis=0)
-    statistic = ClusterSums(Labels(centres), centres, np.ones(2), COUNT_WEIGHT)
+    centers = np.array([[0.2, 0.3], [0.9, 0.4]])
+    between = centers.mean(axis=0)
+    statistic = ClusterSums(Labels(centers), centers, np.ones(2), COUNT_WEIGHT)
     for n in (BLOCK, BLOCK + 1, BLOCK + 2):
         whole = PointArray(study.box, np.tile(between, (n, 1)), "points").exact(statistic)
-        assert np.array_equal(whole, n * statistic.of(between[None]))
+        assert np.array_equal(whole, n * statistic.compute(between[None]))
 
 
 # The cut to a length, in integers

@@ -5,63 +5,72 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.kmeans.questions import GridQuestion, Labels
-from hybriddp.kmeans.statistics import UNIT, ClusterSizes, ClusterSums, Histogram, One, SecondMoments, Statistic, fitted
+from hybriddp.kmeans.reports.questions import GridQuestion, Labels
+from hybriddp.kmeans.statistics import (
+    UNIT,
+    ClusterSizes,
+    ClusterSums,
+    Histogram,
+    SecondMoments,
+    Statistic,
+    UserCount,
+    fitted,
+)
 
 RNG = np.random.default_rng(6)
-CENTRES = np.array([[0.2, 0.3], [0.8, 0.5], [0.4, 0.9]])
+CENTERS = np.array([[0.2, 0.3], [0.8, 0.5], [0.4, 0.9]])
 RADII = np.array([0.2, 0.3, 0.1])
 GRID = GridQuestion(None, np.zeros(2), np.array([0.25, 0.5]), (5, 3))
-SUMS = ClusterSums(Labels(CENTRES), CENTRES, RADII, UNIT // 9)
+SUMS = ClusterSums(Labels(CENTERS), CENTERS, RADII, UNIT // 9)
 MOMENTS = SecondMoments(np.array([0.5, 0.4]), 0.1)
-ALL: list[Statistic] = [One(), Histogram(GRID), ClusterSizes(Labels(CENTRES)), SUMS, MOMENTS]
+ALL: list[Statistic] = [UserCount(), Histogram(GRID), ClusterSizes(Labels(CENTERS)), SUMS, MOMENTS]
 NAMES = [type(statistic).__name__ for statistic in ALL]
 
 
 @pytest.mark.parametrize("statistic", ALL, ids=NAMES)
 def test_users_add_up_and_nobody_adds_nothing(statistic: Statistic) -> None:
     points = RNG.random((300, 2))
-    total = statistic.of(points)
+    total = statistic.compute(points)
     assert total.shape == (statistic.size,)
     assert total.dtype == np.int64
-    np.testing.assert_array_equal(sum(statistic.of(points[i : i + 1]) for i in range(300)), total)
-    np.testing.assert_array_equal(statistic.of(points[:0]), np.zeros(statistic.size))
+    np.testing.assert_array_equal(sum(statistic.compute(points[i : i + 1]) for i in range(300)), total)
+    np.testing.assert_array_equal(statistic.compute(points[:0]), np.zeros(statistic.size))
 
 
 @pytest.mark.parametrize("statistic", ALL, ids=NAMES)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=2))
 def test_no_user_adds_more_than_the_bound(statistic: Statistic, point: list[float]) -> None:
-    assert int(np.abs(statistic.of(np.array([point]))).sum()) <= statistic.most
+    assert int(np.abs(statistic.compute(np.array([point]))).sum()) <= statistic.max_contribution
 
 
 @pytest.mark.parametrize("statistic", ALL, ids=NAMES)
 def test_some_user_adds_all_of_the_bound(statistic: Statistic) -> None:
     """The bound is not larger than it must be, but for rounding."""
     corners = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
-    most = max(int(np.abs(statistic.of(corner[None])).sum()) for corner in corners)
-    assert most >= statistic.most - 8
+    most = max(int(np.abs(statistic.compute(corner[None])).sum()) for corner in corners)
+    assert most >= statistic.max_contribution - 8
 
 
 def test_a_histogram_has_the_means_of_the_coordinates() -> None:
     """Rounding by a hash is as good as rounding by dice: five standard errors, with dice a false alarm of 6e-7."""
     n = 20_000
     points = RNG.random((n, 2))
-    counts = Histogram(GRID).of(points)
+    counts = Histogram(GRID).compute(points)
     assert counts.sum() == n
     mean = counts @ GRID.vertices() / n
     # The variance of rounding a value between two vertices is at most a quarter of the squared step.
     assert (np.abs(mean - points.mean(axis=0)) < 5 * GRID.step / 2 / np.sqrt(n)).all()
-    exactly = Histogram(GRID).of(GRID.vertices())
+    exactly = Histogram(GRID).compute(GRID.vertices())
     np.testing.assert_array_equal(exactly, np.ones(15))
 
 
 def test_cluster_sums_are_those_of_the_definition() -> None:
     points = RNG.random((200, 2))
-    found = SUMS.of(points)
+    found = SUMS.compute(points)
     counts, sums = np.zeros(3), np.zeros((3, 2))
     for x in points:
-        k = int(np.argmin(np.sum((CENTRES - x) ** 2, axis=1)))
-        z = (x - CENTRES[k]) / RADII[k]
+        k = int(np.argmin(np.sum((CENTERS - x) ** 2, axis=1)))
+        z = (x - CENTERS[k]) / RADII[k]
         counts[k] += 1
         sums[k] += z / max(float(np.abs(z).sum()), 1.0)
     np.testing.assert_array_equal(found[:3], (UNIT // 9) * counts)
@@ -72,10 +81,10 @@ def test_second_moments_are_those_of_the_definition() -> None:
     points = RNG.random((200, 2))
     expected = np.zeros(3)
     for x in points:
-        z = x - MOMENTS.centre
+        z = x - MOMENTS.center
         entries = np.array([z[0] * z[0], z[0] * z[1], z[1] * z[1]]) / MOMENTS.bound
         expected += entries / max(float(np.abs(entries).sum()), 1.0)
-    np.testing.assert_allclose(MOMENTS.of(points), UNIT * expected, atol=2 * 200)
+    np.testing.assert_allclose(MOMENTS.compute(points), UNIT * expected, atol=2 * 200)
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=6))

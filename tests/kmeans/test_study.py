@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import ParameterError, ProtocolError
-from hybriddp.kmeans.hybrid import HybridKMeans
+from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.study import KMeansStudy, parsed
 
 STUDY = KMeansStudy("visits", n_clusters=3, bounds=[(0, 24), (-1.5, 60)], epsilon=0.5)
@@ -32,7 +32,7 @@ def test_equal_studies_have_equal_digests_and_others_do_not() -> None:
                 {"bounds": [(0, 24)]},
                 {"bounds": [(0, 24), (-1.5, 61)]},
                 {"epsilon": 0.51},
-                {"neighbours": "add-remove"},
+                {"neighbors": "add-remove"},
                 {"scale": "none"},
                 {"scale": [1, 2]},
                 {"scale": [2, 1]},
@@ -43,9 +43,9 @@ def test_equal_studies_have_equal_digests_and_others_do_not() -> None:
 
 
 def test_what_may_change_is_twice_or_once_a_user() -> None:
-    other = KMeansStudy("visits", n_clusters=3, bounds=[(0, 1)], epsilon=0.5, neighbours="add-remove")
-    assert (STUDY.replaced, STUDY.size_is_private) == (2, False)
-    assert (other.replaced, other.size_is_private) == (1, True)
+    other = KMeansStudy("visits", n_clusters=3, bounds=[(0, 1)], epsilon=0.5, neighbors="add-remove")
+    assert (STUDY.changed_users, STUDY.size_is_private) == (2, False)
+    assert (other.changed_users, other.size_is_private) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_what_may_change_is_twice_or_once_a_user() -> None:
         ("scale", {"scale": [1, 2]}),
         ("scale", {"scale": [1, 1e-60], "bounds": [(0, 1)] * 2}),
         ("bounds", {"scale": "none", "bounds": [(0, 1), (0, 1e-60)]}),
-        ("neighbours", {"neighbours": "replace one"}),
-        ("neighbours", {"neighbours": None}),
-        ("epsilon", {"neighbours": "add-remove", "epsilon": 0.19}),
+        ("neighbors", {"neighbors": "replace one"}),
+        ("neighbors", {"neighbors": None}),
+        ("epsilon", {"neighbors": "add-remove", "epsilon": 0.19}),
     ],
 )
 def test_bad_parameters_are_named(name: str, change: dict[str, Any]) -> None:
@@ -92,7 +92,7 @@ def test_bad_parameters_are_named(name: str, change: dict[str, Any]) -> None:
 def test_the_ends_of_the_ranges_are_allowed() -> None:
     KMeansStudy("x", n_clusters=1024, bounds=[(0, 1)] * 256, epsilon=0.01)
     KMeansStudy("x", n_clusters=1, bounds=[(0, 1)], epsilon=20)
-    KMeansStudy("x", n_clusters=1, bounds=[(0, 1)], epsilon=0.2, neighbours="add-remove")
+    KMeansStudy("x", n_clusters=1, bounds=[(0, 1)], epsilon=0.2, neighbors="add-remove")
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -108,7 +108,7 @@ def test_a_text_with_one_field_broken_is_refused(name: str, value: object) -> No
 
 
 @pytest.mark.parametrize(
-    "change", [{"epsilon": "0.50"}, {"epsilon": 0.5}, {"extra": 1}, {"type": "mean"}, {"version": 2}]
+    "change", [{"epsilon": "0.50"}, {"epsilon": 0.5}, {"extra": 1}, {"type": "mean"}, {"version": 1}]
 )
 def test_another_form_of_the_same_study_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ProtocolError, match="one form"):
@@ -122,12 +122,12 @@ def test_what_is_no_object_is_refused(text: Any) -> None:  # noqa: ANN401
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 256])
-@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
-def test_a_repr_fits_into_a_log(d: int, neighbours: str) -> None:
+@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
+def test_a_repr_fits_into_a_log(d: int, neighbors: str) -> None:
     name, epsilon = "\u2028'\"" * 300, "5.3333333333333333333337"
     bounds = [(-123456.789012345, 1234567.89012345)] * d
     study = KMeansStudy(
-        name, n_clusters=1024, bounds=bounds, epsilon=epsilon, scale=[1.23456789] * d, neighbours=neighbours
+        name, n_clusters=1024, bounds=bounds, epsilon=epsilon, scale=[1.23456789] * d, neighbors=neighbors
     )
     assert repr(study).startswith("KMeansStudy(")
     assert len(repr(study)) < 200
@@ -135,7 +135,7 @@ def test_a_repr_fits_into_a_log(d: int, neighbours: str) -> None:
         for by_name in (bounds, {f"a column {j}": pair for j, pair in enumerate(bounds)}):
             model = HybridKMeans(
                 1024, epsilon=epsilon, bounds=by_name, name=name, scale=[1.23456789] * d, random_state=rng,
-                neighbours=neighbours,
+                neighbors=neighbors,
             )  # fmt: skip
             assert repr(model).startswith("HybridKMeans(n_clusters=1024, epsilon='5.33")
             assert len(repr(model)) < 200
@@ -145,5 +145,5 @@ def test_a_small_study_shows_all_of_itself() -> None:
     study = KMeansStudy("visits", n_clusters=3, bounds=[(0, 24), (0, 60)], epsilon=2)
     assert repr(study) == (
         "KMeansStudy('visits', n_clusters=3, bounds=[(0.0, 24.0), (0.0, 60.0)], epsilon='2', scale='bounds', "
-        "neighbours='replace-one')"
+        "neighbors='replace-one')"
     )

@@ -236,7 +236,7 @@ def test_one_group_alone_is_only_used_when_asked_for() -> None:
         alone = STUDY.estimate(trusted=trusted, local=local, single_group=True, random_state=1)
         assert alone.divergence is None
         assert alone.weight == (1.0 if name == "local" else 0.0)
-        assert "single world" in alone.explain()
+        assert "single model" in alone.explain()
         assert abs(alone.value - MINUTES.mean()) < 6 * 240 * alone.laws.population.variance**0.5
     with pytest.raises(DataError, match="Both groups are empty"):
         STUDY.estimate(trusted=None, local=None, single_group=True)
@@ -302,7 +302,7 @@ def test_the_same_seed_for_devices_and_curator_gives_different_noise() -> None:
     assert both.unbiased != pytest.approx(STUDY.estimate(trusted=None, local=local, single_group=True).unbiased)
 
 
-def test_a_single_world_says_when_it_is_a_simulation() -> None:
+def test_a_single_model_says_when_it_is_a_simulation() -> None:
     alone = STUDY.estimate(trusted=None, local=CODES, single_group=True, random_state=1)
     assert alone.privacy.seeded
     assert "NOT a private release" in alone.explain()

@@ -77,7 +77,7 @@ def test_no_price_is_below_what_dp_accounting_finds(costs: list[Cost], delta: st
     for name in FINER:
         found = price(name, *costs, delta=Fraction(delta))
         assert found >= least - 1e-9
-        assert found >= close - 2e-6  # the discretisation of the pessimistic one
+        assert found >= close - 2e-6  # the discretization of the pessimistic one
     assert price("pld", *costs, delta=Fraction(delta)) <= close + 1e-5
 
 

@@ -25,7 +25,7 @@ def test_the_scale_is_the_smallest_that_opendps_own_map_allows(epsilon: str, sen
     scale = laplace_scale(sensitivity, Privacy(epsilon=epsilon))
     assert cost(scale) <= Fraction(epsilon)
     assert cost(math.nextafter(scale, 0.0)) > Fraction(epsilon)
-    # And without OpenDP: neighbours at that distance differ by a factor of e^(sensitivity/scale) at most.
+    # And without OpenDP: neighbors at that distance differ by a factor of e^(sensitivity/scale) at most.
     assert Fraction(sensitivity) / Fraction(scale) <= Fraction(epsilon)
     assert scale == pytest.approx(sensitivity / float(epsilon), rel=1e-15)
 

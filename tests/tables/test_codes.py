@@ -9,13 +9,13 @@ import pytest
 
 from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.direction_questions import DirectionQuestion, LengthQuestion
-from hybriddp.kmeans.directions import Directions
-from hybriddp.kmeans.questions import GridQuestion, Labels, ResidualQuestion
-from hybriddp.kmeans.requests import Ask
-from hybriddp.kmeans.round import Counted, Reports, Round
+from hybriddp.kmeans.protocol.round import Reports, Round, RoundTally
+from hybriddp.kmeans.reports.codebook import Directions
+from hybriddp.kmeans.reports.direction import DirectionQuestion, LengthQuestion
+from hybriddp.kmeans.reports.questions import GridQuestion, Labels, ResidualQuestion
+from hybriddp.kmeans.reports.symbols import SymbolChannel, symbol_channel
+from hybriddp.kmeans.reports.tally import Ask
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.kmeans.symbols import SymbolChannel, symbol_channel
 from hybriddp.tables import batches
 from hybriddp.tables.codes import count_reports, report_table
 from hybriddp.tables.files import write_table
@@ -23,11 +23,11 @@ from hybriddp.tables.files import write_table
 Engine = Callable[[pl.DataFrame], Any]
 
 STUDY = KMeansStudy("x", n_clusters=2, bounds=[(0, 1), (0, 1)], epsilon=1)
-CENTRES, RADII = np.array([[0.2, 0.3], [0.8, 0.7]]), np.array([0.2, 0.3])
+CENTERS, RADII = np.array([[0.2, 0.3], [0.8, 0.7]]), np.array([0.2, 0.3])
 GRID = GridQuestion(None, np.zeros(2), np.full(2, 0.25), (5, 5))  # 25 symbols: 7 bits of 4 bytes stand for nothing
-SIGNS = ResidualQuestion(Labels(CENTRES), CENTRES, RADII, np.array([[0, 1, 0], [1, 0, 1]]))  # 16 symbols, 2 variants
-LENGTH = LengthQuestion(CENTRES[0], 0.5)  # 2 symbols
-DIRECTION = DirectionQuestion(Labels(CENTRES), CENTRES, RADII, Directions.of(2), 2)  # 4 codes, 8 variants
+SIGNS = ResidualQuestion(Labels(CENTERS), CENTERS, RADII, np.array([[0, 1, 0], [1, 0, 1]]))  # 16 symbols, 2 variants
+LENGTH = LengthQuestion(CENTERS[0], 0.5)  # 2 symbols
+DIRECTION = DirectionQuestion(Labels(CENTERS), CENTERS, RADII, Directions.of(2), 2)  # 4 codes, 8 variants
 
 
 def _round(*questions: Any) -> Round:  # noqa: ANN401
@@ -47,7 +47,7 @@ REPORTS = MIXED.answer(POINTS, random_state=1)
 COUNTED = MIXED.count(REPORTS)
 
 
-def _assert_equal(got: Counted, expected: Counted) -> None:
+def _assert_equal(got: RoundTally, expected: RoundTally) -> None:
     assert got.rejected == expected.rejected
     for mine, other in zip(got.answers, expected.answers, strict=True):
         np.testing.assert_array_equal(mine.supports, other.supports)
@@ -87,18 +87,20 @@ def test_rows_that_are_no_answers_are_counted_and_never_raise(local_engine: Engi
     bad = _bad_rows()
     _assert_equal(
         count_reports(local_engine(pl.concat([bad, report_table(REPORTS)])), MIXED),
-        Counted(COUNTED.answers, len(bad)),
+        RoundTally(COUNTED.answers, len(bad)),
     )
     assert count_reports(local_engine(bad), MIXED).rejected == len(bad)
 
 
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.UInt8, pl.Float64])
-def test_whole_numbers_are_codes_of_randomised_response(local_engine: Engine, dtype: Any) -> None:  # noqa: ANN401
+def test_whole_numbers_are_codes_of_randomized_response(local_engine: Engine, dtype: Any) -> None:  # noqa: ANN401
     bits = _round(LENGTH)
     reports = bits.answer(POINTS, random_state=1)
     table = report_table(reports).with_columns(pl.col("code").str.slice(1).cast(dtype))
     bad = pl.DataFrame({"ask": [0, 0], "variant": [0, 0], "code": [2, None]}, schema_overrides={"code": dtype})
-    _assert_equal(count_reports(local_engine(pl.concat([table, bad])), bits), Counted(bits.count(reports).answers, 2))
+    _assert_equal(
+        count_reports(local_engine(pl.concat([table, bad])), bits), RoundTally(bits.count(reports).answers, 2)
+    )
     assert count_reports(local_engine(table), _round(GRID)).rejected == len(table)
 
 

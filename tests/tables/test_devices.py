@@ -78,7 +78,7 @@ def test_partitions_with_the_same_values_get_different_codes(spark: Any) -> None
     assert codes[:1000] != codes[1000:]
 
 
-def test_the_simulated_table_can_be_summarised(users: Any, tmp_path: Path) -> None:  # noqa: ANN401
+def test_the_simulated_table_can_be_summarized(users: Any, tmp_path: Path) -> None:  # noqa: ANN401
     simulate_devices(users, STUDY, value="minutes", seed=1).write.parquet(str(tmp_path / "reports"))
     reports = users.sparkSession.read.parquet(str(tmp_path / "reports"))
     local = summarize(reports, STUDY, report="code").local

@@ -8,16 +8,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hybriddp.kmeans.group import TrustedGroup
-from hybriddp.kmeans.round import Counted, Reports, Round
-from hybriddp.kmeans.server import HybridKMeansServer
+from hybriddp.kmeans.protocol.round import Reports, Round, RoundTally
+from hybriddp.kmeans.protocol.server import HybridKMeansServer
+from hybriddp.kmeans.protocol.trusted_points import TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import count_reports, report_table, trusted_points
 from tests.tables.conftest import ENGINES, on_spark
 from tests.tables.test_codes import check_counts
 from tests.tables.test_points import check_bits
 
-Count = Callable[[Round, tuple[Reports, ...]], Counted]
+Count = Callable[[Round, tuple[Reports, ...]], RoundTally]
 
 
 def _users(n: int, d: int) -> np.ndarray:
@@ -25,11 +25,13 @@ def _users(n: int, d: int) -> np.ndarray:
     return np.where(rng.random((n, 1)) < 0.5, -40.0, 60.0) + 10 * rng.standard_normal((n, d))
 
 
-def _run(study: KMeansStudy, trusted: np.ndarray | TrustedGroup, local: np.ndarray, count: Count) -> HybridKMeansServer:
+def _run(
+    study: KMeansStudy, trusted: np.ndarray | TrustedPoints, local: np.ndarray, count: Count
+) -> HybridKMeansServer:
     server = HybridKMeansServer(study, n_local=len(local), trusted=trusted, random_state=1)
     first = 0
     while server.round is not None:
-        asked = round(server.round.share * len(local))
+        asked = round(server.round.user_fraction * len(local))
         reports = server.round.answer(local[first : first + asked], random_state=server.round.number)
         server.absorb(count(server.round, reports))
         first += asked
@@ -51,7 +53,7 @@ def _compare(
     users = _users(n_trusted + n_local, d)
     trusted, local = users[:n_trusted], users[n_trusted:]
 
-    def stored(asked: Round, reports: tuple[Reports, ...]) -> Counted:
+    def stored(asked: Round, reports: tuple[Reports, ...]) -> RoundTally:
         path = folder / f"round-{asked.number}.parquet"
         report_table(reports).write_parquet(path)
         return count_reports(path, asked, engine=reader)

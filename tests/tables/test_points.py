@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.group import PointArray, TrustedGroup
-from hybriddp.kmeans.questions import GridQuestion, Labels, View
-from hybriddp.kmeans.server import HybridKMeansServer
-from hybriddp.kmeans.statistics import FRACTION, ClusterSums, Histogram, One, SecondMoments, Statistic
+from hybriddp.kmeans.protocol.server import HybridKMeansServer
+from hybriddp.kmeans.protocol.trusted_points import PointArray, TrustedPoints
+from hybriddp.kmeans.reports.questions import GridQuestion, Labels, Projection
+from hybriddp.kmeans.statistics import FRACTION, ClusterSums, Histogram, SecondMoments, Statistic, UserCount
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import batches, points
 from hybriddp.tables.files import write_table
@@ -29,7 +29,7 @@ def _grid(*sizes: int) -> GridQuestion:
 
 
 def _points() -> np.ndarray:
-    """Random points, some outside; corners and vertices of a grid, with their neighbours among the floats.
+    """Random points, some outside; corners and vertices of a grid, with their neighbors among the floats.
 
     Others lie where a part of a step begins: there the last bit decides what is hashed, and so where a point goes.
     """
@@ -53,13 +53,13 @@ HOLES = pl.DataFrame(
     orient="row",
 )
 
-VIEW = View(np.full(3, 0.2), np.array([[0.6, 0.8, 0.0]]))
-CENTRES = np.array([[0.2, 0.01, 0.0001], [0.7, 0.02, 0.0002]])
+VIEW = Projection(np.full(3, 0.2), np.array([[0.6, 0.8, 0.0]]))
+CENTERS = np.array([[0.2, 0.01, 0.0001], [0.7, 0.02, 0.0002]])
 OTHERS: list[Statistic] = [
     Histogram(GridQuestion(VIEW, np.array([-0.5]), np.array([0.07]), (15,))),
-    ClusterSums(Labels(CENTRES), CENTRES, np.array([0.3, 0.1]), 1000),
+    ClusterSums(Labels(CENTERS), CENTERS, np.array([0.3, 0.1]), 1000),
     SecondMoments(np.full(3, 0.1), 0.5),
-    One(),
+    UserCount(),
 ]
 
 
@@ -78,13 +78,15 @@ def test_every_engine_gets_the_bits_of_numpy(local_engine: Engine, monkeypatch: 
 def check_bits(engine: Engine) -> None:
     """Spark's turn is in test_kmeans_study.py, where there is a session."""
     group, memory = _both(engine(pl.concat([FRAME[:9000], HOLES, FRAME[9000:]])))
-    assert isinstance(group, TrustedGroup)
+    assert isinstance(group, TrustedPoints)
     assert (group.count, group.clamped, group.rejected) == (memory.count, memory.clamped, len(HOLES))
     assert 0 < group.clamped < group.count
     for statistic in (Histogram(_grid(29, 29, 29)), *OTHERS):
         assert group.exact(statistic).tolist() == memory.exact(statistic).tolist()
     users = np.random.default_rng(1).permutation(len(POINTS))[:5000]
-    np.testing.assert_array_equal(np.concatenate(list(group.some(users))), np.concatenate(list(memory.some(users))))
+    np.testing.assert_array_equal(
+        np.concatenate(list(group.points_of(users))), np.concatenate(list(memory.points_of(users)))
+    )
 
 
 @pytest.mark.parametrize("scale", ["none", [1, 3, 0.7]], ids=["none", "weights"])
@@ -119,10 +121,10 @@ def test_blocks_of_some_users_are_small(local_engine: Engine, monkeypatch: pytes
     monkeypatch.setattr(points, "BLOCK", 300)
     group, memory = _both(local_engine(FRAME))
     users = np.arange(1000)[::-1]
-    found = list(group.some(users))
+    found = list(group.points_of(users))
     assert [len(block) for block in found] == [300, 300, 300, 100]
-    np.testing.assert_array_equal(np.concatenate(found), np.concatenate(list(memory.some(users))))
-    assert not list(group.some(users[:0]))
+    np.testing.assert_array_equal(np.concatenate(found), np.concatenate(list(memory.points_of(users))))
+    assert not list(group.points_of(users[:0]))
 
 
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.Int64, pl.UInt16, pl.Float32, pl.Decimal(10, 2)])
@@ -139,7 +141,7 @@ def test_an_empty_table_is_an_empty_group(local_engine: Engine) -> None:
     assert (group.count, group.clamped, group.rejected) == (0, 0, 0)
     for statistic in (Histogram(_grid(5, 5, 5)), *OTHERS):
         assert not group.exact(statistic).any()
-    assert not list(group.some(np.empty(0, np.int64)))
+    assert not list(group.points_of(np.empty(0, np.int64)))
 
 
 # Files
@@ -154,7 +156,9 @@ def test_files_of_several_formats_are_one_group(tmp_path: Path, reader: str) -> 
     for statistic in (Histogram(_grid(9, 9, 9)), OTHERS[1]):
         assert group.exact(statistic).tolist() == memory.exact(statistic).tolist()
     users = np.array([9600, 3, 9200, 20_001])
-    np.testing.assert_array_equal(np.concatenate(list(group.some(users))), np.concatenate(list(memory.some(users))))
+    np.testing.assert_array_equal(
+        np.concatenate(list(group.points_of(users))), np.concatenate(list(memory.points_of(users)))
+    )
 
 
 # Mistakes
@@ -164,11 +168,11 @@ def test_tables_that_change_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     FRAME.write_csv(path)
     group = trusted_points(path, STUDY, columns=COLUMNS)
-    list(group.some(np.arange(5)))
+    list(group.points_of(np.arange(5)))
     FRAME.reverse().write_csv(path)
     assert group.exact(OTHERS[2]).tolist() == PointArray(BOX, POINTS, "points").exact(OTHERS[2]).tolist()
     with pytest.raises(DataError, match="come in another order than before"):
-        list(group.some(np.arange(5)))
+        list(group.points_of(np.arange(5)))
     FRAME[1:].write_csv(path)
     for statistic in (Histogram(_grid(5, 5, 5)), OTHERS[1]):
         with pytest.raises(DataError, match=r"had 23,\d+ points, now it has"):

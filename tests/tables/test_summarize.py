@@ -90,7 +90,7 @@ def test_an_empty_table_is_an_empty_summary(engine: Callable[[pl.DataFrame], Any
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
-def test_files_are_summarised_without_reading_them_whole(tmp_path: Path, ending: str) -> None:
+def test_files_are_summarized_without_reading_them_whole(tmp_path: Path, ending: str) -> None:
     x = np.random.default_rng(1).normal(100, 400, 1000)
     frame = pl.DataFrame({"x": x})
     for name, part in (("a", frame[:300]), ("b", frame[300:])):

@@ -54,7 +54,7 @@ def test_a_constant_weight_loses_to_both_from_10057_users_on() -> None:
 
 
 def crossover(epsilon: float) -> float:
-    """The trusted fraction at which both single worlds are equally good for the salaries."""
+    """The trusted fraction at which both single models are equally good for the salaries."""
 
     def lead(c: float) -> float:
         return float(salaries(c, epsilon).error_trusted_only() / salaries(c, epsilon).error_full_local() - 1)

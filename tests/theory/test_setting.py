@@ -58,7 +58,7 @@ def test_known_variance_weight_is_the_vertex_of_the_parabola(setting: Setting) -
 
 
 @given(laplace_strategy())
-def test_known_variance_weight_minimises_the_error(setting: Setting) -> None:
+def test_known_variance_weight_minimizes_the_error(setting: Setting) -> None:
     weight = float(setting.weight_known_variance())
     least = float(setting.error_known_variance())
     found = minimize_scalar(lambda w: float(setting.error_hybrid(w)), bounds=(0.0, 1.0), method="bounded")
@@ -71,7 +71,7 @@ def test_known_variance_weight_minimises_the_error(setting: Setting) -> None:
 
 
 @given(settings_strategy())
-def test_privacy_weight_minimises_the_noise(setting: Setting) -> None:
+def test_privacy_weight_minimizes_the_noise(setting: Setting) -> None:
     silent = Setting(
         **{**_fields(setting), "trusted_variance": 0.0, "local_variance": 0.0, "trusted_mean": 0.0, "local_mean": 0.0}
     )
@@ -183,7 +183,7 @@ def test_gains_where_errors_vanish() -> None:
     assert Setting(**FIELDS).gain_over_best(0.0) == np.inf
 
 
-def test_gains_are_ratios_to_the_single_worlds() -> None:
+def test_gains_are_ratios_to_the_single_models() -> None:
     setting = Setting(**FIELDS)
     best, worst = sorted([float(setting.error_trusted_only()), float(setting.error_full_local())])
     assert setting.gain_over_best(best) == 1.0

@@ -1,6 +1,6 @@
 """The errors against the estimators themselves: draw values and noise, form the estimate, square the error.
 
-The mean of T squared errors, standardised, is compared with 5.4: for T = 200,000 a false alarm has probability
+The mean of T squared errors, standardized, is compared with 5.4: for T = 200,000 a false alarm has probability
 below 1e-6 per comparison even after the skewness of squared errors (kurtosis up to that of a product of Laplace
 variables) is allowed for; 48 comparisons are made with fixed seeds.
 """

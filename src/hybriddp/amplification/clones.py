@@ -1,6 +1,6 @@
 r"""How well a user hides among the clones: two bounds for shuffled local reports ([FMT21]).
 
-$n$ users send one report each through the same ε₀-private randomiser $R$, and a shuffler hides who sent which. Let one
+$n$ users send one report each through the same ε₀-private randomizer $R$, and a shuffler hides who sent which. Let one
 user's value be $x_0$ or $x_1$. Because neither report is more than $e^{\epsilon_0}$ times as likely as the other,
 
 $$
@@ -8,7 +8,7 @@ U = \frac{e^{\epsilon_0} R(x_0) - R(x_1)}{e^{\epsilon_0} - 1}, \qquad
 V = \frac{e^{\epsilon_0} R(x_1) - R(x_0)}{e^{\epsilon_0} - 1}
 $$
 
-are distributions, and with $\alpha = e^{\epsilon_0}/(e^{\epsilon_0}+1)$ the two reports are randomised response between
+are distributions, and with $\alpha = e^{\epsilon_0}/(e^{\epsilon_0}+1)$ the two reports are randomized response between
 them: $R(x_0) = \alpha U + (1-\alpha) V$ and $R(x_1) = (1-\alpha) U + \alpha V$.
 
 Any other user's report is at least $e^{-\epsilon_0}$ times as likely as a report of $x_0$ or of $x_1$, hence
@@ -30,7 +30,7 @@ with $\Delta \sim \mathrm{Bern}(\alpha)$ for $x_0$ and $\mathrm{Bern}(1-\alpha)$
 δ(ε) of the shuffled reports, whatever $R$ and the other values are. Exchanging the two counts exchanges $x_0$ and
 $x_1$: one direction is enough.
 
-The sharper pair of [FMT23] is not used: by its erratum it does not hold for every randomiser.
+The sharper pair of [FMT23] is not used: by its erratum it does not hold for every randomizer.
 """
 
 import math

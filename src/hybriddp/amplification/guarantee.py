@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hybriddp.errors import BudgetError, ParameterError
-from hybriddp.privacy import Neighbours
+from hybriddp.privacy import Neighbors
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Assumptions:
             "Group sizes are public.",
             f"At most {self.colluding_local:,.0f} local users pool what they know; the noise of the other "
             f"{self.honest_local:,.0f} is theirs alone, and a local user counts her own.",
-            f"Neighbours: {Neighbours.REPLACE_ONE.value}.",
+            f"Neighbors: {Neighbors.REPLACE_ONE.value}.",
             "This is the only release about these values, and it was made: reports that no users can have sent are "
             "refused first, real ones with a chance of at most 1e-6, which is not counted.",
             f"Noise: {self.noise}",

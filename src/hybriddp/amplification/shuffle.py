@@ -184,7 +184,7 @@ def _assumptions(n_reports: int, colluding: int) -> tuple[str, ...]:
         "All users send through the same channel with the same ε, which is pure (its δ is 0).",
         "Each user sends one report.",
         f"{pooling}, so that {n_reports - colluding:,} reports count.",
-        "Neighbours differ in one user's value; how many reports there are is public.",
+        "Neighbors differ in one user's value; how many reports there are is public.",
         "The shuffled reports are published once; what else is published about the same values adds to it.",
         "Values of the trusted group are not covered: they do not go through the shuffler.",
     )

@@ -10,7 +10,7 @@ $$
 
 $N$ the curator's discrete Laplace noise with $P[N = k] \propto e^{-\epsilon |k|/2^{24}}$ and $v_i$ the values of the
 codes. It is published as a multiple of a step $g$, at the finest $2^{9} w/n_T$ units exactly, so that each published
-value stands for $2^9$ neighbouring values of $N$, wherever the rest of the sum lies. Then whatever moves the sum by $D$
+value stands for $2^9$ neighboring values of $N$, wherever the rest of the sum lies. Then whatever moves the sum by $D$
 units changes the odds of no published value by more than $e^{\epsilon \lceil D n_T/w \rceil / 2^{24}}$: pure, and in
 whole numbers. A step that is no multiple of the lattice's costs $\log((m+1)/m)$ more (`lattice` has the proof).
 

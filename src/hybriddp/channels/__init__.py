@@ -1,4 +1,4 @@
-"""Local randomisers: what a device does before anything leaves it.
+"""Local randomizers: what a device does before anything leaves it.
 
 **For a number**: `WindowChannel`, one byte near the least variance possible; `DiscreteLaplace`, the paper's own
 mechanism; `TableChannel`, a table of your own.

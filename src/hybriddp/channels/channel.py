@@ -1,4 +1,4 @@
-"""What every local randomiser can do: prove itself, sample, and travel as text.
+"""What every local randomizer can do: prove itself, sample, and travel as text.
 
 A channel is a table of whole numbers: row *j* says how many of $2^B$ equally likely draws give each code when the
 input is *j*. Nothing about it is approximate, so its privacy is a comparison of integers, made whenever a channel is
@@ -22,7 +22,7 @@ CHUNK = 1 << 15  # inputs drawn at a time: their random bytes and scratch arrays
 
 
 class Channel(ABC):
-    """A local randomiser: an input goes in, one code comes out, and no code says much about the input."""
+    """A local randomizer: an input goes in, one code comes out, and no code says much about the input."""
 
     kind: ClassVar[str]
     """The name of the kind of channel in its text."""
@@ -83,7 +83,7 @@ class Channel(ABC):
 
     def to_json(self) -> str:
         """The text of the channel: one line, always the same, understood by every client."""
-        return json.dumps({"type": self.kind, "version": 1, **self.fields()}, separators=(",", ":"))
+        return json.dumps({"type": self.kind, "version": 2, **self.fields()}, separators=(",", ":"))
 
     @property
     def digest(self) -> str:

@@ -19,7 +19,7 @@ class ChoiceResponse(FiniteChannel):
 
     What is true is a set of exactly $k$ codes, whichever they are, given as the bits of an integer. All sets are of one
     size, so every input spends the same weight, and two inputs differ by the odds $(a + b)/a \le e^\epsilon$ at any
-    code. With more true codes a report is more often true, and says less: a trade that randomised response, the case
+    code. With more true codes a report is more often true, and says less: a trade that randomized response, the case
     $k = 1$, cannot make. It is a finite form of the best reports of directions [BDF+18].
 
     Parameters

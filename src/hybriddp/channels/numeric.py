@@ -1,7 +1,7 @@
 r"""Channels for numbers: how an input finds its row, and how wrong a report is.
 
 The rows of a table stand for the inputs $t_0 < t_1 < \dots$, each *defined* as the exact mean of its row, so a report
-is unbiased by construction. An input in between is rounded to one of its two neighbours at random. Both steps are
+is unbiased by construction. An input in between is rounded to one of its two neighbors at random. Both steps are
 whole numbers: the input is a number of units (`Grid`), and a table of 4,097 entries (`lookup`) turns it and 32
 random bits into a row.
 

@@ -1,7 +1,7 @@
-r"""The values of the codes by optimisation, where no closed form is known.
+r"""The values of the codes by optimization, where no closed form is known.
 
 For a window of fixed width the variance in every row is a convex quadratic in the values, so the least worst-case
-variance is a convex programme: minimise $V$ subject to $\mathrm{Var}_j(v) \le V$ for every row and the last row's
+variance is a convex programme: minimize $V$ subject to $\mathrm{Var}_j(v) \le V$ for every row and the last row's
 mean being 1. The best width is searched on a quarter of the codes and refined on all of them.
 """
 
@@ -126,7 +126,7 @@ def least_mean(epsilon: float, n_codes: int) -> Shape:
 
 
 def _descend(epsilon: float, start: Shape) -> FloatArray:
-    """Minimise the average variance over positive, increasing values: the variables are logarithms of increments."""
+    """Minimize the average variance over positive, increasing values: the variables are logarithms of increments."""
 
     def target(logarithms: FloatArray) -> tuple[float, FloatArray]:
         increments = np.exp(logarithms)

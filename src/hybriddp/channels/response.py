@@ -1,4 +1,4 @@
-"""Randomised response: the window channel of width 1 over categories."""
+"""Randomized response: the window channel of width 1 over categories."""
 
 from typing import Any, ClassVar
 

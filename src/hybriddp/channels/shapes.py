@@ -4,12 +4,12 @@ Codes come in mirrored pairs, so a shape is the values of the upper half. In the
 for every input exactly if a linear delay equation holds between the values and the rows' means. It has two solutions
 in closed form:
 
-- a window over half of the codes with exponential values, the best for ε ≤ 0.75: the *i*-th code above the centre is
+- a window over half of the codes with exponential values, the best for ε ≤ 0.75: the *i*-th code above the center is
   worth $\propto \exp(2 D (i + 1/2)/n)$, $D = 2\tanh(\epsilon/2)$;
 - a short window with sine values, the best for ε ≥ 5.5: $\propto \sin(\mu (i + 1/2)/n)$, where $\mu$ is the smallest
   positive root of $\tan(\mu w/2) = \mu/(2D)$, $w = k/n$, $D = (e^\epsilon - 1)/(1 + (e^\epsilon - 1) w)$.
 
-In between, and for averages over a prior, the values are optimised numerically (`optimal.py`). Values need no proof:
+In between, and for averages over a prior, the values are optimized numerically (`optimal.py`). Values need no proof:
 wrong ones make a worse estimate, never a less private report.
 """
 

@@ -65,7 +65,7 @@ def channel_from_json(text: str, *, epsilon: float | str | None = None) -> Chann
     >>> from hybriddp.channels import RandomizedResponse
     >>> text = RandomizedResponse(epsilon=1, n_categories=2).to_json()
     >>> text
-    '{"type":"response","version":1,"epsilon":"1","categories":2,"bits":32,"low":1155094610,"extra":1984778076}'
+    '{"type":"response","version":2,"epsilon":"1","categories":2,"bits":32,"low":1155094610,"extra":1984778076}'
     >>> channel_from_json(text, epsilon=1.0)
     RandomizedResponse(epsilon='1', n_codes=2)
     """

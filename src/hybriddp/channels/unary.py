@@ -8,7 +8,7 @@ $$
 \frac{P}{Q} \cdot \frac{2^{32} - Q}{2^{32} - P} \le e^\epsilon.
 $$
 
-$P = 2^{31}$ and the smallest private $Q$ give the optimised encoding of [WBLJ17], whose variance does not grow with the
+$P = 2^{31}$ and the smallest private $Q$ give the optimized encoding of [WBLJ17], whose variance does not grow with the
 number of categories.
 """
 

@@ -1,4 +1,4 @@
-r"""Window channels: a row gives more weight to a few neighbouring codes, and the same to all others.
+r"""Window channels: a row gives more weight to a few neighboring codes, and the same to all others.
 
 Row *j* of $n$ codes gives weight $a + b$ to the $k$ codes from *j* on and $a$ to every other one, $n a + k b = 2^B$.
 So its whole proof of privacy is one inequality between integers, $(a + b)/a \le e^\epsilon$: it does not involve what

@@ -80,7 +80,7 @@ def _proof(made: WindowChannel) -> str:
     w = made.window
     return (
         f"A report is one byte: each of {w.n_codes} codes has {w.low:,} of 2^{w.bits} draws, and {w.width} "
-        f"neighbouring ones, which depend on the value, have {w.extra:,} more.\n"
+        f"neighboring ones, which depend on the value, have {w.extra:,} more.\n"
         f"So no value makes a code more than ({w.low:,} + {w.extra:,})/{w.low:,} = {1 + w.extra / w.low:.9g} times as "
         f"likely as another does; e^{made.epsilon} is larger. Checked in integers.\n"
         f"Averaged over uniform values the variance is {made.mean_variance:.5g}. The bias is at most "

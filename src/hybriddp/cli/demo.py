@@ -52,8 +52,8 @@ def demo(
 ) -> None:
     """Show what the hybrid model buys, on 327,346 real flight delays.
 
-    A few users trust the curator; the devices of all others randomise their value and send one byte. The table of both
-    is summarised, the curator adds its noise once, and one answer comes out, beside those of the two single worlds and
+    A few users trust the curator; the devices of all others randomize their value and send one byte. The table of both
+    is summarized, the curator adds its noise once, and one answer comes out, beside those of the two single models and
     the truth.
     """
     _check.integer("seed", seed, at_least=0)

@@ -42,7 +42,7 @@ def randomize(
         bool, typer.Option("--diagnostics", help="Tell the curator what was left out: not for publication.")
     ] = False,
 ) -> None:
-    """Simulate the devices of local users: read values, write one randomised code per value.
+    """Simulate the devices of local users: read values, write one randomized code per value.
 
     On real devices a value never leaves. Here all of them are in one file, so this is for tests and for planning.
     Missing, NaN and infinite values get no report. The file knows the study that the reports were made for.

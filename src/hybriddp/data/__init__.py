@@ -1,4 +1,4 @@
-"""Real data that comes with the package, for demonstrations and tests. Licences and sources: README.md beside this."""
+"""Real data that comes with the package, for demonstrations and tests. Licenses and sources: README.md beside this."""
 
 from importlib.resources import files
 

@@ -24,11 +24,11 @@ def draw(channel: WindowChannel, *, path: Path) -> None:
 
 def _distributions(axes: "Axes", channel: WindowChannel) -> None:
     codes = np.arange(channel.n_codes)
-    for share, colour in ((0.15, TRUSTED), (0.8, LOCAL)):
+    for share, color in ((0.15, TRUSTED), (0.8, LOCAL)):
         means = np.array([float(channel.row_mean(row)) for row in range(channel.n_rows)])
         row = int(np.argmin(np.abs((means + 1) / 2 - share)))
         weights = np.array(channel.weights(row)) / (1 << channel.bits)
-        axes.step(codes, 100 * weights, where="mid", color=colour, label=f"value {(means[row] + 1) / 2:.2f}")
+        axes.step(codes, 100 * weights, where="mid", color=color, label=f"value {(means[row] + 1) / 2:.2f}")
     axes.set_ylim(0, None)
     axes.set_xlabel("code")
     axes.set_ylabel("probability, %")

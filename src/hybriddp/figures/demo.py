@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hybriddp.cli.demo import Demo
 
 _LABELS = {"trusted-only": "trusted only", "full-local": "full local", "adaptive": "hybrid"}
-_COLOURS = {"trusted-only": TRUSTED, "full-local": LOCAL, "adaptive": HYBRID}
+_COLORS = {"trusted-only": TRUSTED, "full-local": LOCAL, "adaptive": HYBRID}
 
 
 def draw(result: "Demo", *, path: Path) -> None:
@@ -33,8 +33,8 @@ def _answers(axes: "Axes", result: "Demo") -> None:
     for row, name in zip(rows, _LABELS, strict=True):
         estimate = result.estimates[name]
         interval = estimate.interval(0.95)
-        axes.plot([interval.lower, interval.upper], [row, row], color=_COLOURS[name], linewidth=3)
-        axes.plot(estimate.value, row, "o", color=_COLOURS[name], markersize=8)
+        axes.plot([interval.lower, interval.upper], [row, row], color=_COLORS[name], linewidth=3)
+        axes.plot(estimate.value, row, "o", color=_COLORS[name], markersize=8)
     axes.set_yticks(list(rows), list(_LABELS.values()))
     axes.set_ylim(-0.6, 2.9)
     axes.set_xlabel(f"{result.simulation.study.name} (bars: 95 % intervals)")
@@ -56,8 +56,8 @@ def _errors(axes: "Axes", result: "Demo") -> None:
     }
     for name, error in predicted.items():
         label = "hybrid, at best" if name == "adaptive" else _LABELS[name]  # at the best weight, which nobody knows
-        axes.plot(100 * c, np.sqrt(error), color=_COLOURS[name], label=label)
-        axes.plot(100 * here, s[name].observed_mse ** 0.5, "o", color=_COLOURS[name], markersize=6)
+        axes.plot(100 * c, np.sqrt(error), color=_COLORS[name], label=label)
+        axes.plot(100 * here, s[name].observed_mse ** 0.5, "o", color=_COLORS[name], markersize=6)
     axes.axvline(100 * here, color=MUTED, linewidth=1, linestyle=":")
     axes.set_xscale("log")
     axes.set_yscale("log")

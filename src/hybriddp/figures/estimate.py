@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from hybriddp.mean.estimate import Estimate
 
-_COLOURS = {"trusted": TRUSTED, "local": LOCAL, "hybrid": HYBRID}
+_COLORS = {"trusted": TRUSTED, "local": LOCAL, "hybrid": HYBRID}
 
 
 def draw(estimates: Sequence["Estimate"], *, path: Path | None = None) -> "Figure":
@@ -22,9 +22,9 @@ def draw(estimates: Sequence["Estimate"], *, path: Path | None = None) -> "Figur
         axes = figure.subplots()
         labels = []
         for i, (estimate, row) in enumerate(lines):
-            colour = _COLOURS[row.name.split()[0]]
-            axes.plot([row.interval.lower, row.interval.upper], [-i, -i], color=colour, linewidth=3)
-            axes.plot(row.value, -i, "o", color=colour, markersize=7)
+            color = _COLORS[row.name.split()[0]]
+            axes.plot([row.interval.lower, row.interval.upper], [-i, -i], color=color, linewidth=3)
+            axes.plot(row.value, -i, "o", color=color, markersize=7)
             users = estimate.study.users
             labels.append(row.name if users is None else f"{users.key}: {row.name}")
         axes.set_yticks([-i for i in range(len(lines))], labels)

@@ -1,4 +1,4 @@
-"""Centres and how uncertain they are, in two dimensions of the box."""
+"""Centers and how uncertain they are, in two dimensions of the box."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,24 +12,24 @@ from hybriddp.figures.canvas import HYBRID, INK, MUTED, canvas, save
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hybriddp.kmeans.hybrid import HybridKMeans
+    from hybriddp.kmeans.estimator import HybridKMeans
 
 _HOLDS_95_PERCENT = (
     2.448  # radius of the ellipse that holds 95 % of a normal variable in two dimensions: sqrt(-2 log 0.05)
 )
 
 
-def draw_centres(model: "HybridKMeans", path: Path | None, dimensions: tuple[int, int]) -> "Figure":
-    """The centres with ellipses that hold the best ones with 95 % confidence; rings grow with the clusters."""
-    centres, errors, bounds = model.cluster_centers_, model.standard_errors_, model.study_.box.bounds
+def draw_centers(model: "HybridKMeans", path: Path | None, dimensions: tuple[int, int]) -> "Figure":
+    """The centers with ellipses that hold the best ones with 95 % confidence; rings grow with the clusters."""
+    centers, errors, bounds = model.cluster_centers_, model.standard_errors_, model.study_.box.bounds
     x, y = _checked(dimensions, len(bounds))
     with canvas(6.4, 5.6) as figure:
         from matplotlib.patches import Ellipse
 
         axes = figure.subplots()
-        for k, (centre, error) in enumerate(zip(centres, errors, strict=True)):
+        for k, (center, error) in enumerate(zip(centers, errors, strict=True)):
             height = 0.04 if y is None else error[y]
-            at = (centre[x], 0.0 if y is None else centre[y])
+            at = (center[x], 0.0 if y is None else center[y])
             size = 2 * _HOLDS_95_PERCENT
             axes.add_patch(Ellipse(at, size * error[x], size * height, facecolor=HYBRID, alpha=0.25, edgecolor=HYBRID))
             ring = 8 + 40 * np.sqrt(model.sizes_[k])
@@ -45,8 +45,8 @@ def draw_centres(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
             axes.set_ylim(*bounds[y])
             axes.set_ylabel(_name(model, y))
         seeded = "" if model.private_release_ else " (a simulation)"
-        axes.set_title(f"{model.study_.name}: {len(centres)} centres, ε = {model.privacy_.epsilon}{seeded}")
-        note = "shaded: where the centre is, 95 % by noise and sampling; rings: sizes of clusters"
+        axes.set_title(f"{model.study_.name}: {len(centers)} centers, ε = {model.privacy_.epsilon}{seeded}")
+        note = "shaded: where the center is, 95 % by noise and sampling; rings: sizes of clusters"
         axes.text(0.0, -0.13, note, transform=axes.transAxes, color=MUTED, fontsize=8.5)
         if path is not None:
             save(figure, path)

@@ -39,8 +39,8 @@ def _shares(axes: "Axes", made: Plan) -> None:
         "hybrid, the paper's weight": ([p["known-variance"].rmse.worst for p in plans], MUTED, "--"),
         "hybrid, ours": ([p[OURS].rmse.worst for p in plans], HYBRID, "-"),
     }
-    for label, (errors, colour, line) in curves.items():
-        axes.plot(c, errors, color=colour, linestyle=line, label=label, linewidth=2 if colour == HYBRID else 1.5)
+    for label, (errors, color, line) in curves.items():
+        axes.plot(c, errors, color=color, linestyle=line, label=label, linewidth=2 if color == HYBRID else 1.5)
     if made.sd is None:
         best = [p[OURS].rmse.best for p in plans]
         axes.fill_between(c, best, curves["hybrid, ours"][0], color=HYBRID, alpha=0.15, linewidth=0)
@@ -64,13 +64,13 @@ def _gaps(axes: "Axes", made: Plan) -> None:
     gaps = [gap for gap in steps if can_differ(made, gap)]
     plans = [errors_again(made, mean_gap=gap) for gap in gaps]
     x = [gap / (unit or 1.0) for gap in gaps]
-    for label, errors, colour, line in (
+    for label, errors, color, line in (
         ("trusted users only", [p["trusted-only"].rmse.worst for p in plans], TRUSTED, "-"),
         ("everybody local", [p.full_local.worst for p in plans], LOCAL, "-"),
         ("hybrid, the paper's weight", [p["known-variance"].rmse.worst for p in plans], MUTED, "--"),
         ("hybrid, ours", [p[OURS].rmse.worst for p in plans], HYBRID, "-"),
     ):
-        axes.plot(x, errors, color=colour, linestyle=line, label=label, linewidth=2 if colour == HYBRID else 1.5)
+        axes.plot(x, errors, color=color, linestyle=line, label=label, linewidth=2 if color == HYBRID else 1.5)
     axes.set_yscale("log")
     readable_log_axis(axes.yaxis, readable)
     axes.set_ylabel("typical error", color=INK)

@@ -18,7 +18,7 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import Grid, type_words
-from hybriddp.kmeans.lloyd import blocks
+from hybriddp.kmeans.clustering import blocks
 
 Scale = str | tuple[float, ...]
 
@@ -157,10 +157,10 @@ class Box:
             )
         return array
 
-    def values(self, centres: FloatArray) -> FloatArray:
+    def values(self, centers: FloatArray) -> FloatArray:
         """Points of the unit box in the units of the data; rounding does not take them out of the bounds."""
         lower, upper = np.array(self.bounds).T
-        inside: FloatArray = np.clip(lower + self.units * centres, lower, upper)
+        inside: FloatArray = np.clip(lower + self.units * centers, lower, upper)
         return inside
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.kmeans.lloyd import blocks
-from hybriddp.kmeans.questions import GridQuestion, Labels
+from hybriddp.kmeans.clustering import blocks
+from hybriddp.kmeans.reports.questions import GridQuestion, Labels
 
 UNIT = 1 << 20
 """What a residual of the length of its radius, or a matrix of the size of its bound, adds to a sum."""
@@ -38,16 +38,16 @@ class Statistic(ABC):
 
     @property
     @abstractmethod
-    def most(self) -> int:
+    def max_contribution(self) -> int:
         """The most that one user adds, all absolute values added up."""
 
     @abstractmethod
-    def of(self, points: FloatArray) -> IntArray:
+    def compute(self, points: FloatArray) -> IntArray:
         """The exact numbers of some users, from their points in the unit box."""
 
 
 @dataclass(frozen=True, slots=True)
-class One(Statistic):
+class UserCount(Statistic):
     """How many users there are. Costs nothing where group sizes are public."""
 
     @property
@@ -56,11 +56,11 @@ class One(Statistic):
         return 1
 
     @property
-    def most(self) -> int:
+    def max_contribution(self) -> int:
         """One user counts one."""
         return 1
 
-    def of(self, points: FloatArray) -> IntArray:
+    def compute(self, points: FloatArray) -> IntArray:
         """The number of points."""
         return np.array([len(points)], np.int64)
 
@@ -82,11 +82,11 @@ class Histogram(Statistic):
         return self.grid.n_symbols
 
     @property
-    def most(self) -> int:
+    def max_contribution(self) -> int:
         """A user is at one vertex."""
         return 1
 
-    def of(self, points: FloatArray) -> IntArray:
+    def compute(self, points: FloatArray) -> IntArray:
         """The number of users at each vertex."""
         counts = np.zeros(self.size, np.int64)
         last = np.array(self.grid.sizes) - 1
@@ -100,55 +100,55 @@ class Histogram(Statistic):
 
 @dataclass(frozen=True, slots=True)
 class ClusterSizes(Statistic):
-    """How many users are nearest to each centre."""
+    """How many users are nearest to each center."""
 
     labels: Labels
 
     @property
     def size(self) -> int:
-        """One number for each centre."""
-        return len(self.labels.centres)
+        """One number for each center."""
+        return len(self.labels.centers)
 
     @property
-    def most(self) -> int:
-        """A user is nearest to one centre."""
+    def max_contribution(self) -> int:
+        """A user is nearest to one center."""
         return 1
 
-    def of(self, points: FloatArray) -> IntArray:
+    def compute(self, points: FloatArray) -> IntArray:
         """The number of users of each cluster."""
         return np.bincount(self.labels.of(points), minlength=self.size).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums(Statistic):
-    """How many users are nearest to each centre, and the sum of their residuals, each cut to a radius in $L_1$.
+    """How many users are nearest to each center, and the sum of their residuals, each cut to a radius in $L_1$.
 
     Residuals are measured in parts of the radius of their cluster: a residual of that length adds `UNIT`, and a user
     adds ``count_weight`` to the count of her cluster. All numbers get the same noise.
     """
 
     labels: Labels
-    centres: FloatArray
+    centers: FloatArray
     radii: FloatArray
     count_weight: int
 
     @property
     def size(self) -> int:
         """A count and a vector for each cluster."""
-        return int(len(self.centres) * (1 + self.centres.shape[1]))
+        return int(len(self.centers) * (1 + self.centers.shape[1]))
 
     @property
-    def most(self) -> int:
+    def max_contribution(self) -> int:
         """A user is in one cluster."""
         return UNIT + self.count_weight
 
-    def of(self, points: FloatArray) -> IntArray:
+    def compute(self, points: FloatArray) -> IntArray:
         """Weighted counts, then sums cluster by cluster."""
-        k, d = self.centres.shape
+        k, d = self.centers.shape
         counts, sums = np.zeros(k, np.int64), np.zeros((k, d), np.int64)
         for part in blocks(len(points)):
             label = self.labels.of(points[part])
-            rest = (points[part] - self.centres[label]) / self.radii[label, None]
+            rest = (points[part] - self.centers[label]) / self.radii[label, None]
             whole = fitted(rest)
             counts += np.bincount(label, minlength=k)
             np.add.at(sums, label, whole)
@@ -159,26 +159,26 @@ class ClusterSums(Statistic):
 class SecondMoments(Statistic):
     r"""The sum of $zz^T$, $z = x - \mu$: the upper triangle, each user's cut to ``bound`` in $L_1$."""
 
-    centre: FloatArray
+    center: FloatArray
     bound: float
 
     @property
     def size(self) -> int:
         """The upper triangle."""
-        d = len(self.centre)
+        d = len(self.center)
         return d * (d + 1) // 2
 
     @property
-    def most(self) -> int:
+    def max_contribution(self) -> int:
         """A matrix of the size of the bound."""
         return UNIT
 
-    def of(self, points: FloatArray) -> IntArray:
+    def compute(self, points: FloatArray) -> IntArray:
         """The entries of the upper triangle, row by row."""
-        rows, columns = np.triu_indices(len(self.centre))
+        rows, columns = np.triu_indices(len(self.center))
         total = np.zeros(self.size, np.int64)
         for part in blocks(len(points), max(1, (1 << 20) // self.size)):
-            z = points[part] - self.centre
+            z = points[part] - self.center
             total += fitted(z[:, rows] * z[:, columns] / self.bound).sum(axis=0)
         return total
 

@@ -12,15 +12,15 @@ from hybriddp import _check
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.box import Box
 from hybriddp.odds import SMALLEST
-from hybriddp.privacy import Neighbours, Privacy
+from hybriddp.privacy import Neighbors, Privacy
 
 MOST_CLUSTERS = 1024
 MOST_DIMENSIONS = 256
 MOST_LETTERS = 1000
 _THINNEST = 1e-50  # devices refuse grids with steps that floating point can hardly divide by
-NEIGHBOURS = {"replace-one": Neighbours.REPLACE_ONE, "add-remove": Neighbours.ADD_REMOVE}
+NEIGHBORS = {"replace-one": Neighbors.REPLACE_ONE, "add-remove": Neighbors.ADD_REMOVE}
 
-SIZE_COST = Fraction(1, 20)
+SIZE_EPSILON_FRACTION = Fraction(1, 20)
 """What the size of the trusted group costs where it is not public, as a part of ε."""
 
 
@@ -33,7 +33,7 @@ class KMeansStudy:
     name : str
         What the points are.
     n_clusters : int
-        How many centres are wanted, from 1 to 1,024.
+        How many centers are wanted, from 1 to 1,024.
     bounds : sequence of (float, float)
         The public range of each dimension, chosen without looking at the data.
     epsilon : float or str
@@ -42,7 +42,7 @@ class KMeansStudy:
         What distances are measured by, the same on all devices. By default every dimension by the width of its bounds;
         with positive weights, dimension *j* counts ``scale[j]`` times as much as that; with ``"none"``, by the units of
         the data as they are.
-    neighbours : {"replace-one", "add-remove"}
+    neighbors : {"replace-one", "add-remove"}
         What is hidden of a trusted user: where her point is, or whether she is there at all. The latter makes the size
         of the trusted group private too.
 
@@ -57,7 +57,7 @@ class KMeansStudy:
     n_clusters: int
     box: Box
     privacy: Privacy
-    neighbours: str
+    neighbors: str
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class KMeansStudy:
         bounds: Sequence[tuple[float, float]],
         epsilon: float | str,
         scale: str | Sequence[float] = "bounds",
-        neighbours: str = "replace-one",
+        neighbors: str = "replace-one",
     ) -> None:
         if not isinstance(name, str) or not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name):
             raise ParameterError("name", "a text that says what the points are", name)
@@ -85,16 +85,16 @@ class KMeansStudy:
                 "bounds", f"at most {MOST_DIMENSIONS} pairs", box.n_dimensions, shown_as="their number"
             )
         privacy = Privacy(epsilon=epsilon)
-        _check.choice("neighbours", neighbours, tuple(NEIGHBOURS))
-        least = Fraction(SMALLEST) / SIZE_COST  # a release cannot cost less than the least ε
-        if neighbours == "add-remove" and privacy.exact_epsilon < least:
-            raise ParameterError("epsilon", f"at least {float(least):g} with neighbours='add-remove'", epsilon)
+        _check.choice("neighbors", neighbors, tuple(NEIGHBORS))
+        least = Fraction(SMALLEST) / SIZE_EPSILON_FRACTION  # a release cannot cost less than the least ε
+        if neighbors == "add-remove" and privacy.exact_epsilon < least:
+            raise ParameterError("epsilon", f"at least {float(least):g} with neighbors='add-remove'", epsilon)
         for field, value in (
             ("name", name),
             ("n_clusters", n_clusters),
             ("box", box),
             ("privacy", privacy),
-            ("neighbours", neighbours),
+            ("neighbors", neighbors),
         ):
             object.__setattr__(self, field, value)
 
@@ -104,36 +104,36 @@ class KMeansStudy:
             "bounds": list(self.box.bounds),
             "epsilon": self.privacy.epsilon,
             "scale": self.box.scale,
-            "neighbours": self.neighbours,
+            "neighbors": self.neighbors,
         }
         return f"KMeansStudy({_short(self.name, 32)}, {short_parameters(shown)})"
 
     @property
-    def replaced(self) -> int:
+    def changed_users(self) -> int:
         """How many users' worth of numbers may change: 2 if a point is replaced, 1 if a user joins or leaves."""
-        return 2 if self.neighbours == "replace-one" else 1
+        return 2 if self.neighbors == "replace-one" else 1
 
     @property
-    def price(self) -> Fraction:
+    def ledger_factor(self) -> Fraction:
         """What ε = 1 costs in a ledger, which counts replaced values: 2 with add-remove, for leaving and joining."""
-        return Fraction(2, self.replaced)
+        return Fraction(2, self.changed_users)
 
     @property
     def size_is_private(self) -> bool:
         """Whether the size of the trusted group has to be paid for."""
-        return self.neighbours == "add-remove"
+        return self.neighbors == "add-remove"
 
     def fields(self) -> dict[str, Any]:
         """The study as plain values."""
         return {
             "type": "kmeans",
-            "version": 1,
+            "version": 2,
             "name": self.name,
             "n_clusters": self.n_clusters,
             "bounds": [list(pair) for pair in self.box.bounds],
             "scale": self.box.scale if isinstance(self.box.scale, str) else list(self.box.scale),
             "epsilon": self.privacy.epsilon,
-            "neighbours": self.neighbours,
+            "neighbors": self.neighbors,
         }
 
     def to_json(self) -> str:
@@ -150,12 +150,12 @@ class KMeansStudy:
                 bounds=[tuple(pair) for pair in fields["bounds"]],
                 epsilon=fields["epsilon"],
                 scale=fields["scale"],
-                neighbours=fields["neighbours"],
+                neighbors=fields["neighbors"],
             )
         except (KeyError, TypeError, ParameterError) as reason:
             raise ProtocolError(f"The study is refused: {reason}.") from None
         if study.fields() != fields:
-            raise ProtocolError("The study is refused: it is not in its one form, version 1.")
+            raise ProtocolError("The study is refused: it is not in its one form, version 2.")
         return study
 
     @classmethod

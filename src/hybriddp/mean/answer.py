@@ -21,7 +21,7 @@ from hybriddp.mean.public import exact_width, fixed_weight
 from hybriddp.mean.reports import Reports
 from hybriddp.mean.statement import Statement
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
-from hybriddp.privacy import Neighbours
+from hybriddp.privacy import Neighbors
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
@@ -61,7 +61,7 @@ def answer(
     if raw is None or not raw.count or weight in ("local-only", 0.0):  # nothing about the trusted group is released
         statement = _statement(study, released=False, counted=False, seeded=seeded)
         everybody = (raw.count if raw else 0) + (reports.count if reports else 0)
-        found = combine.single_world(study, None, local_group, statement, everybody=everybody, adaptive=adaptive)
+        found = combine.single_model(study, None, local_group, statement, everybody=everybody, adaptive=adaptive)
         return _complete(found, None, reports, weight, sd)
     # Everything has been checked: only now is anything spent.
     released = release_total(
@@ -77,7 +77,7 @@ def answer(
     trusted_group = TrustedGroup.of(released)
     statement = _statement(study, released=True, counted=released.counted, seeded=seeded)
     if local_group is None:
-        found = combine.single_world(study, trusted_group, None, statement, everybody=raw.count, adaptive=adaptive)
+        found = combine.single_model(study, trusted_group, None, statement, everybody=raw.count, adaptive=adaptive)
         return _complete(found, released, None, weight, sd)
     return _complete(weigh(study, trusted_group, local_group, weight, sd, statement), released, reports, weight, sd)
 
@@ -151,7 +151,7 @@ def _full_local(
     ledger: Ledger | None,
     random_state: int | np.random.Generator | None,
 ) -> Estimate:
-    """Everybody reports locally ([ADK20], Full-LM): the curator randomises what trusted users gave it."""
+    """Everybody reports locally ([ADK20], Full-LM): the curator randomizes what trusted users gave it."""
     if trusted is None or isinstance(trusted, TrustedSummary):
         raise DataError("The full-local estimate needs the trusted users' values themselves: a report for each.")
     placed = study.grid.place(trusted)
@@ -169,7 +169,7 @@ def _full_local(
     seeded = seeded or (reports is not None and reports.seeded)
     statement = _statement(study, released=True, counted=counted, seeded=seeded)
     group = local_group_of(study, everybody)
-    found = combine.single_world(study, None, group, statement, everybody=group.count, adaptive=False)
+    found = combine.single_model(study, None, group, statement, everybody=group.count, adaptive=False)
     return replace(_complete(found, None, everybody, "full-local", None), tied=reports is None or reports.tied)
 
 
@@ -215,7 +215,7 @@ def _statement(study: "MeanStudy", *, released: bool, counted: bool, seeded: boo
     return Statement(
         study.privacy.epsilon,
         study.privacy.delta,
-        Neighbours.REPLACE_ONE.value,
+        Neighbors.REPLACE_ONE.value,
         released=released,
         counted=counted,
         seeded=seeded,

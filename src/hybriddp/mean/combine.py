@@ -64,7 +64,7 @@ def hybrid(
     return _estimate(study, w, chosen, trusted, local, divergence, laws, statement, adaptive=adaptive)
 
 
-def single_world(
+def single_model(
     study: "MeanStudy",
     trusted: TrustedGroup | None,
     local: LocalGroup | None,

@@ -112,7 +112,7 @@ def compare(trusted: TrustedGroup, local: LocalGroup, variance: float, width: fl
 
 
 def null_risk(lam: float, laplace_share: float) -> float:
-    r"""$E[(y - \lambda^2/y)^2; |y| > \lambda]$ for a standardised $y$ that is Laplace with this share, else normal.
+    r"""$E[(y - \lambda^2/y)^2; |y| > \lambda]$ for a standardized $y$ that is Laplace with this share, else normal.
 
     The difference of the means is a *sum* of Laplace and normal noise of these shares, whose tails are lighter than
     those of the mixture: so this is an upper bound of its risk.

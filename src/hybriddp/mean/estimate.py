@@ -285,7 +285,7 @@ class Estimate:
             "privacy": {
                 "epsilon": self.privacy.epsilon,
                 "delta": self.privacy.delta,
-                "neighbours": self.privacy.neighbours,
+                "neighbors": self.privacy.neighbors,
                 "released": self.privacy.released,
                 "counted": self.privacy.counted,
                 "private_release": not self.privacy.seeded,

@@ -12,7 +12,7 @@ from hybriddp.wording import significant
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
 
-_COLOURS = {"trusted": "#3567b0", "local": "#c96f2e", "hybrid": "#1d8a6b"}
+_COLORS = {"trusted": "#3567b0", "local": "#c96f2e", "hybrid": "#1d8a6b"}
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -89,12 +89,12 @@ def picture(estimate: "Estimate") -> str:
 
     marks = []
     for i, row in enumerate(rows):
-        y, colour = 22 + 26 * i, _COLOURS[row.name.split()[0]]
+        y, color = 22 + 26 * i, _COLORS[row.name.split()[0]]
         marks.append(
             f'<text x="0" y="{y + 4}">{row.name}</text>'
-            f'<line x1="{x(row.interval.lower)}" x2="{x(row.interval.upper)}" y1="{y}" y2="{y}" stroke="{colour}" '
+            f'<line x1="{x(row.interval.lower)}" x2="{x(row.interval.upper)}" y1="{y}" y2="{y}" stroke="{color}" '
             f'stroke-width="4" stroke-linecap="round"/>'
-            f'<circle cx="{x(row.value)}" cy="{y}" r="6" fill="{colour}"/>'
+            f'<circle cx="{x(row.value)}" cy="{y}" r="6" fill="{color}"/>'
         )
     base = 22 + 26 * len(rows)
     axis = f'<line x1="120" x2="580" y1="{base}" y2="{base}" stroke="#8a97a3"/>' + "".join(

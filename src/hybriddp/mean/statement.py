@@ -9,7 +9,7 @@ class Statement:
 
     Attributes
     ----------
-    epsilon, delta, neighbours : str
+    epsilon, delta, neighbors : str
         The promise.
     released : bool
         Whether anything about the trusted group was released; local reports are private by themselves.
@@ -21,7 +21,7 @@ class Statement:
 
     epsilon: str
     delta: str
-    neighbours: str
+    neighbors: str
     released: bool
     counted: bool
     seeded: bool
@@ -33,5 +33,5 @@ class Statement:
         book = " Nobody is counting: give a ledger to make sure that it stays one release." if alone else ""
         return (
             f"Every user, trusted or local, is promised ε = {self.epsilon}, δ = {self.delta} for this one release "
-            f"({self.neighbours}).{book}"
+            f"({self.neighbors}).{book}"
         )

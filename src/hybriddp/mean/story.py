@@ -124,7 +124,7 @@ def words(estimate: "Estimate") -> str:
     if not e.tied:
         lines.append(UNTIED)
     if e.divergence is None:
-        lines.append("There was only one group, so this is the answer of a single world, not a hybrid.")
+        lines.append("There was only one group, so this is the answer of a single model, not a hybrid.")
     else:
         lines.append(
             f"The trusted group, {100 * e.n_trusted / n:.2g} % of the users, got {100 * e.weight:.3g} % of the weight"

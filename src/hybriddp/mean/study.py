@@ -166,7 +166,7 @@ class MeanStudy:
         """The text that devices get and need, without ``sd_at_most``, which is not about them."""
         fields = {
             "type": "mean",
-            "version": 1,
+            "version": 2,
             "name": self.name,
             "bounds": list(self.bounds),
             "epsilon": self.privacy.epsilon,
@@ -315,13 +315,13 @@ class MeanStudy:
         weight : str or float
             ``"adaptive"``: ours, which needs to know nothing, yields where the groups' means diverge and keeps to the
             bounds. The others are the paper's, unbiased and as noise makes them: ``"known-variance"`` is the best for
-            the ``sd`` that you give, ``"privacy"`` minimises the noise, ``"naive"`` is the share of the users, a
+            the ``sd`` that you give, ``"privacy"`` minimizes the noise, ``"naive"`` is the share of the users, a
             number is a fixed weight; ``"trusted-only"`` and ``"local-only"`` use one group, and in ``"full-local"``
-            the trusted users' values (an array of them is needed) are randomised like all others.
+            the trusted users' values (an array of them is needed) are randomized like all others.
         sd : float, optional
             The standard deviation of the values, for ``"known-variance"``.
         single_group : bool
-            Whether an empty group is fine: the answer is then that of a single world, and says so.
+            Whether an empty group is fine: the answer is then that of a single model, and says so.
         ledger : Ledger, optional
             Where the cost is written down before anything is drawn.
         random_state : int or numpy.random.Generator, optional

@@ -77,7 +77,7 @@ def variance_range(trusted: TrustedGroup, local: LocalGroup, at_most: float = ma
     r"""Bounds of $\sigma^2$ from private numbers alone.
 
     The reports give an unbiased estimate; two standard errors are allowed for. Besides, no variable on [0, 1] with mean
-    $\mu$ varies by more than $\mu(1-\mu)$ (Bhatia and Davis); $\mu$ is estimated with the noise-minimising weight,
+    $\mu$ varies by more than $\mu(1-\mu)$ (Bhatia and Davis); $\mu$ is estimated with the noise-minimizing weight,
     and one standard error is allowed for. No variance above ``at_most``, which is public knowledge, is possible.
     """
     noise_l = local.noise / local.count

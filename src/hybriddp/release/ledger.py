@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
-from hybriddp.privacy import Neighbours, Privacy
+from hybriddp.privacy import Neighbors, Privacy
 from hybriddp.release import ledger_file
 from hybriddp.release.accountant import Accountant
 from hybriddp.release.event import Event, Part, Spent
@@ -301,7 +301,7 @@ class Ledger:
 
     def explain(self, *, latest: int = 20) -> str:
         """The story in plain words, with so many of the latest events."""
-        lines = [f"Every user may spend {_budget(self.budget)}. Neighbors: {Neighbours.REPLACE_ONE.value}."]
+        lines = [f"Every user may spend {_budget(self.budget)}. Neighbors: {Neighbors.REPLACE_ONE.value}."]
         told = self._events[max(0, len(self._events) - latest) :]
         if len(told) < len(self._events):
             lines.append(f"{len(self._events) - len(told):,} earlier events.")

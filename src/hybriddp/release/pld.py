@@ -2,7 +2,7 @@ r"""The price of a history from the whole distribution of its privacy loss, by G
 
 Gaussian mechanisms are one Gaussian mechanism together (`zcdp.joint_sensitivity`); every Laplace mechanism has its own
 distribution; what is known by its (ε, δ) only has the worst distribution there is with it. Distributions are
-discretised upwards. Discrete noise is priced as continuous noise plus its `MechanismPrice.lattice_shift`: dp-accounting
+discretized upwards. Discrete noise is priced as continuous noise plus its `MechanismPrice.lattice_shift`: dp-accounting
 knows the discrete distributions too, but looks at every integer, and ours have $2^{24}$ and more.
 """
 

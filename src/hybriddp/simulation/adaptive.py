@@ -229,7 +229,7 @@ def _answer(mean: float, error: float) -> float:
 
 @lru_cache(maxsize=1)
 def _normal_quantiles() -> FloatArray:
-    """Standardised, so that their variance is exactly 1."""
+    """Standardized, so that their variance is exactly 1."""
     from scipy.special import ndtri
 
     z: FloatArray = ndtri((np.arange(2000) + 0.5) / 2000)

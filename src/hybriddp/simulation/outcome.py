@@ -40,7 +40,7 @@ class Outcome:
     observed_mse, observed_mse_se : float
         The mean squared error over the trials, and its standard error as far as they tell.
     gain_over_best, gain_over_worst : float
-        The error of the better (R) and of the worse (r) single world, in theory, over the observed one.
+        The error of the better (R) and of the worse (r) single model, in theory, over the observed one.
     coverage, coverage_se : float
         How often the 95 % interval held the mean of the users' values.
     """

@@ -13,11 +13,11 @@ from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.grid import UNITS
 from hybriddp.mean import LaplaceSummary, LocalSummary, MeanStudy
 from hybriddp.mean.answer import local_group_of, weigh
-from hybriddp.mean.combine import single_world
+from hybriddp.mean.combine import single_model
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
 from hybriddp.mean.statement import Statement
-from hybriddp.privacy import Neighbours
+from hybriddp.privacy import Neighbors
 from hybriddp.release.total import release_total
 from hybriddp.simulation.crowd import Crowd, code_counts, laplace_total
 
@@ -78,7 +78,7 @@ def play(scene: Scene, rng: np.random.Generator) -> Trial:
     statement = Statement(
         study.privacy.epsilon,
         study.privacy.delta,
-        Neighbours.REPLACE_ONE.value,
+        Neighbors.REPLACE_ONE.value,
         released=True,
         counted=False,
         seeded=True,
@@ -114,6 +114,6 @@ def _answer(
 ) -> Estimate:
     if name == "full-local":
         assert everybody is not None  # noqa: S101  (made if it is asked for)
-        return single_world(scene.study, None, everybody, statement, everybody=everybody.count, adaptive=False)
+        return single_model(scene.study, None, everybody, statement, everybody=everybody.count, adaptive=False)
     sd = scene.sd if name == "known-variance" else None
     return weigh(scene.study, trusted, local, name, sd, statement)

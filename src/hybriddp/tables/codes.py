@@ -1,7 +1,7 @@
 """The reports of a round as rows of a table, and back to counts.
 
 A row holds the number of the ask that was answered (from 0), the variant that the device drew, and the code as a text:
-``r17`` is code 17 of randomised response, ``x0f3a`` are the two bytes of a unary report in lower-case hexadecimal
+``r17`` is code 17 of randomized response, ``x0f3a`` are the two bytes of a unary report in lower-case hexadecimal
 digits. The letter keeps readers of text files from taking a code for a number, and its zeros away.
 """
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.requests import Answers, Ask
-from hybriddp.kmeans.round import Counted, Reports, Round, count_answers
-from hybriddp.kmeans.symbols import n_symbols
+from hybriddp.kmeans.protocol.round import Reports, Round, RoundTally, count_answers
+from hybriddp.kmeans.reports.symbols import n_symbols
+from hybriddp.kmeans.reports.tally import Ask, ReportTally
 from hybriddp.tables.batches import computed
 from hybriddp.tables.columns import require_column
 from hybriddp.tables.engines import require_polars
@@ -73,10 +73,10 @@ def count_reports(
     variant: str = "variant",
     code: str = "code",
     engine: str | None = None,
-) -> Counted:
+) -> RoundTally:
     """The reports of a table as counts, for `HybridKMeansServer.absorb`.
 
-    Codes of randomised response are grouped by the engine that holds the table. Unary reports are read in batches, in
+    Codes of randomized response are grouped by the engine that holds the table. Unary reports are read in batches, in
     one pass; in Spark the workers count them, and need hybriddp for that.
 
     Parameters
@@ -89,7 +89,7 @@ def count_reports(
     ask, variant : str
         The columns of whole numbers: which ask of the round, from 0, and which variant of its question.
     code : str
-        The column of codes: texts as `report_table` writes them, or whole numbers if all are of randomised response.
+        The column of codes: texts as `report_table` writes them, or whole numbers if all are of randomized response.
     engine : {"polars", "duckdb", "spark"}, optional
         What reads files, and only files: Polars if not given.
 
@@ -108,16 +108,16 @@ def count_reports(
             rows += _count_responses(cells, current.asks, answers)
             _count_unary(cells, current.asks, answers)
     accepted = sum(int(got.users.sum()) for got in answers)
-    return Counted(tuple(answers), rows - accepted, current.digest)
+    return RoundTally(tuple(answers), rows - accepted, current.digest)
 
 
 def _text(code: Any) -> str:  # noqa: ANN401
     return UNARY + code.tobytes().hex() if isinstance(code, np.ndarray) else f"{RESPONSE}{code}"
 
 
-def _nobody(ask: Ask) -> Answers:
+def _nobody(ask: Ask) -> ReportTally:
     n = ask.question.n_variants
-    return Answers(np.zeros((n, n_symbols(ask.channel)), np.int64), np.zeros(n, np.int64))
+    return ReportTally(np.zeros((n, n_symbols(ask.channel)), np.int64), np.zeros(n, np.int64))
 
 
 def _cells(frame: Any, ask: str, variant: str, code: str, n_asks: int) -> Any:  # noqa: ANN401
@@ -154,7 +154,7 @@ def _whole(nw: Any, dtype: Any, column: str, count: int) -> Any:  # noqa: ANN401
     return nw.when(good).then(x).otherwise(nw.lit(kind(NONE))).cast(nw.Int64)
 
 
-def _count_responses(cells: Any, asks: Sequence[Ask], answers: list[Answers]) -> int:  # noqa: ANN401
+def _count_responses(cells: Any, asks: Sequence[Ask], answers: list[ReportTally]) -> int:  # noqa: ANN401
     """Add the responses to the answers; the number of all rows comes back. One query, few groups."""
     nw = require_narwhals()
     good = nw.lit(value=False)
@@ -179,7 +179,7 @@ def _count_responses(cells: Any, asks: Sequence[Ask], answers: list[Answers]) ->
     return rows
 
 
-def _count_unary(cells: Any, asks: Sequence[Ask], answers: list[Answers]) -> None:  # noqa: ANN401
+def _count_unary(cells: Any, asks: Sequence[Ask], answers: list[ReportTally]) -> None:  # noqa: ANN401
     """Add the unary reports to the answers."""
     nw = require_narwhals()
     unary = [i for i, ask in enumerate(asks) if isinstance(ask.channel, UnaryEncoding)]
@@ -192,7 +192,7 @@ def _count_unary(cells: Any, asks: Sequence[Ask], answers: list[Answers]) -> Non
         for i in unary:
             n, m = answers[i].supports.shape
             supports, users, flat = np.split(flat, [n * m, n * m + n])
-            answers[i] = answers[i] + Answers(supports.reshape(n, m), users)
+            answers[i] = answers[i] + ReportTally(supports.reshape(n, m), users)
 
 
 def _bit_counts(batches: Iterable["pa.RecordBatch"], asks: dict[int, Ask]) -> Iterator[NDArray[np.int64]]:
@@ -208,7 +208,7 @@ def _bit_counts(batches: Iterable["pa.RecordBatch"], asks: dict[int, Ask]) -> It
     yield np.concatenate([part.ravel() for got in totals.values() for part in (got.supports, got.users)])
 
 
-def _unary_answers(ask: Ask, variants: NDArray[np.int64], codes: "pa.Array") -> Answers:
+def _unary_answers(ask: Ask, variants: NDArray[np.int64], codes: "pa.Array") -> ReportTally:
     """The answers among some texts."""
     import pyarrow as pa
 

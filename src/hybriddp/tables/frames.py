@@ -78,7 +78,7 @@ def require_narwhals() -> Any:  # noqa: ANN401
     try:
         import narwhals
     except ImportError:
-        raise MissingExtraError("narwhals", extra="tables", purpose="Summarising a table") from None
+        raise MissingExtraError("narwhals", extra="tables", purpose="Summarizing a table") from None
     return narwhals
 
 

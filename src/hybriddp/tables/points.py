@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.group import BLOCK
-from hybriddp.kmeans.lloyd import blocks
-from hybriddp.kmeans.statistics import Histogram, One, Statistic
+from hybriddp.kmeans.clustering import blocks
+from hybriddp.kmeans.protocol.trusted_points import BLOCK
+from hybriddp.kmeans.statistics import Histogram, Statistic, UserCount
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables.batches import computed
 from hybriddp.tables.frames import OpenTable, open_table
@@ -64,7 +64,7 @@ def trusted_points(
 
 
 class TrustedTable:
-    """The points of a table: a `TrustedGroup`. Made by `trusted_points`.
+    """The points of a table: a `TrustedPoints`. Made by `trusted_points`.
 
     The size and histograms of the box are one query of the engine that holds the table. For other statistics the
     columns are read in batches; in Spark the workers compute them, and need hybriddp for that.
@@ -90,7 +90,7 @@ class TrustedTable:
 
     def exact(self, statistic: Statistic) -> NDArray[np.int64]:
         """The statistic without noise."""
-        if isinstance(statistic, One):
+        if isinstance(statistic, UserCount):
             return np.array([self.count], np.int64)
         with self._table.reading():
             if isinstance(statistic, Histogram) and statistic.grid.view is None:
@@ -105,7 +105,7 @@ class TrustedTable:
         self._require_same(int(total[0]))
         return total[1:]
 
-    def some(self, users: NDArray[np.int64]) -> Iterator[FloatArray]:
+    def points_of(self, users: NDArray[np.int64]) -> Iterator[FloatArray]:
         """The points of some users in the unit box, block by block: in memory are theirs only.
 
         A user is the number of a row, so rows must come in the same order every time: whoever answers once must not be
@@ -163,5 +163,5 @@ def _sums(batches: Iterable["pa.RecordBatch"], box: Box, statistic: Statistic) -
     total = np.zeros(1 + statistic.size, np.int64)
     for points in _placed(batches, box):
         total[0] += len(points)
-        total[1:] += statistic.of(points)
+        total[1:] += statistic.compute(points)
     yield total

@@ -9,7 +9,7 @@ $$
 
 Since $v^2 - u^2 = 2\epsilon$, the factor $e^\epsilon$ cancels in terms of the scaled complementary error
 function, $\mathrm{erfcx}(t) = e^{t^2}\mathrm{erfc}(t)$. So nothing overflows, whatever ε is. The two inverses
-halve a bracket down to neighbouring floating-point numbers and return its private end, with a margin of $10^{-11}$ of δ
+halve a bracket down to neighboring floating-point numbers and return its private end, with a margin of $10^{-11}$ of δ
 for the rounding in δ itself.
 """
 

@@ -3,7 +3,7 @@
 Both are given as *variances on the two means of the paper*: ``trusted`` is the variance that the curator adds to the
 mean of the trusted group, ``local`` the variance that each local user adds to her own value.
 
-Neighbours replace one user's value; the group sizes are public. One ``width`` serves both groups, because the bounds
+Neighbors replace one user's value; the group sizes are public. One ``width`` serves both groups, because the bounds
 of a study are public and the same for everybody: where the groups' true ranges differ, [ADK20] silently takes the
 larger one, and so do we.
 """

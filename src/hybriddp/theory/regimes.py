@@ -1,4 +1,4 @@
-r"""Which of the two single worlds is better, and where the boundary lies.
+r"""Which of the two single models is better, and where the boundary lies.
 
 Trusted-only errs by $E_T$, full-local by $E_F$ (`Setting`). The noise on the
 trusted mean is $s_T^2 = g/(cn)^2$, where $g$ is the noise variance of the trusted group's *total*:
@@ -185,7 +185,7 @@ def laplace_critical_users(
 def laplace_privacy_weight_wins_below(
     *, trusted_fraction: ArrayLike, width: ArrayLike, epsilon: ArrayLike, variance: ArrayLike
 ) -> FloatArray:
-    r"""The number of users below which the privacy weight beats both single worlds; infinite if it always does.
+    r"""The number of users below which the privacy weight beats both single models; infinite if it always does.
 
     Equal groups, Laplace noise, more than one trusting user ($c n > 1$; with one or less it never wins):
 
@@ -197,7 +197,7 @@ def laplace_privacy_weight_wins_below(
     Notes
     -----
     The region printed in [ADK20], section 5, belongs to the naive weight; see the errata, entry 13. The advice is the
-    other way round: *small* ε·σ favours the privacy weight.
+    other way round: *small* ε·σ favors the privacy weight.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def laplace_privacy_weight_wins_below(
 def laplace_gain_at_crossover(
     *, trusted_fraction: ArrayLike, width: ArrayLike, epsilon: ArrayLike, variance: ArrayLike
 ) -> FloatArray:
-    r"""The gain R of the known-variance weight at $n = n_{crit}$, where both single worlds are equally good.
+    r"""The gain R of the known-variance weight at $n = n_{crit}$, where both single models are equally good.
 
     $$
     R = \frac{2 (2 - c)}{2 - (1-c)\,y}, \qquad y = (\epsilon\sigma/m)^2

@@ -212,7 +212,7 @@ class Setting:
         return weights.known_variance(self.trusted_fraction, self._a, self._p, self._q)
 
     def weight_privacy(self) -> FloatArray:
-        """The weight that minimises the noise alone ([ADK20], Definition of PWH): no variance needs to be known."""
+        """The weight that minimizes the noise alone ([ADK20], Definition of PWH): no variance needs to be known."""
         return weights.privacy(self.trusted_fraction, self._p, self._q)
 
     def weight_naive(self) -> FloatArray:

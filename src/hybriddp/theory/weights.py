@@ -16,7 +16,7 @@ from hybriddp._check import FloatArray
 
 
 def known_variance(c: FloatArray, a: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
-    r"""The minimiser of $E$: $w^* = (A c + q)/(A + p + q)$; $c$ where every weight is as good."""
+    r"""The minimizer of $E$: $w^* = (A c + q)/(A + p + q)$; $c$ where every weight is as good."""
     s = a + p + q
     with np.errstate(invalid="ignore"):
         return np.where(s > 0.0, np.minimum(c * (a / s) + q / s, 1.0), c)[()]
@@ -30,7 +30,7 @@ def known_variance_error(c: FloatArray, a: FloatArray, p: FloatArray, q: FloatAr
 
 
 def privacy(c: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
-    r"""The minimiser of the noise alone: $q/(p + q)$; $c$ where there is no noise."""
+    r"""The minimizer of the noise alone: $q/(p + q)$; $c$ where there is no noise."""
     s = p + q
     with np.errstate(invalid="ignore"):
         return np.where(s > 0.0, q / s, c)[()]

@@ -61,7 +61,7 @@ def test_figure_1_lies_between_the_stated_bounds() -> None:
 
 
 @pytest.mark.parametrize(("scenario", "curve"), list(product(figure1_known_variance.SCENARIOS, CURVES)))
-def test_figure_1_peaks_where_both_single_worlds_are_equally_good(
+def test_figure_1_peaks_where_both_single_models_are_equally_good(
     scenario: Scenario, curve: tuple[float, float]
 ) -> None:
     c, epsilon = curve

@@ -25,7 +25,7 @@ from hybriddp.figures.paper.clustering import (
 )
 from hybriddp.figures.paper.rows import SIMULATION
 from hybriddp.figures.paper.running import run_all
-from hybriddp.kmeans.lloyd import wcss
+from hybriddp.kmeans.clustering import wcss
 
 DOTS = clustering_dots(first_seed=60_000)
 
@@ -67,7 +67,7 @@ def test_k_means_runs_a_fiftieth_of_the_trials(asked: int, run: int) -> None:
     assert DOTS[0].trials(asked) == run
 
 
-def test_the_best_centres_are_a_fixed_point_near_the_places() -> None:
+def test_the_best_centers_are_a_fixed_point_near_the_places() -> None:
     data = points()
     assert data.shape == (160_000, 2)
     assert best_cost() < wcss(data, np.array(PLACES))

@@ -12,8 +12,8 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.figures.paper.rows import SIMULATION, ClusteringRow
 from hybriddp.kmeans import paper
-from hybriddp.kmeans.hybrid import HybridKMeans
-from hybriddp.kmeans.lloyd import nearest, wcss
+from hybriddp.kmeans.clustering import nearest, wcss
+from hybriddp.kmeans.estimator import HybridKMeans
 
 PLACES = ((0.20, 0.25), (0.35, 0.80), (0.65, 0.40), (0.85, 0.75))
 """Where the clusters are: our choice, since the paper does not say."""
@@ -50,7 +50,7 @@ def points() -> FloatArray:
 
 @cache
 def best_cost() -> float:
-    """What the best centres cost: the means of the clusters, which are too far apart for any doubt."""
+    """What the best centers cost: the means of the clusters, which are too far apart for any doubt."""
     labels = nearest(points(), np.array(PLACES))
     return wcss(points(), np.stack([points()[labels == k].mean(axis=0) for k in range(len(PLACES))]))
 
@@ -71,11 +71,11 @@ class ClusteringDot:
         return max(2, asked // _FEWER)
 
     def run(self, trials: int) -> ClusteringRow:
-        """What the centres cost; who trusts, the start and the noise are drawn anew in each trial."""
+        """What the centers cost; who trusts, the start and the noise are drawn anew in each trial."""
         rng = np.random.default_rng(self.seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that the print is flawed is what the figure shows
-            costs = np.array([wcss(points(), self._centres(rng)) for _ in range(trials)])
+            costs = np.array([wcss(points(), self._centers(rng)) for _ in range(trials)])
         low, high = np.percentile(costs, _MIDDLE)
         return ClusteringRow(
             panel=self.panel,
@@ -92,7 +92,7 @@ class ClusteringDot:
             trials=trials,
         )
 
-    def _centres(self, rng: np.random.Generator) -> FloatArray:
+    def _centers(self, rng: np.random.Generator) -> FloatArray:
         everybody, printed = points(), self.reading == PRINTED
         trusts = np.zeros(len(everybody), np.bool_)
         trusts[rng.choice(len(everybody), round((self.trusted_fraction or 0.0) * len(everybody)), replace=False)] = True
@@ -102,15 +102,13 @@ class ClusteringDot:
             ours = HybridKMeans(**public, random_state=int(rng.integers(1 << 31)))
             return np.asarray(ours.fit(trusted, local).cluster_centers_)
         public |= {"iterations": self.iterations, "random_state": rng}
-        neighbours = "add-remove" if printed else "replace-one"
+        neighbors = "add-remove" if printed else "replace-one"
         if self.algorithm is Algorithm.TRUSTED_ONLY:
-            return paper.trusted_only(trusted, **public, neighbours=neighbours).centres
+            return paper.trusted_only(trusted, **public, neighbors=neighbors).centers
         if self.algorithm is Algorithm.FULL_LOCAL:
-            return paper.full_local(local, **public, debias=not printed).centres
+            return paper.full_local(local, **public, debias=not printed).centers
         weights = "printed" if printed else "mean"
-        return paper.hybrid(
-            trusted, local, **public, weights=weights, debias=not printed, neighbours=neighbours
-        ).centres
+        return paper.hybrid(trusted, local, **public, weights=weights, debias=not printed, neighbors=neighbors).centers
 
 
 def clustering_dots(*, first_seed: int) -> tuple[ClusteringDot, ...]:

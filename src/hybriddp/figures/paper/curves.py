@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = {0.1: "#7b4ea3", 1.0: "#1d8a6b"}  # by ε
+_COLORS = {0.1: "#7b4ea3", 1.0: "#1d8a6b"}  # by ε
 _LINES: dict[float, Literal["--", "-"]] = {0.005: "--", 0.05: "-"}  # by trusted fraction
 _MARKERS = {0.005: "s", 0.05: "o"}
 
@@ -26,7 +26,7 @@ def gain_panel(axes: "Axes", rows: Sequence[GainRow], *, title: str, worst: bool
         axes.plot(
             [row.n_users for row in line],
             [getattr(row, name) for row in line],
-            color=_COLOURS[epsilon],
+            color=_COLORS[epsilon],
             linestyle=_LINES[c],
         )
         dots = [row for row in of if row.source == SIMULATION]
@@ -35,9 +35,9 @@ def gain_panel(axes: "Axes", rows: Sequence[GainRow], *, title: str, worst: bool
                 [row.n_users for row in dots],
                 [getattr(row, name) for row in dots],
                 [getattr(row, f"{name}_se") for row in dots],
-                color=_COLOURS[epsilon],
+                color=_COLORS[epsilon],
                 marker=_MARKERS[c],
-                markerfacecolor="white" if c == FRACTIONS[0] else _COLOURS[epsilon],
+                markerfacecolor="white" if c == FRACTIONS[0] else _COLORS[epsilon],
                 markersize=4,
                 linestyle="none",
                 elinewidth=1.2,
@@ -61,10 +61,10 @@ def shared_legend(figure: "Figure", rows: Sequence[GainRow]) -> None:
         Line2D(
             [],
             [],
-            color=_COLOURS[epsilon],
+            color=_COLORS[epsilon],
             linestyle=_LINES[c],
             marker=_MARKERS[c] if simulated else None,
-            markerfacecolor="white" if c == FRACTIONS[0] else _COLOURS[epsilon],
+            markerfacecolor="white" if c == FRACTIONS[0] else _COLORS[epsilon],
             markersize=4,
             label=f"c = {100 * c:g} %, ε = {epsilon:g}",
         )
@@ -78,16 +78,16 @@ def shared_legend(figure: "Figure", rows: Sequence[GainRow]) -> None:
 
 
 def density_panel(
-    axes: "Axes", rows: Sequence[DensityRow], *, title: str, colours: dict[str, str], top: float, by_group: bool
+    axes: "Axes", rows: Sequence[DensityRow], *, title: str, colors: dict[str, str], top: float, by_group: bool
 ) -> None:
     """Densities over the value, a line per group or per population."""
     for label in dict.fromkeys(row.group if by_group else row.population for row in rows):
         of = [row for row in rows if label in {row.group, row.population}]
         values = [of[0].value, *(row.value for row in of), of[-1].value]
         heights = [0.0, *(row.density for row in of), 0.0]
-        axes.plot(values, heights, color=colours[label], label=label)
+        axes.plot(values, heights, color=colors[label], label=label)
         if by_group:
-            axes.fill_between(values, heights, color=colours[label], alpha=0.15)
+            axes.fill_between(values, heights, color=colors[label], alpha=0.15)
     axes.set_ylim(0.0, top)
     axes.set_xlabel("value")
     axes.set_ylabel("density")

@@ -15,7 +15,7 @@ GROUPS = (Group(10), Group(1), Group(0.1))
 SCENARIOS = tuple(
     Scenario(panel, group, group, 1.0, Weight.KNOWN_VARIANCE) for panel, group in zip("bcd", GROUPS, strict=True)
 )
-_COLOURS = dict(zip((group.name for group in GROUPS), (TRUSTED, HYBRID, LOCAL), strict=True))
+_COLORS = dict(zip((group.name for group in GROUPS), (TRUSTED, HYBRID, LOCAL), strict=True))
 
 
 def theory() -> list[GainRow]:
@@ -33,7 +33,7 @@ def draw(gains: Sequence[GainRow], shapes: Sequence[DensityRow], paths: Sequence
     with canvas(9.6, 7) as figure:
         panels = figure.subplots(2, 2).ravel()
         density_panel(
-            panels[0], shapes, title="(a) what users' values look like", colours=_COLOURS, top=5.4, by_group=False
+            panels[0], shapes, title="(a) what users' values look like", colors=_COLORS, top=5.4, by_group=False
         )
         panels[0].legend(loc="upper center")
         for axes, scenario in zip(panels[1:], SCENARIOS, strict=True):
@@ -48,7 +48,7 @@ FIGURE = PaperFigure(
     number=1,
     title="Gain of the known-variance weight on Beta distributions",
     shows=(
-        "How many times as large as the hybrid's the squared error of the better single world is, over the number of "
+        "How many times as large as the hybrid's the squared error of the better single model is, over the number of "
         "users, for little, medium and much spread."
     ),
     differs=(

@@ -31,13 +31,13 @@ def draw(gains: Sequence[GainRow], _: Sequence[DensityRow], paths: Sequence[Path
             title="(b) R for the UC salaries, from the paper's three numbers",
             label="R, gain over the better world",
             norm=Normalize(1.0, 2.05),
-            colours=pale_to_blue(),
+            colors=pale_to_blue(),
             levels=np.linspace(1.0, 2.05, 22),
             contours=(1.1, 1.25, 1.5, 1.75),
             ticks=(1.0, 1.2, 1.4, 1.6, 1.8, 2.0),
         )
         figure.supxlabel(
-            "Dashed red: both single worlds err alike. Panel (a), the histogram of the salaries, needs their file.",
+            "Dashed red: both single models err alike. Panel (a), the histogram of the salaries, needs their file.",
             fontsize=8,
             color=INK,
         )

@@ -44,7 +44,7 @@ FIGURE = PaperFigure(
     number=3,
     title="Gains of the privacy weight on Beta distributions",
     shows=(
-        "The same curves for a weight that knows nothing of the values: R against the better single world can fall "
+        "The same curves for a weight that knows nothing of the values: R against the better single model can fall "
         "below 1, r against the worse one never does."
     ),
     differs=(

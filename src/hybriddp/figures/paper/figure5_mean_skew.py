@@ -12,12 +12,12 @@ from hybriddp.figures.paper.scenario import Group, Scenario, Weight
 from hybriddp.figures.paper.simulated import dots
 
 SHIFTS = (0.0, 0.25, 0.5)
-_CENTRED = 0.5  # moves the uniform distribution on [0, 1] to the middle of [0, 2]
+_CENTERED = 0.5  # moves the uniform distribution on [0, 1] to the middle of [0, 2]
 SCENARIOS = tuple(
-    Scenario(panel, Group(1, _CENTRED - t), Group(1, _CENTRED + t), 2.0, Weight.KNOWN_VARIANCE)
+    Scenario(panel, Group(1, _CENTERED - t), Group(1, _CENTERED + t), 2.0, Weight.KNOWN_VARIANCE)
     for panel, t in zip("bdf", SHIFTS, strict=True)
 )
-_COLOURS = {"trusted": TRUSTED, "local": LOCAL, "both": MUTED}
+_COLORS = {"trusted": TRUSTED, "local": LOCAL, "both": MUTED}
 
 
 def theory() -> list[GainRow]:
@@ -47,7 +47,7 @@ def draw(gains: Sequence[GainRow], shapes: Sequence[DensityRow], paths: Sequence
                 upper,
                 [row for row in shapes if row.panel == letter],
                 title=f"({letter}) shift t = {t:g}",
-                colours=_COLOURS,
+                colors=_COLORS,
                 top=2.0,
                 by_group=True,
             )
@@ -75,7 +75,7 @@ FIGURE = PaperFigure(
     ),
     differs=(
         "The text says that R falls as the means part; with few users it can rise: from 1.382 to 1.581 at c = 5 %, "
-        "ε = 0.1, n = 1,000, t = 0.25, because the bias hurts the single world of the trusted more."
+        "ε = 0.1, n = 1,000, t = 0.25, because the bias hurts the single model of the trusted more."
     ),
     theory=theory,
     draw=draw,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = {
+_COLORS = {
     Algorithm.TRUSTED_ONLY: TRUSTED,
     Algorithm.FULL_LOCAL: LOCAL,
     Algorithm.HYBRID: HYBRID,
@@ -38,7 +38,7 @@ _SHOWN = 40  # one of so many points is drawn
 
 
 def theory() -> list[ClusteringRow]:
-    """All that is known without a simulation: what the best centres cost."""
+    """All that is known without a simulation: what the best centers cost."""
     best = best_cost()
     return [ClusteringRow("bc", THEORY, "without privacy", "", None, None, None, best, best, best)]
 
@@ -71,17 +71,17 @@ def _data_panel(axes: "Axes") -> None:
 
 
 def _cost_panel(axes: "Axes", rows: Sequence[ClusteringRow]) -> None:
-    for algorithm, colour in _COLOURS.items():
+    for algorithm, color in _COLORS.items():
         for reading, line in _LINES.items():
             of = {row.iterations or 0: row for row in rows if (row.algorithm, row.reading) == (algorithm, reading)}
             rounds = sorted(of)
             low, high = [of[t].cost_low for t in rounds], [of[t].cost_high for t in rounds]
-            axes.fill_between(rounds, low, high, color=colour, alpha=_BANDS[reading], linewidth=0)
-            axes.plot(rounds, [of[t].cost for t in rounds], color=colour, linestyle=line)
+            axes.fill_between(rounds, low, high, color=color, alpha=_BANDS[reading], linewidth=0)
+            axes.plot(rounds, [of[t].cost for t in rounds], color=color, linestyle=line)
     for row in rows:
         if row.algorithm == Algorithm.OURS:
-            axes.axhspan(row.cost_low, row.cost_high, color=_COLOURS[Algorithm.OURS], alpha=0.25, linewidth=0)
-            axes.axhline(row.cost, color=_COLOURS[Algorithm.OURS])
+            axes.axhspan(row.cost_low, row.cost_high, color=_COLORS[Algorithm.OURS], alpha=0.25, linewidth=0)
+            axes.axhline(row.cost, color=_COLORS[Algorithm.OURS])
         elif row.source == THEORY:
             axes.axhline(row.cost, color=INK, linestyle=":", linewidth=1, zorder=3)
     axes.set_yscale("log")
@@ -97,8 +97,8 @@ def _legend(figure: "Figure", rows: Sequence[ClusteringRow]) -> None:
 
     drawn = {(row.algorithm, row.reading) for row in rows}
     handles = [
-        Line2D([], [], color=colour, linestyle=line, label=", ".join(filter(None, (algorithm, reading))))
-        for algorithm, colour in _COLOURS.items()
+        Line2D([], [], color=color, linestyle=line, label=", ".join(filter(None, (algorithm, reading))))
+        for algorithm, color in _COLORS.items()
         for reading, line in {**_LINES, "": "-"}.items()
         if (algorithm, reading) in drawn
     ]
@@ -119,7 +119,7 @@ FIGURE = PaperFigure(
     ),
     differs=(
         "As printed, the hybrid ignores the trusted group and costs as much as full-local; it follows the better "
-        "single world only after repairs (errata 2, 4 and 5)."
+        "single model only after repairs (errata 2, 4 and 5)."
     ),
     theory=theory,
     draw=draw,

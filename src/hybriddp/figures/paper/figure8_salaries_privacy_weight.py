@@ -31,7 +31,7 @@ def draw(gains: Sequence[GainRow], _: Sequence[DensityRow], paths: Sequence[Path
             title="(a) R, from the paper's three numbers",
             label="R, gain over the better world",
             norm=TwoSlopeNorm(1.0, 0.2, 2.0),
-            colours=orange_to_purple(),
+            colors=orange_to_purple(),
             levels=np.linspace(0.2, 2.0, 37),
             contours=(0.5, 1.0, 1.5),
             ticks=(0.2, 0.5, 1.0, 1.5, 2.0),
@@ -42,13 +42,13 @@ def draw(gains: Sequence[GainRow], _: Sequence[DensityRow], paths: Sequence[Path
             title="(b) r, from the paper's three numbers",
             label="r, gain over the worse world",
             norm=LogNorm(1.0, 2400.0),
-            colours=pale_to_blue(),
+            colors=pale_to_blue(),
             levels=np.geomspace(1.0, 2400.0, 25),
             contours=(10, 100, 1500),
             ticks=(1, 10, 100, 1000),
             worst=True,
         )
-        figure.supxlabel("Dashed red: both single worlds err alike.", fontsize=8, color=INK)
+        figure.supxlabel("Dashed red: both single models err alike.", fontsize=8, color=INK)
         save_all(figure, paths)
 
 

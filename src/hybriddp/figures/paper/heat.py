@@ -1,4 +1,4 @@
-"""A heat map over the trusted fraction and ε, with contours and the line on which both single worlds err alike."""
+"""A heat map over the trusted fraction and ε, with contours and the line on which both single models err alike."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
 
-_CROSSOVER = "#c8102e"  # seen on every colour of the maps
+_CROSSOVER = "#c8102e"  # seen on every color of the maps
 
 
 def pale_to_blue() -> "Colormap":
-    """Colours for values that only grow; without the darkest, on which contours could not be read."""
+    """Colors for values that only grow; without the darkest, on which contours could not be read."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
@@ -26,7 +26,7 @@ def pale_to_blue() -> "Colormap":
 
 
 def orange_to_purple() -> "Colormap":
-    """Colours for values on both sides of one that matters, which is white."""
+    """Colors for values on both sides of one that matters, which is white."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
@@ -40,19 +40,19 @@ def heat_panel(
     title: str,
     label: str,
     norm: "Normalize",
-    colours: "Colormap",
+    colors: "Colormap",
     levels: FloatArray,
     contours: Sequence[float],
     ticks: Sequence[float],
     worst: bool = False,
 ) -> None:
-    """Draw R (or r) of the grid, and a bar that says what the colours mean."""
+    """Draw R (or r) of the grid, and a bar that says what the colors mean."""
     name = "gain_over_worst" if worst else "gain_over_best"
     grid = np.array([getattr(row, name) for row in rows if row.source == THEORY]).reshape(len(FRACTIONS), -1)
     x, y = 100.0 * FRACTIONS, EPSILONS
     axes.set_xscale("log")  # first, because the labels of the contours are placed on the scale that is there
     axes.set_yscale("log")
-    mesh = axes.contourf(x, y, grid.T, levels=levels, norm=norm, cmap=colours)
+    mesh = axes.contourf(x, y, grid.T, levels=levels, norm=norm, cmap=colors)
     lines = axes.contour(x, y, grid.T, levels=contours, colors=INK, linewidths=0.8)
     axes.clabel(lines, fmt=lambda level: f"{level:g}", fontsize=8)
     alike = [row for row in rows if row.source == CROSSOVER]

@@ -20,7 +20,7 @@ class GainRow:
     panel : str
         The letter of the paper's panel; "bc" if the point is in two.
     source : str
-        ``"theory"`` (exact) or ``"simulation"``; ``"crossover"`` for the line of a heat map on which both single worlds
+        ``"theory"`` (exact) or ``"simulation"``; ``"crossover"`` for the line of a heat map on which both single models
         are equally good.
     trusted, local : str
         What the values of each group are drawn from.
@@ -88,7 +88,7 @@ class ClusteringRow:
     panel : str
         The letter of the paper's panel; "bc" if it is in two.
     source : str
-        ``"simulation"``, or ``"theory"`` for the best centres without privacy.
+        ``"simulation"``, or ``"theory"`` for the best centers without privacy.
     algorithm, reading : str
         Which, and whether as printed or repaired; the reading is empty where there is but one.
     trusted_fraction : float or None

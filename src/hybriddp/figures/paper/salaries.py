@@ -16,7 +16,7 @@ EPSILONS = np.geomspace(0.1, 10.0, STEPS + 1)
 
 
 def crossover(epsilon: FloatArray) -> FloatArray:
-    r"""The trusted fraction at which both single worlds err alike.
+    r"""The trusted fraction at which both single models err alike.
 
     It solves $n_{crit}(c) = n$ (`laplace_critical_users`), that is $(2 + y) c^2 - y c = 2/n$ with
     $y = (\epsilon\sigma/m)^2$.
@@ -26,7 +26,7 @@ def crossover(epsilon: FloatArray) -> FloatArray:
 
 
 def theory(weight: Weight, *, panel: str) -> list[GainRow]:
-    """The grid of the heat map, then the line on which both single worlds are equally good, one point per ε."""
+    """The grid of the heat map, then the line on which both single models are equally good, one point per ε."""
     fractions, epsilons = np.meshgrid(FRACTIONS, EPSILONS, indexing="ij")
     return [
         *_rows(weight, panel, THEORY, fractions.ravel(), epsilons.ravel()),

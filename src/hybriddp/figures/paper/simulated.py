@@ -35,7 +35,7 @@ class Dot:
         return asked
 
     def run(self, trials: int) -> GainRow:
-        """What the pipeline does there: the better and the worse single world, in theory, over the observed error."""
+        """What the pipeline does there: the better and the worse single model, in theory, over the observed error."""
         scenario = self.scenario
         setting = scenario.setting(n_users=self.n_users, trusted_fraction=self.trusted_fraction, epsilon=self.epsilon)
         # The pipeline's own known-variance weight takes one variance for both groups: others are given as numbers.

@@ -1,0 +1,167 @@
+r"""Ordinary K-means on points that may be seen: Lloyd's algorithm [Llo82] with greedy k-means++ starts [AV07].
+
+Nothing here is private. K-means itself is given released cells of a grid with their released weights, never raw points
+of users; `nearest` is also what devices, and statistics before noise, tell a point's center by. All starts run side by
+side, as one array.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp._check import FloatArray
+
+BLOCK = 1 << 14  # points looked at at a time: their distances stay in the cache
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """Centers and what they cost.
+
+    Attributes
+    ----------
+    centers : ndarray, shape (n_clusters, n_dimensions)
+        The centers.
+    cost : float
+        The weighted sum of squared distances to the nearest center.
+    """
+
+    centers: FloatArray
+    cost: float
+
+
+def blocks(count: int, size: int = BLOCK) -> Iterator[slice]:
+    """The indices from 0 to ``count`` in slices."""
+    for start in range(0, count, size):
+        yield slice(start, min(start + size, count))
+
+
+def nearest(points: NDArray[np.floating], centers: FloatArray) -> NDArray[np.intp]:
+    """The nearest center of each point; the first one, if there are several.
+
+    The label of a point depends on nothing but that point. BLAS may round a row of a product one way or the other by
+    where it stands among how many others, so where rounding could decide, the sums are done again, term by term.
+    """
+    labels = np.empty(len(points), np.intp)
+    half = 0.5 * np.sum(centers * centers, axis=1)
+    largest = np.sum(np.abs(centers), axis=1).max(initial=0.0)
+    for part in blocks(len(points)):
+        some = points[part]
+        scores = some @ centers.T - half
+        label = np.argmax(scores, axis=1)
+        # A sum of d products is off by less than d + 2 of these, in whatever order it is added up.
+        rounding = np.finfo(scores.dtype).eps * (np.abs(some).max(initial=0.0) * largest + half.max(initial=0.0))
+        best = scores[np.arange(len(some)), label, None] - 8 * (some.shape[1] + 2) * rounding
+        doubtful = np.flatnonzero(np.count_nonzero(~(scores < best), axis=1) > 1)
+        if len(doubtful):
+            label[doubtful] = np.argmax(products(some[doubtful], centers) - half, axis=1)
+        labels[part] = label
+    return labels
+
+
+def products(points: NDArray[np.floating], rows: FloatArray) -> FloatArray:
+    """The scalar product of each point with each row, term by term, so that no point changes those of another."""
+    sums = np.zeros((len(points), len(rows)))
+    for coordinate, entries in zip(points.T, rows.T, strict=True):
+        sums += coordinate[:, None] * entries
+    return sums
+
+
+def wcss(points: NDArray[np.floating], centers: FloatArray) -> float:
+    """The within-cluster sum of squares: what K-means makes small.
+
+    Examples
+    --------
+    >>> wcss(np.array([[0.0], [1.0], [5.0]]), np.array([[0.5], [5.0]]))
+    0.5
+    """
+    total = 0.0
+    for part in blocks(len(points)):
+        rest = points[part] - centers[nearest(points[part], centers)]
+        total += float(np.sum(rest * rest, dtype=np.float64))
+    return total
+
+
+def weighted_kmeans(
+    points: FloatArray,
+    weights: FloatArray,
+    n_clusters: int,
+    *,
+    starts: int,
+    generator: np.random.Generator,
+    iterations: int = 100,
+) -> list[Clustering]:
+    """K-means of weighted points from several starts, the cheapest result first.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, d)
+        Where there is weight.
+    weights : ndarray, shape (n,)
+        How much: not negative, and not all zero.
+    n_clusters : int
+        How many centers. If there are fewer points, some centers coincide.
+    starts : int
+        How often to begin anew.
+    generator : numpy.random.Generator
+        Chooses the starts. It decides nothing that is private.
+    iterations : int
+        The most steps of one start.
+    """
+    centers = _plus_plus(points, weights, n_clusters, starts, generator)
+    moments = weights[:, None] * points
+    offsets = n_clusters * np.arange(starts)[:, None]
+    labels: NDArray[np.intp] | None = None
+    for _ in range(iterations):
+        before, labels = labels, np.argmin(_scores(points, centers), axis=2)
+        if before is not None and np.array_equal(before, labels):
+            break
+        cells = (labels + offsets).ravel()
+        mass = np.bincount(cells, np.tile(weights, starts), starts * n_clusters)
+        sums = [np.bincount(cells, np.tile(m, starts), starts * n_clusters) for m in moments.T]
+        full = mass > 0
+        flat = centers.reshape(starts * n_clusters, -1)
+        flat[full] = np.stack(sums, axis=1)[full] / mass[full, None]
+    square = np.sum(points * points, axis=1)
+    costs = np.maximum(np.min(_scores(points, centers), axis=2) + square, 0) @ weights
+    order = np.argsort(costs, kind="stable")
+    return [Clustering(centers[i].copy(), float(costs[i])) for i in order]
+
+
+def _scores(points: FloatArray, centers: FloatArray) -> FloatArray:
+    """Squared distances without the points' own squares; shape (starts, points, clusters)."""
+    scores: FloatArray = np.sum(centers * centers, axis=2)[:, None, :] - 2 * (points @ np.swapaxes(centers, 1, 2))
+    return scores
+
+
+def _plus_plus(
+    points: FloatArray, weights: FloatArray, n_clusters: int, starts: int, generator: np.random.Generator
+) -> FloatArray:
+    """Starts by greedy k-means++: of a few candidates, drawn by their cost, the one that lowers the cost most."""
+    candidates = 2 + int(np.log(n_clusters))
+    square = np.sum(points * points, axis=1)
+
+    def distances(chosen: NDArray[np.intp]) -> FloatArray:
+        """Squared distances of all points to the chosen ones; one more axis at the end."""
+        squared: FloatArray = square - 2 * (points[chosen] @ points.T) + square[chosen][..., None]
+        return np.maximum(squared, 0)
+
+    def drawn(mass: FloatArray, shape: tuple[int, int]) -> NDArray[np.intp]:
+        total = np.cumsum(mass, axis=1)
+        at = generator.random(shape) * total[:, -1:]
+        found = [np.searchsorted(row, x, side="right") for row, x in zip(total, at, strict=True)]
+        indices: NDArray[np.intp] = np.minimum(np.stack(found), len(points) - 1)
+        return indices
+
+    chosen = drawn(np.tile(weights, (starts, 1)), (starts, 1))
+    closest = distances(chosen[:, 0])
+    for _ in range(n_clusters - 1):
+        tried = drawn(closest * weights, (starts, candidates))
+        reached = np.minimum(distances(tried), closest[:, None, :])
+        best = np.argmin(reached @ weights, axis=1)
+        rows = np.arange(starts)
+        closest = reached[rows, best]
+        chosen = np.column_stack([chosen, tried[rows, best]])
+    return points[chosen].copy()

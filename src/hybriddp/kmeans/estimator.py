@@ -1,0 +1,342 @@
+"""K-means with both groups, as an estimator in the manner of scikit-learn."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hybriddp._check import FloatArray
+from hybriddp.errors import ParameterError
+from hybriddp.kmeans.clustering import nearest
+from hybriddp.kmeans.columns import columns_by_name, names_of, require_alike, warn_of_names
+from hybriddp.kmeans.protocol.round import Round, RoundTally, simulate_devices
+from hybriddp.kmeans.protocol.server import HybridKMeansServer, Spending
+from hybriddp.kmeans.protocol.trusted_points import PointArray
+from hybriddp.kmeans.study import KMeansStudy, short_parameters
+from hybriddp.privacy import Privacy
+from hybriddp.randomness import ByteSource, byte_source, simulation_generator
+from hybriddp.release.ledger import Ledger
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_LONGEST = 180  # letters of the parameters in a `repr`
+
+State = int | np.random.Generator | None
+
+
+@dataclass(frozen=True, slots=True)
+class Clamped:
+    """How many points of each group lay outside of the bounds. Not private: for the curator's eyes."""
+
+    trusted: int
+    local: int
+
+
+class HybridKMeans:
+    """K-means of the points of people who trust the curator and of people who do not.
+
+    The points of the trusted group are released through noise; every local user answers one question, through a channel
+    with all of ε. Bounds are required and never read from the data. There are no ``labels_`` and no ``inertia_``: they
+    would be raw numbers about private points.
+
+    Parameters
+    ----------
+    n_clusters : int
+        How many centers are wanted.
+    epsilon : float or str
+        What every user is promised in total.
+    bounds : sequence of (float, float), or dict
+        The public range of each dimension, chosen without looking at the data. A dict has it by the name of a column,
+        and `fit` takes these columns of the dataframes that it is given.
+    random_state : int or numpy.random.Generator, optional
+        For simulation only: what comes out is **not** a private release.
+    neighbors : {"replace-one", "add-remove"}
+        What is hidden of a trusted user: where her point is, or whether she is there at all.
+    name : str
+        What the points are; a ledger tells studies apart by it.
+    scale : {"bounds", "none"} or sequence of float
+        What distances are measured by. By default every dimension by the width of its bounds, so that units do not
+        matter; with positive weights, dimension *j* counts ``scale[j]`` times as much as that; with ``"none"``, by the
+        units of the data as they are.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray, shape (n_clusters, n_features)
+        The centers.
+    standard_errors_ : ndarray, shape (n_clusters, n_features)
+        How uncertain each coordinate is, through noise and sampling. What an unlucky start costs is not in it.
+    sizes_ : ndarray, shape (n_clusters,)
+        The share of users nearest to each center, as released.
+    trusted_weight_ : ndarray, shape (n_clusters,)
+        How much of each center the trusted group decided, from 0 to 1.
+    n_iter_ : int
+        How many steps there were.
+    feature_names_in_ : ndarray of str
+        The names of the columns, if the bounds or the points had any.
+    n_trusted_, n_local_ : int
+        The sizes of the groups; that of the trusted group as released, if it is not public.
+    spending_ : tuple of Spending
+        What each step cost whom.
+    study_ : KMeansStudy
+        What was asked, under which promise.
+    privacy_ : Privacy
+        What was promised to everybody.
+    joined_local_ : bool
+        Whether the trusted group was too small to help by noisy sums, and its points were reported like local ones.
+    clamped_ : Clamped
+        How many points lay outside of the bounds. Not private: not for publication, and not pickled with the model.
+    private_release_ : bool
+        Whether the result may be published: not if a ``random_state`` was given.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> points = rng.choice([[2.0, 3.0], [7.0, 8.0]], 50_000) + 0.3 * rng.standard_normal((50_000, 2))
+    >>> model = HybridKMeans(n_clusters=2, epsilon=1, bounds=[(0, 10), (0, 10)], random_state=1)
+    >>> model = model.fit(trusted_points=points[:500], local_points=points[500:])
+    >>> np.sort(model.cluster_centers_, axis=0).round()
+    array([[2., 3.],
+           [7., 8.]])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: float | str | None = None,
+        bounds: Sequence[tuple[float, float]] | Mapping[str, tuple[float, float]] | None = None,
+        random_state: int | np.random.Generator | None = None,
+        neighbors: str = "replace-one",
+        name: str = "points",
+        scale: str | Sequence[float] = "bounds",
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.random_state = random_state
+        self.neighbors = neighbors
+        self.name = name
+        self.scale = scale
+
+    # Fitting ------------------------------------------------------------------------------------------------------
+
+    @property
+    def study(self) -> KMeansStudy:
+        """The study that the parameters describe: what server and devices share."""
+        if self.epsilon is None:
+            raise ParameterError("epsilon", "what every user is promised, a number from 0.01 to 20", None)
+        if self.bounds is None:
+            raise ParameterError("bounds", "one public pair (lower, upper) for each dimension", None)
+        return KMeansStudy(
+            self.name,
+            n_clusters=self.n_clusters,
+            bounds=list(self.bounds.values()) if isinstance(self.bounds, Mapping) else self.bounds,
+            scale=self.scale,
+            epsilon=self.epsilon,
+            neighbors=self.neighbors,
+        )
+
+    def fit(
+        self,
+        trusted_points: ArrayLike | None = None,
+        local_points: ArrayLike | None = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> "HybridKMeans":
+        """Run the whole protocol in memory: server, trusted group and the devices of the local users.
+
+        Parameters
+        ----------
+        trusted_points, local_points : array_like or dataframe, shape (n, n_features), optional
+            The points of the groups. Columns with names are put in the order of the bounds if these have names, else of
+            the trusted group's columns; see ``feature_names_in_``. If only one group has names, it is refused: nothing
+            would say that the orders agree. Without one of the groups the study falls back to
+            the other's world, and `explain` says so. With add-remove, trusted points that are given but empty are a
+            group whose size is private: leave them out if there is no such group.
+        ledger : Ledger, optional
+            Where releases are written down before their noise is drawn; `BudgetError` if there is not enough left.
+        """
+        study = self.study
+        names = self._names(trusted_points, local_points)
+        groups = {"trusted_points": trusted_points, "local_points": local_points}
+        require_alike(groups, bounds_have_names=isinstance(self.bounds, Mapping))
+        trusted_points = columns_by_name(trusted_points, names, "trusted_points")
+        local_points = columns_by_name(local_points, names, "local_points")
+        nobody = np.empty((0, study.box.n_dimensions))
+        trusted = None if trusted_points is None else PointArray(study.box, trusted_points, "trusted_points")
+        local = PointArray(study.box, nobody if local_points is None else local_points, "local_points")
+        random_state, device_state = _states(self.random_state)
+        server = HybridKMeansServer(
+            study, n_local=local.count, trusted=trusted, ledger=ledger, random_state=random_state
+        )
+        devices = _Devices(local, byte_source(device_state))
+        while server.round is not None:
+            server.absorb(devices.answer(server.round))
+        self.clamped_ = Clamped(0 if trusted is None else trusted.clamped, local.clamped)
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, object)
+        return self._take(server)
+
+    def _names(self, *tables: object) -> tuple[str, ...] | None:
+        """What the dimensions are called: by the bounds, or else by the columns of the first table that has names."""
+        if isinstance(self.bounds, Mapping):
+            if not all(isinstance(name, str) for name in self.bounds):
+                raise ParameterError("bounds", "pairs (lower, upper) by the names of columns, as texts", self.bounds)
+            return tuple(self.bounds)
+        return next((names for names in map(names_of, tables) if names is not None), None)
+
+    def _take(self, server: HybridKMeansServer) -> "HybridKMeans":
+        """What a server that has ended found."""
+        result, box = server.result, server.study.box
+        self.study_: KMeansStudy = server.study
+        self.cluster_centers_ = server.cluster_centers
+        self.standard_errors_: FloatArray = box.units * np.sqrt(result.variance)
+        self.sizes_ = result.sizes / max(float(result.sizes.sum()), 1e-12)
+        self.trusted_weight_ = result.trusted_weight
+        self.spending_: tuple[Spending, ...] = server.spending
+        self.n_iter_ = len(server.spending)
+        self.n_features_in_ = box.n_dimensions
+        self.privacy_: Privacy = server.study.privacy
+        self.private_release_ = not server.seeded
+        self.counted_ = server.counted
+        self.joined_local_ = server.joins_local
+        self.n_trusted_, self.n_local_ = server.n_trusted, server.n_local
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:  # noqa: N803  (scikit-learn's name)
+        """The nearest center of each row of ``X``, for your own use: the labels of private points are private.
+
+        Columns are put in the order of ``feature_names_in_`` if both have names, and `DataError` is raised if one is
+        missing. Distances are measured as in the study, by its ``scale``.
+        """
+        box = self._require_fitted().study_.box
+        return nearest(self._scaled(X), box.scaled(self.cluster_centers_))
+
+    def transform(self, X: ArrayLike) -> FloatArray:  # noqa: N803
+        """The distance of each row of ``X`` to each center, for your own use, shape (n, n_clusters).
+
+        Distances are those that `predict` compares: with ``scale="none"`` in the units of the data; else 1 is the whole
+        range of a dimension (of the one with the largest weight).
+        """
+        box = self._require_fitted().study_.box
+        points, centers = self._scaled(X), box.scaled(self.cluster_centers_)
+        distances = np.stack([np.sqrt(np.sum((points - center) ** 2, axis=1)) for center in centers], axis=1)
+        return distances * box.units[0] if box.scale == "none" else distances
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:  # noqa: ARG002
+        """What the columns of `transform` are called, as those of scikit-learn's KMeans: by the class and a number."""
+        self._require_fitted()
+        return np.array([f"hybridkmeans{k}" for k in range(len(self.cluster_centers_))], object)
+
+    def _scaled(self, X: ArrayLike) -> FloatArray:  # noqa: N803
+        """The rows where distances are measured."""
+        names = getattr(self, "feature_names_in_", None)
+        warn_of_names(X, names)
+        points = self.study_.box.check(columns_by_name(X, names, "X"), "X")
+        return self.study_.box.scaled(points.astype(np.float64))
+
+    # Looking ------------------------------------------------------------------------------------------------------
+
+    def explain(self) -> str:
+        """What was spent where, how much each group had to say, and which centers are uncertain."""
+        from hybriddp.kmeans.explain import story
+
+        self._require_fitted()
+        return story(self)
+
+    def plot(self, path: Path | str | None = None, *, dimensions: tuple[int, int] = (0, 1)) -> "Figure":
+        """The centers with ellipses of their uncertainty (95 %), in two of the dimensions.
+
+        Parameters
+        ----------
+        path : Path or str, optional
+            Where to write the picture: .png, .svg or .pdf.
+        dimensions : (int, int)
+            Which dimensions are shown.
+        """
+        from hybriddp.figures.kmeans import draw_centers
+
+        self._require_fitted()
+        return draw_centers(self, None if path is None else Path(path), dimensions)
+
+    # scikit-learn's conventions -----------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """The parameters, by name."""
+        return {
+            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
+        }
+
+    def set_params(self, **params: Any) -> "HybridKMeans":  # noqa: ANN401
+        """Change parameters by name."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ParameterError("the name of a parameter", f"one of {', '.join(known)}", name, shown_as="name")
+            setattr(self, name, value)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is written down of a model: all but the counts that are not for publication."""
+        return {name: value for name, value in self.__dict__.items() if name != "clamped_"}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "cluster_centers_")
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="clusterer",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(),
+        )
+
+    def _require_fitted(self) -> "HybridKMeans":
+        if not self.__sklearn_is_fitted__():
+            raise ParameterError("the model", "fitted first, with fit(trusted_points, local_points)", "not fitted")
+        return self
+
+    def __repr__(self) -> str:
+        shown = {name: value for name, value in self.get_params().items() if value is not None}
+        text = short_parameters(shown)
+        return f"HybridKMeans({text if len(text) < _LONGEST else short_parameters(shown, 16)})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the centers as a table, once there are any."""
+        from hybriddp.kmeans.html_table import html_table
+
+        return html_table(self)
+
+
+class _Devices:
+    """The devices of the local users, in random order: each answers once."""
+
+    def __init__(self, points: PointArray, source: ByteSource) -> None:
+        self.points, self.source = points, source
+        self.rng = np.random.default_rng(source.take(32).tolist())
+        self.order = self.rng.permutation(points.count)
+        self.asked = Fraction(0)
+
+    def answer(self, asked: Round) -> RoundTally:
+        answers, n = [], len(self.order)
+        for ask in asked.asks:
+            first, self.asked = self.asked, self.asked + ask.user_fraction
+            users = self.order[int(first * n) : int(self.asked * n)]
+            answers.append(simulate_devices(ask, self.points.points_of(users), source=self.source, rng=self.rng))
+        return RoundTally(tuple(answers), round_digest=asked.digest)
+
+
+def _states(random_state: int | np.random.Generator | None) -> tuple[State, State]:
+    """States for the server and for the devices: one seed must not give both the same noise."""
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return random_state, random_state
+    return simulation_generator(random_state, "curator"), simulation_generator(random_state, "devices")

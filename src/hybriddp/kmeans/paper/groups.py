@@ -1,0 +1,168 @@
+r"""What one group tells in one round of the paper's K-means [ADK20, appendix D]: a count and a sum per cluster.
+
+Points lie in a box inside the cube $[0, 1]^d$, so $m = 1$; $\tau$ is the number of rounds, $K$ that of clusters.
+
+- **Trusted.** True counts and sums of the nearest points, each number with Laplace noise of scale
+  $b_T = (d + 1)\tau/\epsilon$. A point that comes or goes changes one count by 1 and one sum by at most $d$. A point
+  that is *replaced* can change two of each: then $b_T = 2(d + 1)\tau/\epsilon$ (erratum 2).
+- **Local.** Every user sends her point once, with Laplace noise of scale $b_L = d(\tau + 1)/\epsilon$, and in each
+  round the number of her cluster: the true one with probability
+  $p = (e^{\epsilon_0} - 1)/(K + e^{\epsilon_0} - 1)$, $\epsilon_0 = \epsilon/(\tau + 1)$, else one of all $K$.
+  So $(1-p)/K$ of everybody is counted in each cluster, which is taken out again (erratum 5):
+
+$$
+N_k = \frac{\tilde N_k - (1-p) N_L/K}{p}, \qquad S_k = \frac{\tilde S_k - (1-p) S_L/K}{p}.
+$$
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.clustering import blocks, nearest
+
+Points = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Counts, shape (K,), and sums, shape (K, d), of one group in one round, as they are released."""
+
+    counts: FloatArray
+    sums: FloatArray
+
+    def floored(self) -> FloatArray:
+        """The counts, but at least 1: they are noisy, and are divided by (erratum 7)."""
+        return np.maximum(self.counts, 1.0)
+
+    def means(self) -> FloatArray:
+        """The centers as this group has them."""
+        result: FloatArray = self.sums / self.floored()[:, None]
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """Scales of Laplace noise.
+
+    Attributes
+    ----------
+    trusted : float
+        $b_T$, on every trusted count and on every number of a trusted sum.
+    local : float
+        $b_L$, on every number of a local user's point.
+    """
+
+    trusted: float
+    local: float
+
+    @classmethod
+    def of(cls, *, n_dimensions: int, iterations: int, epsilon: float, replace_one: bool) -> "Scales":
+        """What so many rounds need to give every user ε in total."""
+        moved = (n_dimensions + 1) * (2 if replace_one else 1)
+        return cls(trusted=moved * iterations / epsilon, local=n_dimensions * (iterations + 1) / epsilon)
+
+
+def truth_probability(*, n_clusters: int, iterations: int, epsilon: float) -> float:
+    r"""$p$, how likely a local user tells her cluster rather than one of all at random."""
+    e = epsilon / (iterations + 1)
+    return -math.expm1(-e) / (1 + (n_clusters - 1) * math.exp(-e))  # numerator and denominator times exp(-e)
+
+
+class TrustedGroup:
+    """Users whose points the curator has.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, d)
+        In the box.
+    scale : float
+        $b_T$.
+    generator : numpy.random.Generator
+        Draws the noise.
+    """
+
+    def __init__(self, points: Points, *, scale: float, generator: np.random.Generator) -> None:
+        self._points = points
+        self._scale = scale
+        self._generator = generator
+
+    def moments(self, centers: FloatArray) -> Moments:
+        """Counts and sums of the points that are nearest to each center, with fresh noise."""
+        counts, sums = np.zeros(len(centers)), np.zeros(centers.shape)
+        for part in blocks(len(self._points)):
+            points = self._points[part]
+            _add(counts, sums, nearest(points, centers), points)
+        return Moments(
+            counts + self._generator.laplace(0.0, self._scale, counts.shape),
+            sums + self._generator.laplace(0.0, self._scale, sums.shape),
+        )
+
+
+class LocalGroup:
+    """Users who send noise with all they send.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n, d)
+        In the box.
+    scale : float
+        $b_L$.
+    truth : float
+        $p$.
+    debias : bool
+        Whether everybody's share is taken out of each cluster.
+    assign_on_report : bool
+        Whether a user's cluster is that of her noisy report rather than of her point.
+    generator : numpy.random.Generator
+        Draws the noise.
+    """
+
+    def __init__(
+        self,
+        points: Points,
+        *,
+        scale: float,
+        truth: float,
+        debias: bool,
+        assign_on_report: bool,
+        generator: np.random.Generator,
+    ) -> None:
+        noise = generator.standard_exponential(points.shape, dtype=np.float32)
+        noise -= generator.standard_exponential(points.shape, dtype=np.float32)  # the difference of two is Laplace
+        noise *= np.float32(scale)
+        self._reports: Points = noise
+        self._reports += points
+        self._compared = self._reports if assign_on_report else points
+        self._truth = truth
+        self._total = self._reports.sum(axis=0, dtype=np.float64)
+        self._debias = debias
+        self._generator = generator
+
+    def moments(self, centers: FloatArray) -> Moments:
+        """Counts and sums of the reports by the cluster that their senders tell in this round."""
+        counts, sums = np.zeros(len(centers)), np.zeros(centers.shape)
+        for part in blocks(len(self._reports)):
+            told = self._told(nearest(self._compared[part], centers), len(centers))
+            _add(counts, sums, told, self._reports[part])
+        if not self._debias:
+            return Moments(counts, sums)
+        p, others = self._truth, (1 - self._truth) / len(centers)
+        return Moments((counts - others * len(self._reports)) / p, (sums - others * self._total) / p)
+
+    def _told(self, labels: NDArray[np.intp], n_clusters: int) -> NDArray[np.intp]:
+        """The labels after randomized response; one random number says both whether and what."""
+        u = self._generator.random(len(labels), dtype=np.float32)
+        lie = max(1 - self._truth, 2.0**-24)  # finer than u is
+        any_cluster = ((u - self._truth) * (n_clusters / lie)).astype(np.intp)
+        return np.where(u < self._truth, labels, np.minimum(any_cluster, n_clusters - 1))
+
+
+def _add(counts: FloatArray, sums: FloatArray, labels: NDArray[np.intp], points: Points) -> None:
+    """Add the points of a block to their clusters."""
+    counts += np.bincount(labels, minlength=len(counts))
+    for j in range(points.shape[1]):
+        sums[:, j] += np.bincount(labels, points[:, j], len(counts))

@@ -1,0 +1,1 @@
+"""What a local user is asked and answers: one file for each kind of report."""

@@ -1,0 +1,182 @@
+r"""Public directions for reports of vectors: rows of Hadamard matrices, dealt out in codebooks of sixteen at most.
+
+With $H$ the Hadamard matrix of order $D \ge d$ (Sylvester's, the power of two from $d$ on; only its first $d$ columns
+count) and $f$ a row of public signs, the directions are $u_a = H_a \circ f$, all of length $\sqrt d$. Over all rows of
+$H$ the directions are orthogonal in every pair of coordinates, $\sum_a u_{ai} u_{aj} = D\,1[i = j]$, so that nothing of
+one coordinate is taken for another.
+
+A **codebook** is what a device is given: sixteen directions $u$, and their opposites; fewer in up to four dimensions,
+where only $2^{d-1}$ differ. Several rows of signs make enough codebooks where $D$ is small. For second moments a
+codebook holds pairs $(u_a, v_{\sigma(a) \oplus x})$ with other signs for $v$. Over all $a$ and $x$ these are all pairs
+of rows, so the matrices $uv^T$ are orthogonal too. The permutation $\sigma$ makes $a \oplus \sigma(a)$ another row for
+every $a$: on it depends the diagonal of $uv^T$, which must not be the same all over a codebook, or squares would be
+seen only through it.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+
+import numpy as np
+
+from hybriddp._check import FloatArray, IntArray
+
+LARGEST_HAND = 16
+"""How many directions a device looks at, at most; with the opposite ones, twice as many."""
+
+_FEWEST_HANDS, _FEWEST_OF_PAIRS = 4, 16
+
+
+@lru_cache(maxsize=16)
+def hadamard(order: int) -> FloatArray:
+    r"""Sylvester's matrix of signs, $(-1)^{|a \wedge b|}$; the order is a power of two."""
+    index = np.arange(order)
+    signs: FloatArray = 1.0 - 2.0 * (np.bitwise_count(index[:, None] & index) & 1)
+    return signs
+
+
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """Directions of points of $d$ dimensions.
+
+    Attributes
+    ----------
+    flips : ndarray of ±1, shape (n_bases, d)
+        $f$, for each basis.
+    """
+
+    sign_flips: IntArray
+
+    @classmethod
+    def of(cls, d: int, stream: int = 0, fewest: int = _FEWEST_HANDS) -> "Directions":
+        """At least so many codebooks, always the same ones for ``d`` dimensions; other signs for every stream."""
+        order, codebook = order_of(d), codebook_size(d)
+        sign_flips: list[IntArray] = []
+        for turn in count():
+            some = _hashed_signs(f"{d}/{stream}/{turn}", max(codebook // order, 1), d)
+            if _all_differ(some):  # several bases in one codebook might be the same one
+                sign_flips.extend(some)
+            if len(sign_flips) * order >= fewest * codebook:
+                break
+        return cls(np.array(sign_flips))
+
+    @property
+    def order(self) -> int:
+        """$D$."""
+        return order_of(self.sign_flips.shape[1])
+
+    @property
+    def codebook(self) -> int:
+        """How many directions a codebook holds."""
+        return codebook_size(self.sign_flips.shape[1])
+
+    @property
+    def n_codebooks(self) -> int:
+        """How many codebooks there are."""
+        return len(self.sign_flips) * self.order // self.codebook
+
+    def rows(self, codebooks: IntArray) -> IntArray:
+        """Which rows of each basis of a codebook it holds, shape (n, at most 16)."""
+        rows: IntArray = np.arange(min(self.order, self.codebook)) + (codebooks * self.codebook % self.order)[:, None]
+        return rows
+
+    def products(self, vectors: FloatArray, codebooks: IntArray, rows: IntArray | None = None) -> FloatArray:
+        """The products of each vector with the directions of its codebook, or with these other rows of its bases."""
+        order, codebook, d = self.order, self.codebook, self.sign_flips.shape[1]
+        rows = self.rows(codebooks) if rows is None else rows
+        parts = []
+        for basis in range(max(codebook // order, 1)):
+            flipped = vectors * self.sign_flips[codebooks * codebook // order + basis]
+            parts.append(np.take_along_axis(flipped @ hadamard(order)[:, :d].T, rows, axis=1))
+        return np.concatenate(parts, axis=1)
+
+    def sums(self, counts: FloatArray) -> FloatArray:
+        """The sum of all directions, each as often as counted; leading axes of (..., n_codebooks, codebook) stay."""
+        d = self.sign_flips.shape[1]
+        by_row = counts.reshape(*counts.shape[:-2], len(self.sign_flips), self.order)
+        sums: FloatArray = np.sum((by_row @ hadamard(self.order)[:, :d]) * self.sign_flips, axis=-2)
+        return sums
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of directions: a codebook for every codebook of ``left`` and every number to move rows of ``right`` by."""
+
+    left: Directions
+    right: Directions
+
+    @classmethod
+    def of(cls, d: int) -> "Pairs":
+        """Always the same ones for ``d`` dimensions."""
+        return cls(Directions.of(d, 1, _FEWEST_OF_PAIRS), Directions.of(d, 2, _FEWEST_OF_PAIRS))
+
+    @property
+    def n_codebooks(self) -> int:
+        """How many codebooks there are, those of ``left`` running fastest."""
+        return self.left.order * self.left.n_codebooks
+
+    def products(self, vectors: FloatArray, codebooks: IntArray) -> FloatArray:
+        """$(u z)(v z)$ of each vector, for the pairs of its codebook."""
+        xor, codebook = np.divmod(codebooks, self.left.n_codebooks)
+        others = paired_row(self.left.rows(codebook), self.left.order) ^ xor[:, None]
+        products: FloatArray = self.left.products(vectors, codebook) * self.right.products(vectors, codebook, others)
+        return products
+
+    def diagonals(self, squares: FloatArray, codebooks: IntArray) -> FloatArray:
+        r"""The part of the products that is from the diagonals, $\sum_j u_j v_j z_j^2$."""
+        xor, codebook = np.divmod(codebooks, self.left.n_codebooks)
+        rows = self.left.rows(codebook)
+        diagonal = Directions(self.left.sign_flips * self.right.sign_flips)  # the product of two rows is a row
+        return diagonal.products(squares, codebook, rows ^ paired_row(rows, self.left.order) ^ xor[:, None])
+
+    def sums(self, counts: FloatArray) -> FloatArray:
+        """The sum of all $uv^T$, each as often as counted, shape (n_codebooks, codebook), made symmetric."""
+        order, d = self.left.order, self.left.sign_flips.shape[1]
+        signs = hadamard(order)[:, :d]
+        rows = np.arange(order)
+        by_row = counts.reshape(order, -1, order)  # xor, basis, row
+        total = np.zeros((d, d))
+        for basis, (f, g) in enumerate(zip(self.left.sign_flips, self.right.sign_flips, strict=True)):
+            table = np.zeros((order, order))  # how often row a of the left met row b of the right
+            for xor in range(order):
+                table[rows, paired_row(rows, order) ^ xor] = by_row[xor, basis]
+            total += f[:, None] * (signs.T @ table @ signs) * g
+        return (total + total.T) / 2
+
+
+def _hashed_signs(seed: str, rows: int, columns: int) -> IntArray:
+    """Signs from a hash: the same on every machine, whatever the version of its random numbers."""
+    raw = hashlib.shake_256(f"hybriddp directions {seed}".encode()).digest((rows * columns + 7) // 8)
+    bits = np.unpackbits(np.frombuffer(raw, np.uint8), count=rows * columns)
+    signs: IntArray = 1 - 2 * bits.astype(np.int64).reshape(rows, columns)
+    return signs
+
+
+def _all_differ(sign_flips: IntArray) -> bool:
+    """Whether the directions of these bases are all different, and none is the opposite of another."""
+    d = sign_flips.shape[1]
+    directions = (sign_flips[:, None] * hadamard(order_of(d))[:, :d]).reshape(-1, d)
+    return len(np.unique(directions * directions[:, :1], axis=0)) == len(directions) or len(sign_flips) == 1
+
+
+def paired_row(rows: IntArray, order: int) -> IntArray:
+    r"""$\sigma$, so that $a$ and $\sigma(a)$ and also $a \oplus \sigma(a)$ are all rows, each once.
+
+    Numbers of $k$ bits are polynomials over the field of two elements, modulo $x^k + x + 1$. Neither $x$ nor $1 + x$
+    divides that, so multiplying by either is a permutation: $\sigma(a) = xa$. With fewer than four rows there is none.
+    """
+    if order < 4:
+        return rows
+    doubled: IntArray = rows << 1
+    return np.where(doubled >= order, doubled ^ order ^ 0b11, doubled)
+
+
+def codebook_size(d: int) -> int:
+    """How many directions a codebook holds."""
+    return min(LARGEST_HAND, 1 << (d - 1))
+
+
+def order_of(d: int) -> int:
+    """The power of two from ``d`` on."""
+    return 1 << (d - 1).bit_length()

@@ -1,0 +1,105 @@
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybriddp.kmeans.algorithm.choose import conversation, joins_local
+from hybriddp.kmeans.algorithm.step import Centers, Published, Step, StepResult
+from hybriddp.kmeans.reports.symbols import n_symbols
+from hybriddp.kmeans.reports.tally import ReportTally
+from hybriddp.kmeans.statistics import UserCount
+from hybriddp.kmeans.study import SIZE_EPSILON_FRACTION, KMeansStudy
+
+
+def _study(d: int, **change: Any) -> KMeansStudy:  # noqa: ANN401
+    return KMeansStudy("x", **{"n_clusters": 3, "bounds": [(0, 1)] * d, "epsilon": 1, **change})
+
+
+def _steps(study: KMeansStudy, n_trusted: int, n_local: int, size: int | None = None) -> list[Step]:
+    """All steps, if nobody answers, releases are zero, and the size is released as ``size``."""
+    talk = conversation(study, has_trusted=n_trusted > 0, n_trusted=n_trusted, n_local=n_local)
+    steps: list[Step] = []
+    heard: StepResult | None = None
+    while True:
+        try:
+            step = next(talk) if heard is None else talk.send(heard)
+        except StopIteration as end:
+            assert isinstance(end.value, Centers)  # noqa: PT017
+            return steps
+        steps.append(step)
+        shapes = [(ask.question.n_variants, n_symbols(ask.channel)) for ask in step.asks]
+        answers = tuple(ReportTally(np.zeros(shape, np.int64), np.zeros(shape[0], np.int64)) for shape in shapes)
+        published = None
+        if step.release is not None:
+            values = np.zeros(step.release.statistic.size, np.int64)
+            if isinstance(step.release.statistic, UserCount):
+                values[0] = size or 0
+            published = Published(values, 1.0)
+        heard = StepResult(answers, published)
+
+
+def _share(steps: list[Step]) -> Fraction:
+    return sum((ask.user_fraction for step in steps for ask in step.asks), Fraction(0))
+
+
+def _cost(steps: list[Step]) -> Fraction:
+    return sum((step.release.epsilon_fraction for step in steps if step.release is not None), Fraction(0))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
+@pytest.mark.parametrize(("n_trusted", "n_local"), [(0, 1000), (1000, 0), (1000, 1000), (3, 100_000), (100_000, 3)])
+def test_nobody_is_asked_twice_and_no_more_than_epsilon_is_spent(
+    d: int, neighbors: str, n_trusted: int, n_local: int
+) -> None:
+    steps = _steps(_study(d, neighbors=neighbors), n_trusted, n_local, n_trusted)
+    assert _share(steps) == (1 if n_local else 0)
+    assert _cost(steps) <= 1
+    if n_trusted == 1000:
+        assert _cost(steps) == 1
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_a_private_size_is_released_first_and_only_what_was_released_is_used(d: int) -> None:
+    study = _study(d, neighbors="add-remove")
+    first, second = _steps(study, 7, 1000, 500), _steps(study, 70_000, 1000, 500)
+    assert isinstance(first[0].release.statistic, UserCount) if first[0].release else False
+    assert _cost(first[:1]) == SIZE_EPSILON_FRACTION == Fraction(1, 20)
+    assert [step.what for step in first] == [step.what for step in second]
+    for a, b in zip(first, second, strict=True):
+        assert [ask.channel.to_json() for ask in a.asks] == [ask.channel.to_json() for ask in b.asks]
+        assert (a.release is None) == (b.release is None)
+        if a.release is not None and b.release is not None:
+            assert (a.release.epsilon_fraction, a.release.statistic.size) == (
+                b.release.epsilon_fraction,
+                b.release.statistic.size,
+            )
+
+
+@pytest.mark.parametrize("size", [-10_000, 0, 1])
+@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize("n_local", [0, 1000])
+def test_noise_may_make_a_private_size_anything(size: int, d: int, n_local: int) -> None:
+    assert _steps(_study(d, neighbors="add-remove"), 100, n_local, size)
+
+
+def test_a_small_group_joins_the_local_users_in_many_dimensions_only() -> None:
+    assert joins_local(_study(5), 10, 100_000)
+    assert not joins_local(_study(3), 10, 100_000)
+    assert not joins_local(_study(5), 10_000, 100_000)
+    assert not joins_local(_study(5), 0, 100_000)
+    assert not joins_local(_study(5), 10, 0)
+    assert not joins_local(_study(5, neighbors="add-remove"), 10, 100_000)
+    assert joins_local(_study(5, epsilon=0.06), 10**6, 100)  # a release of 15 % of it would be below 0.01
+    assert joins_local(_study(5, epsilon=0.06), 10**6, 0)
+    assert not joins_local(_study(5, epsilon=0.1), 10**6, 100)
+    assert not joins_local(_study(5, epsilon=0.1), 10**6, 0)
+
+
+def test_a_group_that_joins_is_not_released() -> None:
+    steps = _steps(_study(5), 10, 100_000)
+    assert _cost(steps) == 0
+    assert _share(steps) == 1
+    unused = _steps(_study(5, neighbors="add-remove"), 10, 100_000, 10)
+    assert _cost(unused) == SIZE_EPSILON_FRACTION

@@ -1,0 +1,19 @@
+"""Studies of next to nobody go on to their end."""
+
+import numpy as np
+import pytest
+
+from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.study import KMeansStudy
+
+
+def _study(d: int, epsilon: str, neighbors: str = "replace-one") -> KMeansStudy:
+    return KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * d, epsilon=epsilon, neighbors=neighbors)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@pytest.mark.parametrize(("n_trusted", "n_local"), [(0, 1), (1, 0), (1, 1), (0, 2)])
+def test_one_or_two_users_are_enough_for_one_center(d: int, n_trusted: int, n_local: int) -> None:
+    model = HybridKMeans(1, epsilon=1, bounds=[(0, 1)] * d, random_state=1)
+    model.fit(np.full((n_trusted, d), 0.5), np.full((n_local, d), 0.5))
+    assert np.isfinite(model.cluster_centers_).all()

@@ -1,0 +1,403 @@
+"""A round: the message, what devices make of it, and how their reports are counted."""
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybriddp.channels import RandomizedResponse, UnaryEncoding
+from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.errors import DataError, ProtocolError
+from hybriddp.kmeans.protocol.round import Reports, Round, simulate_devices
+from hybriddp.kmeans.protocol.server import HybridKMeansServer
+from hybriddp.kmeans.reports.codebook import Directions
+from hybriddp.kmeans.reports.direction import DirectionQuestion
+from hybriddp.kmeans.reports.questions import GridQuestion, Labels, Projection, ResidualQuestion
+from hybriddp.kmeans.reports.symbols import n_symbols
+from hybriddp.kmeans.reports.tally import Ask
+from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.randomness import byte_source
+
+STUDY = KMeansStudy("visits", n_clusters=2, bounds=[(0, 24), (0, 60)], epsilon=2)
+CENTERS, RADII = np.array([[0.1, 0.2], [0.3, 0.8]]), np.array([0.1, 0.2])
+VIEW = Projection(np.array([0.2, 0.5]), np.array([[0.6, 0.8]]))
+GRID = Ask(
+    GridQuestion(VIEW, np.array([-0.5]), np.array([0.1]), (11,)),
+    UnaryEncoding(epsilon=2, n_categories=11),
+    Fraction(1, 5),
+)
+LABEL = Ask(
+    ResidualQuestion(Labels(CENTERS), CENTERS, RADII, np.empty((1, 0), np.int64)),
+    RandomizedResponse(epsilon=2, n_categories=2),
+    Fraction(1, 10),
+)
+DIRECTION = Ask(
+    DirectionQuestion(Labels(CENTERS), CENTERS, RADII, Directions.of(2), 2),
+    ChoiceResponse(epsilon=2, n_codes=4, n_chosen=2),
+    Fraction(3, 10),
+)
+ROUND = Round(STUDY, 2, "everything at once", (GRID, LABEL, DIRECTION))
+POINTS = np.random.default_rng(3).uniform(0, [24, 60], (600, 2))
+FIELDS: dict[str, Any] = json.loads(ROUND.to_json())
+
+
+# The message
+
+
+def test_text_and_round_are_inverses() -> None:
+    again = Round.from_json(ROUND.to_json())
+    assert again.to_json() == ROUND.to_json()
+    assert again.digest == ROUND.digest
+    assert again.user_fraction == Fraction(3, 5)
+    assert again.study == STUDY
+    for mine, other in zip(ROUND.answer(POINTS, random_state=1), again.answer(POINTS, random_state=1), strict=True):
+        np.testing.assert_array_equal(mine.codes, other.codes)
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:  # noqa: ANN401
+    """Every place in a nested value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(inner for key, item in items for inner in _paths(item, (*path, key)))]
+
+
+def _changed(path: tuple[Any, ...], value: Any) -> str:  # noqa: ANN401
+    """The message with another value in one place; without it, if the value is Ellipsis."""
+    copy = json.loads(ROUND.to_json())
+    where = copy
+    for key in path[:-1]:
+        where = where[key]
+    if value is ...:
+        del where[path[-1]]
+    else:
+        where[path[-1]] = value
+    return json.dumps(copy)
+
+
+BROKEN: tuple[Any, ...] = (
+    ...,
+    None,
+    "x",
+    -1,
+    0.123,
+    [],
+    {},
+    True,
+    [[]],
+    10**40,
+    float("nan"),
+    float("inf"),
+    "\ud800",
+    "1/0",
+)
+
+
+@pytest.mark.parametrize("path", [path for path in _paths(FIELDS) if path], ids=lambda p: "-".join(map(str, p)))
+def test_a_message_that_is_broken_anywhere_is_refused_or_another_message(path: tuple[Any, ...]) -> None:
+    """Whatever is in whichever place, there is a round that says exactly that, or a ProtocolError: nothing else."""
+    for value in BROKEN:
+        text = _changed(path, value)
+        if json.loads(text) == FIELDS:
+            continue  # true is 1, and one sign more or less in a list of one changes nothing
+        try:
+            found = Round.from_json(text)
+        except ProtocolError:
+            continue
+        assert json.loads(found.to_json()) == json.loads(text)
+        assert found.study.privacy.epsilon == STUDY.privacy.epsilon
+        for ask, reports in zip(found.asks, found.answer(POINTS[:50], random_state=0), strict=True):
+            assert found.count(tuple(found.answer(POINTS[:20], random_state=0))).rejected == 0
+            assert len(reports.codes) == len(reports.users)
+            assert ask.question.n_symbols <= n_symbols(ask.channel)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        *(((name,), ...) for name in FIELDS),
+        *((("asks", 0, name), ...) for name in FIELDS["asks"][0]),
+        *((("study", name), ...) for name in FIELDS["study"]),
+        (("type",), "kmeans-state"),
+        (("version",), 3),
+        (("number",), 0),
+        (("number",), "2"),
+        (("number",), 2.5),
+        (("number",), float("inf")),
+        (("what",), 5),
+        (("what",), "\ud800"),
+        (("asks",), []),
+        (("asks",), {}),
+        (("asks", 0), None),
+        (("asks", 0, "question"), "grid"),
+        (("asks", 0, "user_fraction"), "0"),
+        (("asks", 0, "user_fraction"), "-1/2"),
+        (("asks", 0, "user_fraction"), "3/2"),
+        (("asks", 0, "user_fraction"), "1/0"),
+        (("asks", 0, "user_fraction"), float("inf")),
+        (("asks", 0, "user_fraction"), 0.5),
+        (("asks", 0, "channel", "zero"), 1),
+        (("asks", 0, "channel", "categories"), 10),
+        (("asks", 0, "question", "sizes"), [12]),
+        (("study", "n_clusters"), 0),
+        (("study", "epsilon"), "2.0"),
+        (("study", "version"), 3),
+    ],
+)
+def test_these_messages_are_refused(path: tuple[Any, ...], value: object) -> None:
+    with pytest.raises(ProtocolError, match="refused"):
+        Round.from_json(_changed(path, value))
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "{}", "5", "{", "[" * 100_000, None, 5, b"\xff"])
+def test_what_is_no_message_is_refused(text: Any) -> None:  # noqa: ANN401
+    with pytest.raises(ProtocolError, match="The round is refused"):
+        Round.from_json(text)
+
+
+@pytest.mark.parametrize("epsilon", [2.5, 1.9])
+def test_a_channel_with_another_epsilon_than_the_study_is_refused(epsilon: float) -> None:
+    channel = json.loads(UnaryEncoding(epsilon=epsilon, n_categories=11).to_json())
+    with pytest.raises(ProtocolError, match="the study's epsilon"):
+        Round.from_json(_changed(("asks", 0, "channel"), channel))
+
+
+def test_a_channel_that_only_says_so_is_refused() -> None:
+    channel = json.loads(UnaryEncoding(epsilon=3, n_categories=11).to_json())
+    with pytest.raises(ProtocolError, match="not 2-private"):
+        Round.from_json(_changed(("asks", 0, "channel"), {**channel, "epsilon": "2"}))
+
+
+def test_a_channel_of_another_kind_is_refused() -> None:
+    from hybriddp.channels import WindowChannel
+
+    channel = json.loads(WindowChannel(epsilon=2).to_json())
+    with pytest.raises(ProtocolError, match="not one of symbols"):
+        Round.from_json(_changed(("asks", 0, "channel"), channel))
+
+
+@pytest.mark.parametrize("thin", [1e-3, 1e-12, 1e-40])
+def test_rounds_in_a_thin_box_are_within_the_limits(thin: float) -> None:
+    """Coordinates of next to nothing are 0: devices refuse numbers that a processor takes longer over."""
+    bounds = [(0, 1)] * 4 + [(0, thin)] * 2
+    study = KMeansStudy("x", n_clusters=2, bounds=bounds, epsilon=2, scale="none")
+    points = np.random.default_rng(0).random((4000, 6)) * [1, 1, 1, 1, thin, thin]
+    server = HybridKMeansServer(study, n_local=4000, random_state=1)
+    rounds = 0
+    while server.round is not None:
+        on_device = Round.from_json(server.round.to_json(), study=study)
+        server.absorb(server.round.count(on_device.answer(points[:400], random_state=1)))
+        rounds += 1
+    assert rounds == 8
+
+
+def test_a_view_in_more_directions_than_there_are_is_refused() -> None:
+    """Whatever the channel hides, a device need not compute what no study has a use for."""
+    grid = {"kind": "grid", "origin": [0, 0], "axes": [[1, 0]] * 6, "low": [0] * 6, "step": [0.1] * 6}
+    with pytest.raises(ProtocolError, match="other than 1 to 2 directions"):
+        Round.from_json(_changed(("asks", 0, "question"), {**grid, "sizes": [2] * 6}))
+
+
+def test_more_centers_than_the_study_has_a_use_for_are_refused() -> None:
+    centers = {"centers": [[0.1, 0.2]] * 7, "radii": [0.1] * 7}
+    fields = {"kind": "residual", **centers, "coordinates": [[]]}
+    with pytest.raises(ProtocolError, match="more than 6 centers"):
+        Round.from_json(_changed(("asks", 0, "question"), fields))
+
+
+def test_a_channel_with_more_symbols_than_its_question_is_refused() -> None:
+    channel = json.loads(RandomizedResponse(epsilon=2, n_categories=60_000).to_json())
+    with pytest.raises(ProtocolError, match="more symbols than its question"):
+        Round.from_json(_changed(("asks", 1, "channel"), channel))
+
+
+@pytest.mark.parametrize("given", [STUDY, None])
+def test_a_text_that_is_longer_than_its_study_needs_is_refused(given: KMeansStudy | None) -> None:
+    text = ROUND.to_json()
+    Round.from_json(text + " " * 1000, study=given)
+    with pytest.raises(ProtocolError, match="more than the .* it can need"):
+        Round.from_json(text + " " * 100_000, study=given)
+
+
+@pytest.mark.parametrize(("number", "what"), [(65, "a grid"), (10**30, "a grid"), (1, "a grid " * 100)])
+def test_a_round_with_a_number_or_words_beyond_all_measure_is_refused(number: int, what: str) -> None:
+    fields = json.loads(ROUND.to_json())
+    with pytest.raises(ProtocolError, match="refused"):
+        Round.from_json(json.dumps({**fields, "number": number, "what": what}))
+
+
+def test_shares_that_are_more_than_everybody_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="more than all of them"):
+        Round.from_json(_changed(("asks", 0, "user_fraction"), "1"))
+
+
+def test_more_asks_than_a_round_has_are_refused() -> None:
+    fields = json.loads(ROUND.to_json())
+    with pytest.raises(ProtocolError, match="other than 1 to 3 questions"):
+        Round.from_json(json.dumps({**fields, "asks": fields["asks"][:1] * 4}))
+
+
+def test_a_text_that_names_something_twice_is_refused() -> None:
+    """Another reader of the same text might take the other one."""
+    text = ROUND.to_json().replace('"number":', '"number":7,"number":', 1)
+    with pytest.raises(ProtocolError, match="names something twice"):
+        Round.from_json(text)
+
+
+# On devices
+
+
+@pytest.mark.parametrize("at_a_time", [1, 7, 600])
+def test_every_device_answers_exactly_one_ask(at_a_time: int) -> None:
+    source = np.random.default_rng(5)
+    for first in range(0, 60 if at_a_time == 1 else 600, at_a_time):
+        some = POINTS[first : first + at_a_time]
+        reports = Round.from_json(ROUND.to_json()).answer(some, random_state=source)
+        assert sorted(np.concatenate([r.users for r in reports]).tolist()) == list(range(len(some)))
+        counted = ROUND.count(reports)
+        assert sum(int(answers.users.sum()) for answers in counted.answers) == len(some)
+        assert counted.rejected == 0
+
+
+def test_asks_are_drawn_by_their_shares() -> None:
+    """Beyond five standard deviations: less than once in a million runs, if the seeds were not fixed."""
+    n = 60_000
+    reports = ROUND.answer(np.tile(POINTS, (100, 1)), random_state=1)
+    for ask, some in zip(ROUND.asks, reports, strict=True):
+        p = float(ask.user_fraction / ROUND.user_fraction)
+        assert abs(len(some.users) - n * p) < 5 * np.sqrt(n * p * (1 - p))
+        variants = np.bincount(some.variants, minlength=ask.question.n_variants)
+        q = 1 / ask.question.n_variants
+        assert np.abs(variants - len(some.users) * q).max() <= 5.5 * np.sqrt(len(some.users) * q * (1 - q))
+
+
+def test_a_seed_repeats_reports_and_no_seed_does_not() -> None:
+    first, second, third = (
+        np.concatenate([r.codes.ravel() for r in ROUND.answer(POINTS, random_state=s)[1:]]) for s in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, third)
+    system = [ROUND.answer(POINTS)[2].users.tolist() for _ in range(2)]
+    assert system[0] != system[1]
+
+
+def test_points_that_are_none_are_refused_before_anything_is_sent() -> None:
+    with pytest.raises(DataError, match="NaN"):
+        ROUND.answer([[np.nan, 1.0]])
+    assert sum(len(reports.users) for reports in ROUND.answer(np.empty((0, 2)))) == 0
+
+
+# At the curator
+
+
+def test_counts_of_shards_add_up_to_the_count_of_all() -> None:
+    reports = ROUND.answer(POINTS, random_state=1)
+    whole = ROUND.count(reports)
+    shards = [[Reports(r.users[i::3], r.variants[i::3], r.codes[i::3]) for r in reports] for i in range(3)]
+    parts = [ROUND.count(shard) for shard in shards]
+    for i, answers in enumerate(whole.answers):
+        added = parts[0].answers[i] + parts[1].answers[i] + parts[2].answers[i]
+        np.testing.assert_array_equal(added.supports, answers.supports)
+        np.testing.assert_array_equal(added.users, answers.users)
+
+
+def test_counts_are_those_of_the_reports_one_by_one() -> None:
+    reports = ROUND.answer(POINTS, random_state=1)
+    grid, _, direction = ROUND.count(reports).answers
+    rows = [np.unpackbits(row, bitorder="little")[:11] for row in reports[0].codes]
+    np.testing.assert_array_equal(grid.supports[0], np.sum(rows, axis=0))
+    for variant in range(DIRECTION.question.n_variants):
+        mine = reports[2].codes[reports[2].variants == variant]
+        np.testing.assert_array_equal(direction.supports[variant], [np.sum(mine == code) for code in range(4)])
+
+
+def test_answers_to_different_questions_do_not_add_up() -> None:
+    answers = ROUND.count(ROUND.answer(POINTS, random_state=1)).answers
+    with pytest.raises(ProtocolError, match="do not add up"):
+        answers[1] + answers[2]
+
+
+def test_reports_that_are_no_answers_are_left_out_and_counted() -> None:
+    grid, label, direction = ROUND.answer(POINTS, random_state=1)
+    spoiled = grid.codes.copy()
+    spoiled[0, -1] |= 0b1000  # the report has 11 bits, of 16
+    spoiled[1, -1] |= 0b1000_0000
+    codes, variants = label.codes.astype(np.int64), direction.variants.copy()
+    codes[:2] = (2, -1)
+    variants[:3] = (DIRECTION.question.n_variants, -1, 1000)
+    counted = ROUND.count(
+        [
+            Reports(grid.users, grid.variants, spoiled),
+            Reports(label.users, label.variants, codes),
+            Reports(direction.users, variants, direction.codes),
+        ]
+    )
+    assert counted.rejected == 7
+    good = ROUND.count(
+        [
+            Reports(r.users[i:], r.variants[i:], r.codes[i:])
+            for i, r in zip((2, 2, 3), (grid, label, direction), strict=True)
+        ]
+    )
+    for some, expected in zip(counted.answers, good.answers, strict=True):
+        np.testing.assert_array_equal(some.supports, expected.supports)
+        np.testing.assert_array_equal(some.users, expected.users)
+
+
+def test_reports_to_another_number_of_asks_are_refused() -> None:
+    with pytest.raises(ProtocolError, match="has 3 asks, got reports to 2"):
+        ROUND.count(ROUND.answer(POINTS, random_state=1)[:2])
+
+
+# A whole crowd
+
+
+def test_a_crowd_answers_as_its_devices_would() -> None:
+    """The mean of the counts, of the crowd and of devices: within five standard errors each."""
+    runs, placed = 300, STUDY.box.place(POINTS[:60]).points
+    for ask in ROUND.asks:
+        alone = Round(STUDY, 1, "alone", (Ask(ask.question, ask.channel, Fraction(1)),))
+        by_crowd, by_devices = [], []
+        for seed in range(runs):
+            rng = np.random.default_rng(seed)
+            order = rng.permutation(60)
+            answers = simulate_devices(
+                ask, iter([placed[order[:25]], placed[order[25:]]]), source=byte_source(seed), rng=rng
+            )
+            assert answers.users.sum() == 60
+            assert np.ptp(answers.users) <= 1
+            by_crowd.append(answers.counts(ask.channel).sum(axis=0))
+            by_devices.append(
+                alone.count(alone.answer(POINTS[:60], random_state=rng)).answers[0].counts(ask.channel).sum(axis=0)
+            )
+        a, b = np.array(by_crowd), np.array(by_devices)
+        error = np.sqrt((a.var(axis=0, ddof=1) + b.var(axis=0, ddof=1)) / runs)
+        assert (np.abs(a.mean(axis=0) - b.mean(axis=0)) < 5.2 * error).all()
+
+
+def test_a_round_of_another_study_than_the_one_agreed_to_is_refused() -> None:
+    """Else a server could simply ask with a larger ε."""
+    agreed = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)], epsilon=1)
+    for study in (agreed, KMeansStudy("points", n_clusters=2, bounds=[(0, 1)], epsilon=5)):
+        server = HybridKMeansServer(study, n_local=100)
+        assert server.round is not None
+        text = server.round.to_json()
+        if study == agreed:
+            assert Round.from_json(text, study=agreed).study == agreed
+        else:
+            with pytest.raises(ProtocolError, match="another study than the one agreed to"):
+                Round.from_json(text, study=agreed)
+
+
+def test_a_crowd_does_not_favor_the_first_variants() -> None:
+    """If there are fewer users than variants, or not a multiple of them, chance says which are answered."""
+    ask, points = DIRECTION, STUDY.box.place(POINTS[:11]).points
+    answered = np.zeros(ask.question.n_variants)
+    for seed in range(600):
+        rng = np.random.default_rng(seed)
+        users = simulate_devices(ask, iter([points[:5], points[5:]]), source=byte_source(seed), rng=rng).users
+        assert (users.sum(), users.max() - users.min()) == (11, 1)
+        answered += users > users.min()
+    # 11 = 8 + 3 of 16 or fewer variants: each is one of the remaining ones equally often, within 5.5 standard errors.
+    share = (11 % ask.question.n_variants) / ask.question.n_variants
+    assert np.abs(answered / 600 - share).max() < 5.5 * np.sqrt(share * (1 - share) / 600)

@@ -1,0 +1,423 @@
+"""The protocol between parties that share nothing but texts."""
+
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+
+from hybriddp._check import FloatArray
+from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
+from hybriddp.kmeans.box import Box
+from hybriddp.kmeans.clustering import wcss
+from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.protocol.round import Reports, Round, RoundTally
+from hybriddp.kmeans.protocol.server import HybridKMeansServer
+from hybriddp.kmeans.protocol.trusted_points import PointArray
+from hybriddp.kmeans.reports.tally import ReportTally
+from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.privacy import Privacy
+from hybriddp.release import Ledger
+
+CENTERS = np.array([[2.0, 3.0], [7.0, 8.0], [3.0, 8.0]])
+STUDY = KMeansStudy("visits", n_clusters=3, bounds=[(0, 10), (0, 10)], epsilon=2)
+
+
+def _points(n: int, d: int = 2, seed: int = 0) -> FloatArray:
+    rng = np.random.default_rng([n, d, seed])
+    centers = CENTERS if d == 2 else np.random.default_rng(d).uniform(2, 8, (3, d))
+    return np.clip(rng.choice(centers, n) + 0.4 * rng.standard_normal((n, d)), 0, 10)
+
+
+def _study(d: int = 2, **change: Any) -> KMeansStudy:  # noqa: ANN401
+    return KMeansStudy("visits", **{"n_clusters": 3, "bounds": [(0, 10)] * d, "epsilon": 2, **change})
+
+
+@dataclass
+class Crowd:
+    """Devices that are asked at random, at most once, and get the round as text."""
+
+    points: FloatArray
+    seed: int | None
+    at_a_time: int = 1 << 30
+    asked: int = 0
+
+    def answer(self, current: Round) -> RoundTally:
+        """The sum of many collectors' counts."""
+        n = round(float(current.user_fraction) * len(self.points))
+        some = self.points[self.asked : self.asked + n]
+        self.asked += n
+        rng = None if self.seed is None else np.random.default_rng([self.seed, current.number])
+        found = Round.from_json(current.to_json())
+        total: tuple[ReportTally, ...] | None = None
+        rejected = 0
+        for first in range(0, len(some), self.at_a_time):
+            reports = found.answer(some[first : first + self.at_a_time], random_state=rng)
+            counted = current.count([Reports(r.users.copy(), r.variants.copy(), r.codes.copy()) for r in reports])
+            rejected += counted.rejected
+            total = (
+                counted.answers if total is None else tuple(a + b for a, b in zip(total, counted.answers, strict=True))
+            )
+        return RoundTally(current.count(found.answer(some[:0])).answers if total is None else total, rejected)
+
+
+def _run(
+    study: KMeansStudy, trusted: FloatArray, devices: Crowd, seed: int | None, ledger: Ledger | None = None
+) -> HybridKMeansServer:
+    """A study in which the server is put to rest as text after every round."""
+    server = HybridKMeansServer(study, n_local=len(devices.points), trusted=trusted, ledger=ledger, random_state=seed)
+    for turn in range(20):
+        if server.round is None:
+            return server
+        state = None if seed is None else 1000 * seed + turn
+        server = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, ledger=ledger, random_state=state)
+        assert server.round is not None
+        server.absorb(devices.answer(server.round))
+    raise AssertionError
+
+
+# Whole studies
+
+
+@pytest.mark.parametrize(("n", "at_a_time", "seed"), [(1000, 1, 3), (40_000, 1 << 30, None)])
+def test_a_study_by_texts_finds_the_centers(n: int, at_a_time: int, seed: int | None) -> None:
+    """One device at a time; or all at once, without seeds. 1 is a quarter of the way to another cluster."""
+    points = _points(n)
+    server = _run(STUDY, points[: n // 10], Crowd(points[n // 10 :], seed, at_a_time), seed)
+    assert server.rejected == 0
+    apart = np.linalg.norm(server.cluster_centers[:, None] - CENTERS, axis=2)
+    assert apart.min(axis=0).max() < 1.0
+
+
+@pytest.mark.parametrize(("d", "n_trusted"), [(2, 200), (2, 0), (5, 3000), (5, 10)])
+def test_a_study_by_texts_costs_what_a_fit_costs(d: int, n_trusted: int) -> None:
+    """Mean costs within four standard errors of each other: seeds are fixed, there are no false alarms."""
+    study, n, trials = _study(d, epsilon=4), 20_000, 8
+    by_text, by_fit = [], []
+    for seed in range(1, trials + 1):
+        points = _points(n, d, seed)
+        trusted, local = points[:n_trusted], points[n_trusted:]
+        server = _run(study, trusted, Crowd(local, seed), seed)
+        model = HybridKMeans(3, bounds=[(0, 10)] * d, epsilon=4, random_state=seed).fit(trusted, local)
+        assert [(s.what, s.trusted_epsilon) for s in server.spending] == [
+            (s.what, s.trusted_epsilon) for s in model.spending_
+        ]
+        by_text.append(wcss(points, server.cluster_centers) / n)
+        by_fit.append(wcss(points, model.cluster_centers_) / n)
+    error = np.sqrt((np.var(by_text, ddof=1) + np.var(by_fit, ddof=1)) / trials)
+    assert abs(np.mean(by_text) - np.mean(by_fit)) < 4 * error
+    assert np.median(by_text) < 1.05 * d * 0.4**2
+
+
+def test_a_server_that_never_sleeps_gets_the_same_centers() -> None:
+    """What is computed is a function of what was published. With a ledger and without seeds, all is drawn once."""
+    points = _points(6000)
+    awake = HybridKMeansServer(STUDY, n_local=5900, trusted=points[:100])
+    asleep = HybridKMeansServer.from_json(awake.to_json(), trusted=points[:100])
+    for turn in range(9):
+        assert asleep.to_json() == awake.to_json()
+        if awake.round is None:
+            break
+        counted = awake.round.count(awake.round.answer(points[100 + turn :: 4]))
+        awake.absorb(counted)
+        assert asleep.round is not None
+        asleep.absorb(counted)
+        asleep = HybridKMeansServer.from_json(asleep.to_json(), trusted=points[:100])
+    np.testing.assert_array_equal(awake.cluster_centers, asleep.cluster_centers)
+    assert awake.spending == asleep.spending
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("n_trusted", [0, 5, 2000])
+@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
+def test_a_study_that_nobody_answers_ends_all_the_same(d: int, n_trusted: int, neighbors: str) -> None:
+    study = _study(d, neighbors=neighbors)
+    server = HybridKMeansServer(study, n_local=10_000, trusted=_points(n_trusted, d), random_state=1)
+    devices = Crowd(np.empty((0, d)), 1)
+    while server.round is not None:
+        server.absorb(devices.answer(server.round))
+    assert np.isfinite(server.cluster_centers).all()
+    assert np.isfinite(server.result.variance).all()
+
+
+def test_the_trusted_group_alone_needs_no_round() -> None:
+    for d in (2, 5):
+        server = HybridKMeansServer(_study(d), n_local=0, trusted=_points(5000, d), random_state=1)
+        assert server.round is None
+        assert wcss(_points(5000, d), server.cluster_centers) / 5000 < 1.1 * d * 0.4**2
+
+
+def test_points_may_come_from_whatever_holds_them() -> None:
+    points = _points(500)
+    first, second = (
+        HybridKMeansServer(STUDY, n_local=0, trusted=group, random_state=1).cluster_centers
+        for group in (points, PointArray(STUDY.box, points, "points"))
+    )
+    np.testing.assert_array_equal(first, second)
+
+
+# What cannot be
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("study", {"study": STUDY.to_json()}),
+        ("n_local", {"n_local": -1}),
+        ("n_local", {"n_local": 1.5}),
+        ("n_local", {"n_local": None}),
+        ("random_state", {"random_state": -1}),
+        ("random_state", {"random_state": "x"}),
+    ],
+)
+def test_bad_parameters_are_named(name: str, change: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError) as caught:
+        HybridKMeansServer(**{"study": STUDY, "n_local": 10, "trusted": None, **change})
+    assert caught.value.name == name
+
+
+@pytest.mark.parametrize(("n_local", "n_trusted"), [(0, 0), (2, 0), (0, 2), (1, 1)])
+def test_fewer_users_than_clusters_are_refused_before_anything_is_spent(n_local: int, n_trusted: int) -> None:
+    ledger = Ledger(Privacy(epsilon=2))
+    with pytest.raises(DataError, match=f"{n_local + n_trusted} users for 3 clusters. Nothing has been spent"):
+        HybridKMeansServer(STUDY, n_local=n_local, trusted=_points(n_trusted), ledger=ledger)
+    assert not ledger.events
+
+
+def test_there_is_no_result_before_the_end_and_no_round_after_it() -> None:
+    server = HybridKMeansServer(STUDY, n_local=4000, trusted=_points(40), random_state=1)
+    devices = Crowd(_points(4000), 1)
+    counted = []
+    while server.round is not None:
+        with pytest.raises(ProtocolError, match=f"round {server.round.number} has not been answered"):
+            _ = server.cluster_centers
+        counted.append(devices.answer(server.round))
+        server.absorb(counted[-1])
+    assert server.result.centers.shape == (3, 2)
+    with pytest.raises(ProtocolError, match="the study has ended"):
+        server.absorb(counted[-1])
+
+
+def test_answers_of_another_shape_change_nothing() -> None:
+    server = HybridKMeansServer(STUDY, n_local=4000, trusted=_points(40), random_state=1)
+    assert server.round is not None
+    (good,) = Crowd(_points(4000), 1).answer(server.round).answers
+    before = server.to_json()
+    bad = [
+        RoundTally(()),
+        RoundTally((good, good)),
+        RoundTally((ReportTally(good.supports[:, 1:], good.users),)),
+        RoundTally((ReportTally(good.supports, np.array([1, 2])),)),
+        RoundTally((ReportTally(-good.supports, good.users),)),
+        RoundTally((ReportTally(good.supports, good.users - 10_000),)),
+        RoundTally((ReportTally(good.supports.astype(float), good.users),)),
+    ]
+    for counted in bad:
+        with pytest.raises(ProtocolError, match="asks, got answers to|must be counts"):
+            server.absorb(counted)
+    assert server.to_json() == before
+    server.absorb(RoundTally((good,)))
+
+
+def test_rejected_reports_are_added_up_over_rounds_and_naps() -> None:
+    server = HybridKMeansServer(STUDY, n_local=4000, trusted=_points(40), random_state=1)
+    devices = Crowd(_points(4000), 1)
+    for rejected in (3, 4):
+        assert server.round is not None
+        server.absorb(RoundTally(devices.answer(server.round).answers, rejected))
+        server = HybridKMeansServer.from_json(server.to_json(), trusted=_points(40), random_state=1)
+    assert server.rejected == 7
+
+
+def test_a_study_that_needs_the_trusted_group_again_asks_for_it() -> None:
+    study = _study(5, epsilon=4)
+    server = HybridKMeansServer(study, n_local=20_000, trusted=_points(3000, 5), random_state=1)
+    devices = Crowd(_points(20_000, 5), 1)
+    assert server.round is not None
+    server.absorb(devices.answer(server.round))
+    server = HybridKMeansServer.from_json(server.to_json(), random_state=1)
+    assert server.round is not None
+    with pytest.raises(ProtocolError, match="trusted group's points are needed"):
+        server.absorb(devices.answer(server.round))
+
+
+# What is written down
+
+
+def _spent(ledger: Ledger) -> Fraction:
+    return sum((Fraction(event.epsilon) for event in ledger.events), Fraction(0))
+
+
+def test_a_ledger_that_has_not_enough_left_stops_the_study_before_it_begins() -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    with pytest.raises(BudgetError):
+        HybridKMeansServer(STUDY, n_local=4000, trusted=_points(40), ledger=ledger)
+    assert not ledger.events
+
+
+def test_a_study_that_began_without_a_ledger_stays_uncounted() -> None:
+    study, ledger = _study(5, epsilon=4), Ledger(Privacy(epsilon=4))
+    trusted, devices = _points(3000, 5), Crowd(_points(20_000, 5), None)
+    server = HybridKMeansServer(study, n_local=20_000, trusted=trusted)
+    assert not server.counted
+    assert server.round is not None
+    server.absorb(devices.answer(server.round))
+    server = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, ledger=ledger)
+    while server.round is not None:
+        server.absorb(devices.answer(server.round))
+    assert not server.counted  # although a ledger has what came later
+    assert ledger.events
+    assert not json.loads(server.to_json())["counted"]
+
+
+@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
+def test_an_epsilon_of_many_digits_is_shared_out_all_the_same(d: int, neighbors: str) -> None:
+    """Parts of it are rounded down, to no more than it."""
+    study = _study(d, epsilon="2.7182818284590452353602", neighbors=neighbors)
+    ledger = Ledger(Privacy(epsilon=20))
+    server = HybridKMeansServer(study, n_local=0, trusted=_points(500, d), ledger=ledger)
+    assert server.round is None
+    spent = _spent(ledger) / study.ledger_factor
+    assert 0 <= study.privacy.exact_epsilon - spent < Fraction(1, 10**17)
+    assert spent == sum(Fraction(step.trusted_epsilon) for step in server.spending)
+
+
+def test_a_trusted_group_alone_with_an_epsilon_too_small_to_share_answers_like_local_users() -> None:
+    study = _study(5, epsilon=0.05)
+    ledger = Ledger(Privacy(epsilon=0.05))
+    server = HybridKMeansServer(study, n_local=0, trusted=_points(500, 5), ledger=ledger)
+    devices = Crowd(np.empty((0, 5)), None)
+    assert server.joins_local
+    while server.round is not None:
+        server.absorb(devices.answer(server.round))
+    assert np.isfinite(server.cluster_centers).all()
+    assert sum(step.trusted_users for step in server.spending) == 500
+    assert sum(step.local_users for step in server.spending) == 0
+    assert {event.epsilon for event in ledger.events} == {"0.05"}
+    assert len({event.part for event in ledger.events}) == len(ledger.events)
+
+
+def test_a_study_that_has_begun_is_not_begun_again() -> None:
+    study, points = _study(2, epsilon=1), _points(400)
+    ledger = Ledger(Privacy(epsilon=5))
+    HybridKMeansServer(study, n_local=100, trusted=points, ledger=ledger)
+    events = ledger.events
+    with pytest.raises(BudgetError, match="Take it up from its state"):
+        HybridKMeansServer(study, n_local=100, trusted=points, ledger=ledger)
+    assert ledger.events == events
+
+
+def _many(n_trusted: int = 3000, n_local: int = 2000) -> tuple[KMeansStudy, np.ndarray, Crowd]:
+    points = _points(n_trusted + n_local, 5)
+    return _study(5, epsilon=2), points[:n_trusted], Crowd(points[n_trusted:], 1)
+
+
+def test_a_release_that_fails_after_answers_were_taken_is_tried_again() -> None:
+    """Because the points were not given; the answers are kept, in the server and in its text."""
+    study, trusted, devices = _many()
+    server = HybridKMeansServer(study, n_local=2000, trusted=trusted, random_state=1)
+    server = HybridKMeansServer.from_json(server.to_json(), random_state=1)  # without the points
+    assert server.round is not None
+    answers = devices.answer(server.round)
+    with pytest.raises(ProtocolError, match="points are needed"):
+        server.absorb(answers)
+    with pytest.raises(ProtocolError, match="a release is due first"):
+        server.absorb(answers)
+    with pytest.raises(ProtocolError, match="points are needed"):
+        server.release_pending()
+    again = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, random_state=1)
+    numbers = []
+    while again.round is not None:
+        numbers.append(again.round.number)
+        again.absorb(devices.answer(again.round))
+    assert numbers == list(range(2, 9))
+    again.release_pending()  # nothing is left to do
+    assert np.isfinite(again.cluster_centers).all()
+
+
+class Unreadable(PointArray):
+    """Points on a disk that is out of order."""
+
+    def exact(self, statistic: object) -> NoReturn:
+        raise OSError(f"no {statistic}")
+
+    def points_of(self, users: object) -> NoReturn:
+        raise OSError(f"no {users}")
+
+
+@pytest.mark.parametrize("n_trusted", [3000, 10])
+def test_what_cannot_be_read_has_not_been_paid_for(n_trusted: int) -> None:
+    study, trusted, devices = _many(n_trusted)
+    ledger = Ledger(Privacy(epsilon=2))
+    broken = Unreadable(study.box, trusted, "points")
+    server = HybridKMeansServer(study, n_local=2000, trusted=broken, ledger=ledger)
+    assert server.round is not None
+    assert server.joins_local == (n_trusted == 10)
+    with pytest.raises(OSError, match="no "):
+        server.absorb(devices.answer(server.round))
+    assert ledger.events == ()
+
+
+def test_points_are_those_that_were_given_whatever_becomes_of_the_array() -> None:
+    """Where trusted users answer like local ones, rows that change places would let somebody answer twice."""
+    study, trusted, devices = _many(10)
+    centers = []
+    for spoil in (False, True):
+        given = trusted.copy()
+        server = HybridKMeansServer(study, n_local=2000, trusted=given, random_state=1)
+        assert server.joins_local
+        found = Crowd(devices.points, 1)
+        while server.round is not None:
+            server.absorb(found.answer(server.round))
+            if spoil:
+                given[:] = 0
+        centers.append(server.cluster_centers)
+    np.testing.assert_array_equal(*centers)
+
+
+def test_points_of_another_box_are_refused() -> None:
+    other = PointArray(Box.of([(0, 1)] * 2), np.full((10, 2), 0.5), "points")
+    with pytest.raises(
+        ParameterError, match="^trusted must be points that were read with the bounds and the scale of this study"
+    ):
+        HybridKMeansServer(_study(2), n_local=100, trusted=other)
+
+
+def test_answers_to_another_round_are_refused() -> None:
+    study, points = _study(2, epsilon=4), _points(3000)
+    server = HybridKMeansServer(study, n_local=2000, trusted=points[:1000], random_state=1)
+    devices = Crowd(points[1000:], 1)
+    assert server.round is not None
+    first = devices.answer(server.round)
+    server.absorb(first)
+    assert server.round is not None
+    with pytest.raises(ProtocolError, match="got answers to another round"):
+        server.absorb(replace(first, round_digest="0" * 64))
+    unsigned = tuple(
+        ReportTally(a.supports.astype(np.uint64), a.users.astype(np.uint64))
+        for a in devices.answer(server.round).answers
+    )
+    server.absorb(RoundTally(unsigned))  # who counted does not matter
+    assert HybridKMeansServer.from_json(server.to_json(), random_state=1).spending == server.spending
+
+
+def test_a_state_may_come_from_a_machine_that_computes_other_last_digits() -> None:
+    """Devices have been told numbers; those stand, if ours are the same but for rounding."""
+    study, trusted, devices = _many()
+    server = HybridKMeansServer(study, n_local=2000, trusted=trusted, random_state=1)
+    while server.round is not None and server.round.number < 4:
+        server.absorb(devices.answer(server.round))
+    state = json.loads(server.to_json())
+    question = state["waiting_for"]["asks"][0]["question"]
+    number = question["centers"][0][0]
+    question["centers"][0][0] = number * (1 + 1e-12)
+    taken = HybridKMeansServer.from_json(json.dumps(state), trusted=trusted, random_state=1)
+    assert taken.round is not None
+    assert json.loads(taken.round.to_json())["asks"][0]["question"]["centers"][0][0] == number * (1 + 1e-12)
+    taken.absorb(devices.answer(taken.round))
+    question["centers"][0][0] = number + 0.01
+    with pytest.raises(ProtocolError, match="waits for another round"):
+        HybridKMeansServer.from_json(json.dumps(state), trusted=trusted, random_state=1)

@@ -1,0 +1,156 @@
+"""What is asked next is a function of what was published: raw points change nothing but through it."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.algorithm.choose import conversation
+from hybriddp.kmeans.algorithm.step import Step, StepResult
+from hybriddp.kmeans.protocol import server as server_module
+from hybriddp.kmeans.protocol.round import RoundTally
+from hybriddp.kmeans.protocol.server import HybridKMeansServer
+from hybriddp.kmeans.protocol.transcript import State
+from hybriddp.privacy import Privacy
+from hybriddp.release import Ledger
+from hybriddp.release.vector import PrivateVector, release_vector
+from tests.kmeans.exact import Setting
+
+SETTINGS = [
+    Setting(1, 3, "1", "replace-one", 40, 300),
+    Setting(2, 2, "1", "add-remove", 40, 300),
+    Setting(2, 2, "0.1", "replace-one", 5, 3000),
+    Setting(5, 2, "2", "replace-one", 400, 200),
+    Setting(5, 2, "2", "add-remove", 400, 200),
+    Setting(4, 2, "7", "replace-one", 60, 0),
+    Setting(4, 3, "20", "replace-one", 30, 500),
+]
+every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s.d}-{s.neighbors}-{s.epsilon}")
+
+
+class Tape:
+    """The published numbers of one study, played back to another one, whose points are others."""
+
+    def __init__(self) -> None:
+        self.vectors: list[PrivateVector] = []
+        self.asked: list[tuple[int, int, str]] = []
+
+    def record(self, values: np.ndarray, *, sensitivity: int, privacy: Privacy, random_state: object) -> PrivateVector:
+        self.asked.append((len(values), sensitivity, privacy.epsilon))
+        self.vectors.append(release_vector(values, sensitivity=sensitivity, privacy=privacy, random_state=random_state))
+        return self.vectors[-1]
+
+    def play(self, values: np.ndarray, *, sensitivity: int, privacy: Privacy, random_state: object) -> PrivateVector:
+        assert random_state is None
+        self.asked.append((len(values), sensitivity, privacy.epsilon))
+        return self.vectors[len(self.asked) - 1]
+
+
+def _run(
+    setting: Setting, trusted: FloatArray, answers: list[RoundTally] | None, local: FloatArray
+) -> tuple[list[str], list[str], list[RoundTally], FloatArray]:
+    """Rounds and states as texts, what was answered, and the centers."""
+    ledger = Ledger(Privacy(epsilon=20))
+    server = HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=trusted, ledger=ledger)
+
+    def state() -> str:
+        return server.to_json().replace(f'"ledger":"{ledger.nonce}"', '"ledger":"…"')  # which is random
+
+    rounds, states, given = list[str](), [state()], list[RoundTally]()
+    while server.round is not None:
+        rounds.append(server.round.to_json())
+        given.append(answers[len(given)] if answers is not None else server.round.count(server.round.answer(local)))
+        server.absorb(given[-1])
+        states.append(state())
+    return rounds, states, given, server.cluster_centers
+
+
+@every_setting
+def test_other_points_with_the_same_published_numbers_give_the_same_study(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Grids, radii, shares, costs, sensitivities, states and centers: all the same, to the last bit."""
+    trusted, local = setting.points()
+    tape = Tape()
+    monkeypatch.setattr(server_module, "release_vector", tape.record)
+    rounds, states, answers, centers = _run(setting, trusted, None, local)
+    wanted, tape.asked = tape.asked, []
+    assert bool(tape.vectors) != setting.joins_local
+    monkeypatch.setattr(server_module, "release_vector", tape.play)
+    if setting.joins_local:  # answers of its users are part of what is published
+        return
+    sizes = [len(trusted)] if setting.neighbors == "replace-one" else [0, 1, len(trusted) + 1]
+    for n in sizes:
+        for other in (
+            np.zeros((n, setting.d)),
+            np.ones((n, setting.d)),
+            np.random.default_rng(9).random((n, setting.d)),
+        ):
+            tape.asked = []
+            again = _run(setting, other, answers, local)
+            assert again[:2] == (rounds, states)
+            assert np.array_equal(again[3], centers)
+            assert tape.asked == wanted
+
+
+@every_setting
+def test_a_state_taken_up_with_other_points_asks_the_same_and_says_the_same(setting: Setting) -> None:
+    trusted, local = setting.points()
+    server = HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=trusted)
+    while server.round is not None:
+        text = server.to_json()
+        for other in (np.zeros_like(trusted), np.full_like(trusted, 0.3)):
+            again = HybridKMeansServer.from_json(text, trusted=other)
+            assert again.round is not None
+            assert again.round.to_json() == server.round.to_json()
+            assert again.to_json() == text
+            assert again.spending == server.spending
+        server.absorb(server.round.count(server.round.answer(local)))
+    assert np.array_equal(HybridKMeansServer.from_json(server.to_json()).cluster_centers, server.cluster_centers)
+
+
+def _public(step: Step) -> tuple[str, list[tuple[str, str, Fraction]], object]:
+    asks = [(repr(ask.question), ask.channel.to_json(), ask.user_fraction) for ask in step.asks]
+    release = None if step.release is None else (repr(step.release.statistic), step.release.epsilon_fraction)
+    return step.what, asks, release
+
+
+@every_setting
+def test_the_algorithm_is_a_function_of_what_it_hears(setting: Setting) -> None:
+    """Replayed from a state's text alone, without any server or points, it wants the same things in the same order."""
+    trusted, local = setting.points()
+    server = HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=trusted, random_state=1)
+    while server.round is not None:
+        server.absorb(server.round.count(server.round.answer(local, random_state=2)))
+    heard = State.from_json(server.to_json()).heard
+
+    def replay() -> list[object]:
+        talk = conversation(setting.study, has_trusted=True, n_trusted=setting.n_trusted, n_local=setting.n_local)
+        wanted: list[object] = []
+        try:
+            step = next(talk)
+            for what in heard:
+                wanted.append(_public(step))
+                step = talk.send(StepResult(what.answers, what.published))
+        except StopIteration as end:
+            wanted.append(end.value.centers.tolist())
+        return wanted
+
+    assert replay() == replay()
+    assert len(replay()) == len(heard) + 1
+    assert replay()[-1] == server.result.centers.tolist()
+
+
+def test_where_the_size_is_private_no_text_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = Setting(2, 2, "1", "add-remove", 1234, 100)
+    tape = Tape()
+    monkeypatch.setattr(server_module, "release_vector", tape.record)
+    trusted, _ = setting.points()
+    server = HybridKMeansServer(setting.study, n_local=100, trusted=trusted)
+    assert server.n_trusted == max(int(tape.vectors[0].values[0]), 1)
+    state = json.loads(server.to_json())
+    assert state["n_trusted"] == 1
+    noisy = ("heard", "pending", "waiting_for")  # private numbers, whose digits may be any
+    assert "1234" not in json.dumps({key: value for key, value in state.items() if key not in noisy})

@@ -1,0 +1,213 @@
+import math
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.linalg import hadamard as another_hadamard
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.reports.codebook import Directions, Pairs, hadamard, order_of, paired_row
+
+DIMENSIONS = [1, 2, 3, 4, 5, 8, 16, 20, 64]
+every_dimension = pytest.mark.parametrize("d", DIMENSIONS)
+
+
+def _rows(directions: Directions) -> FloatArray:
+    """All directions, shape (n_codebooks, codebook, d): each is the sum if it alone is counted, once."""
+    shape = directions.n_codebooks, directions.codebook
+    n = math.prod(shape)
+    return directions.sums(np.eye(n).reshape(n, *shape)).reshape(*shape, -1)
+
+
+@lru_cache(maxsize=len(DIMENSIONS))
+def _matrices(d: int) -> NDArray[np.float32]:
+    """All symmetric matrices of pairs, shape (n_codebooks, codebook, d, d), in the same way: of -1, 0 and 1."""
+    pairs = Pairs.of(d)
+    shape = pairs.n_codebooks, pairs.left.codebook
+    n = math.prod(shape)
+    one = np.zeros(n)
+    found = np.empty((n, d, d), np.float32)
+    for i in range(n):
+        one[i] = 1.0
+        found[i] = pairs.sums(one.reshape(shape))
+        one[i] = 0.0
+    return found.reshape(*shape, d, d)
+
+
+def _whole(d: int, n: int) -> FloatArray:
+    """Vectors of small whole numbers: whatever is computed of them is exact."""
+    return np.random.default_rng(d).integers(-9, 10, (n, d)).astype(np.float64)
+
+
+# Hadamard matrices
+
+
+@pytest.mark.parametrize("order", [1, 2, 4, 8, 16, 32, 64, 128])
+def test_signs_are_those_of_sylvester(order: int) -> None:
+    np.testing.assert_array_equal(hadamard(order), another_hadamard(order))
+
+
+@pytest.mark.parametrize(
+    ("d", "order"), [(1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (8, 8), (9, 16), (16, 16), (17, 32), (64, 64), (65, 128)]
+)
+def test_the_order_is_the_next_power_of_two(d: int, order: int) -> None:
+    assert order_of(d) == order
+
+
+# Directions
+
+
+@every_dimension
+def test_directions_are_rows_of_signs_in_whole_hands(d: int) -> None:
+    directions = Directions.of(d)
+    assert directions.n_codebooks >= 4
+    assert directions.codebook == min(16, 2 ** (d - 1))  # in few dimensions there are not more
+    assert directions.n_codebooks * directions.codebook == len(directions.sign_flips) * directions.order
+    rows = _rows(directions)
+    np.testing.assert_array_equal(np.abs(rows), 1.0)
+    flipped = [another_hadamard(directions.order)[:, :d] * signs for signs in directions.sign_flips]
+    np.testing.assert_array_equal(rows.reshape(-1, d), np.concatenate(flipped))
+
+
+@every_dimension
+@pytest.mark.parametrize("stream", [0, 1, 2])
+def test_no_direction_is_twice_in_a_hand_and_none_is_the_opposite_of_another(d: int, stream: int) -> None:
+    for codebook in _rows(Directions.of(d, stream)):
+        assert len(np.unique(codebook * codebook[:, :1], axis=0)) == len(codebook)
+
+
+@every_dimension
+def test_coordinates_are_orthogonal_over_all_hands(d: int) -> None:
+    directions = Directions.of(d)
+    rows = _rows(directions).reshape(-1, d)
+    np.testing.assert_array_equal(rows.T @ rows, len(rows) * np.eye(d))
+
+
+@every_dimension
+def test_products_are_those_with_the_directions_of_the_hand(d: int) -> None:
+    directions = Directions.of(d)
+    codebooks = np.arange(3 * directions.n_codebooks) % directions.n_codebooks
+    vectors = _whole(d, len(codebooks))
+    expected = np.array([_rows(directions)[codebook] @ z for codebook, z in zip(codebooks, vectors, strict=True)])
+    found = directions.products(vectors, codebooks)
+    assert found.shape == (len(codebooks), directions.codebook)
+    np.testing.assert_array_equal(found, expected)
+
+
+@every_dimension
+def test_sums_undo_products(d: int) -> None:
+    """The sum of all directions, each times its product with a vector, is that vector times their number."""
+    directions = Directions.of(d)
+    (z,) = _whole(d, 1)
+    counts = directions.products(np.tile(z, (directions.n_codebooks, 1)), np.arange(directions.n_codebooks))
+    np.testing.assert_array_equal(directions.sums(counts), directions.n_codebooks * directions.codebook * z)
+
+
+@every_dimension
+def test_sums_keep_leading_axes(d: int) -> None:
+    directions = Directions.of(d)
+    counts = (
+        np.random.default_rng(d)
+        .integers(-50, 50, (2, 3, directions.n_codebooks, directions.codebook))
+        .astype(np.float64)
+    )
+    expected = np.einsum("abhi,hid->abd", counts, _rows(directions))
+    np.testing.assert_array_equal(directions.sums(counts), expected)
+
+
+@pytest.mark.parametrize("d", [4, 8, 16, 20, 64])
+def test_other_rows_are_those_of_the_same_bases(d: int) -> None:
+    directions = Directions.of(d)
+    order = directions.order
+    codebooks = np.arange(directions.n_codebooks)
+    vectors = _whole(d, len(codebooks))
+    rows = _rows(directions).reshape(-1, order, d)
+    for xor in range(0, order, 3):
+        found = directions.products(vectors, codebooks, directions.rows(codebooks) ^ xor)
+        for codebook in codebooks:
+            basis, row = np.divmod(codebook * directions.codebook + np.arange(directions.codebook), order)
+            np.testing.assert_array_equal(found[codebook], rows[basis, row ^ xor] @ vectors[codebook])
+
+
+@pytest.mark.parametrize("order", [4, 8, 16, 32, 64, 128, 256, 512])
+def test_every_row_has_a_partner_and_every_row_is_the_product_of_two_partners(order: int) -> None:
+    rows = np.arange(order)
+    np.testing.assert_array_equal(np.sort(paired_row(rows, order)), rows)
+    np.testing.assert_array_equal(np.sort(rows ^ paired_row(rows, order)), rows)
+
+
+@every_dimension
+def test_the_diagonals_are_those_of_the_matrices_and_differ_all_over_a_hand(d: int) -> None:
+    pairs = Pairs.of(d)
+    codebooks = np.arange(pairs.n_codebooks)
+    diagonals = np.einsum("hijj->hij", _matrices(d))
+    squares = _whole(d, len(codebooks)) ** 2
+    found = pairs.diagonals(squares, codebooks)
+    np.testing.assert_array_equal(found, np.einsum("hij,hj->hi", diagonals, squares))
+    if d > 2:
+        of_basis = diagonals.reshape(len(codebooks), -1, min(pairs.left.order, pairs.left.codebook), d)
+        assert all(len(np.unique(some, axis=0)) == len(some) for codebook in of_basis[::7] for some in codebook)
+
+
+# Pairs
+
+
+@every_dimension
+def test_pairs_are_all_pairs_of_rows_of_two_bases_each_once(d: int) -> None:
+    pairs = Pairs.of(d)
+    order, bases = pairs.left.order, len(pairs.left.sign_flips)
+    assert pairs.n_codebooks * pairs.left.codebook == bases * order**2
+    left, right = _rows(pairs.left).reshape(bases, order, d), _rows(pairs.right).reshape(bases, order, d)
+    xor, basis, row = np.meshgrid(np.arange(order), np.arange(bases), np.arange(order), indexing="ij")
+    u, v = left[basis.ravel(), row.ravel()], right[basis.ravel(), (paired_row(row, order) ^ xor).ravel()]
+    outer = u[:, :, None] * v[:, None, :]
+    np.testing.assert_array_equal(_matrices(d).reshape(-1, d, d), (outer + outer.swapaxes(1, 2)) / 2)
+
+
+@every_dimension
+def test_products_of_pairs_are_those_with_the_matrices_of_the_hand(d: int) -> None:
+    pairs = Pairs.of(d)
+    codebooks = np.random.default_rng(d).permutation(pairs.n_codebooks)
+    vectors = _whole(d, len(codebooks))
+    squares = vectors[:, :, None] * vectors[:, None, :]
+    expected = np.einsum("hiab,hab->hi", _matrices(d)[codebooks], squares)
+    np.testing.assert_array_equal(pairs.products(vectors, codebooks), expected)
+
+
+@every_dimension
+def test_symmetric_matrices_have_orthogonal_coordinates_over_all_pairs(d: int) -> None:
+    """A tight frame: orthonormal coordinates are the entries, those off the diagonal times √2.
+
+    Here these are doubled instead, so that all numbers are whole and twice their squares are expected.
+    """
+    pairs = Pairs.of(d)
+    n = pairs.n_codebooks * pairs.left.codebook
+    i, j = np.triu_indices(d)
+    factor = np.where(i == j, 1, 2).astype(np.float32)
+    entries = _matrices(d).reshape(n, d, d)[:, i, j] * factor
+    np.testing.assert_array_equal(entries.T @ entries, n * np.diag(factor))
+
+
+@every_dimension
+def test_sums_of_pairs_undo_products(d: int) -> None:
+    pairs = Pairs.of(d)
+    (z,) = _whole(d, 1)
+    counts = pairs.products(np.tile(z, (pairs.n_codebooks, 1)), np.arange(pairs.n_codebooks))
+    np.testing.assert_array_equal(pairs.sums(counts), pairs.n_codebooks * pairs.left.codebook * np.outer(z, z))
+
+
+# Always the same
+
+
+@every_dimension
+def test_a_dimension_always_has_the_same_directions(d: int) -> None:
+    np.testing.assert_array_equal(Directions.of(d).sign_flips, Directions.of(d).sign_flips)
+    again, pairs = Pairs.of(d), Pairs.of(d)
+    np.testing.assert_array_equal(again.left.sign_flips, pairs.left.sign_flips)
+    np.testing.assert_array_equal(again.right.sign_flips, pairs.right.sign_flips)
+    assert pairs.left.sign_flips.shape == pairs.right.sign_flips.shape
+    three = [directions.sign_flips[:4] for directions in (Directions.of(d), pairs.left, pairs.right)]
+    assert (
+        d < 5 or len({sign_flips.tobytes() for sign_flips in three}) == 3
+    )  # other signs in every stream, where there are many

@@ -1,0 +1,95 @@
+from itertools import product
+
+import numpy as np
+import pytest
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.clustering import BLOCK, blocks, nearest, wcss, weighted_kmeans
+
+
+def _naive_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
+    apart: FloatArray = np.sum((points[:, None, :] - centers) ** 2, axis=2)
+    return apart
+
+
+@pytest.mark.parametrize(("n", "k", "d"), [(1, 1, 1), (200, 7, 3), (BLOCK + 5, 3, 2), (0, 2, 2)])
+def test_nearest_and_cost_are_those_of_the_definition(n: int, k: int, d: int) -> None:
+    rng = np.random.default_rng([n, k, d])
+    points, centers = rng.random((n, d)), rng.random((k, d))
+    apart = _naive_distances(points, centers)
+    np.testing.assert_array_equal(nearest(points, centers), np.argmin(apart, axis=1))
+    assert wcss(points, centers) == pytest.approx(apart.min(axis=1).sum(), rel=1e-12)
+
+
+def test_of_two_centers_at_the_same_place_the_first_one_is_taken() -> None:
+    np.testing.assert_array_equal(nearest(np.array([[0.2], [0.9]]), np.array([[0.5], [0.5]])), [0, 0])
+
+
+def test_costs_of_points_far_from_the_origin_do_not_cancel() -> None:
+    points = 1e6 + np.array([[0.0], [1.0], [5.0]])
+    assert wcss(points, 1e6 + np.array([[0.5], [5.0]])) == pytest.approx(0.5)
+
+
+def test_blocks_cover_everything_once() -> None:
+    for count in (0, 1, 9, 10, 11, 25):
+        assert [i for part in blocks(count, 10) for i in range(count)[part]] == list(range(count))
+
+
+def _best_of_all_partitions(points: FloatArray, weights: FloatArray, k: int) -> float:
+    best = np.inf
+    for labels in product(range(k), repeat=len(points)):
+        cost = 0.0
+        for cluster in range(k):
+            mine = np.array(labels) == cluster
+            if mine.any():
+                mean = np.average(points[mine], axis=0, weights=weights[mine])
+                cost += float(weights[mine] @ np.sum((points[mine] - mean) ** 2, axis=1))
+        best = min(best, cost)
+    return best
+
+
+@pytest.mark.parametrize(("n", "k", "d"), [(7, 2, 1), (7, 3, 2), (6, 4, 3), (5, 1, 2)])
+@pytest.mark.parametrize("seed", range(3))
+def test_many_starts_find_the_best_of_all_partitions(n: int, k: int, d: int, seed: int) -> None:
+    rng = np.random.default_rng([n, k, d, seed])
+    points, weights = rng.random((n, d)), rng.uniform(0.1, 3, n)
+    results = weighted_kmeans(points, weights, k, starts=100, generator=rng)
+    assert results[0].cost == pytest.approx(_best_of_all_partitions(points, weights, k), rel=1e-9)
+    costs = [result.cost for result in results]
+    assert costs == sorted(costs)
+    apart = _naive_distances(points, results[0].centers).min(axis=1)
+    assert results[0].cost == pytest.approx(float(weights @ apart), rel=1e-9)
+
+
+def test_whole_weights_are_copies_of_points() -> None:
+    rng = np.random.default_rng(0)
+    points, weights = rng.random((6, 2)), rng.integers(1, 4, 6)
+    weighted = weighted_kmeans(points, weights.astype(float), 3, starts=50, generator=rng)[0]
+    copies = np.repeat(points, weights, axis=0)
+    copied = weighted_kmeans(copies, np.ones(len(copies)), 3, starts=50, generator=rng)[0]
+    assert weighted.cost == pytest.approx(copied.cost)
+    assert wcss(copies, weighted.centers) == pytest.approx(weighted.cost)
+
+
+def test_points_without_weight_do_not_count() -> None:
+    points = np.array([[0.0], [0.1], [0.9], [0.5]])
+    centers = weighted_kmeans(points, np.array([1.0, 1, 1, 0]), 2, starts=9, generator=np.random.default_rng(0))[
+        0
+    ].centers
+    np.testing.assert_allclose(np.sort(centers[:, 0]), [0.05, 0.9])
+
+
+@pytest.mark.parametrize("points", [np.full((5, 2), 0.3), np.array([[0.1, 0.2], [0.7, 0.7]]), np.array([[0.4, 0.4]])])
+def test_more_centers_than_places_cost_nothing(points: FloatArray) -> None:
+    result = weighted_kmeans(points, np.ones(len(points)), 5, starts=4, generator=np.random.default_rng(0))[0]
+    assert result.centers.shape == (5, 2)
+    assert result.cost == pytest.approx(0, abs=1e-12)
+    assert np.isfinite(result.centers).all()
+
+
+def test_the_same_dice_give_the_same_centers() -> None:
+    points = np.random.default_rng(1).random((50, 2))
+    first, second = (
+        weighted_kmeans(points, np.ones(50), 4, starts=3, generator=np.random.default_rng(7))[0] for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.centers, second.centers)

@@ -1,0 +1,321 @@
+"""The estimator: what it accepts, what it gives back, and how good that is."""
+
+import copy
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hybriddp._check import FloatArray
+from hybriddp.errors import BudgetError, DataError, ParameterError
+from hybriddp.kmeans.clustering import nearest, wcss, weighted_kmeans
+from hybriddp.kmeans.estimator import Clamped, HybridKMeans
+from hybriddp.privacy import Privacy
+from hybriddp.release import Ledger
+
+BOUNDS = [(0, 10), (0, 10)]
+CENTERS = np.array([[2.0, 3.0], [7.0, 8.0], [3.0, 8.0]])
+RNG = np.random.default_rng(9)
+POINTS = np.clip(CENTERS[RNG.integers(3, size=6000)] + 0.4 * RNG.standard_normal((6000, 2)), 0, 10)
+TRUSTED, LOCAL = POINTS[:400], POINTS[400:]
+
+
+def _model(**change: Any) -> HybridKMeans:  # noqa: ANN401
+    return HybridKMeans(**{"n_clusters": 3, "epsilon": 3, "bounds": BOUNDS, "random_state": 1, **change})
+
+
+MODEL = _model().fit(TRUSTED, LOCAL)
+
+
+def _off(model: HybridKMeans, centers: FloatArray = CENTERS) -> float:
+    return float(np.linalg.norm(model.cluster_centers_[:, None] - centers, axis=2).min(axis=0).max())
+
+
+# What comes out
+
+
+def test_a_fitted_model_has_what_it_promises() -> None:
+    assert _off(MODEL) < 0.15
+    assert MODEL.cluster_centers_.shape == MODEL.standard_errors_.shape == (3, 2)
+    assert (MODEL.standard_errors_ > 0).all()
+    assert MODEL.sizes_.sum() == pytest.approx(1)
+    assert ((MODEL.trusted_weight_ > 0) & (MODEL.trusted_weight_ < 1)).all()
+    assert (MODEL.n_trusted_, MODEL.n_local_, MODEL.n_features_in_) == (400, 5600, 2)
+    assert MODEL.n_iter_ == len(MODEL.spending_)
+    assert MODEL.privacy_ == Privacy(epsilon=3)
+    assert MODEL.clamped_ == Clamped(0, 0)
+    assert not MODEL.private_release_
+    assert not hasattr(MODEL, "labels_")
+    assert not hasattr(MODEL, "inertia_")
+
+
+def test_predictions_are_the_nearest_centers() -> None:
+    np.testing.assert_array_equal(MODEL.predict(POINTS), nearest(POINTS, MODEL.cluster_centers_))
+    np.testing.assert_array_equal(
+        MODEL.predict([[2, 3], [99, 99]]), nearest(np.array([[2.0, 3], [99, 99]]), MODEL.cluster_centers_)
+    )
+    with pytest.raises(DataError, match="^X must"):
+        MODEL.predict([[1.0]])
+    with pytest.raises(ParameterError, match="the model must be fitted first"):
+        _model().predict(POINTS)
+
+
+@pytest.mark.parametrize(("n_trusted", "d"), [(400, 2), (0, 2), (400, 5), (5, 5)])
+def test_a_seed_repeats_everything_and_another_one_does_not(n_trusted: int, d: int) -> None:
+    points = np.random.default_rng(0).random((4000, d))
+    first, second, third = (
+        _model(bounds=[(0, 1)] * d, random_state=seed).fit(points[:n_trusted], points[n_trusted:]) for seed in (7, 7, 8)
+    )
+    for name in ("cluster_centers_", "standard_errors_", "sizes_", "trusted_weight_"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+    assert not np.array_equal(first.cluster_centers_, third.cluster_centers_)
+
+
+def test_a_generator_is_a_seed_too() -> None:
+    first, second = (_model(random_state=np.random.default_rng(3)).fit(TRUSTED, LOCAL) for _ in range(2))
+    np.testing.assert_array_equal(first.cluster_centers_, second.cluster_centers_)
+    assert not first.private_release_
+
+
+def test_without_a_seed_it_is_a_release_and_never_the_same() -> None:
+    first, second = (_model(random_state=None).fit(TRUSTED, LOCAL) for _ in range(2))
+    assert first.private_release_
+    assert not np.array_equal(first.cluster_centers_, second.cluster_centers_)
+
+
+def test_a_ledger_is_told_and_obeyed() -> None:
+    ledger = Ledger(Privacy(epsilon=3))
+    model = _model(random_state=None).fit(TRUSTED, LOCAL, ledger=ledger)
+    assert model.counted_
+    assert sum(Fraction(event.epsilon) for event in ledger.events) == 3
+    with pytest.raises(BudgetError):
+        _model(random_state=None).fit(TRUSTED, LOCAL, ledger=ledger)
+
+
+# What goes in
+
+
+@pytest.mark.parametrize("kind", ["list", "float32", "columns", "strided", "frame", "polars", "masked"])
+def test_points_in_any_form_are_the_same_points(kind: str) -> None:
+    coarse = np.round(POINTS * 16) / 16  # float32 holds these exactly
+    wide = np.empty((6000, 4))
+    wide[:, ::2] = coarse
+    forms: dict[str, Any] = {
+        "list": coarse.tolist(),
+        "float32": coarse.astype(np.float32),
+        "columns": np.asfortranarray(coarse),
+        "strided": wide[:, ::2],
+        "frame": pd.DataFrame(coarse, columns=["a", "b"]),
+        "polars": pl.DataFrame({"a": coarse[:, 0], "b": coarse[:, 1]}),
+        "masked": np.ma.array(coarse, mask=False),
+    }
+    same = forms[kind]
+    expected, found = _model().fit(coarse[:400], coarse[400:]), _model().fit(same[:400], same[400:])
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+
+
+def test_whole_numbers_are_numbers() -> None:
+    whole = np.rint(POINTS).astype(int)
+    expected, found = (
+        _model().fit(whole[:400].astype(float), whole[400:].astype(float)),
+        _model().fit(whole[:400], whole[400:]),
+    )
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+
+
+def test_points_outside_are_clamped_and_counted() -> None:
+    wild = POINTS.copy()
+    wild[[0, 1, 500]] = np.array([[-5, 5], [1e300, -1e300], [11, 5]])
+    model = _model().fit(wild[:400], wild[400:])
+    assert model.clamped_ == Clamped(trusted=2, local=1)
+    tame = np.clip(wild, 0, 10)
+    np.testing.assert_array_equal(model.cluster_centers_, _model().fit(tame[:400], tame[400:]).cluster_centers_)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@pytest.mark.parametrize(("scale", "shift"), [(0.25, 0.0), (2.0**20, 0.0), (4.0, -64.0), (2.0**-10, 8.0)])
+def test_centers_move_with_the_data_and_its_bounds(d: int, scale: float, shift: float) -> None:
+    """In powers of two, where nothing is rounded, and in a box with unequal sides."""
+    rng = np.random.default_rng(d)
+    upper = np.array([16.0, 4.0, 8.0, 16.0, 2.0])[:d]
+    points = np.round(rng.choice(rng.uniform(0, upper, (3, d)), 3000) * 64) / 64
+
+    def fit(a: float, b: float) -> HybridKMeans:
+        bounds = [(b, a * width + b) for width in upper]
+        return _model(bounds=bounds).fit(a * points[:2000] + b, a * points[2000:] + b)
+
+    plain, moved = fit(1.0, 0.0), fit(scale, shift)
+    np.testing.assert_allclose(moved.cluster_centers_, scale * plain.cluster_centers_ + shift, rtol=1e-12)
+    np.testing.assert_allclose(moved.standard_errors_, scale * plain.standard_errors_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("thin", [1e-3, 1e-9, 1e-40])
+def test_bounds_of_very_different_widths(thin: float) -> None:
+    """In the units of the data a thin dimension says nothing of distances: the result is that of the wide one."""
+    points = np.column_stack([POINTS[:, 0], thin * RNG.random(6000)])
+    model = _model(n_clusters=2, bounds=[(0, 10), (0, thin)], scale="none").fit(points[:400], points[400:])
+    assert (model.cluster_centers_[:, 1] <= thin).all()
+    line = POINTS[:, :1]
+    best = weighted_kmeans(line, np.ones(6000), 2, starts=5, generator=np.random.default_rng(0))[0].cost
+    assert wcss(line, model.cluster_centers_[:, :1]) < 1.2 * best
+
+
+@pytest.mark.parametrize(
+    ("trusted", "local", "message"),
+    [
+        ([[1, np.nan]], LOCAL, "trusted_points must be finite"),
+        (TRUSTED, [[1, np.inf]], "local_points must be finite"),
+        ([[1, 2, 3]], LOCAL, "trusted_points must be a table of numbers with 2 columns"),
+        (TRUSTED, [1, 2], "local_points must be a table"),
+        (TRUSTED, [["a", "b"]], "local_points must be a table"),
+        (TRUSTED, [[True, False]], "local_points must be a table"),
+        (TRUSTED, [[1, 2], [3]], "local_points must be a table"),
+        (np.ma.array(TRUSTED, mask=TRUSTED > 5), LOCAL, "masked"),
+        (None, None, "0 users for 3 clusters"),
+        (np.empty((0, 2)), np.empty((0, 2)), "0 users for 3 clusters"),
+        (TRUSTED[:1], LOCAL[:1], "2 users for 3 clusters"),
+        (np.empty((0, 3)), LOCAL, "trusted_points must be a table of numbers with 2 columns"),
+    ],
+)
+def test_points_that_cannot_be_used_are_refused_and_cost_nothing(trusted: Any, local: Any, message: str) -> None:  # noqa: ANN401
+    ledger = Ledger(Privacy(epsilon=3))
+    with pytest.raises(DataError, match=message):
+        _model(random_state=None).fit(trusted, local, ledger=ledger)
+    assert not ledger.events
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("epsilon", {"epsilon": None}),
+        ("epsilon", {"epsilon": 0}),
+        ("epsilon", {"epsilon": 0.1, "neighbors": "add-remove"}),
+        ("bounds", {"bounds": None}),
+        ("bounds", {"bounds": [(10, 0), (0, 10)]}),
+        ("bounds[0]", {"bounds": [(float("nan"), 10), (0, 10)]}),
+        ("n_clusters", {"n_clusters": 0}),
+        ("n_clusters", {"n_clusters": 1025}),
+        ("neighbors", {"neighbors": "replace"}),
+        ("name", {"name": ""}),
+        ("random_state", {"random_state": -1}),
+        ("random_state", {"random_state": 1.5}),
+    ],
+)
+def test_bad_parameters_are_named_when_it_comes_to_fitting(name: str, change: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError) as caught:
+        _model(**change).fit(TRUSTED, LOCAL)
+    assert caught.value.name == name
+
+
+# Odd data
+
+
+def _check(model: HybridKMeans, k: int, bounds: list[tuple[float, float]]) -> None:
+    lower, upper = np.array(bounds).T
+    assert model.cluster_centers_.shape == (k, len(bounds))
+    for values in (model.cluster_centers_, model.standard_errors_, model.sizes_, model.trusted_weight_):
+        assert np.isfinite(values).all()
+    assert ((model.cluster_centers_ >= lower) & (model.cluster_centers_ <= upper)).all()
+    assert (model.sizes_ >= 0).all()
+    assert model.sizes_.sum() == pytest.approx(1)
+    assert ((model.trusted_weight_ >= 0) & (model.trusted_weight_ <= 1)).all()
+    assert sum(Fraction(step.trusted_epsilon) for step in model.spending_) <= model.privacy_.exact_epsilon
+    assert model.explain()
+
+
+@settings(max_examples=120)
+@given(data=st.data())
+def test_there_are_finite_centers_inside_the_bounds_whatever_the_data(data: st.DataObject) -> None:
+    """Also: no warnings, since they are errors here."""
+    d = data.draw(st.sampled_from([1, 2, 3, 4, 8, 16]), "d")
+    k = data.draw(st.sampled_from([1, 2, 5, 30]), "k")
+    neighbors = data.draw(st.sampled_from(["replace-one", "add-remove"]), "neighbors")
+    least = 0.2 if neighbors == "add-remove" else 0.01
+    epsilon = max(data.draw(st.sampled_from([0.01, 0.06, 0.2, 1.0, 7.0, 20.0]), "epsilon"), least)
+    groups = data.draw(st.sampled_from(["both", "trusted", "local"]), "groups")
+    sizes = [
+        0 if groups == other else data.draw(st.one_of(st.integers(1, 50), st.sampled_from([500, 2000])), group)
+        for group, other in (("n_trusted", "local"), ("n_local", "trusted"))
+    ]
+    n = sum(sizes)
+    if n < k:
+        sizes = [size + k if size else 0 for size in sizes]
+        n = sum(sizes)
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000), "seed"))
+    shape = data.draw(st.sampled_from(["uniform", "identical", "two points", "corners"]), "shape")
+    unit = {
+        "uniform": rng.random((n, d)),
+        "identical": np.tile(rng.random(d), (n, 1)),
+        "two points": rng.choice([[0.1] * d, [0.9] * d], n),
+        "corners": rng.integers(0, 2, (n, d)).astype(float),
+    }[shape]
+    lower, widths = data.draw(st.sampled_from([0.0, -5.0, 1e6]), "lower"), rng.choice([0.1, 1.0, 1000.0], d)
+    bounds = [(lower, lower + width) for width in widths]
+    points = lower + unit * widths
+    model = HybridKMeans(k, epsilon=epsilon, bounds=bounds, neighbors=neighbors, random_state=rng)
+    _check(model.fit(points[: sizes[0]], points[sizes[0] :]), k, bounds)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 8, 16])
+@pytest.mark.parametrize("n", [2, 3, 7, 50])
+def test_a_handful_of_users_is_enough_to_run(d: int, n: int) -> None:
+    points = np.random.default_rng(n).random((n, d))
+    for trusted in (0, 1, n // 2, n):
+        _check(_model(n_clusters=2, bounds=[(0, 1)] * d).fit(points[:trusted], points[trusted:]), 2, [(0, 1)] * d)
+
+
+@pytest.mark.parametrize(("trusted", "local"), [(1, 0), (0, 1)])
+@pytest.mark.parametrize("d", [1, 3, 4])
+def test_one_user_is_enough_for_one_cluster(trusted: int, local: int, d: int) -> None:
+    _check(
+        _model(n_clusters=1, bounds=[(0, 1)] * d).fit(np.full((trusted, d), 0.5), np.full((local, d), 0.5)),
+        1,
+        [(0, 1)] * d,
+    )
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_one_cluster_is_the_mean(d: int) -> None:
+    points = np.clip(RNG.normal(0.4, 0.1, (20_000, d)), 0, 1)
+    model = _model(n_clusters=1, bounds=[(0, 1)] * d, epsilon=7).fit(points[:2000], points[2000:])
+    np.testing.assert_allclose(model.cluster_centers_[0], points.mean(axis=0), atol=0.02)
+    np.testing.assert_array_equal(model.predict(points), 0)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_identical_points_are_found(d: int) -> None:
+    points = np.full((20_000, d), 0.3)
+    model = _model(n_clusters=2, bounds=[(0, 1)] * d, epsilon=7).fit(points[:2000], points[2000:])
+    assert wcss(points[:1], model.cluster_centers_) < 0.03**2 * d
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_two_places_with_five_centers_are_found(d: int) -> None:
+    places = np.array([[0.2] * d, [0.7] * d])
+    points = np.repeat(places, 10_000, axis=0)
+    RNG.shuffle(points)
+    model = _model(n_clusters=5, bounds=[(0, 1)] * d, epsilon=7).fit(points[:2000], points[2000:])
+    assert wcss(places, model.cluster_centers_) < 2 * 0.04**2 * d
+
+
+def test_parameters_that_are_changed_after_fitting_do_not_change_what_was_found() -> None:
+    points = np.random.default_rng(0).random((500, 2))
+    model = HybridKMeans(2, epsilon=1, bounds=[(0, 1)] * 2, random_state=1).fit(points)
+    before = model.explain(), model.predict(points)
+    model.set_params(bounds=[(0, 5)] * 3, name="other", neighbors="add-remove", epsilon=9)
+    assert model.explain() == before[0]
+    np.testing.assert_array_equal(model.predict(points), before[1])
+
+
+def test_a_model_that_is_written_down_has_nothing_that_is_not_for_publication() -> None:
+    points = 2 * np.random.default_rng(0).random((500, 2))
+    model = HybridKMeans(2, epsilon=1, bounds=[(0, 1)] * 2, random_state=1).fit(points)
+    assert model.clamped_.trusted > 0
+    again = copy.copy(model)  # as pickling does
+    assert not hasattr(again, "clamped_")
+    assert again.explain() == model.explain()

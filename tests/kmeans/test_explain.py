@@ -1,0 +1,127 @@
+"""What a model says of itself, in every mode."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybriddp._check import FloatArray
+from hybriddp.errors import ParameterError
+from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.privacy import Privacy
+from hybriddp.release import Ledger
+
+
+def _points(n: int, d: int = 2) -> FloatArray:
+    rng = np.random.default_rng([n, d])
+    return np.clip(rng.choice([[2.0] * d, [8.0] * d], n) + 0.3 * rng.standard_normal((n, d)), 0, 10)
+
+
+def _story(
+    n_trusted: int,
+    n_local: int,
+    d: int = 2,
+    ledger: Ledger | None = None,
+    **parameters: Any,  # noqa: ANN401
+) -> str:
+    parameters = {
+        "n_clusters": 2,
+        "epsilon": 2,
+        "bounds": [(0, 10)] * d,
+        "random_state": 1,
+        "name": "visits",
+        **parameters,
+    }
+    return HybridKMeans(**parameters).fit(_points(n_trusted, d), _points(n_local, d), ledger=ledger).explain()
+
+
+def test_both_groups() -> None:
+    story = _story(500, 20_000)
+    assert story.startswith(
+        "visits: 2 centers in 2 dimensions.\n500 users trusted the curator and 20,000 reported locally."
+    )
+    assert "The trusted group, 2.4 % of the users, decided" in story
+    assert "refinement, round 2 of 2" in story
+    assert "Every user is promised ε = 2. Neighbors: one user's value is replaced" in story
+    assert "Local users report once" in story
+    assert "No center is uncertain through noise" in story
+    assert "a simulation, not a private release" in story
+    assert "single model" not in story
+    assert "about" not in story
+
+
+@pytest.mark.parametrize(("n_trusted", "n_local", "only"), [(0, 20_000, "local"), (3000, 0, "trusted")])
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_one_group(n_trusted: int, n_local: int, only: str, d: int) -> None:
+    story = _story(n_trusted, n_local, d)
+    assert f"There was only the {only} group, so this is the answer of a single model, not a hybrid." in story
+    assert ("in 1 dimension." in story) == (d == 1)
+    assert "decided" not in story
+
+
+def test_a_group_that_joined_the_other() -> None:
+    story = _story(10, 20_000, 5)
+    assert (
+        "its points were reported through the channel of the local users: this is the answer of the local world"
+        in story
+    )
+    assert "decided" not in story
+
+
+def test_a_private_size() -> None:
+    story = _story(500, 20_000, neighbors="add-remove")
+    assert "\nAbout " in story
+    assert "the size of the trusted group" in story
+    assert "one trusted user joins or leaves" in story
+    assert "decided" in story
+
+
+def test_a_private_size_that_turned_out_too_small() -> None:
+    story = _story(10, 20_000, 5, neighbors="add-remove")
+    assert "The trusted group is too small to help in this many dimensions, and was not used." in story
+    assert "decided" not in story
+
+
+def test_a_release_with_and_without_a_ledger() -> None:
+    told = _story(500, 5000, ledger=Ledger(Privacy(epsilon=2)), random_state=None)
+    assert "simulation" not in told
+    assert "No ledger" not in told
+    untold = _story(500, 5000, random_state=None)
+    assert "No ledger has been told: whoever counts what these users have spent must add this study." in untold
+    # A simulation is not written down, whatever ledger it is given.
+    ledger = Ledger(Privacy(epsilon=2))
+    assert "a simulation" in _story(500, 5000, ledger=ledger)
+    assert not ledger.events
+
+
+def test_uncertain_centers_are_named() -> None:
+    story = _story(5, 100, n_clusters=4, epsilon=0.5)
+    assert "Uncertain, compared with the distance to the next center: " in story
+
+
+def test_the_table_has_a_line_for_each_step_and_costs_add_up() -> None:
+    model = HybridKMeans(2, epsilon=2, bounds=[(0, 10)] * 5, random_state=1).fit(_points(5000, 5), _points(20_000, 5))
+    lines = model.explain().splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("step"))
+    table = lines[first + 1 : first + 1 + len(model.spending_)]
+    for line, step in zip(table, model.spending_, strict=True):
+        assert line.startswith(step.what)
+        assert f"{step.local_users:,}" in line
+    assert sum(float(step.trusted_epsilon) for step in model.spending_) == pytest.approx(2)
+    assert sum(step.local_users for step in model.spending_) == 20_000
+
+
+def test_many_coordinates_are_cut_short() -> None:
+    assert ", …)" in _story(5000, 20_000, 8)
+    assert "…" not in _story(500, 5000, 3)
+
+
+def test_one_center_has_no_next_one() -> None:
+    story = _story(500, 5000, n_clusters=1)
+    assert "visits: 1 center in 2 dimensions." in story
+    assert "No center is uncertain through noise" in story
+
+
+def test_there_is_no_story_before_the_end() -> None:
+    with pytest.raises(ParameterError, match="the model must be fitted first"):
+        HybridKMeans(2, epsilon=1, bounds=[(0, 1)]).explain()
