@@ -20,7 +20,7 @@ from hybriddp.mean.answer import local_group_of, weigh
 from hybriddp.mean.evidence import VarianceEvidence
 from hybriddp.mean.groups import TrustedGroup
 from hybriddp.mean.statement import Statement
-from hybriddp.planning.crowds import crowd_like
+from hybriddp.planning.scenario import crowd_like
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.simulation.distributions import named
 from hybriddp.simulation.trial import reports

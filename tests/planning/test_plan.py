@@ -10,7 +10,7 @@ from hybriddp import plan
 from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.planning import Plan, Span
-from hybriddp.planning.crowds import crowd_like, largest_sd, values_like
+from hybriddp.planning.scenario import crowd_like, largest_sd, values_like
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.simulation import simulate
 from hybriddp.simulation.adaptive import expected, outlook

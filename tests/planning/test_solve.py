@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from hybriddp import plan, solve
 from hybriddp.errors import ParameterError
-from hybriddp.planning import cases
+from hybriddp.planning import evaluate
 
 FIXED = {"bounds": (0, 240), "sd": 30.0}
 
@@ -110,7 +110,7 @@ def test_a_search_pays_for_one_interval_and_the_same_question_for_none(monkeypat
         asked.append(level)
         return 0.125
 
-    monkeypatch.setattr(cases, "expected_half_width", width)
+    monkeypatch.setattr(evaluate, "expected_half_width", width)
     known = {"n_users": 123_457, "epsilon": 1.0, **FIXED}
     found = solve(for_="trusted_fraction", target_rmse=0.5, **known)
     assert found.plan["adaptive"].half_width.worst == 30.0

@@ -5,7 +5,7 @@ import pytest
 
 from hybriddp.mean import MeanStudy
 from hybriddp.planning import plan
-from hybriddp.planning.crowds import crowd_like
+from hybriddp.planning.scenario import crowd_like
 from hybriddp.simulation.trial import Scene, play
 
 TRIALS = 400

@@ -16,20 +16,8 @@ from hybriddp.cli.screen import console, say, wrap
 from hybriddp.cli.targets import check_targets, write_page
 from hybriddp.cli.waiting import waiting
 from hybriddp.errors import ParameterError
-from hybriddp.planning import (
-    BoundsChoice,
-    Difference,
-    EpsilonChoice,
-    Plan,
-    bounds_choices,
-    crossovers,
-    differences,
-    epsilon_choices,
-    plan,
-    solve,
-)
-from hybriddp.planning.cases import OURS
-from hybriddp.planning.headline import headline
+from hybriddp.planning import Plan, plan, solve
+from hybriddp.planning.evaluate import OURS
 from hybriddp.planning.page import (
     BOUNDS_HEADINGS,
     DIFFERENCE_HEADINGS,
@@ -38,13 +26,11 @@ from hybriddp.planning.page import (
     SINGLE,
     bounds_cells,
     cells,
-    cut_words,
+    clipping_words,
     difference_cells,
     epsilon_cells,
-    page,
 )
-from hybriddp.planning.plan import given
-from hybriddp.planning.words import details, differing
+from hybriddp.planning.words import DIFFERING, details, given, headline
 from hybriddp.wording import percent
 
 _UNKNOWNS = {"epsilon": "epsilon", "users": "n_users", "trusted": "trusted_fraction"}
@@ -68,7 +54,7 @@ def make_plan(
         typer.Option(help="Public knowledge that values vary by no more; the study will rely on it.", parser=amount),
     ] = None,
     mean: Annotated[
-        float | None, typer.Option(help="A rough guess of the mean: with --sd, what bounds cut off.", parser=amount)
+        float | None, typer.Option(help="A rough guess of the mean: with --sd, what bounds clip.", parser=amount)
     ] = None,
     mean_gap: Annotated[
         float, typer.Option(help="By how much the mean of those who trust would be higher.", parser=amount)
@@ -104,13 +90,12 @@ def make_plan(
     known = {"n_users": users, "trusted_fraction": _fraction(trusted, users), "epsilon": epsilon}
     with waiting("planning"):
         made, found = _make(known, others, solve_for, target_rmse)
-        crossing, rows = crossovers(made), differences(made)
-        epsilons, choices = epsilon_choices(made), bounds_choices(made)
-        answer = headline(made, crossing)
+        answer, lines = headline(made), [*details(made), DIFFERING]
+        tables = [_epsilons(made), _bounds(made), _options(made), _differences(made)]
         if plot is not None:
             made.plot(plot)
         if html is not None:
-            write_page(html, page(made))
+            write_page(html, made.to_html())
     if as_json:
         typer.echo(json.dumps({"solved": found, **made.to_dict()}, indent=2))
         return
@@ -120,13 +105,9 @@ def make_plan(
         lead, _, rest = line.partition(": ")
         typer.echo(wrap(line).replace(f"{lead}:", typer.style(f"{lead}:", bold=True), 1) if rest else line)
     screen = console()
-    screen.print(_epsilons(made, epsilons))
-    screen.print(_bounds(made, choices))
-    screen.print(_options(made))
-    screen.print(_differences(rows))
-    if paper:
-        screen.print(_papers(made))
-    say("\n" + "\n".join([*details(made, crossing), differing()]))
+    for table in [*tables, *([_papers(made)] if paper else [])]:
+        screen.print(table)
+    say("\n" + "\n".join(lines))
     for written in (plot, html):
         if written is not None:
             say(f"Written: {written}")
@@ -181,16 +162,16 @@ def _new(title: str, caption: str, headings: Sequence[str]) -> Table:
     return table
 
 
-def _epsilons(made: Plan, rows: Sequence[EpsilonChoice]) -> Table:
+def _epsilons(made: Plan) -> Table:
     table = _new("What ε costs", "guessed right at most: between two candidates, by whoever sees it.", EPSILON_HEADINGS)
-    for row in rows:
+    for row in made.epsilon_choices:
         table.add_row(*epsilon_cells(row), style="bold green" if row.epsilon == made.privacy.epsilon else None)
     return table
 
 
-def _bounds(made: Plan, rows: Sequence[BoundsChoice]) -> Table:
-    table = _new("What bounds cost", cut_words(made), BOUNDS_HEADINGS)
-    for row in rows:
+def _bounds(made: Plan) -> Table:
+    table = _new("What bounds cost", clipping_words(made), BOUNDS_HEADINGS)
+    for row in made.bounds_choices:
         table.add_row(*bounds_cells(row), style="bold green" if row.bounds == made.bounds else None)
     return table
 
@@ -215,9 +196,9 @@ def _papers(made: Plan) -> Table:
     return table
 
 
-def _differences(rows: Sequence[Difference]) -> Table:
+def _differences(made: Plan) -> Table:
     words = "all with one-byte reports; known variance: the paper's weight."
     table = _new("Typical errors if those who trust are different", words, DIFFERENCE_HEADINGS)
-    for row in rows:
+    for row in made.differences:
         table.add_row(*difference_cells(row))
     return table

@@ -4,7 +4,7 @@ from scipy import stats
 
 from hybriddp import plan
 from hybriddp.mean.interval import Noise
-from hybriddp.planning.interval import detectable_change
+from hybriddp.planning.evaluate import detectable_change
 
 
 def test_for_normal_errors_it_is_the_textbook_formula() -> None:
