@@ -9,7 +9,7 @@ from hybriddp.planning import evaluate
 FIXED = {"bounds": (0, 240), "sd": 30.0}
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(n=st.integers(500, 10**6), c=st.floats(0.005, 0.6), factor=st.floats(0.3, 1.5))
 def test_solving_for_users_or_opt_ins_inverts_the_plan(n: int, c: float, factor: float) -> None:
     made = plan(n_users=n, trusted_fraction=c, epsilon=1.0, **FIXED)
@@ -31,8 +31,8 @@ def test_solving_for_users_or_opt_ins_inverts_the_plan(n: int, c: float, factor:
         assert one_less.rmse > 0.999 * target
 
 
-@settings(max_examples=6)
-@given(epsilon=st.sampled_from([0.1, 0.25, 0.7, 1.0, 2.0, 4.0]))
+@settings(max_examples=3)
+@given(epsilon=st.sampled_from([0.1, 0.7, 4.0]))
 def test_solving_for_epsilon_inverts_the_plan(epsilon: float) -> None:
     known = {"n_users": 50_000, "trusted_fraction": 0.01, **FIXED}
     target = plan(epsilon=epsilon, **known).rmse
