@@ -29,9 +29,7 @@ def draw(made: Plan, *, path: Path | None = None) -> "Figure":
         left, right = figure.subplots(1, 2)
         _opt_ins(left, made)
         _gaps(right, made)
-        if path is not None:
-            save(figure, path)
-        return figure
+        return save(figure, path)
 
 
 def _curves(axes: "Axes", x: Sequence[float], found: Sequence[Mapping[str, Span]]) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.figures.paper import figure6_kmeans, make
-from hybriddp.figures.paper.clustering import (
+from hybriddp.figures.paper.figure import run_all
+from hybriddp.figures.paper.figure6_kmeans import (
     FRACTIONS,
     PLACES,
     PRINTED,
@@ -24,7 +25,6 @@ from hybriddp.figures.paper.clustering import (
     points,
 )
 from hybriddp.figures.paper.rows import SIMULATION
-from hybriddp.figures.paper.running import run_all
 from hybriddp.kmeans.clustering import wcss
 
 DOTS = clustering_dots(first_seed=60_000)
@@ -46,7 +46,7 @@ class Asked:
 @pytest.fixture
 def ours(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     monkeypatch.setattr(Asked, "seen", [])
-    monkeypatch.setattr("hybriddp.figures.paper.clustering.HybridKMeans", Asked)
+    monkeypatch.setattr("hybriddp.figures.paper.figure6_kmeans.HybridKMeans", Asked)
     return Asked.seen
 
 
