@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hybriddp.mean.combine import shrink
+from hybriddp.mean.answer import shrink
 
 
 @pytest.mark.parametrize("sd", [0.02, 0.1, 0.3, 1.0])

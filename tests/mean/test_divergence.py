@@ -3,7 +3,7 @@ import pytest
 
 from hybriddp.mean import weights
 from hybriddp.mean.divergence import ETA, _smallest_lambda, compare, garrote, null_risk, risk
-from hybriddp.mean.groups import LocalGroup, TrustedGroup
+from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.3, 1.0, 1.5, 3.0])
@@ -25,8 +25,8 @@ def test_the_smallest_lambda_is_within_its_limit() -> None:
 
 
 def _report(gap: float, n_t: int = 5000, n_l: int = 95_000) -> float:
-    trusted = TrustedGroup(n_t, 0.5 + gap, 2 / n_t**2, laplace=True)
-    local = LocalGroup(n_l, 0.5, 0.08, 1e-4, 1.0)
+    trusted = TrustedStatistics(n_t, 0.5 + gap, 2 / n_t**2, laplace=True)
+    local = LocalStatistics(n_l, 0.5, 0.08, 1e-4, 1.0)
     return garrote(trusted, local, weights.adaptive(trusted, local), width=10.0).share
 
 
@@ -38,7 +38,7 @@ def test_a_larger_gap_leaves_less_of_the_extra_weight() -> None:
 
 
 def test_the_price_is_at_most_its_share_of_the_error() -> None:
-    trusted, local = TrustedGroup(5000, 0.5, 8e-8, laplace=True), LocalGroup(95_000, 0.5, 0.08, 1e-4, 1.0)
+    trusted, local = TrustedStatistics(5000, 0.5, 8e-8, laplace=True), LocalStatistics(95_000, 0.5, 0.08, 1e-4, 1.0)
     chosen = weights.adaptive(trusted, local)
     found = garrote(trusted, local, chosen, width=10.0)
     v_t, v_l = 0.08 / 5000 + 8e-8, 1.08 / 95_000
@@ -47,12 +47,14 @@ def test_the_price_is_at_most_its_share_of_the_error() -> None:
 
 
 def test_the_report_is_in_words_and_in_the_units_of_the_values() -> None:
-    trusted, local = TrustedGroup(5000, 0.8, 8e-8, laplace=True), LocalGroup(95_000, 0.5, 0.08, 1e-4, 1.0)
+    trusted, local = TrustedStatistics(5000, 0.8, 8e-8, laplace=True), LocalStatistics(95_000, 0.5, 0.08, 1e-4, 1.0)
     found = garrote(trusted, local, weights.adaptive(trusted, local), width=10.0)
     assert found.difference == pytest.approx(3.0)
     assert found.z > 20
     assert "differ clearly" in found.verdict
-    same = garrote(TrustedGroup(5000, 0.5, 8e-8, laplace=True), local, weights.adaptive(trusted, local), width=10.0)
+    same = garrote(
+        TrustedStatistics(5000, 0.5, 8e-8, laplace=True), local, weights.adaptive(trusted, local), width=10.0
+    )
     assert "agree within what chance explains" in same.verdict
 
 

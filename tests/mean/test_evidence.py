@@ -3,8 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from hybriddp.mean.evidence import WORST_CASE, VarianceEvidence
-from hybriddp.mean.groups import LocalGroup
+from hybriddp.mean.weights import WORST_CASE, LocalStatistics, VarianceEvidence
 
 MEANS = np.array([0.0, 0.001, 0.02, 0.3, 0.5, 0.8, 1.0])
 
@@ -50,7 +49,7 @@ def test_without_reports_the_worst_case_has_most_of_the_mass() -> None:
 
 
 def test_many_reports_say_what_the_variance_is() -> None:
-    local = LocalGroup(count=10**6, mean=0.4, variance=0.03, variance_se=1e-4, noise=1.0)
+    local = LocalStatistics(count=10**6, mean=0.4, variance=0.03, variance_se=1e-4, noise=1.0)
     assert VarianceEvidence.of(local, n_users=10**6).expected(0.4) == pytest.approx(0.03, rel=0.01)
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from hybriddp.channels import WindowChannel
 from hybriddp.grid import UNITS
-from hybriddp.mean.groups import LocalGroup
-from hybriddp.simulation.crowd import Crowd, code_shares
+from hybriddp.mean.weights import LocalStatistics
+from hybriddp.simulation.crowd import Crowd, code_frequencies
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 8.0, 10.0, 14.0, 18.0, 20.0])
@@ -15,7 +15,7 @@ def test_the_noise_of_reports_is_not_reckoned_too_small_wherever_values_lie(epsi
     channel = WindowChannel(epsilon=epsilon)
     for x in np.append(np.linspace(0.0, 1.0, 257), 0.5):
         everybody = Crowd(np.array([round(x * UNITS)]), np.array([50]))
-        found = LocalGroup.of_shares(code_shares(channel, everybody), 50, channel)
+        found = LocalStatistics.of(code_frequencies(channel, everybody), 50, channel)
         assert found.noise >= (1 - 1e-3) * float(channel.variance(x))
 
 

@@ -10,7 +10,7 @@ import pytest
 from hybriddp.errors import DataError
 from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
-from hybriddp.mean.laws import Laws
+from hybriddp.mean.interval import Laws
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.simulation.trial import Scene, play
 

@@ -10,9 +10,9 @@ from hybriddp.channels.numeric import VALUE_BITS
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
-from hybriddp.mean import Estimate, LocalSummary, MeanStudy, public
+from hybriddp.mean import Estimate, LocalSummary, MeanStudy, published
+from hybriddp.mean.explain import FIRST_TIER_ONLY
 from hybriddp.mean.published import decimals, nearest
-from hybriddp.mean.story import FIRST_TIER_ONLY
 
 STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
 MINUTES = np.random.default_rng(0).gamma(2.0, 20.0, 5000)
@@ -129,7 +129,7 @@ def test_what_is_the_curators_says_so() -> None:
     ],
 )
 def test_steps_are_nice(size: float, step: str) -> None:
-    assert public.nice_below(size) == Fraction(step)
+    assert published.nice_below(size) == Fraction(step)
 
 
 @pytest.mark.parametrize("weight", ["adaptive", "naive", 0.5])
@@ -147,9 +147,9 @@ def test_the_step_is_small_beside_the_error() -> None:
     for epsilon in (0.1, 1, 5, 20):
         for n in (10, 1000, 100_000):
             study = MeanStudy("x", bounds=(-1, 3), epsilon=epsilon)
-            step = public.default_step(study, n, 10 * n, None)
-            assert step <= public.noise_sd(study, n, 10 * n, None) / 10
-            assert step >= 2 * public.finest_step(study, n, 1.0)
+            step = published.default_step(study, n, 10 * n, None)
+            assert step <= published.noise_sd(study, n, 10 * n, None) / 10
+            assert step >= 2 * published.finest_step(study, n, 1.0)
 
 
 @pytest.mark.parametrize("step", [Fraction(1, 3), Decimal("0.5"), "0.5", 0.1, 2])

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hybriddp.channels import RandomizedResponse, WindowChannel
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
 from hybriddp.mean import LocalSummary, MeanStudy
-from hybriddp.mean.combine import shrink
+from hybriddp.mean.answer import shrink
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import ByteSource
 from hybriddp.release import Ledger

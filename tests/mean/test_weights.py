@@ -6,15 +6,15 @@ from scipy.optimize import minimize_scalar
 
 from hybriddp.amplification.amplify import _weight
 from hybriddp.channels import WindowChannel
-from hybriddp.mean import MeanStudy, public, weights
-from hybriddp.mean.groups import LocalGroup, TrustedGroup
+from hybriddp.mean import MeanStudy, published, weights
+from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
 from hybriddp.theory import Beta, Setting
 
 
 def groups(
     n_t: int, n_l: int, noise_t: float, noise_l: float, variance: float, se: float, mean: float = 0.5
-) -> tuple[TrustedGroup, LocalGroup]:
-    return TrustedGroup(n_t, mean, noise_t, laplace=True), LocalGroup(n_l, mean, variance, se, noise_l)
+) -> tuple[TrustedStatistics, LocalStatistics]:
+    return TrustedStatistics(n_t, mean, noise_t, laplace=True), LocalStatistics(n_l, mean, variance, se, noise_l)
 
 
 positive = st.floats(1e-6, 10)
@@ -33,8 +33,8 @@ def test_the_weight_for_a_known_variance_is_the_papers(
         trusted_noise=noise_t,
         local_noise=noise_l,
     )
-    chosen = weights.known_variance(*groups(n_t, n_l, noise_t, noise_l, variance, 0.0), variance)
-    assert chosen.weight == pytest.approx(float(setting.weight_known_variance()), rel=1e-6)
+    v_t, v_l = weights.group_variances(*groups(n_t, n_l, noise_t, noise_l, variance, 0.0), variance)
+    assert v_l / (v_t + v_l) == pytest.approx(float(setting.weight_known_variance()), rel=1e-6)
 
 
 @given(st.integers(2, 10**5), st.integers(2, 10**6), st.floats(0.05, 10), st.floats(0, 0.25), st.floats(0, 0.5))
@@ -54,9 +54,8 @@ def test_the_adaptive_weight_has_nearly_the_least_regret(
             ratios.append((w**2 * v_t + (1 - w) ** 2 * v_l - s / (n_t + n_l)) / best)
         return float(max(ratios))
 
-    ends = sorted(
-        float(weights.known_variance(trusted, local, s).weight) for s in (chosen.range.lower, chosen.range.upper)
-    )
+    variances = [weights.group_variances(trusted, local, s) for s in (chosen.range.lower, chosen.range.upper)]
+    ends = sorted(v_l / (v_t + v_l) for v_t, v_l in variances)
     least = minimize_scalar(regret, bounds=(ends[0], ends[1] + 1e-12), method="bounded").fun
     assert regret(chosen.weight) <= min(1.06 * least, max(regret(ends[0]), regret(ends[1])) + 1e-9)
 
@@ -85,7 +84,7 @@ def test_the_reports_estimate_the_variance_without_bias(epsilon: float) -> None:
     for seed in range(200):
         x = rng.beta(0.5, 2.0, 20_000)
         counts = np.bincount(channel.randomize(x, bounds=(0, 1), random_state=seed), minlength=256)
-        found.append(LocalGroup.of(tuple(counts.tolist()), channel))
+        found.append(LocalStatistics.of(counts / counts.sum(), int(counts.sum()), channel))
     variance, se = np.array([g.variance for g in found]), np.array([g.variance_se for g in found])
     z = (variance.mean() - population.variance) / (variance.std() / 200**0.5)
     assert abs(z) < 5.4
@@ -105,5 +104,5 @@ def test_fixed_weights_are_the_same_whatever_was_reported(epsilon: float, rule: 
     for x in (0.0, 0.25, 0.5, 1.0):
         reports = study.randomize(np.full(990, x), random_state=1)
         found.add(study.estimate(trusted=[0.5] * 10, local=reports, weight=rule, sd=sd, random_state=3).weight)
-    assert found == {public.fixed_weight(study, 10, 990, rule, 0.0 if sd is None else sd**2)}
+    assert found == {published.fixed_weight(study, 10, 990, rule, 0.0 if sd is None else sd**2)}
     assert found == {_weight(study, 10, 990, rule, sd)}

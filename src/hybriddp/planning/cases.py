@@ -12,7 +12,7 @@ from typing import Any
 
 from hybriddp.channels.window import WindowChannel
 from hybriddp.grid import UNITS, Grid
-from hybriddp.mean.interval import Noise
+from hybriddp.mean.interval import NoiseLaw
 from hybriddp.planning.crowds import crowd_like
 from hybriddp.planning.interval import LEVEL, detectable_change
 from hybriddp.privacy import Privacy
@@ -158,8 +158,8 @@ def _point(
 ) -> Point:
     total = float(sampling + curator + reports + bias)
 
-    def law(normal: float) -> Noise:
-        return Noise(normal, (curator / 2) ** 0.5) if laplace else Noise(normal + curator, 0.0)
+    def law(normal: float) -> NoiseLaw:
+        return NoiseLaw.with_curator(normal, curator, laplace=laplace)
 
     # From study to study other people are asked, so the mean of their values varies too; a lasting gap cancels.
     repeated = law(sampling + reports + float(setting.benchmark_variance()))

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.mean.interval import Noise
+from hybriddp.mean.interval import NoiseLaw
 
 LEVEL = 0.95
 POWER = 0.8
@@ -14,7 +14,7 @@ _STEPS = 1000
 _SHARES = np.linspace(0.0, 1.0, 33)
 
 
-def detectable_change(law: Noise) -> float:
+def detectable_change(law: NoiseLaw) -> float:
     r"""The change of a mean that a two-sided 5 % test between two such studies finds with a probability of 80 %.
 
     The difference $D$ of two independent errors $N(0, s^2) + \mathrm{Lap}(b)$ is symmetric, with the characteristic
@@ -24,7 +24,7 @@ def detectable_change(law: Noise) -> float:
 
     Examples
     --------
-    >>> detectable_change(Noise(normal=1.0, laplace=0.0))
+    >>> detectable_change(NoiseLaw(normal=1.0, laplace=0.0))
     3.962
     """
     scale = math.sqrt(law.variance)
