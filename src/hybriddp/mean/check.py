@@ -50,18 +50,10 @@ _REMEDY = "Nothing was released. Summarize the reports of this study: study.rand
 
 @dataclass(frozen=True, slots=True)
 class WeightRule:
-    """How the two groups are weighted.
+    """How the two groups are weighted."""
 
-    Attributes
-    ----------
-    weight : str or float
-        One of `WEIGHTS`, or a fixed weight on the trusted group.
-    sd : float or None
-        The standard deviation of the values, for ``"known-variance"`` alone: public knowledge.
-    """
-
-    weight: str | float = "adaptive"
-    sd: float | None = None
+    weight: str | float = "adaptive"  # one of `WEIGHTS`, or a fixed weight on the trusted group
+    sd: float | None = None  # for "known-variance" alone: the standard deviation of the values, public knowledge
 
     @classmethod
     def of(cls, study: "MeanStudy", weight: str | float, sd: float | None) -> "WeightRule":

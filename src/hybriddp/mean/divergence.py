@@ -29,24 +29,12 @@ _LAMBDA_STEP = 1e-11  # to which it is found
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """How far the two groups' private means are apart, and what was done about it.
+    """How far the two groups' private means are apart, and what was done about it."""
 
-    Attributes
-    ----------
-    difference : float
-        Trusted minus local, in the units of the values.
-    z : float
-        The same in standard errors that it would have if the groups were alike.
-    share : float
-        How much of the trusted group's extra weight was kept: 1 is all.
-    price : float
-        What this caution adds at most to the expected squared error if the groups are alike, on the unit range.
-    """
-
-    difference: float
-    z: float
-    share: float
-    price: float
+    difference: float  # trusted minus local, in the units of the values
+    z: float  # the same in standard errors that it would have if the groups were alike
+    share: float  # of the trusted group's extra weight that was kept: 1 is all
+    price: float  # what this adds at most to the expected squared error if the groups are alike, on the unit range
 
     @property
     def verdict(self) -> str:
@@ -63,24 +51,12 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    r"""From which difference on the extra weight yields.
+    """From which difference on the extra weight yields."""
 
-    Attributes
-    ----------
-    lam : float or None
-        $\lambda$: that many standard errors. None: it never yields.
-    laplace_fraction : float
-        Which fraction of the variance of the difference is Laplace noise.
-    variance : float
-        $V_D$, the variance of the difference.
-    price : float
-        What it adds to the expected squared error if the groups are alike.
-    """
-
-    lam: float | None
-    laplace_fraction: float
-    variance: float
-    price: float
+    lam: float | None  # λ: that many standard errors; None if it never yields
+    laplace_fraction: float  # which fraction of the variance of the difference is Laplace noise
+    variance: float  # V_D, the variance of the difference
+    price: float  # what it adds to the expected squared error if the groups are alike
 
 
 def threshold(trusted: TrustedStatistics, local: LocalStatistics, chosen: Weighting) -> Threshold:

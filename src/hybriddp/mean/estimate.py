@@ -27,26 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What an answer cost in privacy: what was promised, and whether it was kept and counted.
-
-    Attributes
-    ----------
-    epsilon, delta, neighbors : str
-        The promise.
-    released : bool
-        Whether anything about the trusted group was released; local reports are private by themselves.
-    counted : bool
-        Whether a ledger has that release.
-    seeded : bool
-        Whether this is a simulation, and no release at all.
-    """
+    """What an answer cost in privacy: what was promised, and whether it was kept and counted."""
 
     epsilon: str
     delta: str
     neighbors: str
-    released: bool
-    counted: bool
-    seeded: bool
+    released: bool  # whether anything about the trusted group was; local reports are private by themselves
+    counted: bool  # whether a ledger has that release
+    seeded: bool  # whether this is a simulation, and no release at all
 
     @classmethod
     def of(cls, study: "MeanStudy", *, released: bool, counted: bool, seeded: bool) -> "Statement":
@@ -78,56 +66,39 @@ class Estimate:
     For publication take `published`, which is also what ``float()``, ``str()`` and `to_json` show: the rounded value
     and interval. The attributes are the curator's: publishing them leaves every user their own ε, and the second tier
     of `hybriddp.amplify` is lost.
-
-    Attributes
-    ----------
-    study : MeanStudy
-        What was asked.
-    value : float
-        The answer. With the adaptive weight it lies within the bounds and has been pulled towards their middle by as
-        much as makes the worst case best: a share of $4 E / (1 + 4 E)$ of the way, $E$ the expected squared error on
-        the unit range, so next to nothing unless noise covers a good part of the range.
-    unbiased : float
-        The weighted mean of the two groups as it is: for averaging over many estimates. May lie outside of the bounds.
-    weight : float
-        The weight on the trusted group's mean that it was made with.
-    weighting : Weighting
-        How that weight was chosen, before the groups were compared.
-    trusted, local : GroupMean or None
-        What the two groups alone say; None where there was no such group.
-    divergence : Divergence or None
-        How far they are apart; None where there was only one.
-    error : Errors
-        The expected squared error of ``unbiased``; that of ``value`` is not larger.
-    privacy : Statement
-        What it cost.
-    laws : Laws
-        How it errs: what the intervals are made from.
-    exact : Fraction or None
-        ``unbiased`` without rounding errors, where the weight was fixed before any data was seen.
-    fixed_weight : bool
-        Whether it was.
-    public_variance : float or None
-        The variance of the values on the unit range, where it is public knowledge.
-    tied : bool
-        Whether every local report came with the study's digest.
     """
 
     study: "MeanStudy"
     value: float
+    """The answer. With the adaptive weight it lies within the bounds and has been pulled towards their middle by as
+    much as makes the worst case best: $4 E / (1 + 4 E)$ of the way, $E$ the expected squared error on the unit range,
+    so next to nothing unless noise covers a good part of the range."""
     unbiased: float
+    """The weighted mean of the groups as it is: for averaging over many estimates. It may lie outside of the bounds."""
     weight: float
+    """The weight on the trusted group's mean that it was made with."""
     weighting: Weighting
+    """How that weight was chosen, before the groups were compared."""
     trusted: GroupMean | None
+    """What the trusted group alone says; None where there was no such group."""
     local: GroupMean | None
+    """What the local group alone says; None where there was no such group."""
     divergence: Divergence | None
+    """How far the groups are apart; None where there was only one."""
     error: Errors
+    """The expected squared error of ``unbiased``; that of ``value`` is not larger."""
     privacy: Statement
+    """What it cost."""
     laws: Laws
+    """How it errs: what the intervals are made from."""
     exact: Fraction | None = None
+    """``unbiased`` without rounding errors, where the weight was fixed before any data was seen."""
     fixed_weight: bool = False
+    """Whether it was."""
     public_variance: float | None = None
+    """The variance of the values on the unit range, where it is public knowledge."""
     tied: bool = True
+    """Whether every local report came with the study's digest."""
 
     @property
     def n_trusted(self) -> int:

@@ -122,24 +122,12 @@ def exceeds(y: ArrayLike, normal: ArrayLike, laplace: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class ErrorLaw:
-    r"""How an answer errs, on the unit range, if the groups are alike.
+    """How an answer errs, on the unit range, if the groups are alike."""
 
-    Attributes
-    ----------
-    answer : float
-        The unbiased answer.
-    sampling : float
-        $a$: by what the variance of the values is multiplied.
-    noise : NoiseLaw
-        What else there is: $r$ and $b$.
-    evidence : VarianceEvidence
-        What is known of the variance of the values.
-    """
-
-    answer: float
-    sampling: float
-    noise: NoiseLaw
-    evidence: VarianceEvidence = field(repr=False)
+    answer: float  # the unbiased one
+    sampling: float  # a: by what the variance of the values is multiplied
+    noise: NoiseLaw  # what else there is: r and b
+    evidence: VarianceEvidence = field(repr=False)  # what is known of the variance of the values
 
     @classmethod
     def of(
@@ -205,13 +193,9 @@ class ErrorLaw:
 class Laws:
     """How the unbiased answer errs, on the unit range.
 
-    Attributes
-    ----------
-    users, population : ErrorLaw
-        Against the mean of these users' values, and of the population that they come from, if the groups are alike.
-    users_if_groups_differ, population_if_groups_differ : ErrorLaw or None
-        The same for the mean in which every user weighs the same, which needs no such assumption; None where one of the
-        groups was not asked.
+    Against the mean of these users' values, and of the population that they come from, if the groups are alike; and the
+    same for the mean in which every user weighs the same, which needs no such assumption (None where one of the groups
+    was not asked).
     """
 
     users: ErrorLaw
@@ -222,19 +206,11 @@ class Laws:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """The expected squared error against the mean of all users' values, in their squared units, by its cause.
+    """The expected squared error against the mean of all users' values, in their squared units, by its cause."""
 
-    Attributes
-    ----------
-    sampling : float
-        From users who do not all weigh the same, and from doubting that the groups are alike.
-    trusted_noise, local_noise : float
-        From the curator's noise, and from that of the local users' reports.
-    """
-
-    sampling: float
-    trusted_noise: float
-    local_noise: float
+    sampling: float  # from users who do not all weigh the same, and from doubting that the groups are alike
+    trusted_noise: float  # from the curator's noise
+    local_noise: float  # from that of the local users' reports
 
     @property
     def total(self) -> float:
@@ -244,24 +220,12 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class GroupMean:
-    """What one group alone says about everybody, if the groups are alike.
+    """What one group alone says about everybody, if the groups are alike."""
 
-    Attributes
-    ----------
-    count : int
-        How many users it has.
-    mean : float
-        Their private mean; it may lie outside of the bounds.
-    bounds : (float, float)
-        Of the study.
-    law : ErrorLaw
-        How it errs against the mean of *all* users' values.
-    """
-
-    count: int
-    mean: float
-    bounds: tuple[float, float]
-    law: ErrorLaw = field(repr=False)
+    count: int  # of its users
+    mean: float  # their private mean, which may lie outside of the bounds
+    bounds: tuple[float, float]  # of the study
+    law: ErrorLaw = field(repr=False)  # how it errs against the mean of *all* users' values
 
     def interval(self, level: float = 0.95) -> Interval:
         """Where the mean of all users' values lies by this group alone."""

@@ -116,14 +116,9 @@ def exact_width(study: "MeanStudy") -> Fraction:
     return Fraction(study.bounds[1]) - Fraction(study.bounds[0])
 
 
-def lattice_step(study: "MeanStudy", n_trusted: int, weight: float) -> Fraction:
-    """$u$: by how much an estimate moves if the curator's noise is one unit larger, exactly."""
-    return Fraction(weight) * exact_width(study) / (n_trusted * UNITS)
-
-
 def finest_step(study: "MeanStudy", n_trusted: int, weight: float) -> Fraction:
-    """The finest step of the proof, `CELL` lattice points: exactly, since with any other it costs more."""
-    return CELL * lattice_step(study, n_trusted, weight)
+    """The finest step of the proof, `CELL` lattice points $u$: exactly, since with any other it costs more."""
+    return CELL * Fraction(weight) * exact_width(study) / (n_trusted * UNITS)
 
 
 # What is published ------------------------------------------------------------------------------------------------
@@ -131,25 +126,18 @@ def finest_step(study: "MeanStudy", n_trusted: int, weight: float) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A mean as it may be published.
-
-    Attributes
-    ----------
-    value : float
-        The answer, a multiple of ``step``.
-    lower, upper : float
-        Where the mean of these users' values lies: multiples of ``step``, rounded outwards, or a bound.
-    level : float
-        The level of confidence of the interval.
-    step : Fraction
-        What all of them are rounded to, exactly.
-    """
+    """A mean as it may be published: all numbers are rounded to ``step``."""
 
     value: float
+    """The answer."""
     lower: float
+    """Where the mean of these users' values lies, rounded outwards, or a bound."""
     upper: float
+    """The other end."""
     level: float
+    """The level of confidence of the interval."""
     step: Fraction
+    """What the value and both ends are a multiple of, exactly."""
 
     @property
     def interval(self) -> Interval:

@@ -36,15 +36,6 @@ class Reports:
     A slice, a mask or a list of positions gives `Reports`, one position gives one code. NumPy and pandas take them for
     an array of integers, for Polars hand over ``codes``; what they make of it is no longer tied to the study.
 
-    Attributes
-    ----------
-    codes : ndarray
-        One integer per user; read-only.
-    study : str
-        The digest of the study.
-    seeded : bool
-        Whether they come from a simulation with a seed: then they protect nobody.
-
     Examples
     --------
     >>> from hybriddp import MeanStudy
@@ -60,8 +51,11 @@ class Reports:
     """
 
     codes: NDArray[Any]
+    """One integer per user; read-only."""
     study: str
+    """The digest of the study."""
     seeded: bool = False
+    """Whether they come from a simulation with a seed: then they protect nobody."""
 
     def __post_init__(self) -> None:
         codes = np.asarray(as_array(self.codes, "codes"))
@@ -172,24 +166,18 @@ class TrustedSummary(_Summary):
     """The trusted group in four integers. Holds the exact total: not private.
 
     Its ``repr`` shows the number of values only, so that a log or a notebook does not give the total away.
-
-    Attributes
-    ----------
-    study : str
-        The digest of the study.
-    count, total : int
-        How many values, and the sum of their units.
-    rejected : int
-        How many values were missing, NaN or infinite and are not in it.
-    clamped : int
-        How many values lay outside of the bounds and count as the nearer one: for the curator, not for publication.
     """
 
     study: str
+    """The digest of the study."""
     count: int
+    """How many values."""
     total: int
+    """The sum of their units."""
     rejected: int = 0
+    """How many values were missing, NaN or infinite and are not in it."""
     clamped: int = 0
+    """How many values lay outside of the bounds and count as the nearer one: for the curator, not for publication."""
 
     def __post_init__(self) -> None:
         whole = all(is_integer(x, 0, 1 << 62) for x in (self.count, self.total, self.rejected, self.clamped))
@@ -215,27 +203,18 @@ class TrustedSummary(_Summary):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LocalSummary(_Summary):
-    """The local group as one count per code: private already, since every report is.
-
-    Attributes
-    ----------
-    study : str
-        The digest of the study.
-    counts : tuple of int
-        How many reports have each code.
-    rejected : int
-        How many reports were no code of the study's channel and are not in it.
-    tied : bool
-        Whether every report in it came with the study's digest; if not, they may be those of another study.
-    seeded : bool
-        Whether any of them was drawn with a seed: such reports are a simulation, and not private.
-    """
+    """The local group as one count per code: private already, since every report is."""
 
     study: str
+    """The digest of the study."""
     counts: tuple[int, ...]
+    """How many reports have each code."""
     rejected: int = 0
+    """How many reports were no code of the study's channel and are not in it."""
     tied: bool = False
+    """Whether every report in it came with the study's digest; if not, they may be those of another study."""
     seeded: bool = False
+    """Whether any of them was drawn with a seed: such reports are a simulation, and not private."""
 
     def __post_init__(self) -> None:
         whole = isinstance(self.counts, tuple) and all(is_integer(x, 0, 1 << 62) for x in (*self.counts, self.rejected))
@@ -282,26 +261,20 @@ class LocalSummary(_Summary):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LaplaceSummary(_Summary):
-    """The local group of a study whose devices add Laplace noise, in a few integers: private already.
-
-    Attributes
-    ----------
-    study : str
-        The digest of the study.
-    count, total : int
-        How many reports, and the sum of them, in units. It may lie outside of what a sum of units could be.
-    rejected : int
-        How many reports no device of the study can have sent; they are not in it.
-    tied, seeded : bool
-        As in `LocalSummary`.
-    """
+    """The local group of a study whose devices add Laplace noise, in a few integers: private already."""
 
     study: str
+    """The digest of the study."""
     count: int
+    """How many reports."""
     total: int
+    """The sum of them, in units. It may lie outside of what a sum of units could be."""
     rejected: int = 0
+    """How many reports no device of the study can have sent; they are not in it."""
     tied: bool = False
+    """Whether every report in it came with the study's digest."""
     seeded: bool = False
+    """Whether any of them was drawn with a seed."""
 
     def __post_init__(self) -> None:
         whole = all(is_integer(x, 0, 1 << 62) for x in (self.count, self.rejected))

@@ -56,24 +56,12 @@ _Number = TypeVar("_Number", float, FloatArray)
 
 @dataclass(frozen=True, slots=True)
 class TrustedStatistics:
-    """The released mean of the trusted group.
+    """The released mean of the trusted group."""
 
-    Attributes
-    ----------
-    count : int
-        $n_T$.
-    mean : float
-        With the curator's noise.
-    noise : float
-        $s_T^2$, the variance of that noise.
-    laplace : bool
-        Whether the noise is Laplace; Gaussian if not.
-    """
-
-    count: int
-    mean: float
-    noise: float
-    laplace: bool
+    count: int  # n_T
+    mean: float  # with the curator's noise
+    noise: float  # s_T², the variance of that noise
+    laplace: bool  # whether the noise is Laplace; Gaussian if not
 
     @classmethod
     def of(cls, released: PrivateTotal) -> "TrustedStatistics":
@@ -88,26 +76,13 @@ class TrustedStatistics:
 
 @dataclass(frozen=True, slots=True)
 class LocalStatistics:
-    """What the reports of the local group say.
+    """What the reports of the local group say."""
 
-    Attributes
-    ----------
-    count : int
-        $n_L$.
-    mean : float
-        Of the reports' values: unbiased.
-    variance, variance_se : float
-        An unbiased estimate of the variance of the users' values, which may be negative, and its standard error;
-        infinite where the reports say nothing about the variance.
-    noise : float
-        $s_L^2$: the variance of a report given its value, averaged over the values as far as the reports tell.
-    """
-
-    count: int
-    mean: float
-    variance: float
-    variance_se: float
-    noise: float
+    count: int  # n_L
+    mean: float  # of the reports' values: unbiased
+    variance: float  # an unbiased estimate of the variance of the users' values, which may be negative
+    variance_se: float  # its standard error; infinite where the reports say nothing about the variance
+    noise: float  # s_L²: the variance of a report given its value, averaged over the values as far as the reports tell
 
     @classmethod
     def of(cls, frequencies: FloatArray, n: int, channel: NumericChannel) -> "LocalStatistics":
@@ -153,30 +128,14 @@ class Likely:
 
 @dataclass(frozen=True, slots=True)
 class VarianceEvidence:
-    r"""What the reports and public knowledge say about the variance of the values, on the unit range.
+    """What the reports and public knowledge say about the variance of the values, on the unit range."""
 
-    Attributes
-    ----------
-    n_users : int
-        $n$.
-    estimate : float
-        $\hat v$, which may be negative.
-    spread : float
-        $t^2$: infinite where reports say nothing.
-    n_reports : int
-        $n_L$.
-    at_most : float
-        Public knowledge: no larger variance is possible; infinite without any.
-    known : float or None
-        The variance itself, where that is public knowledge.
-    """
-
-    n_users: int
-    estimate: float = 0.0
-    spread: float = math.inf
-    n_reports: int = 1
-    at_most: float = math.inf
-    known: float | None = None
+    n_users: int  # n
+    estimate: float = 0.0  # v̂, which may be negative
+    spread: float = math.inf  # t²: infinite where reports say nothing
+    n_reports: int = 1  # n_L
+    at_most: float = math.inf  # public knowledge: no larger variance is possible
+    known: float | None = None  # the variance itself, where that is public knowledge
 
     @classmethod
     def of(cls, local: LocalStatistics | None, *, n_users: int, at_most: float = math.inf) -> "VarianceEvidence":
@@ -296,21 +255,11 @@ def variance_range(trusted: TrustedStatistics, local: LocalStatistics, at_most: 
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    r"""A weight $w$ on the trusted group's mean, and the variances it was chosen with.
-
-    Attributes
-    ----------
-    weight : float
-        On the trusted group's mean.
-    variance : float
-        The $\sigma^2$ for which it is the best.
-    range : VarianceRange
-        Which other ones were possible.
-    """
+    """A weight on the trusted group's mean, and the variances it was chosen with."""
 
     weight: float
-    variance: float
-    range: VarianceRange
+    variance: float  # for which this weight is the best
+    range: VarianceRange  # which other ones were possible
 
 
 def adaptive(trusted: TrustedStatistics, local: LocalStatistics, at_most: float = math.inf) -> Weighting:

@@ -29,15 +29,7 @@ _PART_BITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """People by their value.
-
-    Attributes
-    ----------
-    units : ndarray of int
-        The distinct values, in units of a grid.
-    users : ndarray of int
-        How many people have each.
-    """
+    """People by their value: the distinct values, in units of a grid, and how many people have each."""
 
     units: Counts = field(repr=False)  # they may be real people's
     users: Counts = field(repr=False)

@@ -20,7 +20,6 @@ by Gauss-Legendre quadrature. Either form is used on its side of the median, whe
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +43,16 @@ _SPREAD = _check.Range("a number above 0, from 1e-100 to 1e100", 1e-100, 1e100)
 _SHAPE = _check.Range("a number above 0, from 1e-6 to 1e12", 1e-6, 1e12)
 _MOST_RATIO = 1e4
 _LEAST_PROBABILITY = 1e-12
-_FORMS = (
+_FORMS = {
+    "beta": "beta(α, β)",
+    "bernoulli": "bernoulli(p)",
+    "uniform": "uniform(low, high)",
+    "normal": "normal(mean, sd)",
+    "lognormal": "lognormal(mean, sd)",
+    "gamma": "gamma(mean, sd)",
+    "exponential": "exponential(mean)",
+}
+_ALL_FORMS = (
     "normal(mean, sd), lognormal(mean, sd), gamma(mean, sd), exponential(mean) or uniform(low, high) in the units of "
     "the values, or beta(α, β), uniform or bernoulli(p) on the bounds"
 )
@@ -83,19 +91,53 @@ def population(text: str, bounds: tuple[float, float]) -> SimulatedPopulation:
     """
     grid = Grid.of(bounds)
     family, numbers = _read(text)
-    if family not in _FAMILIES or len(numbers) != _FAMILIES[family].parameters:
+    form = _FORMS.get(family)
+    if form is None or len(numbers) != form.count(",") + 1:
         hint = "Write thousands without commas: normal(62000, 28000)." if len(numbers) > 2 else ""
-        raise ParameterError("data", f"values or one of {_FORMS}", text, remedy=hint)
+        raise ParameterError("data", f"values or one of {_ALL_FORMS}", text, remedy=hint)
     try:
-        return _FAMILIES[family].make(grid, *numbers)
+        return _bernoulli(grid, *numbers) if family == "bernoulli" else _continuous(family, grid, numbers)
     except ParameterError as wrong:
-        words = f"{_FAMILIES[family].form} where {wrong.name} is {wrong.expected}"
-        raise_unchained(ParameterError("data", words, text))
+        raise_unchained(ParameterError("data", f"{form} where {wrong.name} is {wrong.expected}", text))
 
 
-def _continuous(law: Any, grid: Grid) -> SimulatedPopulation:  # noqa: ANN401  (a frozen distribution of scipy)
+def _bernoulli(grid: Grid, p: float) -> SimulatedPopulation:
+    _check.number("p", p, _check.WEIGHT)
+    if 0 < p < _LEAST_PROBABILITY:
+        raise ParameterError("p", f"0 or at least {_LEAST_PROBABILITY:g}", p)
+    upper = round(p * _MASS)
+    crowd = Crowd(np.array([0, UNITS]), np.array([_MASS - upper, upper]))
+    return SimulatedPopulation(crowd, 0.0, grid.lower + p * grid.width)
+
+
+def _continuous(family: str, grid: Grid, numbers: list[float]) -> SimulatedPopulation:
+    law = _law(family, grid, *numbers)
     outside = float(law.cdf(grid.lower) + law.sf(grid.upper))
     return SimulatedPopulation(_crowd_of(law, grid), outside if outside > 1e-12 else 0.0, float(law.mean()))
+
+
+def _law(family: str, grid: Grid, one: float, other: float = 0.0) -> Any:  # noqa: ANN401  (scipy has no types)
+    """A frozen distribution of scipy; positive values by their own mean and sd, not by those of their logarithms."""
+    from scipy import stats
+
+    if family == "beta":
+        shape = _check.number("α", one, _SHAPE), _check.number("β", other, _SHAPE)
+        return stats.beta(*shape, loc=grid.lower, scale=grid.width)
+    if family == "uniform":
+        if not _check.number("low", one, _SIZE) < _check.number("high", other, _SIZE):
+            raise ParameterError("high", "above low", other)
+        return stats.uniform(one, other - one)
+    if family == "normal":
+        return stats.norm(_check.number("mean", one, _SIZE), _check.number("sd", other, _SPREAD))
+    if family == "exponential":
+        return stats.expon(scale=_check.number("mean", one, _SPREAD))
+    ratio = _check.number("sd", other, _SPREAD) / _check.number("mean", one, _SPREAD)
+    if not 1 / _MOST_RATIO <= ratio <= _MOST_RATIO:
+        raise ParameterError("sd", f"from {1 / _MOST_RATIO:g} to {_MOST_RATIO:g} times the mean", other)
+    if family == "gamma":
+        return stats.gamma(ratio**-2, scale=ratio * other)  # shape (mean/sd)², scale sd²/mean
+    spread = math.log1p(ratio**2)
+    return stats.lognorm(spread**0.5, scale=one * math.exp(-spread / 2))
 
 
 def _crowd_of(law: Any, grid: Grid) -> Crowd:  # noqa: ANN401  (a frozen distribution of scipy)
@@ -147,81 +189,3 @@ def _read(text: str) -> tuple[str, list[float]]:
         return (match[1], [float(part) for part in match[2].split(",")]) if match else ("", [])
     except ValueError:
         return "", []
-
-
-def _beta(grid: Grid, alpha: float, beta: float) -> SimulatedPopulation:
-    from scipy import stats
-
-    shape = _check.number("α", alpha, _SHAPE), _check.number("β", beta, _SHAPE)
-    return _continuous(stats.beta(*shape, loc=grid.lower, scale=grid.width), grid)
-
-
-def _bernoulli(grid: Grid, p: float) -> SimulatedPopulation:
-    _check.number("p", p, _check.WEIGHT)
-    if 0 < p < _LEAST_PROBABILITY:
-        raise ParameterError("p", f"0 or at least {_LEAST_PROBABILITY:g}", p)
-    upper = round(p * _MASS)
-    crowd = Crowd(np.array([0, UNITS]), np.array([_MASS - upper, upper]))
-    return SimulatedPopulation(crowd, 0.0, grid.lower + p * grid.width)
-
-
-def _uniform(grid: Grid, low: float, high: float) -> SimulatedPopulation:
-    from scipy import stats
-
-    if not _check.number("low", low, _SIZE) < _check.number("high", high, _SIZE):
-        raise ParameterError("high", "above low", high)
-    return _continuous(stats.uniform(low, high - low), grid)
-
-
-def _normal(grid: Grid, mean: float, sd: float) -> SimulatedPopulation:
-    from scipy import stats
-
-    return _continuous(stats.norm(_check.number("mean", mean, _SIZE), _check.number("sd", sd, _SPREAD)), grid)
-
-
-def _relative_sd(mean: float, sd: float) -> float:
-    """The standard deviation in means, for laws of positive values."""
-    ratio = _check.number("sd", sd, _SPREAD) / _check.number("mean", mean, _SPREAD)
-    if not 1 / _MOST_RATIO <= ratio <= _MOST_RATIO:
-        raise ParameterError("sd", f"from {1 / _MOST_RATIO:g} to {_MOST_RATIO:g} times the mean", sd)
-    return ratio
-
-
-def _lognormal(grid: Grid, mean: float, sd: float) -> SimulatedPopulation:
-    """By the mean and the standard deviation of the values themselves, not of their logarithms."""
-    from scipy import stats
-
-    spread = math.log1p(_relative_sd(mean, sd) ** 2)
-    return _continuous(stats.lognorm(spread**0.5, scale=mean * math.exp(-spread / 2)), grid)
-
-
-def _gamma(grid: Grid, mean: float, sd: float) -> SimulatedPopulation:
-    """By mean and standard deviation, as the others: shape (mean/sd)², scale sd²/mean."""
-    from scipy import stats
-
-    ratio = _relative_sd(mean, sd)
-    return _continuous(stats.gamma(ratio**-2, scale=ratio * sd), grid)
-
-
-def _exponential(grid: Grid, mean: float) -> SimulatedPopulation:
-    from scipy import stats
-
-    return _continuous(stats.expon(scale=_check.number("mean", mean, _SPREAD)), grid)
-
-
-@dataclass(frozen=True, slots=True)
-class _Family:
-    form: str
-    make: Callable[..., SimulatedPopulation]
-    parameters: int
-
-
-_FAMILIES = {
-    "beta": _Family("beta(α, β)", _beta, 2),
-    "bernoulli": _Family("bernoulli(p)", _bernoulli, 1),
-    "uniform": _Family("uniform(low, high)", _uniform, 2),
-    "normal": _Family("normal(mean, sd)", _normal, 2),
-    "lognormal": _Family("lognormal(mean, sd)", _lognormal, 2),
-    "gamma": _Family("gamma(mean, sd)", _gamma, 2),
-    "exponential": _Family("exponential(mean)", _exponential, 1),
-}

@@ -20,40 +20,29 @@ from hybriddp.wording import percent, significant
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
-    """One estimator over all trials.
-
-    Attributes
-    ----------
-    name : str
-        Which estimator.
-    weight : float
-        The weight on the trusted group, averaged over the trials.
-    answer : float
-        What it said in the first trial.
-    predicted_mse : float
-        The expected squared error by the formulas, of this very estimator. That of the adaptive weight, which depends
-        on what the reports say, is approximate (`simulation.adaptive`).
-    predicted_mse_se : float
-        The standard error that the mean over so many trials has if the prediction holds: errors are normal but for the
-        curator's noise. (That from the trials themselves is too small where few of them met the tail of the noise.)
-    observed_mse, observed_mse_se : float
-        The mean squared error over the trials, and its standard error as far as they tell.
-    gain_over_best, gain_over_worst : float
-        The error of the better (R) and of the worse (r) single model, in theory, over the observed one.
-    coverage, coverage_se : float
-        How often the 95 % interval held the mean of the users' values.
-    """
+    """One estimator over all trials."""
 
     name: str
     weight: float
+    """The weight on the trusted group, averaged over the trials."""
     answer: float
+    """What it said in the first trial."""
     predicted_mse: float
+    """The expected squared error by the formulas, of this very estimator. That of the adaptive weight, which depends on
+    what the reports say, is approximate (`simulation.adaptive`)."""
     predicted_mse_se: float
+    """The standard error that the mean over so many trials has if the prediction holds: errors are normal but for the
+    curator's noise. (That from the trials themselves is too small where few of them met the tail of the noise.)"""
     observed_mse: float
+    """The mean squared error over the trials."""
     observed_mse_se: float
+    """Its standard error as far as the trials tell."""
     gain_over_best: float
+    """The error of the better single model (R), in theory, over the observed one."""
     gain_over_worst: float
+    """The same for the worse single model (r)."""
     coverage: float
+    """How often the 95 % interval held the mean of the users' values."""
     coverage_se: float
 
     @property
@@ -73,27 +62,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Simulation:
-    """What came out of `simulate`. Not a private release.
-
-    Attributes
-    ----------
-    study : MeanStudy
-        The study as it would be run.
-    n_trusted, n_local : int
-        How many users each group has.
-    trials, seed : int
-        How often, and with which seed.
-    truth : float
-        The mean of all users' values, clamped to the bounds, in the first trial.
-    outside : float
-        Which fraction of the values lies outside of the bounds and is clamped.
-    mean : float
-        The mean of the values before clamping.
-    setting : Setting
-        What the formulas were told.
-    outcomes : tuple of Outcome
-        One per estimator.
-    """
+    """What came out of `simulate`. Not a private release."""
 
     study: MeanStudy
     n_trusted: int
@@ -101,10 +70,15 @@ class Simulation:
     trials: int
     seed: int
     truth: float
+    """The mean of all users' values, clamped to the bounds, in the first trial."""
     outside: float
+    """Which fraction of the values lies outside of the bounds and is clamped."""
     mean: float
+    """The mean of the values before clamping."""
     setting: Setting = field(compare=False)
+    """What the formulas were told."""
     outcomes: tuple[Outcome, ...]
+    """One per estimator."""
 
     def __repr__(self) -> str:
         users = f"{self.n_trusted:,} trusted and {self.n_local:,} local users"
