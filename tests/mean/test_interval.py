@@ -38,7 +38,7 @@ def test_the_half_width_is_the_quantile(level: float) -> None:
     rng = np.random.default_rng(0)
     drawn = 0.3**0.5 * rng.standard_normal(1_000_000) + rng.laplace(0, 0.7, 1_000_000)
     inside = np.mean(np.abs(drawn) <= half)
-    assert abs(inside - level) < 5.4 * math.sqrt(level * (1 - level) / 1e6)
+    assert abs(inside - level) < 6.5 * math.sqrt(level * (1 - level) / 1e6)  # beyond: probability below 1e-9
 
 
 def test_no_noise_has_no_width() -> None:
