@@ -78,7 +78,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, last_is_our
     head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
     cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
     opening = ["<tr>"] * len(rows)
-    if last_is_ours:
+    if last_is_ours and rows:
         opening[-1] = '<tr class="ours">'
     body = "".join(f"{tag}{row}</tr>" for tag, row in zip(opening, cells, strict=True))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -3,19 +3,19 @@ import pytest
 from scipy import stats
 
 from hybriddp import plan
-from hybriddp.mean.interval import Noise
+from hybriddp.mean.interval import NoiseLaw
 from hybriddp.planning.evaluate import detectable_change
 
 
 def test_for_normal_errors_it_is_the_textbook_formula() -> None:
     z = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
-    assert detectable_change(Noise(normal=9.0, laplace=0.0)) == pytest.approx(z * 2**0.5 * 3, rel=1e-4)
+    assert detectable_change(NoiseLaw(normal=9.0, laplace=0.0)) == pytest.approx(z * 2**0.5 * 3, rel=1e-4)
 
 
 @pytest.mark.parametrize("laplace", [0.3, 1.0, 5.0, 1e6])
 def test_a_test_finds_the_change_four_times_out_of_five(laplace: float) -> None:
     rng, n = np.random.default_rng(0), 1_000_000
-    law = Noise(normal=1.0, laplace=laplace)
+    law = NoiseLaw(normal=1.0, laplace=laplace)
 
     def error() -> np.ndarray:
         return rng.normal(size=n) + rng.laplace(0, laplace, n)
@@ -29,7 +29,7 @@ def test_a_test_finds_the_change_four_times_out_of_five(laplace: float) -> None:
 
 
 def test_nothing_uncertain_is_told_apart_at_once() -> None:
-    assert detectable_change(Noise(0.0, 0.0)) == 0.0
+    assert detectable_change(NoiseLaw(0.0, 0.0)) == 0.0
 
 
 def test_other_people_each_time_make_a_change_harder_to_tell() -> None:

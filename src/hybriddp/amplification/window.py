@@ -27,7 +27,7 @@ from hybriddp.amplification.lattice import pure_epsilon, rounding_cost
 from hybriddp.channels.numeric import VALUE_BITS
 from hybriddp.channels.window import WindowChannel
 from hybriddp.grid import UNITS
-from hybriddp.mean.public import CELL
+from hybriddp.mean.published import CELL
 
 
 @dataclass(frozen=True, slots=True)

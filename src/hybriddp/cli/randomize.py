@@ -12,7 +12,7 @@ from hybriddp.cli.screen import say
 from hybriddp.cli.text_options import Decimal, Encoding, Missing, Separator, Thousands, csv_format
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
-from hybriddp.mean.diagnostics import HEADING
+from hybriddp.mean.explain import HEADING
 from hybriddp.tables.digests import DIGEST_COLUMN
 from hybriddp.tables.files import read_columns, write_table
 from hybriddp.tables.names import ending

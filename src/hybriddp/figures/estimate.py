@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybriddp.figures.canvas import HYBRID, LOCAL, TRUSTED, canvas, save
-from hybriddp.mean.story import rows
+from hybriddp.mean.explain import rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,9 +5,18 @@
 """
 
 from hybriddp.mean.estimate import Estimate
+from hybriddp.mean.explain import diagnostics
 from hybriddp.mean.published import Published
-from hybriddp.mean.reports import Reports
 from hybriddp.mean.study import MeanStudy
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports, TrustedSummary
 
-__all__ = ["Estimate", "LaplaceSummary", "LocalSummary", "MeanStudy", "Published", "Reports", "TrustedSummary"]
+__all__ = [
+    "Estimate",
+    "LaplaceSummary",
+    "LocalSummary",
+    "MeanStudy",
+    "Published",
+    "Reports",
+    "TrustedSummary",
+    "diagnostics",
+]

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from hybriddp.mean import story
-from hybriddp.mean.doubts import warnings
-from hybriddp.mean.published import default_step, number
+from hybriddp.mean import explain
 from hybriddp.page import Section, alerts, paragraphs, render_page, table
 from hybriddp.wording import significant
 
@@ -19,8 +17,16 @@ _COLORS = {"trusted": "#3567b0", "local": "#c96f2e", "hybrid": "#1d8a6b"}
 def fragment(estimate: "Estimate") -> str:
     """One estimate for notebooks: warnings, table, figure and what is promised."""
     title = f"<p><b>{escape(estimate.study.title)}</b></p>"
-    told = paragraphs([*story.notes(estimate), str(estimate.privacy)])
-    return "\n".join([*alerts(warnings(estimate)), title, _table(estimate), figure(estimate), *told])
+    told = paragraphs([*explain.notes(estimate), str(estimate.privacy)])
+    return "\n".join(
+        [
+            *alerts(explain.warnings(estimate)),
+            title,
+            table(explain.CELL_HEADINGS, explain.cells(estimate)),
+            figure(estimate),
+            *told,
+        ]
+    )
 
 
 def page(estimates: Sequence["Estimate"]) -> str:
@@ -29,25 +35,22 @@ def page(estimates: Sequence["Estimate"]) -> str:
 
 
 def _section(estimate: "Estimate") -> Section:
-    users, doubts = estimate.study.users, warnings(estimate)
-    answer, *rest = (line for line in story.words(estimate).splitlines() if line not in doubts)
+    users, doubts = estimate.study.users, explain.warnings(estimate)
+    answer, *rest = (line for line in explain.explanation(estimate).splitlines() if line not in doubts)
     lead = paragraphs([answer], style="answer")  # what may be published comes first
-    blocks = [*alerts(doubts), *lead, _table(estimate), figure(estimate), *paragraphs(rest)]
-    return Section("" if users is None else str(users), blocks)
-
-
-def _table(estimate: "Estimate") -> str:
-    step = default_step(estimate)
-    rows = [
-        (row.name, f"{row.users:,}", number(row.value, step), " … ".join(number(end, step) for end in row.interval))
-        for row in story.rows(estimate)
+    blocks = [
+        *alerts(doubts),
+        *lead,
+        table(explain.CELL_HEADINGS, explain.cells(estimate)),
+        figure(estimate),
+        *paragraphs(rest),
     ]
-    return table(("", "users", "mean", "95 % interval"), rows)
+    return Section("" if users is None else str(users), blocks)
 
 
 def figure(estimate: "Estimate") -> str:
     """The intervals as a small drawing, on an axis that the combined answer does not vanish on."""
-    rows = story.rows(estimate)
+    rows = explain.rows(estimate)
     low = min(row.interval.lower for row in rows)
     high = max(row.interval.upper for row in rows)
     width = (high - low) or 1.0

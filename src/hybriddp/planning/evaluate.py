@@ -14,7 +14,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.channels.window import WindowChannel
 from hybriddp.grid import UNITS
-from hybriddp.mean.interval import Noise
+from hybriddp.mean.interval import NoiseLaw
 from hybriddp.planning.scenario import Scenario, crowd_like
 from hybriddp.release.mechanisms import mechanism_for
 from hybriddp.simulation.adaptive import Outlook, expected, expected_half_width, outlook, typical_half_width
@@ -208,8 +208,8 @@ def _parts(scenario: Scenario, seen: Outlook, sd: float) -> tuple[Setting, dict[
 def _numbers(setting: Setting, parts: _Parts, *, laplace: bool) -> dict[str, float]:
     """The numbers of an `Option`."""
 
-    def law(normal: float) -> Noise:
-        return Noise(normal, (parts.curator / 2) ** 0.5) if laplace else Noise(normal + parts.curator, 0.0)
+    def law(normal: float) -> NoiseLaw:
+        return NoiseLaw.with_curator(normal, parts.curator, laplace=laplace)
 
     # From study to study other people are asked, so the mean of their values varies too; a lasting gap cancels.
     repeated = law(parts.sampling + parts.reports + float(setting.benchmark_variance()))
@@ -232,7 +232,7 @@ def window_channel(epsilon: str) -> WindowChannel:
     return WindowChannel(epsilon=epsilon)
 
 
-def detectable_change(law: Noise) -> float:
+def detectable_change(law: NoiseLaw) -> float:
     r"""The change of a mean that a two-sided 5 % test between two such studies finds with a probability of 80 %.
 
     The difference $D$ of two independent errors $N(0, s^2) + \mathrm{Lap}(b)$ is symmetric, with the characteristic
@@ -242,7 +242,7 @@ def detectable_change(law: Noise) -> float:
 
     Examples
     --------
-    >>> detectable_change(Noise(normal=1.0, laplace=0.0))
+    >>> detectable_change(NoiseLaw(normal=1.0, laplace=0.0))
     3.962
     """
     scale = math.sqrt(law.variance)

@@ -4,7 +4,7 @@ A simulated trial need not draw once per person. People with the same value are 
 group, cell, row and code is drawn instead; every step is the exact law of the counts:
 
 - who trusts: a multivariate hypergeometric draw from a fixed population, or a multinomial one from a distribution;
-- to which edge of her cell a user is rounded (`NumericChannel.rows`): binomial; to which row from there: binomial;
+- to which edge of their cell users are rounded (`NumericChannel.rows`): binomial; to which row from there: binomial;
 - which code the row gives: multinomial;
 - the sum of $k$ discrete Laplace variables: the difference of two negative binomial ones.
 
@@ -29,15 +29,7 @@ _PART_BITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """People by their value.
-
-    Attributes
-    ----------
-    units : ndarray of int
-        The distinct values, in units of a grid.
-    users : ndarray of int
-        How many people have each.
-    """
+    """People by their value: the distinct values, in units of a grid, and how many people have each."""
 
     units: Counts = field(repr=False)  # they may be real people's
     users: Counts = field(repr=False)
@@ -107,8 +99,8 @@ def code_counts(channel: NumericChannel, crowd: Crowd, rng: np.random.Generator)
     return counts
 
 
-def code_shares(channel: NumericChannel, crowd: Crowd) -> FloatArray:
-    """How large a share of the crowd's reports has each code, on average: the mean of `code_counts`."""
+def code_frequencies(channel: NumericChannel, crowd: Crowd) -> FloatArray:
+    """The expected relative frequency of each code among the crowd's reports: the mean of `code_counts`."""
     cell, inside = crowd.units >> CELL_BITS, crowd.units & ((1 << CELL_BITS) - 1)
     up = crowd.users * (inside / (1 << CELL_BITS))
     edges = np.bincount(cell, crowd.users - up, CELLS + 2) + np.bincount(cell + 1, up, CELLS + 2)

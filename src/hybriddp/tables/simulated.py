@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.errors import ParameterError
-from hybriddp.mean.reports import Reports
 from hybriddp.mean.study import MeanStudy
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports
 from hybriddp.tables.batches import computed
 from hybriddp.tables.frames import require_narwhals
 from hybriddp.tables.query import Query, finite_value

@@ -245,13 +245,9 @@ class Setting:
             return np.where(s > 0.0, np.minimum(c * (a / s) + q / s, 1.0), c)[()]
 
     def weight_privacy(self) -> FloatArray:
-        """$w_P = q/(p + q)$, which minimizes the noise alone ([ADK20], Definition of PWH): no variance must be known.
-
-        Where there is no noise, it is ``trusted_fraction``.
-        """
+        """The weight that minimizes the noise alone ([ADK20], Definition of PWH): no variance needs to be known."""
         c, _, p, q = self._terms
-        with np.errstate(invalid="ignore"):
-            return np.where(p + q > 0.0, q / (p + q), c)[()]
+        return noise_minimizing_weight(c, p, q)
 
     def weight_naive(self) -> FloatArray:
         """The trusted group's share of the users, as in the mean without privacy."""
@@ -311,3 +307,9 @@ class Setting:
     @cached_property
     def _single(self) -> tuple[FloatArray, FloatArray]:
         return self.error_trusted_only(), self.error_full_local()
+
+
+def noise_minimizing_weight(c: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
+    """The minimizer of the noise $p w^2 + q (1-w)^2$: $q/(p + q)$; $c$ where there is no noise."""
+    with np.errstate(invalid="ignore"):
+        return np.where(p + q > 0.0, q / (p + q), c)[()]

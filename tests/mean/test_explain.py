@@ -5,9 +5,8 @@ import pytest
 from rich.console import Console
 
 from hybriddp.mean import Estimate, MeanStudy, diagnostics
-from hybriddp.mean.doubts import UNTIED, warnings
+from hybriddp.mean.explain import HEADING, UNTIED, parts_table, warnings
 from hybriddp.mean.page import page
-from hybriddp.mean.story import parts_table
 
 STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
 
@@ -84,9 +83,9 @@ def test_diagnostics_count_what_no_result_shows() -> None:
     trusted = STUDY.summarize_trusted([30.0] * 1234 + [9999.0] * 777 + [None] * 55)
     codes = STUDY.randomize(np.full(4000, 100.0), random_state=1)
     local = STUDY.summarize_local([*codes, 300, 301])
-    text = diagnostics.words(trusted, local)
-    assert text.startswith(diagnostics.HEADING)
-    assert "NOT FOR PUBLICATION" in diagnostics.HEADING
+    text = diagnostics(trusted, local)
+    assert text.startswith(HEADING)
+    assert "NOT FOR PUBLICATION" in HEADING
     for words in (
         "2,011 counted",
         "can be used: 55",
@@ -104,8 +103,8 @@ def test_diagnostics_count_what_no_result_shows() -> None:
 
 def test_diagnostics_of_many_parts_are_added_up() -> None:
     one, none = STUDY.summarize_trusted([300.0, 1.0]), None
-    text = diagnostics.words([one, one, none], [STUDY.summarize_local(STUDY.randomize([1.0])), None])
+    text = diagnostics([one, one, none], [STUDY.summarize_local(STUDY.randomize([1.0])), None])
     assert "2 of 4 values (50 %)" in text
     assert "1 counted, all tied to the study" in text
-    assert diagnostics.words(None, None) == diagnostics.HEADING
-    assert "Check" not in diagnostics.words(STUDY.summarize_trusted([1.0] * 99 + [300.0]), None)
+    assert diagnostics(None, None) == HEADING
+    assert "Check" not in diagnostics(STUDY.summarize_trusted([1.0] * 99 + [300.0]), None)

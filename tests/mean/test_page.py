@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from hybriddp.mean import Estimate, MeanStudy
+from hybriddp.mean.explain import parts_table
 from hybriddp.mean.page import page
-from hybriddp.mean.story import parts_table
 
 MINUTES = np.random.default_rng(0).gamma(2.0, 20.0, 5000)
 
