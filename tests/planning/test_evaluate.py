@@ -12,6 +12,7 @@ def test_for_normal_errors_it_is_the_textbook_formula() -> None:
     assert detectable_change(NoiseLaw(normal=9.0, laplace=0.0)) == pytest.approx(z * 2**0.5 * 3, rel=1e-4)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("laplace", [0.3, 1.0, 5.0, 1e6])
 def test_a_test_finds_the_change_four_times_out_of_five(laplace: float) -> None:
     rng, n = np.random.default_rng(0), 1_000_000
@@ -23,7 +24,7 @@ def test_a_test_finds_the_change_four_times_out_of_five(laplace: float) -> None:
     difference = error() - error()
     threshold = np.quantile(np.abs(difference), 0.95)
     change = detectable_change(law)
-    # The standard error of a share of 0.8 among 1e6 is 0.0004, that of the threshold moves it by less than 0.002.
+    # The standard error of a fraction of 0.8 among 1e6 is 0.0004, that of the threshold moves it by less than 0.002.
     assert np.mean(difference + change > threshold) == pytest.approx(0.8, abs=0.008)
     assert np.mean(difference + 0.8 * change > threshold) < 0.75
 

@@ -37,11 +37,11 @@ def test_the_papers_estimators_are_those_of_the_theory(
         n_users=n, trusted_fraction=c, epsilon=epsilon, bounds=(5, 5 + width), sd=spread * width, mean_gap=gap * width
     )
     width = made.width
-    share = made.n_trusted / n
-    noise = laplace_noise(n_users=n, trusted_fraction=share, width=width, epsilon=epsilon)
+    fraction = made.n_trusted / n
+    noise = laplace_noise(n_users=n, trusted_fraction=fraction, width=width, epsilon=epsilon)
     setting = Setting(
         n_users=n,
-        trusted_fraction=share,
+        trusted_fraction=fraction,
         trusted_variance=made.sd**2,
         local_variance=made.sd**2,
         trusted_noise=noise.trusted,

@@ -28,89 +28,47 @@ _VALUES = 20_001
 
 @dataclass(frozen=True, slots=True)
 class EpsilonChoice:
-    """What one ε would cost.
+    """What one ε would cost."""
 
-    Attributes
-    ----------
-    epsilon : str
-        As a decimal.
-    guess : float
-        How often someone who has narrowed a value down to two candidates guesses right at most; one half without the
-        answer.
-    rmse, half_width : Span
-        The typical error, and half of the 95 % interval.
-    """
-
-    epsilon: str
-    guess: float
+    epsilon: str  # as a decimal
+    guess: float  # how often someone who has narrowed a value down to two candidates guesses right at most
     rmse: Span
-    half_width: Span
+    half_width: Span  # of the 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
 class BoundsChoice:
-    """What one pair of bounds would cost.
+    """What one pair of bounds would cost; under the assumed shape of the values, if there is one.
 
-    Attributes
-    ----------
-    bounds : (float, float)
-        In the units of the values.
-    clipped_fraction : float or None
-        The fraction of the values beyond them, under the assumed shape; None where no shape is assumed.
-    clipping_bias : float or None
-        By how much clipping those moves the mean.
-    long_tail_bias : float or None
-        The same if the values had a long tail: lognormal, with the same mean and spread. The Beta shape ends at the
-        bounds of the plan, so it cannot say that these are too tight; this can.
-    noise : Span
-        The typical error against the mean of the clipped values.
-    total : Span
-        The typical error against the mean of the values themselves.
+    ``long_tail_bias`` is for lognormal values with the same mean and spread: the assumed Beta shape ends at the bounds
+    of the plan, so it cannot say that these are too tight.
     """
 
     bounds: tuple[float, float]
-    clipped_fraction: float | None
-    clipping_bias: float | None
-    long_tail_bias: float | None
-    noise: Span
-    total: Span
+    clipped_fraction: float | None  # of the values, which are beyond the bounds; None where no shape is assumed
+    clipping_bias: float | None  # by how much clipping those moves the mean
+    long_tail_bias: float | None  # the same if the values had a long tail
+    noise: Span  # the typical error against the mean of the clipped values
+    total: Span  # the typical error against the mean of the values themselves
 
 
 @dataclass(frozen=True, slots=True)
 class Crossovers:
-    """From which numbers of users on a plan becomes another one; None where there is no such number.
+    """From which numbers of users on a plan becomes another one; None where there is no such number."""
 
-    Attributes
-    ----------
-    trusted_only_wins : int or None
-        From so many trusting users on, they alone are as good as everybody reporting locally.
-    halves_the_error : int or None
-        So many trusting users halve the error of a study in which nobody trusts.
-    least_users : int or None
-        Below so many users, of whom the same fraction trusts, the answer is mostly noise.
-    """
-
-    trusted_only_wins: int | None
-    halves_the_error: int | None
-    least_users: int | None
+    trusted_only_wins: (
+        int | None
+    )  # from so many trusting users on, they alone are as good as everybody reporting locally
+    halves_the_error: int | None  # so many trusting users halve the error of a study in which nobody trusts
+    least_users: int | None  # below so many users, of whom the same fraction trusts, the answer is mostly noise
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Difference:
-    """The typical errors if the groups differ, all with one-byte reports.
+    """The typical errors if the groups differ, in the worst case, all with one-byte reports."""
 
-    Attributes
-    ----------
-    mean_gap : float
-        By how much the trusted users' mean is higher, in the units of the values.
-    variance_ratio : float
-        How many times as large their variance is.
-    trusted_only, full_local, known_variance, adaptive : float
-        The typical errors, in the worst case.
-    """
-
-    mean_gap: float
-    variance_ratio: float
+    mean_gap: float  # by how much the trusted users' mean is higher, in the units of the values
+    variance_ratio: float  # how many times as large their variance is
     trusted_only: float
     full_local: float
     known_variance: float
@@ -124,19 +82,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Poisoning:
-    """How far forged contributions can move our estimate at most, its weight held fixed.
-
-    Attributes
-    ----------
-    forged : int
-        How many are forged.
-    local, trusted : float
-        By how much, in the units of the values, if they are local reports, or trusted values.
-    """
+    """How far so many forged contributions can move our estimate at most, its weight held fixed."""
 
     forged: int
-    local: float
-    trusted: float
+    local: float  # in the units of the values, if they are local reports
+    trusted: float  # the same, if they are trusted values
 
 
 def best_guess(epsilon: float) -> float:

@@ -52,39 +52,20 @@ def readable(number: float) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Option:
-    """One estimator in a plan, in the units of the values.
-
-    Attributes
-    ----------
-    name : str
-        Which estimator.
-    weight : Span
-        Its weight on the trusted group.
-    rmse : Span
-        The typical error: the root of the expected squared error against the mean of all users' values.
-    half_width : Span
-        The 95 % interval is the answer, give or take this.
-    detectable : Span
-        The change of the mean between two such studies that a test at 5 % finds four times out of five, with other
-        people each time.
-    sampling, privacy, bias : Span
-        The three parts of the expected squared error: users who do not all weigh the same, noise, and groups whose
-        means differ.
-    gain_over_best, gain_over_worst : Span
-        By how much the better (R) and the worse (r) of trusted-only and full-local, with the same kind of noise, err
-        more, in squared error.
-    """
+    """One estimator in a plan, in the units of the values."""
 
     name: str
-    weight: Span
-    rmse: Span
-    half_width: Span
-    detectable: Span
-    sampling: Span
-    privacy: Span
-    bias: Span
-    gain_over_best: Span
-    gain_over_worst: Span
+    weight: Span  # on the trusted group
+    rmse: Span  # the typical error: root of the expected squared error against the mean of all users' values
+    half_width: Span  # of the 95 % interval
+    detectable: Span  # the change between two such studies, with other people, that a 5 % test finds 4 times out of 5
+    sampling: Span  # part of the expected squared error: users who do not all weigh the same
+    privacy: Span  # part of it: noise
+    bias: Span  # part of it: groups whose means differ
+    gain_over_best: (
+        Span  # R: squared error of the better of trusted-only and full-local, with this noise, over this one
+    )
+    gain_over_worst: Span  # r: the same of the worse
 
     def __repr__(self) -> str:
         return f"<Option {self.name}: typical error {self.rmse}, 95 % interval ± {self.half_width}>"

@@ -28,26 +28,10 @@ class Plan(Scenario):
 
     What is found by trying other studies (the choices of ε and bounds, the crossovers, the differences) is computed
     once, when it is asked for.
-
-    Attributes
-    ----------
-    n_users, n_trusted : int
-        How many users, and how many of them trust the curator.
-    privacy : Privacy
-        What everybody is promised.
-    bounds : (float, float)
-        The public range of a value.
-    sd, mean, mean_gap, variance_ratio, sd_at_most : float or None
-        What is known or guessed about the values. Without ``sd``, everything is a span from all values alike to half
-        of them at each bound.
-    options : tuple of Option
-        Every estimator with one-byte reports, ours last.
-    papers : tuple of Option
-        The paper's estimators with Laplace noise for both groups, and gains over its own single groups.
     """
 
-    options: tuple[Option, ...]
-    papers: tuple[Option, ...]
+    options: tuple[Option, ...]  # every estimator with one-byte reports, ours last
+    papers: tuple[Option, ...]  # the paper's, with Laplace noise for both groups and gains over its own single groups
 
     def __repr__(self) -> str:
         users = f"{self.n_users:,} users, {self.n_trusted:,} trusted"

@@ -22,7 +22,7 @@ from hybriddp.simulation.crowd import Crowd
 MOST_USERS = 10**12
 """More than anybody has; with far more of them floating point could not tell their errors apart."""
 _POINTS = 501  # equally likely values
-_ALIKE, _APART = 1e-6, 0.999  # a spread that is none; from which share of the largest one on all are at the bounds
+_ALIKE, _APART = 1e-6, 0.999  # a spread that is none; from which fraction of the largest one on all are at the bounds
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Scenario:
     n_trusted: int
     privacy: Privacy
     bounds: tuple[float, float]
-    sd: float | None
+    sd: float | None  # without it, everything is a span from all values alike to half of them at each bound
     mean: float | None
     mean_gap: float
     variance_ratio: float

@@ -68,8 +68,8 @@ def _smallest(
 
     best = errors(scenario := at(few[-1]))[OURS].worst
     if best > target:
-        share = f" ({100 * best / scenario.width:.2g} % of the range)"
-        raise ParameterError("target_rmse", f"at least {readable(best)}{share}: {why}", target)
+        percent = f" ({100 * best / scenario.width:.2g} % of the range)"
+        raise ParameterError("target_rmse", f"at least {readable(best)}{percent}: {why}", target)
     low, high = few[0], few[-1]
     if scenario.mean_gap or scenario.variance_ratio != 1:
         enough = next(i for i, number in enumerate(few) if surplus(number) <= 0)

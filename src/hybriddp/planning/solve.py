@@ -14,20 +14,10 @@ UNKNOWNS = ("epsilon", "n_users", "trusted_fraction", "rmse")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Solution:
-    """The smallest value that reaches the target, and the plan with it.
-
-    Attributes
-    ----------
-    unknown : str
-        What was asked for.
-    value : float
-        The smallest one whose typical error is within the target: ε rounded up to three digits, whole users.
-    plan : Plan
-        What a study with it would give.
-    """
+    """The smallest value that reaches the target, and the plan with it."""
 
     unknown: str
-    value: float
+    value: float  # ε rounded up to three digits, whole users
     plan: Plan
 
     def __repr__(self) -> str:

@@ -250,7 +250,7 @@ class Setting:
         return noise_minimizing_weight(c, p, q)
 
     def weight_naive(self) -> FloatArray:
-        """The trusted group's share of the users, as in the mean without privacy."""
+        """The trusted group's fraction of the users, as in the mean without privacy."""
         return np.asarray(self.trusted_fraction + np.zeros(self.shape))[()]
 
     # Gains ------------------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def test_figure_3_is_below_figure_1_everywhere() -> None:
 
 
 def test_figure_4_differs_from_figure_1_by_at_most_the_stated_amount() -> None:
-    shares, changes = [], []
+    parts, changes = [], []
     for panel, alike in (("a", "b"), ("b", "d")):
         change = []
         for c, epsilon in CURVES:
@@ -127,10 +127,10 @@ def test_figure_4_differs_from_figure_1_by_at_most_the_stated_amount() -> None:
             same = {row.n_users: row.gain_over_best for row in plain}
             change += [abs(row.gain_over_best - same[row.n_users]) for row in skewed if row.n_users in same]
         assert len(change) >= 4 * 201
-        shares.append(float(np.mean(np.array(change) < 0.01)))
+        parts.append(float(np.mean(np.array(change) < 0.01)))
         changes.append(max(change))
     assert max(changes) == pytest.approx(0.0982, abs=5e-5)
-    assert shares == pytest.approx([0.67, 0.75], abs=0.01)
+    assert parts == pytest.approx([0.67, 0.75], abs=0.01)
 
 
 def test_figure_5_is_ruined_with_many_users_and_gains_with_few() -> None:

@@ -44,10 +44,8 @@ _MARKERS = {0.005: "s", 0.05: "o"}
 class Weight(StrEnum):
     """How the hybrid is weighed."""
 
-    KNOWN_VARIANCE = "known-variance"
-    """Best for the groups' true variances, believing that their means are equal."""
-    PRIVACY = "privacy"
-    """Best for the noise alone."""
+    KNOWN_VARIANCE = "known-variance"  # best for the groups' true variances, believing that their means are equal
+    PRIVACY = "privacy"  # best for the noise alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +92,12 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class FigureScenario:
-    """One panel of curves over the number of users.
+    """One panel of curves over the number of users."""
 
-    Attributes
-    ----------
-    panel : str
-        Its letter in the paper, or its letters if R and r are drawn apart.
-    trusted, local : Group
-        Who has which values.
-    width : float
-        Values are between 0 and this; the noise is for that range.
-    weight : Weight
-        How the hybrid is weighed.
-    """
-
-    panel: str
+    panel: str  # its letter in the paper, or its letters if R and r are drawn apart
     trusted: Group
     local: Group
-    width: float
+    width: float  # values are between 0 and this; the noise is for that range
     weight: Weight
 
     def setting(self, *, n_users: FloatArray | float, trusted_fraction: float, epsilon: float) -> Setting:

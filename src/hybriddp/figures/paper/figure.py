@@ -30,45 +30,19 @@ class Simulated(Protocol[_Found_co]):
         """What it found in so many trials."""
 
 
-def _nothing() -> list[DensityRow]:
-    return []
-
-
 @dataclass(frozen=True, slots=True)
 class PaperFigure:
-    """A figure that can be made.
+    """A figure that can be made: its texts, its numbers and its drawing."""
 
-    Attributes
-    ----------
-    number : int
-        In the paper.
-    title : str
-        In a few words.
-    shows : str
-        What there is to see.
-    differs : str
-        Where we differ from the paper, in one line.
-    theory : callable
-        Gives the exact numbers.
-    size : (float, float)
-        Width and height in inches.
-    draw : callable
-        Takes the picture, all numbers, those of a simulation too if there are any, and the densities.
-    densities : callable
-        Gives the densities that are drawn beside, if any.
-    dots : tuple of Simulated
-        The points that are simulated beside the theory, each with a seed of its own; nothing if empty.
-    """
-
-    number: int
+    number: int  # in the paper
     title: str
     shows: str
-    differs: str
-    theory: Callable[[], Sequence[Row]]
-    size: tuple[float, float]
-    draw: Callable[["Figure", Any, Sequence[DensityRow]], None]
-    densities: Callable[[], list[DensityRow]] = _nothing
-    dots: tuple[Simulated[Row], ...] = ()
+    differs: str  # where we differ from the paper, in one line
+    theory: Callable[[], Sequence[Row]]  # gives the exact numbers
+    size: tuple[float, float]  # width and height in inches
+    draw: Callable[["Figure", Any, Sequence[DensityRow]], None]  # all numbers, simulated ones too, and the densities
+    densities: Callable[[], list[DensityRow]] = list  # what is drawn beside, if anything
+    dots: tuple[Simulated[Row], ...] = ()  # what is simulated beside the theory, each with a seed of its own
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,17 +38,13 @@ _FEWER = 50  # one run of K-means takes as long as many of a mean
 _MIDDLE = (10, 90)  # percentiles
 
 
-class Algorithm(StrEnum):
-    """Who clusters what."""
+class Clusterer(StrEnum):
+    """Who clusters whose points: the paper's algorithms with one group or both, and ours with both."""
 
     TRUSTED_ONLY = "trusted-only"
-    """The paper's, with the trusted group alone."""
-    FULL_LOCAL = "full-local"
-    """The paper's, with everybody as a local user."""
+    FULL_LOCAL = "full-local"  # with everybody as a local user
     HYBRID = "hybrid"
-    """The paper's, with both groups."""
-    OURS = "ours"
-    """`hybriddp.kmeans`, with both groups; it has no rounds to choose."""
+    OURS = "ours"  # `hybriddp.kmeans`; it has no rounds to choose
 
 
 @cache
@@ -70,7 +66,7 @@ class ClusteringDot:
     """One algorithm in one setting, with its seed; see `ClusteringRow` for what it is described by."""
 
     panel: str
-    algorithm: Algorithm
+    algorithm: Clusterer
     reading: str
     trusted_fraction: float | None
     iterations: int | None
@@ -108,14 +104,14 @@ class ClusteringDot:
         trusts[rng.choice(len(everybody), round((self.trusted_fraction or 0.0) * len(everybody)), replace=False)] = True
         trusted, local = everybody[trusts], everybody[~trusts]
         public: dict[str, Any] = {"n_clusters": len(PLACES), "epsilon": EPSILON, "bounds": [(0.0, 1.0)] * 2}
-        if self.algorithm is Algorithm.OURS:
+        if self.algorithm is Clusterer.OURS:
             ours = HybridKMeans(**public, random_state=int(rng.integers(1 << 31)))
             return np.asarray(ours.fit(trusted, local).cluster_centers_)
         public |= {"iterations": self.iterations, "random_state": rng}
         neighbors = "add-remove" if printed else "replace-one"
-        if self.algorithm is Algorithm.TRUSTED_ONLY:
+        if self.algorithm is Clusterer.TRUSTED_ONLY:
             return paper.trusted_only(trusted, **public, neighbors=neighbors).centers
-        if self.algorithm is Algorithm.FULL_LOCAL:
+        if self.algorithm is Clusterer.FULL_LOCAL:
             return paper.full_local(local, **public, debias=not printed).centers
         weights = "printed" if printed else "mean"
         return paper.hybrid(trusted, local, **public, weights=weights, debias=not printed, neighbors=neighbors).centers
@@ -127,22 +123,22 @@ def clustering_dots(*, first_seed: int) -> tuple[ClusteringDot, ...]:
     both = [
         ClusteringDot(panel, algorithm, reading, c, rounds, next(seeds))
         for rounds, algorithm, reading, (panel, c) in product(
-            ROUNDS[::-1], (Algorithm.HYBRID, Algorithm.TRUSTED_ONLY), (PRINTED, REPAIRED), FRACTIONS.items()
+            ROUNDS[::-1], (Clusterer.HYBRID, Clusterer.TRUSTED_ONLY), (PRINTED, REPAIRED), FRACTIONS.items()
         )
     ]
     alone = [
-        ClusteringDot("bc", Algorithm.FULL_LOCAL, reading, None, rounds, next(seeds))
+        ClusteringDot("bc", Clusterer.FULL_LOCAL, reading, None, rounds, next(seeds))
         for rounds, reading in product(ROUNDS[::-1], (PRINTED, REPAIRED))
     ]
-    ours = [ClusteringDot(panel, Algorithm.OURS, "", c, None, next(seeds)) for panel, c in FRACTIONS.items()]
+    ours = [ClusteringDot(panel, Clusterer.OURS, "", c, None, next(seeds)) for panel, c in FRACTIONS.items()]
     return (*alone, *both, *ours)
 
 
 _COLORS = {
-    Algorithm.TRUSTED_ONLY: TRUSTED,
-    Algorithm.FULL_LOCAL: LOCAL,
-    Algorithm.HYBRID: HYBRID,
-    Algorithm.OURS: "#7b4ea3",
+    Clusterer.TRUSTED_ONLY: TRUSTED,
+    Clusterer.FULL_LOCAL: LOCAL,
+    Clusterer.HYBRID: HYBRID,
+    Clusterer.OURS: "#7b4ea3",
 }
 _LINES: dict[str, Literal["--", "-"]] = {PRINTED: "--", REPAIRED: "-"}
 _BANDS = {PRINTED: 0.07, REPAIRED: 0.15}  # how dark
@@ -190,9 +186,9 @@ def _cost_panel(axes: "Axes", rows: Sequence[ClusteringRow]) -> None:
             axes.fill_between(rounds, low, high, color=color, alpha=_BANDS[reading], linewidth=0)
             axes.plot(rounds, [of[t].cost for t in rounds], color=color, linestyle=line)
     for row in rows:
-        if row.algorithm == Algorithm.OURS:
-            axes.axhspan(row.cost_low, row.cost_high, color=_COLORS[Algorithm.OURS], alpha=0.25, linewidth=0)
-            axes.axhline(row.cost, color=_COLORS[Algorithm.OURS])
+        if row.algorithm == Clusterer.OURS:
+            axes.axhspan(row.cost_low, row.cost_high, color=_COLORS[Clusterer.OURS], alpha=0.25, linewidth=0)
+            axes.axhline(row.cost, color=_COLORS[Clusterer.OURS])
         elif row.source == THEORY:
             axes.axhline(row.cost, color=INK, linestyle=":", linewidth=1, zorder=3)
     axes.set_yscale("log")
