@@ -7,7 +7,9 @@ floating-point steps before have done.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +27,17 @@ REST_HASH, VERTEX_HASH = 648055, 434333
 """`FRACTION` over the golden ratio, and times √2 - 1: multiples of them, modulo `FRACTION`, are spread evenly.
 
 All products stay far below 2^53, where integers are exact in every engine.
+"""
+
+VERTEX_FORMULAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "vertex": lambda at: at["fine"] // FRACTION,
+    "rest": lambda at: at["fine"] - at["vertex"] * FRACTION,  # not every engine has remainders
+    "mixed": lambda at: at["rest"] * REST_HASH + at["vertex"] * VERTEX_HASH,
+    "hash": lambda at: at["mixed"] - at["mixed"] // FRACTION * FRACTION,
+}
+"""From a position in parts of a step, ``fine``, to a vertex, which is one higher where ``hash`` is below ``rest``.
+
+One after the other, for arrays and for the columns of a table alike.
 """
 
 
@@ -91,9 +104,10 @@ class Histogram(Statistic):
         counts = np.zeros(self.size, np.int64)
         last = np.array(self.grid.sizes) - 1
         for part in blocks(len(points)):
-            fine = np.floor(self.grid.position(points[part]) * FRACTION).astype(np.int64)
-            vertex, rest = np.divmod(fine, FRACTION)
-            vertex += (rest * REST_HASH + vertex * VERTEX_HASH) % FRACTION < rest
+            cells = {"fine": np.floor(self.grid.position(points[part]) * FRACTION).astype(np.int64)}
+            for name, formula in VERTEX_FORMULAS.items():
+                cells[name] = formula(cells)
+            vertex = cells["vertex"] + (cells["hash"] < cells["rest"])
             counts += np.bincount(self.grid.index(np.minimum(vertex, last)), minlength=self.size)
         return counts
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
+from hybriddp.kmeans.box import grid_position
 from hybriddp.kmeans.clustering import nearest, products
 from hybriddp.kmeans.reports.steady import nearest_steadily, rows_steadily
 
@@ -97,9 +98,10 @@ class GridQuestion(Question):
         return math.prod(self.sizes)  # not in 64 bits, where a grid that is too large may pass for a small one
 
     def position(self, points: FloatArray) -> FloatArray:
-        """Where points are on the grid, in steps, moved into it if they lie outside; see `Box.place_checked`."""
+        """Where points are on the grid, in steps, moved into it if they lie outside."""
         seen = points if self.view is None else self.view.see(points)
-        return np.clip((seen - self.low) * (1.0 / self.step), 0.0, np.array(self.sizes) - 1.0)
+        position: FloatArray = grid_position(seen, self.low, 1.0 / self.step, np.array(self.sizes) - 1.0)
+        return position
 
     def symbols(
         self,
