@@ -10,9 +10,9 @@ import pytest
 from hybriddp.errors import DataError, MissingExtraError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.tables import summarize, summarize_both
-from hybriddp.tables.engines import ENGINES
-from hybriddp.tables.files import write_table
-from tests.tables.test_summarize import HOSTILE
+from hybriddp.tables.chunks import ENGINES
+from hybriddp.tables.mean.report_files import write_table
+from tests.tables.mean.test_summarize import HOSTILE
 
 STUDY = MeanStudy("x", bounds=(-60, 1440), epsilon=0.5)
 FORMATS = ["parquet", "csv", "jsonl"]

@@ -13,7 +13,7 @@ import pytest
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.tables import CsvFormat, Summaries, summarize
-from hybriddp.tables.engines import ENGINES
+from hybriddp.tables.chunks import ENGINES
 
 STUDY = MeanStudy("x", bounds=(0, 5000), epsilon=1)
 VALUES = [1.5, 1234.25, 0.125, None, 4321.0]

@@ -24,8 +24,8 @@ from hybriddp.mean.story import parts_table
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.tables import GroupedSummaries, Summaries
-from hybriddp.tables.engines import ENGINES
-from hybriddp.tables.users import REPEATED
+from hybriddp.tables.chunks import ENGINES
+from hybriddp.tables.mean.counting import REPEATED
 
 SIMULATION = (
     "SIMULATION, NOT a private release: the reports of those who do not trust were made here, from their raw values."

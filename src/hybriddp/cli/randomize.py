@@ -13,9 +13,9 @@ from hybriddp.cli.text_options import Decimal, Encoding, Missing, Separator, Tho
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.diagnostics import HEADING
-from hybriddp.tables.digests import DIGEST_COLUMN
-from hybriddp.tables.files import read_columns, write_table
-from hybriddp.tables.names import ending
+from hybriddp.tables.chunks import read_columns
+from hybriddp.tables.mean.report_files import DIGEST_COLUMN, write_table
+from hybriddp.tables.paths import output_format
 
 
 def randomize(
@@ -62,7 +62,7 @@ def randomize(
         raise ParameterError("seed", "an integer of at least 0", seed)
     if output.resolve() == file.resolve():
         raise DataError(f"The reports cannot be written over the values in {file}. Name another file.")
-    ending(output)
+    output_format(output)
     frame = read_columns(file, [value], others=kept, csv=csv)
     if frame.is_empty():
         raise DataError(f"{file.name} has no rows.")

@@ -98,7 +98,7 @@ def _values(data: str, value: str | None) -> Any:  # noqa: ANN401
         return data
     if value is None:
         raise ParameterError("value", "the name of a column, since data is a file", value)
-    from hybriddp.tables.files import read_columns
+    from hybriddp.tables.chunks import read_columns
 
     column = read_columns(Path(data), [value]).get_column(value)
     if not column.dtype.is_numeric():

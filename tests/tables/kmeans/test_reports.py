@@ -16,9 +16,9 @@ from hybriddp.kmeans.reports.questions import GridQuestion, Labels, ResidualQues
 from hybriddp.kmeans.reports.symbols import SymbolChannel, symbol_channel
 from hybriddp.kmeans.reports.tally import Ask
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.tables import batches
-from hybriddp.tables.codes import count_reports, report_table
-from hybriddp.tables.files import write_table
+from hybriddp.tables import frames
+from hybriddp.tables.kmeans.reports import count_reports, report_table
+from hybriddp.tables.mean.report_files import write_table
 
 Engine = Callable[[pl.DataFrame], Any]
 
@@ -57,7 +57,7 @@ def _assert_equal(got: RoundTally, expected: RoundTally) -> None:
 def test_a_round_of_both_channels_has_the_same_counts_on_every_engine(
     local_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "BATCH", 100)
+    monkeypatch.setattr(frames, "BATCH", 100)
     check_counts(local_engine)
 
 

@@ -8,8 +8,8 @@ import pytest
 from hybriddp.errors import DataError
 from hybriddp.mean import MeanStudy
 from hybriddp.tables import summarize
-from hybriddp.tables.engines import ENGINES
-from hybriddp.tables.names import expand, file_of
+from hybriddp.tables.chunks import ENGINES
+from hybriddp.tables.paths import expand, file_of
 
 STUDY = MeanStudy("x", bounds=(0, 100), epsilon=1)
 
@@ -75,7 +75,7 @@ def test_a_folder_without_parquet_is_named(tmp_path: Path) -> None:
 )
 def test_endings_are_formats(name: str, kind: str, compression: str | None) -> None:
     file = file_of(name)
-    assert (file.kind, file.compression, file.remote) == (kind, compression, "://" in name)
+    assert (file.format, file.compression, file.remote) == (kind, compression, "://" in name)
 
 
 @pytest.mark.parametrize("name", ["a", "a.gz", ".gz", "a.xls", "a.parquet.gz", "a.csv.bz2"])

@@ -1,4 +1,4 @@
-"""Which study reports were made for: the digest that files carry, in the metadata of Parquet or in a column.
+"""Files of reports, which know their study: by a digest in the metadata of Parquet, or in a column.
 
 Codes of another study give a wrong answer that looks right, so a digest of another study is refused. Reports without
 one are accepted: nothing ties them to the study, and their summary says so. Next to the digest stands whether reports
@@ -6,13 +6,18 @@ were drawn with a seed, which makes them a simulation.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hybriddp.errors import DataError, ProtocolError
+from hybriddp.errors import DataError, ProtocolError, raise_unchained
 from hybriddp.mean.study import MeanStudy
-from hybriddp.tables.names import File
+from hybriddp.tables.chunks import require_polars
+from hybriddp.tables.frames import require_narwhals
+from hybriddp.tables.paths import File, output_format, writing_error
 from hybriddp.wording import counted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 METADATA_KEY = "hybriddp.study"
 """The key in the metadata of a Parquet file."""
@@ -30,17 +35,8 @@ _DIGEST = rf"^[0-9a-f]{{64}}(?: {SEEDED_WORD})?$"
 _MUST_AGREE = "name, bounds, epsilon, delta, channel and min_group_size must all be the same"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What the metadata of files say about their reports.
-
-    Attributes
-    ----------
-    tied : bool
-        Whether they tie them to the study.
-    seeded : bool
-        Whether they were drawn with a seed.
-    """
+class Origin(NamedTuple):
+    """What the metadata of files say about their reports: tied to the study or not, seeded or not."""
 
     tied: bool = False
     seeded: bool = False
@@ -68,8 +64,9 @@ def digest_column(names: Sequence[str]) -> str | None:
     return spelled[0] if spelled else None
 
 
-def digest_text(nw: Any, column: str, dtype: Any) -> Any:  # noqa: ANN401
+def digest_text(column: str, dtype: Any) -> Any:  # noqa: ANN401
     """A column of digests as texts, whichever way it holds them; None if it holds numbers or the like."""
+    nw = require_narwhals()
     if dtype not in (nw.String, nw.Categorical, nw.Enum, nw.Binary, nw.Unknown):  # large bytes of Arrow are unknown
         return None
     x = nw.col(column)
@@ -84,11 +81,11 @@ def digest_matches(x: Any, key: Any, whole: Collection[str], parts: dict[Any, st
     return right, x.str.contains(_DIGEST) & ~right
 
 
-def refuse_foreign(count: int, what: str, study: MeanStudy) -> None:
+def refuse_foreign(count: int, table: str, study: MeanStudy) -> None:
     """Raise `ProtocolError` if rows of a table carry the digest of another study."""
     if count:
         raise ProtocolError(
-            f"{what} has {counted(count, 'report', 'that carries', 'that carry')} the digest of another study "
+            f"{table} has {counted(count, 'report', 'that carries', 'that carry')} the digest of another study "
             f"than {study.digest[:12]}… ({study.title!r}): {_MUST_AGREE}."
         )
 
@@ -107,3 +104,27 @@ def _stored(file: File) -> tuple[str | None, bool]:
     if len(digest) != 64:
         raise DataError(f"{file.name} says under {METADATA_KEY!r} something that is no digest of a study.")
     return digest, seeded == b"true"
+
+
+def write_table(frame: "pl.DataFrame", path: Path, *, study: str | None = None, seeded: bool = False) -> None:
+    """Write a table in the format that the name's ending says.
+
+    The digest of a ``study`` ties its reports to it: it goes into the metadata of a Parquet file, and becomes a column
+    of text files, which every reader survives. That reports are ``seeded`` stands beside it.
+    """
+    polars, kind = require_polars(), output_format(path)
+    if study is not None and kind != ".parquet":
+        mark = f"{study} {SEEDED_WORD}" if seeded else study
+        frame = frame.with_columns(polars.lit(mark).alias(DIGEST_COLUMN))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if kind == ".parquet":
+            metadata = {} if study is None else {METADATA_KEY: study}
+            metadata |= {SEEDED_KEY: "true"} if seeded else {}
+            frame.write_parquet(path, metadata=metadata or None)
+        elif kind == ".jsonl":
+            frame.write_ndjson(path)
+        else:
+            frame.write_csv(path, separator="\t" if kind == ".tsv" else ",")
+    except (polars.exceptions.PolarsError, OSError) as reason:
+        raise_unchained(writing_error(path, reason))

@@ -12,9 +12,10 @@ from hybriddp.kmeans.protocol.trusted_points import PointArray, TrustedPoints
 from hybriddp.kmeans.reports.questions import GridQuestion, Labels, Projection
 from hybriddp.kmeans.statistics import FRACTION, ClusterSums, Histogram, SecondMoments, Statistic, UserCount
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.tables import batches, points
-from hybriddp.tables.files import write_table
-from hybriddp.tables.points import TrustedTable, trusted_points
+from hybriddp.tables import frames
+from hybriddp.tables.kmeans import points
+from hybriddp.tables.kmeans.points import TrustedTable, trusted_points
+from hybriddp.tables.mean.report_files import write_table
 
 Engine = Callable[[pl.DataFrame], Any]
 
@@ -71,7 +72,7 @@ def _both(table: Any) -> tuple[TrustedTable, PointArray]:  # noqa: ANN401
 
 
 def test_every_engine_gets_the_bits_of_numpy(local_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "BATCH", 700)
+    monkeypatch.setattr(frames, "BATCH", 700)
     check_bits(local_engine)
 
 

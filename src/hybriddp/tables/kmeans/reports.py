@@ -5,10 +5,9 @@ A row holds the number of the ask that was answered (from 0), the variant that t
 digits. The letter keeps readers of text files from taking a code for a number, and its zeros away.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial, reduce
-from operator import or_
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +17,9 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.protocol.round import Reports, Round, RoundTally, count_answers
 from hybriddp.kmeans.reports.symbols import n_symbols
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
-from hybriddp.tables.batches import computed
-from hybriddp.tables.columns import require_column
-from hybriddp.tables.engines import require_polars
-from hybriddp.tables.frames import collect, open_table, require_narwhals, require_numbers
+from hybriddp.tables.chunks import require_polars
+from hybriddp.tables.frames import TableSource, collect, computed, require_columns, require_narwhals, whole_number
+from hybriddp.tables.text import Wanted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
 RESPONSE, UNARY = "r", "x"
 NONE = -1
-"""What stands in the place of an ask, a variant or a code that there is not."""
+"""What stands in the place of an ask or a variant that does not exist."""
 
 _AT_ONCE = 1 << 12  # reports whose bits are spread out at the same time
 _DIGITS = np.full(256, 16, np.uint8)  # 16 is no digit
@@ -95,82 +93,85 @@ def count_reports(
 
     Returns
     -------
-    Counted
+    RoundTally
         Rows that are no answers, whatever is wrong with them, are counted as rejected.
     """
     if not isinstance(current, Round):
         raise ParameterError("current", "a Round", type(current).__name__, shown_as="type")
-    opened = open_table(table, engine, numbers=[ask, variant], others=[code])
-    rows, answers = 0, [_nobody(one) for one in current.asks]
-    with opened.reading():
-        for frame in opened.frames:
+    source = TableSource.of(table, engine, Wanted(numbers=[ask, variant], others=[code]))
+    frames = source.frames()
+    asks = list(enumerate(current.asks))
+    unary = {i: _UnaryAsk(one, one.channel) for i, one in asks if isinstance(one.channel, UnaryEncoding)}
+    responses = {i: one for i, one in asks if i not in unary}
+    rows, answers = 0, [_no_reports(one) for one in current.asks]
+    with source.reading():
+        for frame in frames:
             cells = _cells(frame, ask, variant, code, len(current.asks))
-            rows += _count_responses(cells, current.asks, answers)
-            _count_unary(cells, current.asks, answers)
+            rows += _count_responses(cells, responses, answers)
+            if unary:
+                _count_unary(cells, unary, answers)
     accepted = sum(int(got.users.sum()) for got in answers)
     return RoundTally(tuple(answers), rows - accepted, current.digest)
+
+
+class _UnaryAsk(NamedTuple):
+    """An ask whose reports are bits: one of the few places where the kind of a channel matters."""
+
+    ask: Ask
+    channel: UnaryEncoding
 
 
 def _text(code: Any) -> str:  # noqa: ANN401
     return UNARY + code.tobytes().hex() if isinstance(code, np.ndarray) else f"{RESPONSE}{code}"
 
 
-def _nobody(ask: Ask) -> ReportTally:
+def _no_reports(ask: Ask) -> ReportTally:
     n = ask.question.n_variants
     return ReportTally(np.zeros((n, n_symbols(ask.channel)), np.int64), np.zeros(n, np.int64))
 
 
 def _cells(frame: Any, ask: str, variant: str, code: str, n_asks: int) -> Any:  # noqa: ANN401
-    """The three columns under their own names; asks and variants that there are not are `NONE`."""
+    """The three columns under their own names; asks and variants that do not exist are `NONE`."""
     nw, schema = require_narwhals(), frame.collect_schema()
-    for column in (ask, variant, code):
-        require_column(column, schema.names(), "The table")
-    require_numbers(nw, schema, [ask, variant])
+    require_columns(schema, [ask, variant, code], [ask, variant])
     kind, text = schema[code], nw.col(code)
     if kind.is_numeric():
-        number = _whole(nw, kind, code, 2**31)
+        number = _index(kind, code, 2**31)
         text = nw.when(number >= 0).then(nw.concat_str(nw.lit(RESPONSE), number.cast(nw.String))).otherwise(nw.lit(""))
     elif kind in (nw.Categorical, nw.Enum):
         text = text.cast(nw.String)
     elif kind != nw.String:
         raise DataError(f"Column {code!r} must hold codes as texts or whole numbers, but holds {kind}.")
     return frame.select(
-        ask=_whole(nw, schema[ask], ask, n_asks),
-        variant=_whole(nw, schema[variant], variant, 2**31),
+        ask=_index(schema[ask], ask, n_asks),
+        variant=_index(schema[variant], variant, 2**31),
         code=text.fill_null(""),
     )
 
 
-def _whole(nw: Any, dtype: Any, column: str, count: int) -> Any:  # noqa: ANN401
+def _index(dtype: Any, column: str, count: int) -> Any:  # noqa: ANN401
     """Whole numbers from 0 to below ``count``, and `NONE` for everything else."""
-    kind: type[int] | type[float] = float
-    x = nw.col(column)
-    if dtype.is_integer() and dtype not in (nw.UInt64, nw.Int128, nw.UInt128):
-        x, kind = x.cast(nw.Int64), int
-        good = x.is_between(0, count - 1)
-    else:
-        x = x.cast(nw.Float64)
-        good = x.is_between(0.0, count - 1.0) & (x.floor() == x)
+    nw = require_narwhals()
+    x, good, kind = whole_number(dtype, column, 0, count - 1)
     return nw.when(good).then(x).otherwise(nw.lit(kind(NONE))).cast(nw.Int64)
 
 
-def _count_responses(cells: Any, asks: Sequence[Ask], answers: list[ReportTally]) -> int:  # noqa: ANN401
+def _count_responses(cells: Any, asks: Mapping[int, Ask], answers: list[ReportTally]) -> int:  # noqa: ANN401
     """Add the responses to the answers; the number of all rows comes back. One query, few groups."""
     nw = require_narwhals()
     good = nw.lit(value=False)
-    for i, ask in enumerate(asks):
-        if not isinstance(ask.channel, UnaryEncoding):
-            texts = [f"{RESPONSE}{code}" for code in range(ask.channel.n_codes)]
-            known = nw.col("variant").is_between(0, ask.question.n_variants - 1) & nw.col("code").is_in(texts)
-            good = good | ((nw.col("ask") == i) & known)
+    for i, ask in asks.items():
+        texts = [f"{RESPONSE}{code}" for code in range(n_symbols(ask.channel))]
+        known = nw.col("variant").is_between(0, ask.question.n_variants - 1) & nw.col("code").is_in(texts)
+        good = good | ((nw.col("ask") == i) & known)
     none = nw.lit(NONE, nw.Int64)
-    kept = cells.select(
+    valid = cells.select(
         ask=nw.when(good).then(nw.col("ask")).otherwise(none),
         variant=nw.when(good).then(nw.col("variant")).otherwise(none),
         code=nw.when(good).then(nw.col("code")).otherwise(nw.lit("")),
     )
     rows = 0
-    for row in collect(kept.group_by("ask", "variant", "code").agg(rows=nw.len())):
+    for row in collect(valid.group_by("ask", "variant", "code").agg(rows=nw.len())):
         rows += row["rows"]
         if row["ask"] != NONE:
             got = answers[row["ask"]]
@@ -179,41 +180,35 @@ def _count_responses(cells: Any, asks: Sequence[Ask], answers: list[ReportTally]
     return rows
 
 
-def _count_unary(cells: Any, asks: Sequence[Ask], answers: list[ReportTally]) -> None:  # noqa: ANN401
+def _count_unary(cells: Any, asks: Mapping[int, _UnaryAsk], answers: list[ReportTally]) -> None:  # noqa: ANN401
     """Add the unary reports to the answers."""
-    nw = require_narwhals()
-    unary = [i for i, ask in enumerate(asks) if isinstance(ask.channel, UnaryEncoding)]
-    if not unary:
-        return
-    reports = cells.filter(reduce(or_, (nw.col("ask") == i for i in unary)))
-    some = {i: asks[i] for i in unary}
-    for counted in computed(reports, partial(_bit_counts, asks=some), np.int64):
+    reports = cells.filter(require_narwhals().col("ask").is_in(list(asks)))
+    for counted in computed(reports, partial(_bit_counts, asks=asks), np.int64):
         flat = counted
-        for i in unary:
+        for i in asks:
             n, m = answers[i].supports.shape
             supports, users, flat = np.split(flat, [n * m, n * m + n])
             answers[i] = answers[i] + ReportTally(supports.reshape(n, m), users)
 
 
-def _bit_counts(batches: Iterable["pa.RecordBatch"], asks: dict[int, Ask]) -> Iterator[NDArray[np.int64]]:
+def _bit_counts(batches: Iterable["pa.RecordBatch"], asks: Mapping[int, _UnaryAsk]) -> Iterator[NDArray[np.int64]]:
     """The supports and users of each ask, one after the other."""
-    totals = {i: _nobody(ask) for i, ask in asks.items()}
+    totals = {i: _no_reports(asked.ask) for i, asked in asks.items()}
     for batch in batches:
         which, variants = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("ask", "variant"))
-        for i, ask in asks.items():
+        for i, asked in asks.items():
             rows = np.flatnonzero(which == i)
             for first in range(0, len(rows), _AT_ONCE):
                 some = rows[first : first + _AT_ONCE]
-                totals[i] = totals[i] + _unary_answers(ask, variants[some], batch.column("code").take(some))
+                totals[i] = totals[i] + _unary_answers(asked, variants[some], batch.column("code").take(some))
     yield np.concatenate([part.ravel() for got in totals.values() for part in (got.supports, got.users)])
 
 
-def _unary_answers(ask: Ask, variants: NDArray[np.int64], codes: "pa.Array") -> ReportTally:
+def _unary_answers(asked: _UnaryAsk, variants: NDArray[np.int64], codes: "pa.Array") -> ReportTally:
     """The answers among some texts."""
     import pyarrow as pa
 
-    assert isinstance(ask.channel, UnaryEncoding)  # noqa: S101
-    letters = 1 + 2 * ask.channel.report_bytes
+    letters = 1 + 2 * asked.channel.report_bytes
     texts = codes.cast(pa.large_binary()).to_pylist()
     fits = np.array([len(text) == letters and text.startswith(UNARY.encode()) for text in texts], bool)
     joined = b"".join(text for text, good in zip(texts, fits, strict=True) if good)
@@ -221,4 +216,4 @@ def _unary_answers(ask: Ask, variants: NDArray[np.int64], codes: "pa.Array") -> 
     hexadecimal = (digits < 16).all(axis=1)
     digits, variants = digits[hexadecimal], variants[fits][hexadecimal]
     packed = digits[:, ::2] << 4 | digits[:, 1::2]
-    return count_answers(ask, Reports(np.arange(len(variants)), variants, packed))
+    return count_answers(asked.ask, Reports(np.arange(len(variants)), variants, packed))

@@ -8,16 +8,11 @@ import numpy as np
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.study import MeanStudy
-from hybriddp.tables.counting import Progress, Source, count
-from hybriddp.tables.csv_format import CsvFormat
-from hybriddp.tables.frames import file_names
-from hybriddp.tables.names import expand
-from hybriddp.tables.query import Query
-from hybriddp.tables.simulated import simulated_reports
-from hybriddp.tables.summaries import GroupedSummaries, Key, Summaries
-from hybriddp.tables.tally import Tally
-from hybriddp.tables.trust import Trust
-from hybriddp.tables.users import REPEATED
+from hybriddp.tables.dialect import CsvFormat
+from hybriddp.tables.mean.counting import REPEATED, CountedTable, Progress, count
+from hybriddp.tables.mean.query import Query, Trust
+from hybriddp.tables.mean.tally import GroupedSummaries, Key, Summaries, Tally
+from hybriddp.tables.paths import expand, file_names
 
 
 @overload
@@ -103,8 +98,8 @@ def summarize(
     csv : CsvFormat, optional
         How text files are written, where it cannot be detected.
     progress : callable, optional
-        Is called with the share of the table that has been counted, from 0 to 1, or with None while nobody can tell.
-        Large Parquet files that Polars reads are then counted in steps.
+        Is called with the share of the table that has been counted, from 0 to 1, or with None while that is not known.
+        Large Parquet files that Polars reads are then counted in chunks.
 
     Returns
     -------
@@ -132,12 +127,13 @@ def summarize(
     """
     if value is None and report is None:
         raise ParameterError("value", "the name of a column, or report must be", value)
-    public = _checked(study, group, keys, repeated)
+    public = public_keys(study, group, keys)
+    _check.choice("repeated", repeated, REPEATED)
     trust = None if trusted_if is None else Trust.of(trusted_if)
     query = Query(study, value, report, group, public, trust, user)
-    source = Source(table, query, engine, csv, in_steps=progress is not None and user is None)
-    tallies = count([source], public, progress or _nobody_waits, repeated=repeated)
-    return _summaries(study, group, tallies, trusted=value is not None, local=report is not None)
+    counted = CountedTable(table, query, engine, csv, in_chunks=progress is not None and user is None)
+    tallies = count([counted], public, progress, repeated=repeated)
+    return as_summaries(study, group, tallies, trusted=value is not None, local=report is not None)
 
 
 def summarize_both(
@@ -182,83 +178,31 @@ def summarize_both(
     >>> both.trusted.count, both.local.count
     (2, 3)
     """
-    public = _checked(study, group, keys, repeated)
-    in_steps = progress is not None and user is None
-    queries = Query(study, value, None, group, public, user=user), Query(study, None, report, group, public, user=user)
+    public = public_keys(study, group, keys)
+    _check.choice("repeated", repeated, REPEATED)
     named = [file_names(table) for table in (trusted, local)]
     expand([name for names in named for name in names or ()])  # refuses a file that is named twice
     if trusted is local:
         raise DataError("The same table is given for both groups: its users would be counted twice.")
-    engines = [None if names is None else engine for names in named]
-    sources = [
-        Source(table, query, reader, csv, in_steps=in_steps)
-        for table, query, reader in zip((trusted, local), queries, engines, strict=True)
+    in_chunks = progress is not None and user is None
+    tables = [
+        CountedTable(
+            table,
+            Query(study, *columns, group, public, user=user),
+            None if names is None else engine,
+            csv,
+            in_chunks=in_chunks,
+        )
+        for table, names, columns in zip((trusted, local), named, ((value, None), (None, report)), strict=True)
     ]
-    tallies = count(sources, public, progress or _nobody_waits, repeated=repeated)
-    return _summaries(study, group, tallies, trusted=True, local=True)
+    tallies = count(tables, public, progress, repeated=repeated)
+    return as_summaries(study, group, tallies, trusted=True, local=True)
 
 
-def simulate_local(
-    table: Any,  # noqa: ANN401
-    study: MeanStudy,
-    *,
-    value: str,
-    trusted_if: str,
-    group: str | None = None,
-    keys: Sequence[str] | Sequence[int] | None = None,
-    engine: str | None = None,
-    csv: CsvFormat | None = None,
-    random_state: int | np.random.Generator | None = None,
-) -> Summaries | GroupedSummaries:
-    """A raw table as summaries, with simulated reports of those who do not trust: for trying a study out.
-
-    A simulation: the raw values were all in one place, and the reports protect nobody. Give ``estimate`` a
-    ``random_state``, so that its result says so, too.
-
-    Parameters
-    ----------
-    table, study, group, keys, engine, csv
-        As for `summarize`.
-    value : str
-        The column of raw values, of everybody.
-    trusted_if : str
-        Who trusts, as for `summarize`.
-    random_state : int or numpy.random.Generator, optional
-        Makes the reports repeatable, except in Spark.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=0.5)
-    >>> table = pl.DataFrame({"minutes": [30.0, 12.5, 99.0], "consent": ["yes", "no", "no"]})
-    >>> trusted, local = simulate_local(table, study, value="minutes", trusted_if="consent")
-    >>> trusted.count, local.count
-    (1, 2)
-    """
-    public = _checked(study, group, keys, "refuse")
-    query = Query(study, value, None, group, public, Trust.of(trusted_if))
-    source = Source(table, query, engine, csv, in_steps=False)
-    tallies = count([source], public, _nobody_waits, simulated=True)
-    counted = _summaries(study, group, tallies, trusted=True, local=False)
-    rng = None if random_state is None else np.random.default_rng(random_state)
-    frames = [part.frame for part in source.parts]
-    with source.reading():
-        if isinstance(counted, Summaries):
-            return Summaries(counted.trusted, simulated_reports(frames, query, None, study, rng))
-        parts = {
-            key: Summaries(part.trusted, simulated_reports(frames, query, key, study.part(counted.by, key), rng))
-            for key, part in counted.items()
-        }
-    return GroupedSummaries(counted.by, parts, counted.other)
-
-
-def _nobody_waits(_: float | None) -> None:
-    """A progress that nobody looks at."""
-
-
-def _summaries(
+def as_summaries(
     study: MeanStudy, group: str | None, tallies: dict[Key | None, Tally], *, trusted: bool, local: bool
 ) -> Summaries | GroupedSummaries:
+    """Tallies as the summaries of a study, or of its part for every key."""
     other = tallies.pop(None)
     if group is None:
         return other.summaries(study, trusted=trusted, local=local)
@@ -270,17 +214,10 @@ def _summaries(
     return GroupedSummaries(group, parts, other.rows)
 
 
-def _checked(
-    study: MeanStudy, group: str | None, keys: Sequence[str] | Sequence[int] | None, repeated: str
-) -> list[Key]:
-    """The public keys, once everything that all functions share has been checked."""
+def public_keys(study: MeanStudy, group: str | None, keys: Sequence[str] | Sequence[int] | None) -> list[Key]:
+    """The keys of the groups, once they and the study have been checked."""
     if not isinstance(study, MeanStudy):
         raise ParameterError("study", "a MeanStudy", type(study).__name__, shown_as="type")
-    _check.choice("repeated", repeated, REPEATED)
-    return _public_keys(group, keys)
-
-
-def _public_keys(group: str | None, keys: Sequence[str] | Sequence[int] | None) -> list[Key]:
     if (group is None) != (keys is None):
         raise ParameterError("keys", "given exactly if group is", keys)
     if group is None or keys is None:

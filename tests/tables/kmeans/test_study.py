@@ -14,8 +14,8 @@ from hybriddp.kmeans.protocol.trusted_points import TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import count_reports, report_table, trusted_points
 from tests.tables.conftest import ENGINES, on_spark
-from tests.tables.test_codes import check_counts
-from tests.tables.test_points import check_bits
+from tests.tables.kmeans.test_points import check_bits
+from tests.tables.kmeans.test_reports import check_counts
 
 Count = Callable[[Round, tuple[Reports, ...]], RoundTally]
 

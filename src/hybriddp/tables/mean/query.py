@@ -1,30 +1,106 @@
 """The one query that counts everything, in the words of narwhals: every engine runs it in one pass.
 
-Only a handful of integers comes back, at most one row per group and code. A value becomes units by the same
-floating-point operations everywhere (clamp, subtract, multiply, add a half, floor: rounding functions differ between
-engines, floor does not), so the integers are the same to the last bit.
+Only a handful of integers comes back, at most one row per group and code. A value becomes units by `Grid.to_units`, the
+same floating-point operations in every engine, so the integers are the same to the last bit.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from hybriddp.channels.laplace import DiscreteLaplace
-from hybriddp.errors import DataError
-from hybriddp.grid import UNITS
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.study import MeanStudy
-from hybriddp.tables.columns import require_column
-from hybriddp.tables.csv_format import CsvFormat
-from hybriddp.tables.digests import DIGEST_COLUMN, SEEDED_WORD, Origin, digest_column, digest_matches, digest_text
-from hybriddp.tables.frames import as_float, collect, require_narwhals, require_numbers
-from hybriddp.tables.summaries import Key
-from hybriddp.tables.tally import NO_CODE, NO_REPORT, REPORT_WORD, SUMS, Tally
+from hybriddp.tables.dialect import CsvFormat
+from hybriddp.tables.frames import (
+    as_float,
+    collect,
+    floor_to_integer,
+    indicator,
+    is_finite,
+    require_columns,
+    require_narwhals,
+    whole_number,
+)
+from hybriddp.tables.mean.report_files import (
+    DIGEST_COLUMN,
+    SEEDED_WORD,
+    Origin,
+    digest_column,
+    digest_matches,
+    digest_text,
+)
+from hybriddp.tables.mean.tally import NO_CODE, NO_REPORT, REPORT_WORD, SUMS, Key, Tally
 from hybriddp.tables.text import Wanted
-from hybriddp.tables.trust import Trust
 
-_YES, _NO = 1, 0
+YES = ("yes", "y", "true", "t", "1", "1.0", "on", "ja", "j", "oui", "si", "sí", "sì", "sim")
+NO = ("no", "n", "false", "f", "0", "0.0", "off", "nein", "nee", "nej", "non", "não", "nao", "")
+"""Words of a column, in small letters. An empty cell means no: nobody trusts by saying nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Who trusts: ``column`` for a column of yes and no, ``column=word`` for one in which a word of its own means yes.
+
+    Examples
+    --------
+    >>> Trust.of("consent"), Trust.of("tier = gold")
+    (Trust(column='consent', word=None), Trust(column='tier', word='gold'))
+    """
+
+    column: str
+    word: str | None = None
+
+    @classmethod
+    def of(cls, text: str) -> "Trust":
+        """What a text such as ``consent`` or ``consent=yes`` means."""
+        if not isinstance(text, str):
+            raise ParameterError("trusted_if", "a column, or column=word", type(text).__name__, shown_as="type")
+        column, equals, word = (part.strip() for part in text.partition("="))
+        if not column or (equals and not word):
+            raise ParameterError("trusted_if", "a column, or column=word", text)
+        return cls(column, word or None)
+
+    def expressions(self, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401
+        """Whether each row trusts, never null; and whether it says neither yes nor no."""
+        nw = require_narwhals()
+        x = nw.col(self.column)
+        if dtype == nw.Boolean:
+            yes, known = self._boolean(x)
+        elif dtype.is_numeric():
+            yes, known = self._numeric(x.cast(nw.Float64), nw.lit(value=True))
+        elif dtype in (nw.String, nw.Categorical, nw.Enum):
+            text = (x if dtype == nw.String else x.cast(nw.String)).str.strip_chars()
+            if self.word is not None:
+                yes, known = text == self.word, nw.lit(value=True)
+            else:
+                yes, known = text.is_in(_spelled(YES)), text.is_in(_spelled(YES + NO))
+        else:
+            raise DataError(f"Column {self.column!r} must say who trusts with yes and no, but holds {dtype}.")
+        nobody, certain = nw.lit(value=False), nw.lit(value=True)
+        missing = x.is_null()
+        trusts = nw.when(missing).then(nobody).otherwise(yes)
+        return trusts, nw.when(missing).then(nobody).otherwise(nw.when(known).then(nobody).otherwise(certain))
+
+    def _boolean(self, x: Any) -> tuple[Any, Any]:  # noqa: ANN401
+        if self.word is not None and self.word.lower() not in YES + NO:
+            raise ParameterError("trusted_if", "a column, or column=true, since it holds booleans", self.word)
+        return (~x if self.word is not None and self.word.lower() in NO else x), x | ~x
+
+    def _numeric(self, x: Any, always: Any) -> tuple[Any, Any]:  # noqa: ANN401
+        if self.word is None:
+            return x == 1.0, x.is_in([0.0, 1.0])
+        word = self.word.lower()
+        named = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}.get(word)
+        try:
+            return x == (float(word) if named is None else named), always
+        except ValueError:
+            raise ParameterError("trusted_if", "column=number, since it holds numbers", self.word) from None
+
+
+def _spelled(words: tuple[str, ...]) -> list[str]:
+    return [spelled for word in words for spelled in dict.fromkeys((word, word.upper(), word.capitalize()))]
 
 
 @dataclass(frozen=True)
@@ -78,24 +154,21 @@ class Query:
 
         ``origin`` is what is known about its reports beside its columns.
         """
-        nw = require_narwhals()
-        self._check_columns(nw, frame)
-        schema = frame.collect_schema()
+        nw, schema = require_narwhals(), frame.collect_schema()
+        self._check_columns(schema)
         cells: dict[str, Any] = {}
-        trusts = unclear = None
+        trusts = key = code = None
         if self.trust is not None:
-            trusts, unclear = self.trust.expressions(nw, schema[self.trust.column])
-            cells |= {"trusting": _count(nw, trusts), "unclear": _count(nw, unclear)}
-        key = None
+            trusts, unclear = self.trust.expressions(schema[self.trust.column])
+            cells |= {"trusting": indicator(trusts), "unclear": indicator(unclear)}
         if self.group is not None:
-            key = cells["key"] = self._key(nw, schema[self.group])
-        code = None
+            key = cells["key"] = self._key(schema[self.group])
         if self.report is not None:
-            cells |= _report(nw, schema[self.report], self.report, self.study)
+            cells |= _report(schema[self.report], self.report, self.study)
             code = cells["code"]
-            cells |= self._ties(nw, schema, code, key, origin or Origin())
+            cells |= self._ties(schema, code, key, origin or Origin())
         if self.value is not None:
-            cells |= _value(nw, schema[self.value], self.value, self.study, trusts, code)
+            cells |= _value(schema[self.value], self.value, self.study, trusts, code)
         if self.user is not None:
             dtype = schema[self.user]
             if not (dtype.is_integer() or dtype in (nw.String, nw.Categorical, nw.Enum)):
@@ -116,13 +189,13 @@ class Query:
             key = str(row["key"]) if texts else row.get("key")  # the text "7" may name the integer 7
             tallies[key if key in tallies else None].add(row)
 
-    def _ties(self, nw: Any, schema: Any, code: Any, key: Any, origin: Origin) -> dict[str, Any]:  # noqa: ANN401
+    def _ties(self, schema: Any, code: Any, key: Any, origin: Origin) -> dict[str, Any]:  # noqa: ANN401
         """Whether a report is one of this study, whether it is one of another, and whether it had a seed."""
         present = code != NO_REPORT
-        known = {"tied": _count(nw, code >= 0)} if origin.tied else {}
-        known |= {"seeded": _count(nw, present)} if origin.seeded else {}
+        known = {"tied": indicator(code >= 0)} if origin.tied else {}
+        known |= {"seeded": indicator(present)} if origin.seeded else {}
         column = digest_column(schema.names())
-        x = None if column is None else digest_text(nw, column, schema[column])
+        x = None if column is None else digest_text(column, schema[column])
         if x is None:
             return known
         whole_keys = self.group is not None and schema[self.group].is_integer()
@@ -130,14 +203,15 @@ class Query:
         right, foreign = digest_matches(x, key, {self.study.whole_digest, self.study.digest}, parts)
         marked = right & x.str.ends_with(f" {SEEDED_WORD}")
         return {
-            "tied": _count(nw, right & (code >= 0)),
-            "foreign": _count(nw, foreign & present),
-            "seeded": _count(nw, marked & present),
+            "tied": indicator(right & (code >= 0)),
+            "foreign": indicator(foreign & present),
+            "seeded": indicator(marked & present),
         } | known
 
-    def _key(self, nw: Any, dtype: Any) -> Any:  # noqa: ANN401
+    def _key(self, dtype: Any) -> Any:  # noqa: ANN401
         """The group of a row, or a key that was not asked for: no nulls, which engines treat differently."""
-        x, other = nw.col(self.group), 0
+        nw, other = require_narwhals(), 0
+        x = nw.col(self.group)
         if not dtype.is_integer():
             x = x if dtype == nw.String else x.cast(nw.String)
             text = "other"
@@ -149,11 +223,9 @@ class Query:
             other += 1
         return nw.when(x.is_in(keys)).then(x).otherwise(nw.lit(other, nw.Int64))
 
-    def _check_columns(self, nw: Any, frame: Any) -> None:  # noqa: ANN401
-        schema = frame.collect_schema()
-        for column in self.columns:
-            require_column(column, schema.names(), "The table")
-        require_numbers(nw, schema, self.numbers)
+    def _check_columns(self, schema: Any) -> None:  # noqa: ANN401
+        nw = require_narwhals()
+        require_columns(schema, self.columns, self.numbers)
         if self.group is not None:
             texts = isinstance(self.keys[0], str)
             whole = all(str(key).lstrip("-").isdecimal() and str(int(key)) == str(key) for key in self.keys)
@@ -165,51 +237,33 @@ class Query:
                 raise DataError(f"Column {self.group!r} must hold {kind}, as the keys are, but holds {dtype}.")
 
 
-def finite_value(nw: Any, dtype: Any, column: str) -> tuple[Any, Any]:  # noqa: ANN401
-    """A column as floats, and whether each is finite."""
-    x = as_float(nw, dtype, column)
-    # NaN is either above all numbers or compares false, so that between the largest ones there is just what is finite.
-    return x, x.is_between(-sys.float_info.max, sys.float_info.max)
-
-
-def _count(nw: Any, condition: Any) -> Any:  # noqa: ANN401
-    """1 where a condition holds, 0 where it does not or nobody knows."""
-    return nw.when(condition).then(nw.lit(_YES, nw.Int64)).otherwise(nw.lit(_NO, nw.Int64))
-
-
-def _value(nw: Any, dtype: Any, column: str, study: MeanStudy, trusts: Any, code: Any) -> dict[str, Any]:  # noqa: ANN401
+def _value(dtype: Any, column: str, study: MeanStudy, trusts: Any, code: Any) -> dict[str, Any]:  # noqa: ANN401
     """How many values each row has, their units, and whether they were clamped.
 
     The value of somebody who does not trust is not looked at, but for noticing that it is there.
     """
-    lower, upper = study.bounds
-    x, finite = finite_value(nw, dtype, column)
-    cells = {}
+    nw, (lower, upper) = require_narwhals(), study.bounds
+    x = as_float(dtype, column)
+    finite, cells = is_finite(x), {}
     if trusts is not None:
         raw = finite & ~trusts
-        cells["raw"] = _count(nw, raw if code is None else raw & (code == NO_REPORT))
+        cells["raw"] = indicator(raw if code is None else raw & (code == NO_REPORT))
         finite = finite & trusts
     safe = nw.when(finite).then(x).otherwise(nw.lit(lower))  # the lower bound is 0 units, so it adds nothing
-    units = ((safe.clip(lower, upper) - lower) * (UNITS / study.width) + 0.5).floor().cast(nw.Int64)
-    clamped = _count(nw, (safe < lower) | (safe > upper))
-    return cells | {"count": _count(nw, finite), "total": units, "clamped": clamped}
+    units = study.grid.to_units(safe, floor=floor_to_integer)
+    clamped = indicator((safe < lower) | (safe > upper))
+    return cells | {"count": indicator(finite), "total": units, "clamped": clamped}
 
 
-def _report(nw: Any, dtype: Any, column: str, study: MeanStudy) -> dict[str, Any]:  # noqa: ANN401
+def _report(dtype: Any, column: str, study: MeanStudy) -> dict[str, Any]:  # noqa: ANN401
     """The code of each row; reports that are none are one and the same, so that there are never many groups.
 
     Reports with Laplace noise are all code 0, and are summed: in two words, since engines add 64 bits only.
     """
-    least, most = study.reports_between
-    kind: type[int] | type[float] = int
-    x = nw.col(column)
-    missing = x.is_null()
-    if dtype.is_integer() and dtype not in (nw.UInt64, nw.Int128, nw.UInt128):
-        x = x.cast(nw.Int64)
-        good = x.is_between(least, most)
-    else:
-        kind, x = float, x.cast(nw.Float64)
-        good = x.is_between(float(least), float(most)) & (x.floor() == x)
+    nw = require_narwhals()
+    missing = nw.col(column).is_null()
+    x, good, kind = whole_number(dtype, column, *study.reports_between)
+    if kind is float:
         missing = missing | x.is_nan()  # tables of floats have no other way to say it
 
     def chosen(code: Any, missing_code: int, bad: int) -> Any:  # noqa: ANN401

@@ -1,8 +1,15 @@
-"""A table as the trusted group of a K-means study: its points stay where they are."""
+"""A table as the trusted group of a K-means study: its points stay where they are.
+
+The vertices of a histogram are counted by the engine that holds the table, in one query. Box, grid and hash are the
+functions that arrays go through too (`place_coordinates`, `grid_position`, `VERTEX_FORMULAS`), so the counts are the
+same to the last bit. For other statistics the points are read in batches.
+"""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,17 +17,30 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.box import Box
+from hybriddp.kmeans.box import Box, grid_position, place_coordinates
 from hybriddp.kmeans.clustering import blocks
 from hybriddp.kmeans.protocol.trusted_points import BLOCK
-from hybriddp.kmeans.statistics import Histogram, Statistic, UserCount
+from hybriddp.kmeans.reports.questions import GridQuestion
+from hybriddp.kmeans.statistics import FRACTION, VERTEX_FORMULAS, Histogram, Statistic, UserCount
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.tables.batches import computed
-from hybriddp.tables.frames import OpenTable, open_table
-from hybriddp.tables.vertices import Coordinates, Rows
+from hybriddp.tables.frames import (
+    TableSource,
+    as_float,
+    collect,
+    computed,
+    floor_to_integer,
+    indicator,
+    is_finite,
+    require_columns,
+    require_narwhals,
+)
+from hybriddp.tables.text import Wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+NOWHERE = -1
+"""What stands in the place of a vertex where a coordinate is missing."""
 
 
 def trusted_points(
@@ -60,14 +80,14 @@ def trusted_points(
     names = [] if isinstance(columns, str) else list(columns)
     if len(names) != d or not all(isinstance(name, str) for name in names) or len(set(names)) < d:
         raise ParameterError("columns", f"the names of {d} columns, one for each pair of bounds", columns)
-    return TrustedTable(open_table(table, engine, numbers=names), Coordinates(tuple(names), study.box))
+    source = TableSource.of(table, engine, Wanted(numbers=names))
+    return TrustedTable(source, _Coordinates(tuple(names), study.box))
 
 
 class TrustedTable:
     """The points of a table: a `TrustedPoints`. Made by `trusted_points`.
 
-    The size and histograms of the box are one query of the engine that holds the table. For other statistics the
-    columns are read in batches; in Spark the workers compute them, and need hybriddp for that.
+    In Spark the workers compute what takes batches, and need hybriddp for that.
 
     Attributes
     ----------
@@ -81,21 +101,22 @@ class TrustedTable:
         How many rows are no points, since a coordinate is missing, NaN or infinite. Not private either.
     """
 
-    def __init__(self, table: OpenTable, coordinates: Coordinates) -> None:
-        self._table, self._coordinates, self.box = table, coordinates, coordinates.box
+    def __init__(self, source: TableSource, coordinates: "_Coordinates") -> None:
+        self._source, self._coordinates, self.box = source, coordinates, coordinates.box
         self._order: bytes | None = None
-        with table.reading():
-            rows = sum((coordinates.rows(frame) for frame in table.frames), Rows(0, 0, 0))
-        self.count, self.clamped, self.rejected = rows.count, rows.clamped, rows.rejected
+        self._frames = source.frames()
+        with source.reading():
+            counts = sum((coordinates.rows(frame) for frame in self._frames), np.zeros(3, np.int64))
+        self.count, self.clamped, self.rejected = (int(n) for n in counts)
 
     def exact(self, statistic: Statistic) -> NDArray[np.int64]:
         """The statistic without noise."""
         if isinstance(statistic, UserCount):
             return np.array([self.count], np.int64)
-        with self._table.reading():
+        with self._source.reading():
             if isinstance(statistic, Histogram) and statistic.grid.view is None:
                 counts = np.zeros(statistic.size, np.int64)
-                for frame in self._table.frames:
+                for frame in self._frames:
                     counts += self._coordinates.histogram(frame, statistic.grid)
                 self._require_same(int(counts.sum()))
                 return counts
@@ -115,7 +136,7 @@ class TrustedTable:
         wanted, d = users[order], self._coordinates.box.n_dimensions
         found = np.empty((len(users), d))
         first, seen = 0, hashlib.sha256()
-        with self._table.reading():
+        with self._source.reading():
             for part in self._computed(partial(_placed, box=self._coordinates.box), np.float64):
                 points = part.reshape(-1, d)
                 seen.update(points.tobytes())
@@ -130,7 +151,7 @@ class TrustedTable:
             yield found[some]
 
     def _computed(self, work: Any, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:  # noqa: ANN401
-        for frame in self._table.frames:
+        for frame in self._frames:
             yield from computed(self._coordinates.floats(frame), work, dtype)
 
     def _require_same(self, count: int) -> None:
@@ -138,6 +159,61 @@ class TrustedTable:
             raise DataError(
                 f"The table had {self.count:,} points, now it has {count:,}. Nobody may be added meanwhile."
             )
+
+
+@dataclass(frozen=True, slots=True)
+class _Coordinates:
+    """Which columns the coordinates of a point are in, and between which bounds."""
+
+    columns: Sequence[str]
+    box: Box
+
+    def floats(self, frame: Any) -> Any:  # noqa: ANN401
+        """The coordinates as floats, in columns that are called x0, x1, …; `DataError` if the table has none."""
+        schema = frame.collect_schema()
+        require_columns(schema, self.columns, self.columns)
+        return frame.select(**{f"x{j}": as_float(schema[column], column) for j, column in enumerate(self.columns)})
+
+    def rows(self, frame: Any) -> NDArray[np.int64]:  # noqa: ANN401
+        """How many rows are points, how many of these lie outside of the bounds, and how many are none: one query."""
+        nw = require_narwhals()
+        axes = [(nw.col(f"x{j}"), lower, upper) for j, (lower, upper) in enumerate(self.box.bounds)]
+        finite = reduce(and_, (is_finite(x) for x, _, _ in axes))
+        outside = reduce(or_, ((x < lower) | (x > upper) for x, lower, upper in axes))
+        cells = self.floats(frame).select(count=indicator(finite), clamped=indicator(finite & outside))
+        (row,) = collect(cells.select(nw.col("count", "clamped").sum(), rows=nw.len()))
+        rows, count, clamped = (int(row[name] or 0) for name in ("rows", "count", "clamped"))
+        return np.array([count, clamped, rows - count], np.int64)
+
+    def histogram(self, frame: Any, grid: GridQuestion) -> NDArray[np.int64]:  # noqa: ANN401
+        """How many points are at each vertex of a grid of the box: one query."""
+        nw, axes = require_narwhals(), range(len(self.columns))
+        # What is used more than once is a column of its own: Spark writes it out as often as it is used otherwise.
+        cells = self.floats(frame).select(
+            finite=reduce(and_, (is_finite(nw.col(f"x{j}")) for j in axes)),
+            **{f"fine{j}": self._fine(j, grid) for j in axes},
+        )
+        at = [{name: nw.col(f"{name}{j}") for name in ("fine", *VERTEX_FORMULAS)} for j in axes]
+        for name, formula in VERTEX_FORMULAS.items():
+            cells = cells.with_columns(**{f"{name}{j}": formula(at[j]) for j in axes})
+        index = nw.lit(0, nw.Int64)
+        for j, size in enumerate(grid.sizes):
+            index = index * size + at[j]["vertex"] + indicator(at[j]["hash"] < at[j]["rest"])
+        cells = cells.select(at=nw.when(nw.col("finite")).then(index).otherwise(nw.lit(NOWHERE, nw.Int64)))
+        counts = np.zeros(grid.n_symbols, np.int64)
+        for row in collect(cells.group_by("at").agg(rows=nw.len())):
+            if row["at"] != NOWHERE:
+                counts[row["at"]] += row["rows"]
+        return counts
+
+    def _fine(self, j: int, grid: GridQuestion) -> Any:  # noqa: ANN401
+        """Where coordinate ``j`` is on the grid, in parts of a step."""
+        nw, box, (lower, upper) = require_narwhals(), self.box, self.box.bounds[j]
+        x = nw.col(f"x{j}")
+        safe = nw.when(is_finite(x)).then(x).otherwise(nw.lit(lower))
+        placed = place_coordinates(safe, lower, upper, float(box.factors[j]), float(box.widths[j]))
+        steps = grid_position(placed, float(grid.low[j]), float(1.0 / grid.step[j]), grid.sizes[j] - 1.0)
+        return floor_to_integer(steps * float(FRACTION))
 
 
 def _placed(batches: Iterable["pa.RecordBatch"], box: Box) -> Iterator[FloatArray]:

@@ -9,8 +9,8 @@ import pytest
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import LocalSummary, MeanStudy
 from hybriddp.tables import simulate_local, summarize
-from hybriddp.tables.files import write_table
-from hybriddp.tables.trust import Trust
+from hybriddp.tables.mean.query import Trust
+from hybriddp.tables.mean.report_files import write_table
 
 Engine = Callable[[pl.DataFrame], Any]
 STUDY = MeanStudy("x", bounds=(0, 100), epsilon=1)
