@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hybriddp import cli
-from hybriddp.cli.screen import columns, wrap
+from hybriddp.cli.terminal import columns, wrap
 
 RUN = CliRunner()
 STUDY = ["--bounds", "0", "250,000", "--epsilon", "1"]

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from hybriddp import _check
-from hybriddp.cli.progress import trials_bar
-from hybriddp.cli.screen import say
+from hybriddp.cli import options
+from hybriddp.cli.terminal import say, trials_bar
 from hybriddp.errors import ParameterError
 from hybriddp.figures.paper import FIGURES, Made, make, select
 from hybriddp.figures.paper.figure import PaperFigure
@@ -17,17 +17,17 @@ from hybriddp.figures.paper.figure import PaperFigure
 
 def figures(
     numbers: Annotated[
-        list[int] | None, typer.Argument(help="Which figures; none of them lists what there is.")
+        list[int] | None, typer.Argument(help="Numbers of figures; without any, all are listed.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All figures of the paper.")] = False,
-    output: Annotated[Path, typer.Option(help="Folder for the files; made if it is not there.")] = Path("figures"),
+    everything: Annotated[bool, typer.Option("--all", help="Draw all figures of the paper.")] = False,
+    output: Annotated[Path, typer.Option(help="Folder for the files; created if missing.")] = Path("figures"),
     trials: Annotated[
-        int, typer.Option(help="How often the pipeline runs for each simulated dot; a fiftieth of it for K-means.")
+        int, typer.Option(help="Number of repetitions for each simulated dot; a fiftieth of it for K-means.")
     ] = 1000,
     simulation: Annotated[
-        bool, typer.Option("--simulation/--no-simulation", help="Whether dots are simulated beside the theory.")
+        bool, typer.Option("--simulation/--no-simulation", help="Simulate dots beside the theory.")
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Draw the paper's figures: a picture (PNG and SVG) and the numbers behind it (CSV) of each.
 

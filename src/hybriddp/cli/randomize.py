@@ -6,10 +6,8 @@ from typing import Annotated
 
 import typer
 
-from hybriddp.cli.numbers import amount
-from hybriddp.cli.numbers import decimal as written
-from hybriddp.cli.screen import say
-from hybriddp.cli.text_options import Decimal, Encoding, Missing, Separator, Thousands, csv_format
+from hybriddp.cli import options
+from hybriddp.cli.terminal import say
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.diagnostics import HEADING
@@ -19,37 +17,33 @@ from hybriddp.tables.paths import output_format
 
 
 def randomize(
-    file: Annotated[Path, typer.Argument(help="A Parquet, .csv, .tsv or .jsonl file with one row per user.")],
-    value: Annotated[str, typer.Option(help="The column that holds the values.")],
-    bounds: Annotated[
-        tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.", parser=amount)
-    ],
-    epsilon: Annotated[str, typer.Option(help="Privacy of one report, from 0.01 to 20.", parser=written)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the reports go (.parquet, .csv, .jsonl).")],
-    name: Annotated[
-        str | None, typer.Option(help="The study's name, as for `mean`; the column's if not given.")
-    ] = None,
-    delta: Annotated[str, typer.Option(help="The study's delta, as for `mean`.", parser=written)] = "0",
-    keep: Annotated[list[str] | None, typer.Option(help="A column to copy as it is; may be repeated.")] = None,
+    file: Annotated[Path, typer.Argument(help="Parquet, .csv, .tsv or .jsonl file, one row per user.")],
+    value: Annotated[str, typer.Option(help="Column of values.")],
+    bounds: options.Bounds,
+    epsilon: options.Epsilon,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the reports (.parquet, .csv, .jsonl).")],
+    name: Annotated[str | None, typer.Option(help="Name of the study; the column's if not given.")] = None,
+    delta: Annotated[str, typer.Option(help="The study's δ, as for `mean`.", parser=options.decimal)] = "0",
+    keep: Annotated[list[str] | None, typer.Option(help="Column to copy unchanged; may be repeated.")] = None,
     seed: Annotated[int | None, typer.Option(help="Make the run repeatable. Then the reports are not private.")] = None,
-    separator: Separator = None,
-    decimal: Decimal = None,
-    thousands: Thousands = None,
-    encoding: Encoding = None,
-    missing: Missing = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
+    missing: options.Missing = None,
+    as_json: options.AsJson = False,
     diagnostics: Annotated[
-        bool, typer.Option("--diagnostics", help="Tell the curator what was left out: not for publication.")
+        bool, typer.Option("--diagnostics", help="Show what was left out. Not for publication.")
     ] = False,
 ) -> None:
     """Simulate the devices of local users: read values, write one randomized code per value.
 
     On real devices a value never leaves. Here all of them are in one file, so this is for tests and for planning.
-    Missing, NaN and infinite values get no report. The file knows the study that the reports were made for.
+    Missing, NaN and infinite values get no report. The file names the study that the reports were made for.
     """
     study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
     kept = keep or []
-    csv = csv_format(separator, decimal, thousands, encoding, missing)
+    csv = options.csv_format(separator, decimal, thousands, encoding, missing)
     if (
         value in kept
         or {"code", DIGEST_COLUMN} & {column.strip().lower() for column in kept}

@@ -1,7 +1,7 @@
 import pytest
 import typer
 
-from hybriddp.cli.numbers import amount, fraction, number, share, step, users
+from hybriddp.cli.options import amount, decimal, number, step, user_share, users
 from hybriddp.errors import ParameterError
 
 
@@ -37,7 +37,7 @@ def test_what_is_no_number_is_refused(text: str) -> None:
     ["0,002", "0,125", "1.234,56", "250.000,00", "1,5e3", "1e3,000", "1,234_567", "1_0", "1,000.5,5", "١٢٣", "1,"],
 )
 def test_what_is_written_with_other_commas_is_never_another_number(text: str) -> None:
-    for parser in (number, amount, users, share, fraction, step):
+    for parser in (number, amount, users, user_share, step):
         with pytest.raises(typer.BadParameter, match="is not a number"):
             parser(text)
 
@@ -45,9 +45,13 @@ def test_what_is_written_with_other_commas_is_never_another_number(text: str) ->
 @pytest.mark.parametrize("text", ["250.000", "1.000", " 4.000 ", "4.000 users"])
 def test_a_point_between_thousands_of_users_is_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter, match=r"could be \d+ or \d+,000 users"):
-        share(text)
+        user_share(text)
     with pytest.raises(typer.BadParameter):
         users(text)
+
+
+def test_an_epsilon_keeps_its_digits() -> None:
+    assert [decimal(text) for text in (".5", " 1 ", "1e-6", "much")] == ["0.5", "1", "1e-6", "much"]
 
 
 def test_a_step_keeps_its_digits() -> None:
@@ -67,33 +71,29 @@ def test_users_that_are_not_whole_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "part"), [("0.2", 0.2), ("0.2%", 0.002), ("20 %", 0.2), ("100%", 1.0), ("0", 0.0)])
 def test_below_one_is_a_fraction_and_percent_is_percent(text: str, part: float) -> None:
-    assert share(text).of(1_000, "trusted") == pytest.approx(part)
-    assert fraction(text) == pytest.approx(part)
+    assert user_share(text).of(1_000, "trusted") == pytest.approx(part)
 
 
 @pytest.mark.parametrize(("text", "count"), [("2", 2), ("1,250", 1250), ("1 user", 1), ("4,000 users", 4000)])
 def test_whole_numbers_are_users(text: str, count: int) -> None:
-    assert share(text).of(10_000, "trusted") == count / 10_000
-    with pytest.raises(typer.BadParameter, match="is a number of users"):
-        fraction(text)
+    assert user_share(text).of(10_000, "trusted") == count / 10_000
 
 
 @pytest.mark.parametrize("text", ["1", "1.0", " 1 "])
 def test_one_alone_could_be_anything(text: str) -> None:
-    for parser in (share, fraction):
-        with pytest.raises(typer.BadParameter, match=r"write 1% \(or 0\.01\)"):
-            parser(text)
+    with pytest.raises(typer.BadParameter, match=r"write 1% \(or 0\.01\)"):
+        user_share(text)
 
 
 @pytest.mark.parametrize("text", ["1.5", "-0.1", "101%", "-1%", "nan", "inf"])
 def test_what_is_no_share_is_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter):
-        share(text)
+        user_share(text)
 
 
 def test_there_are_not_more_than_all() -> None:
     with pytest.raises(ParameterError, match="at most the number of users, 100"):
-        share("101").of(100, "trusted")
+        user_share("101").of(100, "trusted")
 
 
 def test_bounds_are_no_percentages() -> None:

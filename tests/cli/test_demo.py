@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hybriddp import cli
-from hybriddp.cli import next_steps
+from hybriddp.cli import demo
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def _commands(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.startswith("    ")]
 
 
-@pytest.mark.parametrize("command", [command for _, command in next_steps.STEPS])
+@pytest.mark.parametrize("command", [command for _, command in demo.STEPS])
 def test_every_command_runs(command: str) -> None:
     program, *arguments = shlex.split(command)
     quick = ["--trials", "2"] if arguments[0] == "demo" else []
@@ -43,36 +43,36 @@ def test_every_command_runs(command: str) -> None:
 
 @pytest.mark.usefixtures("environment")
 def test_pasted_whole_into_a_shell_that_does_not_know_hybriddp() -> None:
-    pasted = "\n".join(_commands(next_steps.next_steps()))
+    pasted = "\n".join(_commands(demo.next_steps()))
     ran = subprocess.run(["/bin/sh", "-e"], input=pasted, capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["ran", "demo", "ran", "plan", "ran", "channel", "ran", "mean"]
     assert not ran.stderr
 
 
 def test_without_activation_where_the_shell_finds_it(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert next_steps.activation() == ". 'an environment/bin/activate'"
+    assert demo.activation() == ". 'an environment/bin/activate'"
     monkeypatch.setenv("PATH", str(environment), prepend=os.pathsep)
-    assert next_steps.activation() is None
-    assert _commands(next_steps.next_steps()) == [command for _, command in next_steps.STEPS]
+    assert demo.activation() is None
+    assert _commands(demo.next_steps()) == [command for _, command in demo.STEPS]
 
 
 def test_without_activation_where_there_is_no_environment(environment: Path) -> None:
     (environment / "activate").unlink()
-    assert next_steps.activation() is None
+    assert demo.activation() is None
 
 
 def test_from_another_folder_the_path_is_whole(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (environment / "elsewhere").mkdir()
     monkeypatch.chdir(environment / "elsewhere")
-    assert next_steps.activation() == f". {shlex.quote(str(environment / 'activate'))}"
+    assert demo.activation() == f". {shlex.quote(str(environment / 'activate'))}"
 
 
 @pytest.mark.usefixtures("environment")
 def test_other_shells_have_scripts_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELL", "/usr/bin/fish")
-    assert next_steps.activation() == "source 'an environment/bin/activate.fish'"
+    assert demo.activation() == "source 'an environment/bin/activate.fish'"
 
 
 @pytest.mark.usefixtures("environment")
 def test_lines_fit_into_eighty_columns() -> None:
-    assert max(map(len, next_steps.next_steps().splitlines())) <= 80
+    assert max(map(len, demo.next_steps().splitlines())) <= 80

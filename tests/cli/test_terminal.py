@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from hybriddp.cli import waiting as module
-from hybriddp.cli.waiting import waiting
+from hybriddp.cli import terminal
+from hybriddp.cli.terminal import waiting
 
 
 class _Now:
@@ -31,7 +31,7 @@ def _terminal(text: io.StringIO) -> Console:
 
 
 def test_whoever_waits_long_sees_how_far_it_is_and_then_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "Timer", _Now)
+    monkeypatch.setattr(terminal, "Timer", _Now)
     shown: list[tuple[float | None, float]] = []
     real = Progress.update
 
@@ -58,7 +58,7 @@ def test_whoever_does_not_wait_sees_nothing() -> None:
 
 
 def test_a_file_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "Timer", _Now)
+    monkeypatch.setattr(terminal, "Timer", _Now)
     text = io.StringIO()
     with waiting("counting", console=Console(file=text)) as tell:
         tell(0.5)

@@ -1,4 +1,4 @@
-"""Numbers as people type them: 252,540, 1 %, 0.5%, 1_000, 2e6. Each function is the parser of an option.
+"""Options: numbers as people type them (252,540, 1 %, 0.5%, 1_000, 2e6), and those that several commands have.
 
 A comma stands between thousands and a point before the fraction. Half of the world writes it the other way round, so
 what could be meant that way (``0,125``, ``1.234,56``, ``250.000`` users) is refused, never read as something else.
@@ -10,14 +10,16 @@ from 2 on is a number of users, and ``1`` alone is refused, since it could be an
 import math
 import re
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from hybriddp.errors import ParameterError
+from hybriddp.tables import CsvFormat
 
 MOST_USERS = 10**12
 """More than anybody has."""
-
 
 _SIGN = "[+-]?"
 _GROUPED = re.compile(rf"{_SIGN}[1-9][0-9]{{0,2}}(?:(?:,[0-9]{{3}})+|(?:_[0-9]{{3}})+)(?:\.[0-9]*)?")
@@ -26,13 +28,7 @@ _POINTS_BETWEEN_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}\.000")
 
 
 def digits(text: str) -> str:
-    """The number that a text means, in the same digits, without what stands between thousands.
-
-    Examples
-    --------
-    >>> digits(" 252,540.10 "), digits("1_000"), digits("2e6")
-    ('252540.10', '1000', '2e6')
-    """
+    """The number that a text means, in the same digits, without what stands between thousands."""
     bare = str(text).strip()
     if _GROUPED.fullmatch(bare):
         return bare.replace(",", "").replace("_", "")
@@ -43,13 +39,7 @@ def digits(text: str) -> str:
 
 
 def number(text: str) -> float:
-    """The number that a text means, with separators between thousands; a percentage becomes a share.
-
-    Examples
-    --------
-    >>> number("252,540"), number("1 %"), number("0.005"), number("1_000")
-    (252540.0, 0.01, 0.005, 1000.0)
-    """
+    """The number that a text means; a percentage becomes a fraction."""
     bare = str(text).strip()
     if bare.endswith("%"):
         return float(digits(bare.removesuffix("%"))) / 100
@@ -57,49 +47,25 @@ def number(text: str) -> float:
 
 
 def amount(text: str) -> float:
-    """A number in the units of the values (bounds, a mean, a spread): a percentage would be of nothing.
-
-    Examples
-    --------
-    >>> amount("250,000"), amount("-1.5"), amount("1e6")
-    (250000.0, -1.5, 1000000.0)
-    """
+    """A number in the units of the values (bounds, a mean, a spread): a percentage would be of nothing."""
     if str(text).strip().endswith("%"):
         raise typer.BadParameter(f"{text!r} is a percentage; a number in the units of the values is needed.")
     return number(text)
 
 
 def decimal(text: str) -> str:
-    """An ε or a δ as the decimal that it is, digit by digit, with the zero before the point that people leave out.
-
-    Examples
-    --------
-    >>> decimal(".5"), decimal(" 1 "), decimal("1e-6"), decimal("much")
-    ('0.5', '1', '1e-6', 'much')
-    """
+    """An ε or a δ as the decimal that it is, digit by digit, with the zero before the point that people leave out."""
     bare = str(text).strip()
     return f"0{bare}" if bare[:1] == "." else bare
 
 
 def step(text: str) -> str:
-    """A step in the units of the values, digit by digit, or the word ``finest``.
-
-    Examples
-    --------
-    >>> step("1,000"), step("0.10"), step("finest")
-    ('1000', '0.10', 'finest')
-    """
+    """A step in the units of the values, digit by digit, or the word ``finest``."""
     return text if text == "finest" else digits(text)
 
 
 def users(text: str) -> int:
-    """A number of users.
-
-    Examples
-    --------
-    >>> users("1,250"), users("1e6"), users("250_000")
-    (1250, 1000000, 250000)
-    """
+    """A number of users."""
     _no_points_between_thousands(text)
     value = number(text)
     if str(text).strip().endswith("%") or not (0 <= value <= MOST_USERS and value == int(value)):
@@ -116,20 +82,14 @@ def _no_points_between_thousands(text: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """A part of the users, as a fraction or as a number of them; exactly one of the two is there."""
+class UserShare:
+    """A part of the users: a fraction of them, or a number; exactly one of the two is there."""
 
     fraction: float | None = None
     count: int | None = None
 
     def of(self, n_users: int, option: str) -> float:
-        """The fraction of so many users.
-
-        Examples
-        --------
-        >>> share("4,000").of(2_000_000, "trusted"), share("0.2%").of(2_000_000, "trusted")
-        (0.002, 0.002)
-        """
+        """The fraction of so many users."""
         if self.fraction is not None:
             return self.fraction
         count = self.count or 0
@@ -138,44 +98,67 @@ class Share:
         return count / n_users
 
 
-def share(text: str) -> Share:
+def user_share(text: str) -> UserShare:
     """A part of the users: ``0.2%``, ``0.002`` or ``4,000`` (users).
 
     Examples
     --------
-    >>> share("0.2%"), share("0.2")
-    (Share(fraction=0.002, count=None), Share(fraction=0.2, count=None))
-    >>> share("1,250"), share("1 user")
-    (Share(fraction=None, count=1250), Share(fraction=None, count=1))
+    >>> user_share("0.2%"), user_share("0.2")
+    (UserShare(fraction=0.002, count=None), UserShare(fraction=0.2, count=None))
+    >>> user_share("1,250"), user_share("1 user")
+    (UserShare(fraction=None, count=1250), UserShare(fraction=None, count=1))
     """
     bare = str(text).strip()
     for word in ("users", "user"):
         if bare.lower().endswith(word):
-            return Share(count=users(bare[: -len(word)]))
+            return UserShare(count=users(bare[: -len(word)]))
     _no_points_between_thousands(bare)
     value = number(bare)
     if bare.endswith("%"):
         if not 0 <= value <= 1:
             raise typer.BadParameter(f"{text!r} is not between 0% and 100%.")
-        return Share(fraction=value)
+        return UserShare(fraction=value)
     if value == 1:
         raise typer.BadParameter("1 is ambiguous: write 1% (or 0.01), 100% for everybody, or '1 user'.")
     if 0 <= value < 1:
-        return Share(fraction=value)
+        return UserShare(fraction=value)
     if not (2 <= value <= MOST_USERS and value == int(value)):
-        raise typer.BadParameter(f"{text!r} is neither a share such as 0.2% or 0.002 nor a number of users.")
-    return Share(count=int(value))
+        raise typer.BadParameter(f"{text!r} is neither a share of users such as 0.2% or 0.002 nor a number of them.")
+    return UserShare(count=int(value))
 
 
-def fraction(text: str) -> float:
-    """A part of the users where nobody knows how many there are: ``0.2%`` or ``0.002``, no number of users.
+# Options of several commands
 
-    Examples
-    --------
-    >>> fraction("20%"), fraction("0.2")
-    (0.2, 0.2)
-    """
-    found = share(text)
-    if found.fraction is None:
-        raise typer.BadParameter(f"{text!r} is a number of users; write a share such as 0.2% or 0.002.")
-    return found.fraction
+Bounds = Annotated[
+    tuple[float, float],
+    typer.Option(help="Public range of values, chosen without looking at the data.", parser=amount),
+]
+Epsilon = Annotated[str, typer.Option(help="Privacy parameter ε of every user, from 0.01 to 20.", parser=decimal)]
+Delta = Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.", parser=decimal)]
+Trusted = Annotated[
+    UserShare,
+    typer.Option(
+        help="How many users trust the curator: 1%, 0.01 or 2,500 users.", metavar="<share>", parser=user_share
+    ),
+]
+
+
+Trials = Annotated[int, typer.Option(help="Number of repetitions.")]
+Plot = Annotated[Path | None, typer.Option(help="Write a picture to this file (.png, .svg, .pdf).")]
+Html = Annotated[Path | None, typer.Option(help="Write an HTML page to this file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+Separator = Annotated[str | None, typer.Option(help="Separator of cells in a .csv file: , ; | or tab.")]
+Decimal = Annotated[str | None, typer.Option(help="Decimal mark in text files: . or ,")]
+Thousands = Annotated[str | None, typer.Option(help="Thousands separator in text files: , . ' or space.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of text files, if not UTF-8: latin-1.")]
+Missing = Annotated[
+    list[str] | None, typer.Option(help="Another word for a missing number, besides NA; may be repeated.")
+]
+
+
+def csv_format(
+    separator: str | None, decimal: str | None, thousands: str | None, encoding: str | None, missing: list[str] | None
+) -> CsvFormat:
+    """The options of text files as a value, checked."""
+    return CsvFormat(separator, decimal, thousands, encoding, tuple(missing or ()))
