@@ -1,4 +1,4 @@
-import builtins
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -154,14 +154,8 @@ def test_an_engine_is_for_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("missing", "extra"), [("polars", "tables"), ("duckdb", "tables"), ("pyspark", "spark")])
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch, missing: str, extra: str) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if name.split(".", maxsplit=1)[0] == missing:
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    for module in (missing, f"{missing}.sql"):  # what is imported already is found by its whole name
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=rf'needs {missing}, .*pip install "hybriddp\[{extra}\]"'):
         summarize("a.csv", STUDY, value="x", engine=missing.removeprefix("py"))
 

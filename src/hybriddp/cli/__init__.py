@@ -1,4 +1,4 @@
-"""The command line, one file per command.
+"""Differential privacy for people who trust you and people who do not, in one answer.
 
 Exit codes: 0 done, 1 an optional library is missing, 2 wrong usage, 3 refused for privacy, 4 the data cannot be used.
 """
@@ -19,11 +19,7 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="hybriddp",
-    help=(
-        "Differential privacy for people who trust you and people who do not, in one answer.\n\n"
-        "Exit codes: 0 done, 1 an optional library is missing, 2 wrong usage, 3 refused for privacy, "
-        "4 the data cannot be used."
-    ),
+    help=__doc__,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

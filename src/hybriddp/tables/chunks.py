@@ -7,6 +7,7 @@ is: their summaries add up.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENGINES = ("polars", "duckdb", "spark")
-_Scan = Callable[[list[str], str | None], Any]  # Parquet files, and the folder that they were found in
 
 CHUNK_BYTES = 1 << 27
 """How much a chunk reads at least, if there is so much: some tenths of a second, beside which its own cost is small."""
@@ -43,7 +43,7 @@ class _Piece(NamedTuple):
 
 def open_files(files: Sequence[File], engine: str, wanted: Wanted) -> list[Any]:
     """One relation for all text files, and one for all Parquet files of a folder or of none."""
-    scan = _SCANS[engine]()
+    scan = parquet_scan(engine)
     texts = [file for file in files if file.is_text]
     if any(file.remote for file in texts) and engine != "polars":
         raise DataError(
@@ -59,9 +59,9 @@ def open_files(files: Sequence[File], engine: str, wanted: Wanted) -> list[Any]:
     return [*parquet, *([scan_text(texts, wanted)] if texts else [])]
 
 
-def open_chunks(files: Sequence[File], engine: str, wanted: Wanted) -> list[Chunk]:
-    """The files in chunks, by the size of the columns that are read; few large ones for other engines."""
-    if engine != "polars" or any(file.remote for file in files):
+def open_chunks(files: Sequence[File], engine: str, wanted: Wanted, *, small: bool = True) -> list[Chunk]:
+    """The files in chunks, by the size of the columns that are read; few large ones if not ``small``, or not Polars."""
+    if not small or engine != "polars" or any(file.remote for file in files):
         return [Chunk(table, 1) for table in open_files(files, engine, wanted)]
     pieces = [piece for file in files for piece in _pieces(file, wanted.required)]
     return [_chunk(bundle, wanted) for bundle in _bundles(pieces)]
@@ -86,55 +86,42 @@ def read_columns(
         return read
 
 
+def require_library(name: str, *, purpose: str, extra: str = "tables") -> Any:  # noqa: ANN401
+    """A library, or an error that says how to get it."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingExtraError(name.partition(".")[0], extra=extra, purpose=purpose) from None
+
+
 def require_polars() -> Any:  # noqa: ANN401
-    """The library, or an error that says how to get it."""
-    try:
-        import polars
-    except ImportError:
-        raise MissingExtraError("polars", extra="tables", purpose="Reading and writing tables") from None
-    return polars
+    """The library that reads and writes files."""
+    return require_library("polars", purpose="Reading and writing tables")
 
 
-def require_engine(engine: str) -> None:
-    """Nothing, if the library of an engine is there; an error that says how to get it if not."""
-    _SCANS[engine]()
-
-
-def _scan_parquet(names: list[str], root: str | None) -> "pl.LazyFrame":
-    """Parquet files as a lazy frame of Polars; folders between the files and their root may name partitions."""
-    remote = any("://" in name for name in names)
-    frame: pl.LazyFrame = require_polars().scan_parquet(names, glob=remote, hive_partitioning=root is not None)
-    frame.collect_schema()  # what cannot be read is found now
-    return frame
-
-
-def _polars_scan() -> _Scan:
-    require_polars()
-    return _scan_parquet
-
-
-def _duckdb_scan() -> _Scan:
-    try:
-        import duckdb
-    except ImportError:
-        raise MissingExtraError("duckdb", extra="tables", purpose="Reading files with DuckDB") from None
-    return lambda names, root: duckdb.connect().read_parquet(names, hive_partitioning=root is not None)
-
-
-def _spark_scan() -> _Scan:
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise MissingExtraError("pyspark", extra="spark", purpose="Reading files with Spark") from None
+def parquet_scan(engine: str) -> Callable[[list[str], str | None], Any]:
+    """What opens Parquet files, given the folder that they were found in; an error if its library is not there."""
+    if engine == "polars":
+        require_polars()
+        return _scan_with_polars
+    if engine == "duckdb":
+        duckdb = require_library("duckdb", purpose="Reading files with DuckDB")
+        return lambda names, root: duckdb.connect().read_parquet(names, hive_partitioning=root is not None)
+    sql = require_library("pyspark.sql", extra="spark", purpose="Reading files with Spark")
 
     def scan(names: list[str], root: str | None) -> Any:  # noqa: ANN401
-        read = SparkSession.builder.getOrCreate().read
+        read = sql.SparkSession.builder.getOrCreate().read
         return (read if root is None else read.option("basePath", root)).parquet(*names)
 
     return scan
 
 
-_SCANS = {"polars": _polars_scan, "duckdb": _duckdb_scan, "spark": _spark_scan}
+def _scan_with_polars(names: list[str], root: str | None) -> "pl.LazyFrame":
+    """Parquet files as a lazy frame; folders between the files and their root may name partitions."""
+    remote = any("://" in name for name in names)
+    frame: pl.LazyFrame = require_polars().scan_parquet(names, glob=remote, hive_partitioning=root is not None)
+    frame.collect_schema()  # what cannot be read is found now
+    return frame
 
 
 def _pieces(file: File, columns: Sequence[str]) -> Iterator[_Piece]:
@@ -184,7 +171,7 @@ def _chunk(bundle: list[_Piece], wanted: Wanted) -> Chunk:
     if first.file.is_text:
         table = scan_text(files, wanted)
     else:
-        table = _scan_parquet([file.name for file in files], first.file.root)
+        table = _scan_with_polars([file.name for file in files], first.file.root)
     if first.rows is not None:
         table = table.slice(first.first_row, first.rows)
     return Chunk(table, sum(piece.size for piece in bundle))

@@ -93,23 +93,13 @@ class CsvFormat:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one file is written.
-
-    Attributes
-    ----------
-    separator, encoding, thousands : str or None
-        As in `CsvFormat`.
-    decimal : str or None
-        The decimal mark; None if none was seen and it could be either one: then numbers with a mark are refused.
-    certain : bool
-        Whether an option says what a dot means, or a number showed it; if not, all numbers have to be looked at.
-    """
+    """How one file is written; see `CsvFormat`."""
 
     separator: str
     encoding: str
-    decimal: str | None
+    decimal: str | None  # None if no mark was seen and it could be either one: numbers with a mark are refused
     thousands: str | None
-    certain: bool = True
+    certain: bool = True  # whether an option or a number says what a dot means; if not, all numbers are looked at
 
 
 def declared(file: File, csv: CsvFormat) -> Dialect:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp import _check
-from hybriddp.errors import DataError, MissingExtraError, ParameterError, raise_unchained
+from hybriddp.errors import DataError, ParameterError, raise_unchained
 from hybriddp.grid import as_floats
-from hybriddp.tables.chunks import ENGINES, open_files, require_engine
+from hybriddp.tables.chunks import ENGINES, open_files, parquet_scan, require_library
 from hybriddp.tables.paths import File, expand, file_names, reading, table_title
 from hybriddp.tables.text import Wanted, bad_cell, require_column
 
@@ -31,26 +31,22 @@ Work = Callable[[Iterator["pa.RecordBatch"]], Iterator[NDArray[Any]]]
 """From the batches of a table, or of a part of it, to arrays."""
 
 
+class _Narwhals:
+    """The library that speaks to all engines, imported when it is used first."""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(require_library("narwhals", purpose="Summarizing a table"), name)
+
+
+nw: Any = _Narwhals()
+
+
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """A dataframe, a relation, or files that an engine reads, as often as needed.
-
-    Attributes
-    ----------
-    table : object
-        What was given.
-    names : list of str or None
-        The files that were named, if files were.
-    files : list of File
-        What the names stand for.
-    engine : str
-        What reads files.
-    wanted : Wanted
-        The columns that are read.
-    """
+    """A dataframe, a relation, or files that an engine reads, as often as needed."""
 
     table: Any
-    names: list[str] | None
+    names: list[str] | None  # None unless files were named
     files: list[File]
     engine: str
     wanted: Wanted
@@ -63,8 +59,8 @@ class TableSource:
             raise ParameterError("engine", "given for file names only: a dataframe has its own", engine)
         reader = _check.choice("engine", engine or "polars", ENGINES)
         if names is not None:
-            require_engine(reader)
-        require_narwhals()
+            parquet_scan(reader)  # its library is there
+        require_library("narwhals", purpose="Summarizing a table")
         return cls(table, names, [] if names is None else expand(names), reader, wanted)
 
     def reading(self) -> AbstractContextManager[None]:
@@ -83,15 +79,6 @@ class TableSource:
         return table_title(self.names)
 
 
-def require_narwhals() -> Any:  # noqa: ANN401
-    """The library, or an error that says how to get it."""
-    try:
-        import narwhals
-    except ImportError:
-        raise MissingExtraError("narwhals", extra="tables", purpose="Summarizing a table") from None
-    return narwhals
-
-
 def lazy_frame(table: Any, numbers: Sequence[str], *, answers: Sequence[str] = (), texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
     """A table as a lazy frame.
 
@@ -99,7 +86,6 @@ def lazy_frame(table: Any, numbers: Sequence[str], *, answers: Sequence[str] = (
     these, ``numbers`` and ``answers``, which are yes and no, become floats, and ``texts``, however their names are
     spelled, become texts.
     """
-    nw = require_narwhals()
     try:
         frame = nw.from_native(table)
         if isinstance(frame, nw.DataFrame):
@@ -138,13 +124,12 @@ def require_columns(schema: Any, columns: Sequence[str], numbers: Sequence[str])
     for column in columns:
         require_column(column, schema.names(), "The table")
     for column in numbers:
-        if not schema[column].is_numeric() and schema[column] != require_narwhals().Unknown:
+        if not schema[column].is_numeric() and schema[column] != nw.Unknown:
             raise DataError(f"Column {column!r} must hold numbers, but holds {schema[column]}.")
 
 
 def as_float(dtype: Any, column: str) -> Any:  # noqa: ANN401
     """A column as floats: the nearest one, also for integers beyond 2^53, whose conversion some engines refuse."""
-    nw = require_narwhals()
     x = nw.col(column)
     if dtype == nw.Float64:
         return x
@@ -155,6 +140,11 @@ def as_float(dtype: Any, column: str) -> Any:  # noqa: ANN401
     return upper.cast(nw.Float64) * float(word) + (x - upper * word).cast(nw.Float64)
 
 
+def is_text(dtype: Any) -> bool:  # noqa: ANN401
+    """Whether a column holds texts, whichever way."""
+    return dtype in (nw.String, nw.Categorical, nw.Enum)
+
+
 def is_finite(x: Any) -> Any:  # noqa: ANN401
     """Whether each float is finite: NaN is either above all numbers or compares false, whatever the engine."""
     return x.is_between(-sys.float_info.max, sys.float_info.max)
@@ -162,7 +152,6 @@ def is_finite(x: Any) -> Any:  # noqa: ANN401
 
 def whole_number(dtype: Any, column: str, least: int, most: int) -> tuple[Any, Any, type[int] | type[float]]:  # noqa: ANN401
     """A column, whether each cell is a whole number within these limits, and the type that it is compared in."""
-    nw = require_narwhals()
     x = nw.col(column)
     if dtype.is_integer() and dtype not in (nw.UInt64, nw.Int128, nw.UInt128):
         x = x.cast(nw.Int64)
@@ -173,13 +162,12 @@ def whole_number(dtype: Any, column: str, least: int, most: int) -> tuple[Any, A
 
 def indicator(condition: Any) -> Any:  # noqa: ANN401
     """1 where a condition holds, 0 where it does not or is null."""
-    nw = require_narwhals()
     return nw.when(condition).then(nw.lit(1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
 
 
 def floor_to_integer(x: Any) -> Any:  # noqa: ANN401
     """Floats rounded down, as integers: casting alone rounds in some engines."""
-    return x.floor().cast(require_narwhals().Int64)
+    return x.floor().cast(nw.Int64)
 
 
 # Rows
@@ -227,10 +215,7 @@ class _Packed:
 
 def _batches(native: Any, kind: str) -> Iterator["pa.RecordBatch"]:  # noqa: ANN401
     """The rows of a table that is in this process."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise MissingExtraError("pyarrow", extra="tables", purpose="Reading a table in batches") from None
+    pa = require_library("pyarrow", purpose="Reading a table in batches")
     if kind == "polars":
         if hasattr(native, "collect_batches"):
             parts = native.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")

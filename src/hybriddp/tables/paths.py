@@ -11,14 +11,7 @@ from typing import Any
 
 from hybriddp.errors import DataError, HybridDPError, raise_unchained
 
-FORMATS = {
-    ".parquet": ".parquet",
-    ".csv": ".csv",
-    ".tsv": ".tsv",
-    ".jsonl": ".jsonl",
-    ".ndjson": ".jsonl",
-    ".json": ".json",
-}
+FORMATS = {ending: ending for ending in (".parquet", ".csv", ".tsv", ".jsonl", ".json")} | {".ndjson": ".jsonl"}
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 """Endings of compressed text files, after that of the format."""
 
@@ -36,24 +29,12 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that exists.
+    """A file that exists."""
 
-    Attributes
-    ----------
-    name : str
-        Its path, or its address with ``://``.
-    format : str
-        .parquet, .csv, .tsv, .jsonl or .json.
-    compression : str or None
-        gzip or zstd, for text files.
-    root : str or None
-        The folder that was named, if it was found in one: what stands between may be Hive partitions.
-    """
-
-    name: str
-    format: str
-    compression: str | None = None
-    root: str | None = None
+    name: str  # a path, or an address with ://
+    format: str  # .parquet, .csv, .tsv, .jsonl or .json
+    compression: str | None = None  # gzip or zstd, for text files
+    root: str | None = None  # the folder that was named: folders between it and the file may be Hive partitions
 
     @property
     def remote(self) -> bool:

@@ -26,26 +26,12 @@ _ROWS_FOR_TYPES = 10_000  # rows that Polars looks at to tell the types of colum
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The columns that are read.
-
-    Attributes
-    ----------
-    numbers : sequence of str
-        Those that hold numbers.
-    texts : sequence of str
-        Those that are texts even if they look like numbers.
-    others : sequence of str
-        Those whose type is told from their first rows.
-    optional : sequence of str
-        Texts that need not be there, in small letters; their names may be spelled in others.
-    csv : CsvFormat
-        How text files are written.
-    """
+    """The columns that are read, and how text files are written."""
 
     numbers: Sequence[str] = ()
-    texts: Sequence[str] = ()
-    others: Sequence[str] = ()
-    optional: Sequence[str] = ()
+    texts: Sequence[str] = ()  # even if they look like numbers
+    others: Sequence[str] = ()  # of a type that is told from their first rows
+    optional: Sequence[str] = ()  # texts that need not be there; in small letters, but may be spelled otherwise
     csv: CsvFormat = field(default_factory=CsvFormat)
 
     @property

@@ -1,4 +1,4 @@
-import builtins
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,14 +129,7 @@ def test_other_mistakes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         summarize(5, STUDY, value="x")
     with pytest.raises(DataError, match="There is no file"):
         summarize(tmp_path / "no.csv", STUDY, value="x")
-    real = builtins.__import__
-
-    def without_narwhals(name: str, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        if name == "narwhals":
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_narwhals)
+    monkeypatch.setitem(sys.modules, "narwhals", None)
     with pytest.raises(MissingExtraError, match=r'pip install "hybriddp\[tables\]"'):
         summarize(5, STUDY, value="x")
 

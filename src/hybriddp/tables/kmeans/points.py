@@ -31,8 +31,8 @@ from hybriddp.tables.frames import (
     floor_to_integer,
     indicator,
     is_finite,
+    nw,
     require_columns,
-    require_narwhals,
 )
 from hybriddp.tables.text import Wanted
 
@@ -176,7 +176,6 @@ class _Coordinates:
 
     def rows(self, frame: Any) -> NDArray[np.int64]:  # noqa: ANN401
         """How many rows are points, how many of these lie outside of the bounds, and how many are none: one query."""
-        nw = require_narwhals()
         axes = [(nw.col(f"x{j}"), lower, upper) for j, (lower, upper) in enumerate(self.box.bounds)]
         finite = reduce(and_, (is_finite(x) for x, _, _ in axes))
         outside = reduce(or_, ((x < lower) | (x > upper) for x, lower, upper in axes))
@@ -187,7 +186,7 @@ class _Coordinates:
 
     def histogram(self, frame: Any, grid: GridQuestion) -> NDArray[np.int64]:  # noqa: ANN401
         """How many points are at each vertex of a grid of the box: one query."""
-        nw, axes = require_narwhals(), range(len(self.columns))
+        axes = range(len(self.columns))
         # What is used more than once is a column of its own: Spark writes it out as often as it is used otherwise.
         cells = self.floats(frame).select(
             finite=reduce(and_, (is_finite(nw.col(f"x{j}")) for j in axes)),
@@ -208,7 +207,7 @@ class _Coordinates:
 
     def _fine(self, j: int, grid: GridQuestion) -> Any:  # noqa: ANN401
         """Where coordinate ``j`` is on the grid, in parts of a step."""
-        nw, box, (lower, upper) = require_narwhals(), self.box, self.box.bounds[j]
+        box, (lower, upper) = self.box, self.box.bounds[j]
         x = nw.col(f"x{j}")
         safe = nw.when(is_finite(x)).then(x).otherwise(nw.lit(lower))
         placed = place_coordinates(safe, lower, upper, float(box.factors[j]), float(box.widths[j]))

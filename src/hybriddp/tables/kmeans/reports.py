@@ -18,7 +18,7 @@ from hybriddp.kmeans.protocol.round import Reports, Round, RoundTally, count_ans
 from hybriddp.kmeans.reports.symbols import n_symbols
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
 from hybriddp.tables.chunks import require_polars
-from hybriddp.tables.frames import TableSource, collect, computed, require_columns, require_narwhals, whole_number
+from hybriddp.tables.frames import TableSource, collect, computed, is_text, nw, require_columns, whole_number
 from hybriddp.tables.text import Wanted
 
 if TYPE_CHECKING:
@@ -132,15 +132,15 @@ def _no_reports(ask: Ask) -> ReportTally:
 
 def _cells(frame: Any, ask: str, variant: str, code: str, n_asks: int) -> Any:  # noqa: ANN401
     """The three columns under their own names; asks and variants that do not exist are `NONE`."""
-    nw, schema = require_narwhals(), frame.collect_schema()
+    schema = frame.collect_schema()
     require_columns(schema, [ask, variant, code], [ask, variant])
     kind, text = schema[code], nw.col(code)
     if kind.is_numeric():
         number = _index(kind, code, 2**31)
         text = nw.when(number >= 0).then(nw.concat_str(nw.lit(RESPONSE), number.cast(nw.String))).otherwise(nw.lit(""))
-    elif kind in (nw.Categorical, nw.Enum):
+    elif is_text(kind):
         text = text.cast(nw.String)
-    elif kind != nw.String:
+    else:
         raise DataError(f"Column {code!r} must hold codes as texts or whole numbers, but holds {kind}.")
     return frame.select(
         ask=_index(schema[ask], ask, n_asks),
@@ -151,14 +151,12 @@ def _cells(frame: Any, ask: str, variant: str, code: str, n_asks: int) -> Any:  
 
 def _index(dtype: Any, column: str, count: int) -> Any:  # noqa: ANN401
     """Whole numbers from 0 to below ``count``, and `NONE` for everything else."""
-    nw = require_narwhals()
     x, good, kind = whole_number(dtype, column, 0, count - 1)
     return nw.when(good).then(x).otherwise(nw.lit(kind(NONE))).cast(nw.Int64)
 
 
 def _count_responses(cells: Any, asks: Mapping[int, Ask], answers: list[ReportTally]) -> int:  # noqa: ANN401
     """Add the responses to the answers; the number of all rows comes back. One query, few groups."""
-    nw = require_narwhals()
     good = nw.lit(value=False)
     for i, ask in asks.items():
         texts = [f"{RESPONSE}{code}" for code in range(n_symbols(ask.channel))]
@@ -182,7 +180,7 @@ def _count_responses(cells: Any, asks: Mapping[int, Ask], answers: list[ReportTa
 
 def _count_unary(cells: Any, asks: Mapping[int, _UnaryAsk], answers: list[ReportTally]) -> None:  # noqa: ANN401
     """Add the unary reports to the answers."""
-    reports = cells.filter(require_narwhals().col("ask").is_in(list(asks)))
+    reports = cells.filter(nw.col("ask").is_in(list(asks)))
     for counted in computed(reports, partial(_bit_counts, asks=asks), np.int64):
         flat = counted
         for i in asks:

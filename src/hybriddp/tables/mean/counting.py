@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from hybriddp.errors import DataError
-from hybriddp.tables.chunks import Chunk, open_chunks, open_files, require_polars
+from hybriddp.tables.chunks import Chunk, open_chunks, require_polars
 from hybriddp.tables.dialect import CsvFormat
-from hybriddp.tables.frames import TableSource, collect, lazy_frame, library, require_narwhals
+from hybriddp.tables.frames import TableSource, collect, lazy_frame, library, nw
 from hybriddp.tables.mean.query import Query
 from hybriddp.tables.mean.report_files import DIGEST_COLUMN, Origin, by_digest
 from hybriddp.tables.mean.tally import NO_REPORT, Key, Tally, check
-from hybriddp.tables.paths import File
 from hybriddp.wording import counted
 
 Progress = Callable[[float | None], object]
@@ -50,25 +49,21 @@ class CountedTable:
         self.query = query
         self.source = source = TableSource.of(table, engine, query.wanted(csv))
         with source.reading():
-            if source.names is None:
-                opened = [(Chunk(table, 1), Origin())]
-            else:
-                groups = [(source.files, Origin())]
-                if query.report is not None:
-                    groups = by_digest(source.files, query.study, query.digests)
-                opened = [(chunk, origin) for files, origin in groups for chunk in self._open(files, in_chunks)]
+            opened = [(Chunk(table, 1), Origin())]
+            if source.names is not None:
+                tied = query.report is not None
+                groups = by_digest(source.files, query.study, query.digests) if tied else [(source.files, Origin())]
+                opened = [
+                    (chunk, origin)
+                    for files, origin in groups
+                    for chunk in open_chunks(files, source.engine, source.wanted, small=in_chunks)
+                ]
             answers = [query.trust.column] if query.trust else []
             texts = [DIGEST_COLUMN] if query.report is not None else []
             self.parts = [
                 _Part(lazy_frame(chunk.table, query.numbers, answers=answers, texts=texts), chunk.size, origin)
                 for chunk, origin in opened
             ]
-
-    def _open(self, files: Sequence[File], in_chunks: bool) -> list[Chunk]:
-        engine, wanted = self.source.engine, self.source.wanted
-        if in_chunks:
-            return open_chunks(files, engine, wanted)
-        return [Chunk(table, 1) for table in open_files(files, engine, wanted)]
 
 
 def count(
@@ -118,7 +113,7 @@ def _one_row_each(frames: Sequence[Any], column: str, repeated: str) -> Any:  # 
 
     A user with two rows would pay twice, and count twice.
     """
-    nw, polars = require_narwhals(), require_polars()
+    polars = require_polars()
     if repeated == "first":
         for frame in frames:
             if library(frame) not in _ORDERED:

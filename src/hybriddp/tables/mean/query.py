@@ -4,6 +4,7 @@ Only a handful of integers comes back, at most one row per group and code. A val
 same floating-point operations in every engine, so the integers are the same to the last bit.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,8 +20,9 @@ from hybriddp.tables.frames import (
     floor_to_integer,
     indicator,
     is_finite,
+    is_text,
+    nw,
     require_columns,
-    require_narwhals,
     whole_number,
 )
 from hybriddp.tables.mean.report_files import (
@@ -41,13 +43,7 @@ NO = ("no", "n", "false", "f", "0", "0.0", "off", "nein", "nee", "nej", "non", "
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """Who trusts: ``column`` for a column of yes and no, ``column=word`` for one in which a word of its own means yes.
-
-    Examples
-    --------
-    >>> Trust.of("consent"), Trust.of("tier = gold")
-    (Trust(column='consent', word=None), Trust(column='tier', word='gold'))
-    """
+    """Who trusts: ``column`` for a column of yes and no, ``column=word`` where a word of its own means yes."""
 
     column: str
     word: str | None = None
@@ -64,14 +60,13 @@ class Trust:
 
     def expressions(self, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401
         """Whether each row trusts, never null; and whether it says neither yes nor no."""
-        nw = require_narwhals()
         x = nw.col(self.column)
         if dtype == nw.Boolean:
             yes, known = self._boolean(x)
         elif dtype.is_numeric():
             yes, known = self._numeric(x.cast(nw.Float64), nw.lit(value=True))
-        elif dtype in (nw.String, nw.Categorical, nw.Enum):
-            text = (x if dtype == nw.String else x.cast(nw.String)).str.strip_chars()
+        elif is_text(dtype):
+            text = x.cast(nw.String).str.strip_chars()
             if self.word is not None:
                 yes, known = text == self.word, nw.lit(value=True)
             else:
@@ -154,7 +149,7 @@ class Query:
 
         ``origin`` is what is known about its reports beside its columns.
         """
-        nw, schema = require_narwhals(), frame.collect_schema()
+        schema = frame.collect_schema()
         self._check_columns(schema)
         cells: dict[str, Any] = {}
         trusts = key = code = None
@@ -171,15 +166,13 @@ class Query:
             cells |= _value(schema[self.value], self.value, self.study, trusts, code)
         if self.user is not None:
             dtype = schema[self.user]
-            if not (dtype.is_integer() or dtype in (nw.String, nw.Categorical, nw.Enum)):
+            if not (dtype.is_integer() or is_text(dtype)):
                 raise DataError(f"Column {self.user!r} must name users with texts or integers, but holds {dtype}.")
-            user = nw.col(self.user)
-            cells["user"] = user if dtype == nw.String else user.cast(nw.String)
+            cells["user"] = nw.col(self.user).cast(nw.String)
         return frame.select(**cells)
 
     def count(self, cells: Any, tallies: dict[Key | None, Tally]) -> None:  # noqa: ANN401
         """Count `cells` and add what they have to the tally of every key; None is for other rows."""
-        nw = require_narwhals()
         known = cells.collect_schema().names()
         by = [name for name in ("code", "key") if name in known]
         sums = {name: nw.col(name).sum() for name in SUMS if name in known}
@@ -210,29 +203,23 @@ class Query:
 
     def _key(self, dtype: Any) -> Any:  # noqa: ANN401
         """The group of a row, or a key that was not asked for: no nulls, which engines treat differently."""
-        nw, other = require_narwhals(), 0
-        x = nw.col(self.group)
         if not dtype.is_integer():
-            x = x if dtype == nw.String else x.cast(nw.String)
-            text = "other"
+            x, text = nw.col(self.group).cast(nw.String), "other"
             while text in self.keys:
                 text += "_"
             return nw.when(x.is_in(list(self.keys))).then(x).otherwise(nw.lit(text))
-        x, keys = x.cast(nw.Int64), [int(key) for key in self.keys]
-        while other in keys:
-            other += 1
+        x, keys = nw.col(self.group).cast(nw.Int64), [int(key) for key in self.keys]
+        other = next(number for number in itertools.count() if number not in keys)
         return nw.when(x.is_in(keys)).then(x).otherwise(nw.lit(other, nw.Int64))
 
     def _check_columns(self, schema: Any) -> None:  # noqa: ANN401
-        nw = require_narwhals()
         require_columns(schema, self.columns, self.numbers)
         if self.group is not None:
             texts = isinstance(self.keys[0], str)
             whole = all(str(key).lstrip("-").isdecimal() and str(int(key)) == str(key) for key in self.keys)
             dtype = schema[self.group]
             wide = dtype in (nw.UInt64, nw.Int128, nw.UInt128)
-            by_text = texts and dtype in (nw.String, nw.Categorical, nw.Enum)
-            if not by_text and not (whole and dtype.is_integer() and not wide):
+            if not (texts and is_text(dtype)) and not (whole and dtype.is_integer() and not wide):
                 kind = "texts" if texts else "integers that fit into Int64"
                 raise DataError(f"Column {self.group!r} must hold {kind}, as the keys are, but holds {dtype}.")
 
@@ -242,7 +229,7 @@ def _value(dtype: Any, column: str, study: MeanStudy, trusts: Any, code: Any) ->
 
     The value of somebody who does not trust is not looked at, but for noticing that it is there.
     """
-    nw, (lower, upper) = require_narwhals(), study.bounds
+    lower, upper = study.bounds
     x = as_float(dtype, column)
     finite, cells = is_finite(x), {}
     if trusts is not None:
@@ -260,7 +247,6 @@ def _report(dtype: Any, column: str, study: MeanStudy) -> dict[str, Any]:  # noq
 
     Reports with Laplace noise are all code 0, and are summed: in two words, since engines add 64 bits only.
     """
-    nw = require_narwhals()
     missing = nw.col(column).is_null()
     x, good, kind = whole_number(dtype, column, *study.reports_between)
     if kind is float:

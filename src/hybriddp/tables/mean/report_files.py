@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hybriddp.errors import DataError, ProtocolError, raise_unchained
 from hybriddp.mean.study import MeanStudy
 from hybriddp.tables.chunks import require_polars
-from hybriddp.tables.frames import require_narwhals
+from hybriddp.tables.frames import nw
 from hybriddp.tables.paths import File, output_format, writing_error
 from hybriddp.wording import counted
 
@@ -66,11 +66,9 @@ def digest_column(names: Sequence[str]) -> str | None:
 
 def digest_text(column: str, dtype: Any) -> Any:  # noqa: ANN401
     """A column of digests as texts, whichever way it holds them; None if it holds numbers or the like."""
-    nw = require_narwhals()
     if dtype not in (nw.String, nw.Categorical, nw.Enum, nw.Binary, nw.Unknown):  # large bytes of Arrow are unknown
         return None
-    x = nw.col(column)
-    return (x if dtype == nw.String else x.cast(nw.String)).str.strip_chars().str.to_lowercase()
+    return nw.col(column).cast(nw.String).str.strip_chars().str.to_lowercase()
 
 
 def digest_matches(x: Any, key: Any, whole: Collection[str], parts: dict[Any, str]) -> tuple[Any, Any]:  # noqa: ANN401

@@ -16,7 +16,7 @@ from hybriddp.mean.reports import Reports
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary
 from hybriddp.tables.dialect import CsvFormat
-from hybriddp.tables.frames import as_float, computed, is_finite, require_narwhals
+from hybriddp.tables.frames import as_float, computed, is_finite, nw
 from hybriddp.tables.mean.counting import CountedTable, count
 from hybriddp.tables.mean.query import Query, Trust
 from hybriddp.tables.mean.summarize import as_summaries, public_keys
@@ -99,7 +99,7 @@ def _reports(
 
 def _untrusted_values(frame: Any, query: Query, key: Key | None) -> Any:  # noqa: ANN401
     """The finite values of those who do not trust."""
-    nw, schema = require_narwhals(), frame.collect_schema()
+    schema = frame.collect_schema()
     if query.trust is None or query.value is None:
         raise ParameterError("trusted_if", "given with value, to say whose reports are simulated", None)
     trusts, _ = query.trust.expressions(schema[query.trust.column])

@@ -184,17 +184,13 @@ def summarize_both(
     expand([name for names in named for name in names or ()])  # refuses a file that is named twice
     if trusted is local:
         raise DataError("The same table is given for both groups: its users would be counted twice.")
-    in_chunks = progress is not None and user is None
-    tables = [
-        CountedTable(
-            table,
-            Query(study, *columns, group, public, user=user),
-            None if names is None else engine,
-            csv,
-            in_chunks=in_chunks,
-        )
-        for table, names, columns in zip((trusted, local), named, ((value, None), (None, report)), strict=True)
-    ]
+
+    def counted(table: Any, value: str | None, report: str | None) -> CountedTable:  # noqa: ANN401
+        reader = None if file_names(table) is None else engine
+        query = Query(study, value, report, group, public, user=user)
+        return CountedTable(table, query, reader, csv, in_chunks=progress is not None and user is None)
+
+    tables = [counted(trusted, value, None), counted(local, None, report)]
     tallies = count(tables, public, progress, repeated=repeated)
     return as_summaries(study, group, tallies, trusted=True, local=True)
 

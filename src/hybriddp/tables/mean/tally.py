@@ -63,45 +63,21 @@ class GroupedSummaries(Mapping[Key, Summaries]):
 
 @dataclass(slots=True)
 class Tally:
-    """The rows of one group.
-
-    Attributes
-    ----------
-    rows : int
-        How many there are.
-    neither, both : int
-        How many have neither a value nor a report, and how many have both, or trust and have a report.
-    count, total : int
-        How many finite values of users who trust there are, and the sum of their units.
-    clamped : int
-        How many of these values lie outside of the bounds.
-    reported : int
-        The sum of the reports, if they carry Laplace noise.
-    tied, foreign : int
-        How many codes carry the digest of the study, and how many reports that of another.
-    seeded : int
-        How many reports were drawn with a seed.
-    unclear : int
-        How many rows say neither that they trust nor that they do not.
-    raw : int
-        How many values there are of users who do not trust, and have no report.
-    codes : Counter
-        How many reports there are of every code, and of `NO_CODE`.
-    """
+    """The rows of one group."""
 
     rows: int = 0
-    neither: int = 0
-    both: int = 0
-    count: int = 0
-    total: int = field(default=0, repr=False)  # exact: not for logs
-    clamped: int = 0
-    reported: int = 0
-    tied: int = 0
-    foreign: int = 0
-    seeded: int = 0
-    unclear: int = 0
-    raw: int = 0
-    codes: Counter[int] = field(default_factory=Counter)
+    neither: int = 0  # rows with neither a value nor a report
+    both: int = 0  # rows with both, or that trust and have a report
+    count: int = 0  # finite values of users who trust
+    total: int = field(default=0, repr=False)  # the sum of their units: exact, not for logs
+    clamped: int = 0  # those outside of the bounds
+    reported: int = 0  # the sum of the reports, if they carry Laplace noise
+    tied: int = 0  # codes that carry the digest of the study
+    foreign: int = 0  # reports that carry the digest of another study
+    seeded: int = 0  # reports that were drawn with a seed
+    unclear: int = 0  # rows that say neither that they trust nor that they do not
+    raw: int = 0  # values of users who do not trust, and have no report
+    codes: Counter[int] = field(default_factory=Counter)  # reports of every code, and of `NO_CODE`
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Add a row of a query's result; the sum of an empty column is nothing in some engines and 0 in others."""
