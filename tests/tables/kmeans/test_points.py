@@ -71,13 +71,12 @@ def _both(table: Any) -> tuple[TrustedTable, PointArray]:  # noqa: ANN401
     return trusted_points(table, STUDY, columns=COLUMNS), PointArray(BOX, POINTS, "points")
 
 
-def test_every_engine_gets_the_bits_of_numpy(local_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_engine_gets_the_bits_of_numpy(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frames, "BATCH", 700)
-    check_bits(local_engine)
+    check_bits(engine)
 
 
 def check_bits(engine: Engine) -> None:
-    """Spark's turn is in test_kmeans_study.py, where there is a session."""
     group, memory = _both(engine(pl.concat([FRAME[:9000], HOLES, FRAME[9000:]])))
     assert isinstance(group, TrustedPoints)
     assert (group.count, group.clamped, group.rejected) == (memory.count, memory.clamped, len(HOLES))
@@ -91,10 +90,10 @@ def check_bits(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("scale", ["none", [1, 3, 0.7]], ids=["none", "weights"])
-def test_every_scale_gives_the_bits_of_numpy(local_engine: Engine, scale: Any) -> None:  # noqa: ANN401
+def test_every_scale_gives_the_bits_of_numpy(engine: Engine, scale: Any) -> None:  # noqa: ANN401
     study = KMeansStudy("x", n_clusters=2, bounds=list(BOX.bounds), epsilon=1, scale=scale)
     grid = Histogram(GridQuestion(None, np.zeros(3), study.box.widths / 28, (29, 29, 29)))
-    group = trusted_points(local_engine(FRAME), study, columns=COLUMNS)
+    group = trusted_points(engine(FRAME), study, columns=COLUMNS)
     memory = PointArray(study.box, POINTS, "points")
     for statistic in (grid, *OTHERS):
         assert group.exact(statistic).tolist() == memory.exact(statistic).tolist()
@@ -105,22 +104,22 @@ def test_every_scale_gives_the_bits_of_numpy(local_engine: Engine, scale: Any) -
 
 
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (4, 512, 2), (3, 5, 250)])
-def test_grids_of_any_shape(local_engine: Engine, sizes: tuple[int, ...]) -> None:
-    group, memory = _both(local_engine(FRAME))
+def test_grids_of_any_shape(engine: Engine, sizes: tuple[int, ...]) -> None:
+    group, memory = _both(engine(FRAME))
     assert group.exact(Histogram(_grid(*sizes))).tolist() == memory.exact(Histogram(_grid(*sizes))).tolist()
 
 
-def test_the_longest_grid(local_engine: Engine) -> None:
+def test_the_longest_grid(engine: Engine) -> None:
     line = KMeansStudy("x", n_clusters=2, bounds=[(-60, 1440)], epsilon=1)
     x = np.concatenate([POINTS[:, :1], np.linspace(1300, 1440, 20_000)[:, None]])
     grid = Histogram(_grid(4096))
-    group = trusted_points(local_engine(pl.DataFrame({"x": x[:, 0]})), line, columns=["x"])
+    group = trusted_points(engine(pl.DataFrame({"x": x[:, 0]})), line, columns=["x"])
     assert group.exact(grid).tolist() == PointArray(line.box, x, "points").exact(grid).tolist()
 
 
-def test_blocks_of_some_users_are_small(local_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_some_users_are_small(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(points, "BLOCK", 300)
-    group, memory = _both(local_engine(FRAME))
+    group, memory = _both(engine(FRAME))
     users = np.arange(1000)[::-1]
     found = list(group.points_of(users))
     assert [len(block) for block in found] == [300, 300, 300, 100]
@@ -129,16 +128,16 @@ def test_blocks_of_some_users_are_small(local_engine: Engine, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.Int64, pl.UInt16, pl.Float32, pl.Decimal(10, 2)])
-def test_every_numeric_type_is_a_coordinate(local_engine: Engine, dtype: Any) -> None:  # noqa: ANN401
+def test_every_numeric_type_is_a_coordinate(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
     frame = pl.DataFrame({name: pl.Series([1, 2, 100], dtype=dtype) for name in COLUMNS})
-    group = trusted_points(local_engine(frame), STUDY, columns=COLUMNS)
+    group = trusted_points(engine(frame), STUDY, columns=COLUMNS)
     memory = PointArray(BOX, np.array([[1, 2, 100]] * 3).T, "points")
     for statistic in (Histogram(_grid(5, 5, 5)), OTHERS[1]):
         assert group.exact(statistic).tolist() == memory.exact(statistic).tolist()
 
 
-def test_an_empty_table_is_an_empty_group(local_engine: Engine) -> None:
-    group = trusted_points(local_engine(FRAME.clear()), STUDY, columns=COLUMNS)
+def test_an_empty_table_is_an_empty_group(engine: Engine) -> None:
+    group = trusted_points(engine(FRAME.clear()), STUDY, columns=COLUMNS)
     assert (group.count, group.clamped, group.rejected) == (0, 0, 0)
     for statistic in (Histogram(_grid(5, 5, 5)), *OTHERS):
         assert not group.exact(statistic).any()
@@ -180,8 +179,8 @@ def test_tables_that_change_are_refused(tmp_path: Path) -> None:
             group.exact(statistic)
 
 
-def test_wrong_columns_are_named(local_engine: Engine) -> None:
-    table = local_engine(pl.DataFrame({"x": [1.0], "y": [1.0], "name": ["a"]}))
+def test_wrong_columns_are_named(engine: Engine) -> None:
+    table = engine(pl.DataFrame({"x": [1.0], "y": [1.0], "name": ["a"]}))
     with pytest.raises(DataError, match="no column 'nam'. Did you mean 'name'"):
         trusted_points(table, STUDY, columns=["x", "y", "nam"])
     with pytest.raises(DataError, match="Column 'name' must hold numbers"):

@@ -55,14 +55,13 @@ def _assert_equal(got: RoundTally, expected: RoundTally) -> None:
 
 
 def test_a_round_of_both_channels_has_the_same_counts_on_every_engine(
-    local_engine: Engine, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(frames, "BATCH", 100)
-    check_counts(local_engine)
+    check_counts(engine)
 
 
 def check_counts(engine: Engine) -> None:
-    """Spark's turn is in test_kmeans_study.py, where there is a session."""
     table = report_table(REPORTS).sample(fraction=1.0, shuffle=True, seed=1)
     assert COUNTED.rejected == 0
     _assert_equal(count_reports(engine(table), MIXED), COUNTED)
@@ -83,36 +82,34 @@ def _bad_rows() -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema={"ask": pl.Int64, "variant": pl.Int64, "code": pl.String}, orient="row")
 
 
-def test_rows_that_are_no_answers_are_counted_and_never_raise(local_engine: Engine) -> None:
+def test_rows_that_are_no_answers_are_counted_and_never_raise(engine: Engine) -> None:
     bad = _bad_rows()
     _assert_equal(
-        count_reports(local_engine(pl.concat([bad, report_table(REPORTS)])), MIXED),
+        count_reports(engine(pl.concat([bad, report_table(REPORTS)])), MIXED),
         RoundTally(COUNTED.answers, len(bad)),
     )
-    assert count_reports(local_engine(bad), MIXED).rejected == len(bad)
+    assert count_reports(engine(bad), MIXED).rejected == len(bad)
 
 
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.UInt8, pl.Float64])
-def test_whole_numbers_are_codes_of_randomized_response(local_engine: Engine, dtype: Any) -> None:  # noqa: ANN401
+def test_whole_numbers_are_codes_of_randomized_response(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
     bits = _round(LENGTH)
     reports = bits.answer(POINTS, random_state=1)
     table = report_table(reports).with_columns(pl.col("code").str.slice(1).cast(dtype))
     bad = pl.DataFrame({"ask": [0, 0], "variant": [0, 0], "code": [2, None]}, schema_overrides={"code": dtype})
-    _assert_equal(
-        count_reports(local_engine(pl.concat([table, bad])), bits), RoundTally(bits.count(reports).answers, 2)
-    )
-    assert count_reports(local_engine(table), _round(GRID)).rejected == len(table)
+    _assert_equal(count_reports(engine(pl.concat([table, bad])), bits), RoundTally(bits.count(reports).answers, 2))
+    assert count_reports(engine(table), _round(GRID)).rejected == len(table)
 
 
-def test_fractions_are_no_codes(local_engine: Engine) -> None:
+def test_fractions_are_no_codes(engine: Engine) -> None:
     table = pl.DataFrame({"ask": [0.0, 0.5, 0.0, 0.0], "variant": [0.0, 0, float("nan"), 0], "code": [1.0, 1, 1, 0.5]})
-    counted = count_reports(local_engine(table), _round(LENGTH))
+    counted = count_reports(engine(table), _round(LENGTH))
     assert (counted.rejected, int(counted.answers[0].users.sum())) == (3, 1)
 
 
-def test_an_empty_table_has_no_answers(local_engine: Engine) -> None:
+def test_an_empty_table_has_no_answers(engine: Engine) -> None:
     for table in (report_table(()), report_table(REPORTS).clear()):
-        counted = count_reports(local_engine(table), MIXED)
+        counted = count_reports(engine(table), MIXED)
         assert counted.rejected == 0
         assert not any(answers.users.any() or answers.supports.any() for answers in counted.answers)
 
@@ -137,8 +134,8 @@ def test_reports_of_hardly_any_bits_that_look_like_numbers() -> None:
 # Mistakes
 
 
-def test_wrong_columns_are_named(local_engine: Engine) -> None:
-    table = local_engine(report_table(REPORTS).with_columns(at=pl.lit(True)))
+def test_wrong_columns_are_named(engine: Engine) -> None:
+    table = engine(report_table(REPORTS).with_columns(at=pl.lit(True)))
     with pytest.raises(DataError, match="no column 'codes'. Did you mean 'code'"):
         count_reports(table, MIXED, code="codes")
     with pytest.raises(DataError, match="Column 'code' must hold numbers"):

@@ -13,9 +13,7 @@ from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.trusted_points import TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import count_reports, report_table, trusted_points
-from tests.tables.conftest import ENGINES, on_spark
-from tests.tables.kmeans.test_points import check_bits
-from tests.tables.kmeans.test_reports import check_counts
+from tests.tables.conftest import ENGINES
 
 Count = Callable[[Round, tuple[Reports, ...]], RoundTally]
 
@@ -38,7 +36,7 @@ def _run(
     return server
 
 
-def _compare(
+def compare(
     folder: Path,
     engine: Callable[[pl.DataFrame], Any],
     *,
@@ -82,19 +80,7 @@ def test_a_study_over_tables(
 ) -> None:
     reader = name.removesuffix(" lazy")
     sizes = {"n_trusted": n_trusted, "n_local": n_local}
-    server = _compare(tmp_path, ENGINES[name], d=d, epsilon=epsilon, reader=reader, **sizes)
+    server = compare(tmp_path, ENGINES[name], d=d, epsilon=epsilon, reader=reader, **sizes)
     assert server.joins_local == joins
     codes = pl.read_parquet(tmp_path / "round-*.parquet")["code"]
     assert set(codes.str.slice(0, 1)) == set(letters)
-
-
-def test_a_study_over_spark(spark: Any, tmp_path: Path) -> None:  # noqa: ANN401
-    (tmp_path / "trusted").mkdir()
-
-    def engine(frame: pl.DataFrame) -> Any:  # noqa: ANN401
-        return on_spark(spark, frame, tmp_path / "trusted" / "table.parquet")
-
-    server = _compare(tmp_path, engine, d=2, epsilon=2, n_trusted=100, n_local=3000, reader="spark")
-    assert np.abs(np.sort(server.cluster_centers[:, 0]) - [-40, 60]).max() < 30
-    check_bits(engine)
-    check_counts(engine)

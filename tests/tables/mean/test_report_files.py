@@ -11,7 +11,6 @@ import pytest
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.mean import LaplaceSummary, LocalSummary, MeanStudy
 from hybriddp.tables import summarize
-from hybriddp.tables.chunks import ENGINES
 from hybriddp.tables.mean.report_files import write_table
 
 STUDY = MeanStudy("x", bounds=(0, 100), epsilon=1)
@@ -30,20 +29,19 @@ def _table(**columns: Any) -> pl.DataFrame:  # noqa: ANN401
     return pl.DataFrame({"code": CODES.codes}).with_columns(**{name: pl.lit(text) for name, text in columns.items()})
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("reader", ["polars", "duckdb"])
 @pytest.mark.parametrize("kind", FORMATS)
-def test_files_that_know_their_study_are_tied_to_it(tmp_path: Path, kind: str, engine: str, spark: Any) -> None:  # noqa: ANN401
+def test_files_that_know_their_study_are_tied_to_it(tmp_path: Path, kind: str, reader: str) -> None:
     path, plain = tmp_path / f"reports.{kind}", tmp_path / f"plain.{kind}"
     write_table(_table(), path, study=STUDY.digest)
     write_table(_table(), plain)
-    assert _local(path, engine=engine) == replace(STUDY.summarize_local(CODES), seeded=False)
+    assert _local(path, engine=reader) == replace(STUDY.summarize_local(CODES), seeded=False)
     assert _local(path).tied
-    assert not _local(plain, engine=engine).tied
-    assert not _local([path, plain], engine=engine).tied
-    assert _local([path, plain], engine=engine).count == 800
-    assert spark is not None
+    assert not _local(plain, engine=reader).tied
+    assert not _local([path, plain], engine=reader).tied
+    assert _local([path, plain], engine=reader).count == 800
     with pytest.raises(ProtocolError, match=f"reports.{kind} has .*reports .*study"):
-        _local(path, OTHER, engine=engine)
+        _local(path, OTHER, engine=reader)
 
 
 def test_the_wrong_file_among_many_is_named(tmp_path: Path) -> None:
