@@ -11,6 +11,7 @@ import typer
 from hybriddp.amplification import amplify
 from hybriddp.amplification.guarantee import Guarantee
 from hybriddp.cli import options
+from hybriddp.cli.options import option
 from hybriddp.cli.terminal import check_targets, print_table, say, say_written
 from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
@@ -24,28 +25,26 @@ _FIXED_ONLY = (
 
 def run_amplify(
     bounds: options.Bounds,
-    users: Annotated[int, typer.Option(help="Number of users: 252,540.", parser=options.users)],
+    users: Annotated[int, option("Number of users: 252,540.", parser=options.users)],
     trusted: options.Trusted,
     epsilon: options.Epsilon,
-    weight: Annotated[str, typer.Option(help="A fixed number, known-variance, privacy or naive.")],
-    delta: Annotated[str, typer.Option(help="The δ to allow for.", parser=options.decimal)] = "0",
-    sd: Annotated[
-        float | None, typer.Option(help="Public standard deviation, for known-variance.", parser=options.amount)
-    ] = None,
+    weight: Annotated[str, option("A fixed number, known-variance, privacy or naive.")],
+    delta: Annotated[str, option("The δ to allow for.", parser=options.decimal)] = "0",
+    sd: Annotated[float | None, option("Public standard deviation, for known-variance.", parser=options.amount)] = None,
     colluding: Annotated[
         options.UserShare,
-        typer.Option(help="How many local users collude: 50% or 1,000.", metavar="<share>", parser=options.user_share),
+        option("How many local users collude: 50% or 1,000.", metavar="<share>", parser=options.user_share),
     ] = "0",  # type: ignore[assignment]  # read by the parser
-    channel: Annotated[str, typer.Option(help="window (as in hybriddp mean) or laplace (the paper's).")] = "window",
+    channel: Annotated[str, option("window (as in hybriddp mean) or laplace (the paper's).")] = "window",
     step: Annotated[
         str | None,
-        typer.Option(help="Step that the estimate is rounded to; as in `mean` if not given.", parser=options.step),
+        option("Step that the estimate is rounded to; as in `mean` if not given.", parser=options.step),
     ] = None,
     also_published: Annotated[
-        list[str] | None, typer.Option(help="What else is published, such as 'group means'; may be repeated.")
+        list[str] | None, option("What else is published, such as 'group means'; may be repeated.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Write a map over trusted fractions and collusion to this file (.png, …).")
+        Path | None, option("Write a map over trusted fractions and collusion to this file (.png, …).")
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:

@@ -12,17 +12,16 @@ from hybriddp.channels import WindowChannel
 from hybriddp.channels.bound import lower_bound, tabulated
 from hybriddp.channels.comparison import hybrid, laplace, one_bit, piecewise
 from hybriddp.cli import options
+from hybriddp.cli.options import option
 from hybriddp.cli.terminal import print_table, say, say_written, write_text
 
 
 def channel(
     epsilon: options.Epsilon,
-    prior: Annotated[str | None, typer.Option(help="'uniform' for the least variance on average.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the channel as JSON to this file.")
-    ] = None,
+    prior: Annotated[str | None, option("'uniform' for the least variance on average.")] = None,
+    output: Annotated[Path | None, option("Write the channel as JSON to this file.", "--output", "-o")] = None,
     plot: options.Plot = None,
-    codes: Annotated[bool, typer.Option("--codes", help="List the value of every code.")] = False,
+    codes: Annotated[bool, option("List the value of every code.", "--codes")] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Show the one-byte report of a number: its proof of privacy and its variance.

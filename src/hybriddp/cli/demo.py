@@ -14,6 +14,7 @@ import typer
 
 from hybriddp import _check
 from hybriddp.cli import options
+from hybriddp.cli.options import option
 from hybriddp.cli.terminal import print_table, say, say_written, trials_bar
 from hybriddp.data import flight_delays
 from hybriddp.mean import Estimate, MeanStudy
@@ -26,10 +27,7 @@ BOUNDS = (-60.0, 1440.0)
 
 STEPS = (
     ("More privacy, and more who trust", "hybriddp demo --epsilon 0.1 --trusted 1%"),
-    (
-        "What a study of yours would give",
-        "hybriddp plan --users 2,000,000 --trusted 0.2% --epsilon 0.5 --bounds 0 600",
-    ),
+    ("What your study would give", "hybriddp plan --users 2,000,000 --trusted 0.2% --epsilon 0.5 --bounds 0 600"),
     ("What the devices do, and why it is private", "hybriddp channel --epsilon 1"),
     ("The same for a table of your own", "hybriddp mean --help"),
 )
@@ -46,16 +44,15 @@ class Demo:
     """One run on the flights, and what many such runs would err by. Not a private release."""
 
     truth: float
-    rejected: int
     estimates: dict[str, Estimate]
     simulation: Simulation
 
 
 def demo(
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter ε of every user. Smaller is more private.")] = 1.0,
+    epsilon: Annotated[float, option("Privacy parameter ε of every user. Smaller is more private.")] = 1.0,
     trusted: options.Trusted = "0.2%",  # type: ignore[assignment]  # read by the parser
     trials: options.Trials = 400,
-    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
+    seed: Annotated[int, option("Seed of the simulation.")] = 0,
     plot: options.Plot = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -98,22 +95,16 @@ def _run(study: MeanStudy, simulation: Simulation, seed: int) -> Demo:
     delays = np.random.default_rng(seed).permutation(flight_delays()).astype(float)
     raw = delays[: simulation.n_trusted]
     codes = study.randomize(delays[simulation.n_trusted :], random_state=seed + 1)
-    trusted, local = summarize(_users(raw, codes.codes), study, value="delay", report="code")
+    # The table that a curator has: a row per user, with a raw value or with a code.
+    table = require_polars().DataFrame(
+        {"delay": [*raw.tolist(), *[None] * len(codes)], "code": [*[None] * len(raw), *codes.tolist()]}
+    )
+    trusted, local = summarize(table, study, value="delay", report="code")
     estimates = {
         weight: study.estimate(trusted=values, local=local, weight=weight, random_state=seed + 2)
         for weight, values in (("trusted-only", trusted), ("full-local", raw), ("adaptive", trusted))
     }
-    rejected = (trusted.rejected if trusted else 0) + (local.rejected if local else 0)
-    return Demo(float(np.clip(delays, *BOUNDS).mean()), rejected, estimates, simulation)
-
-
-def _users(raw: np.ndarray[Any, Any], codes: np.ndarray[Any, Any]) -> Any:  # noqa: ANN401  (a frame of Polars)
-    """The table that a curator has: a row per user, with a raw value or with a code."""
-    pl = require_polars()
-    empty = [None] * len(codes)
-    delay = pl.concat([pl.Series("delay", raw), pl.Series("delay", empty, dtype=pl.Float64)])
-    code = pl.concat([pl.Series("code", [None] * len(raw), dtype=pl.UInt8), pl.Series("code", codes)])
-    return pl.DataFrame([delay, code])
+    return Demo(float(np.clip(delays, *BOUNDS).mean()), estimates, simulation)
 
 
 def _print(result: Demo) -> None:

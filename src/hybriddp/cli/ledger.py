@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from hybriddp.cli import options
+from hybriddp.cli.options import option
 from hybriddp.cli.terminal import say
 from hybriddp.errors import ParameterError
 from hybriddp.privacy import LARGEST_DELTA, Privacy, outright
@@ -31,11 +32,9 @@ _Path = Annotated[Path, typer.Argument(metavar="PATH", help="Ledger file.")]
 @app.command()
 def create(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="New ledger file.")],
-    epsilon: Annotated[
-        str, typer.Option(help="Budget of every user in total, from 0.01 to 1000.", parser=options.decimal)
-    ],
+    epsilon: Annotated[str, option("Budget of every user in total, from 0.01 to 1000.", parser=options.decimal)],
     delta: options.Delta = "0",
-    accountant: Annotated[str, typer.Option(help=f"How costs add up: {', '.join(ACCOUNTANTS)}.")] = "basic",
+    accountant: Annotated[str, option(f"How costs add up: {', '.join(ACCOUNTANTS)}.")] = "basic",
 ) -> None:
     """Create a ledger with a budget, which cannot be changed later. An existing file is left alone (exit code 4)."""
     budget = Privacy.total(epsilon=epsilon, delta=delta)
@@ -50,8 +49,8 @@ def create(
 @app.command()
 def show(
     path: _Path,
-    latest: Annotated[int, typer.Option(min=0, help="Number of the latest events to list.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, with all events.")] = False,
+    latest: Annotated[int, option("Number of the latest events to list.", min=0)] = 20,
+    as_json: Annotated[bool, option("Print the result as JSON, with all events.", "--json")] = False,
 ) -> None:
     """Show the budget, the latest events and what is left."""
     ledger = Ledger.open(path)
@@ -64,8 +63,8 @@ def show(
 @app.command()
 def verify(
     path: _Path,
-    contains: Annotated[str | None, typer.Option(help="An earlier checksum of this ledger.")] = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Drop an incomplete last line.")] = False,
+    contains: Annotated[str | None, option("An earlier checksum of this ledger.")] = None,
+    repair: Annotated[bool, option("Drop an incomplete last line.", "--repair")] = False,
 ) -> None:
     """Check that no line is missing or changed and that the events are within the budget (exit codes 4 and 3 if not).
 

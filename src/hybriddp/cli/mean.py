@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from hybriddp.cli import options
+from hybriddp.cli.options import option
 from hybriddp.cli.terminal import check_targets, print_wide, say, say_written, waiting, write_text
 from hybriddp.errors import ParameterError
 from hybriddp.mean import Estimate, MeanStudy
@@ -20,7 +21,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.tables import CsvFormat, GroupedSummaries, Summaries, simulate_local, summarize, summarize_both
 from hybriddp.tables.chunks import ENGINES
-from hybriddp.tables.mean.counting import REPEATED, Progress
+from hybriddp.tables.mean.summarize import REPEATED, Progress
 
 SIMULATION = (
     "SIMULATION, NOT a private release: the reports of those who do not trust were made here, from their raw values."
@@ -37,38 +38,28 @@ def mean(
             help="Parquet, .csv, .tsv or .jsonl files, one row per user; * for many, or a folder of Parquet files.",
         ),
     ] = None,
-    value: Annotated[str | None, typer.Option(help="Column of raw values, of trusted users.")] = None,
-    report: Annotated[str | None, typer.Option(help="Column of codes, of local users.")] = None,
-    trusted_file: Annotated[
-        list[str] | None, typer.Option(help="File of trusted users, with --value; may be repeated.")
-    ] = None,
-    local_file: Annotated[
-        list[str] | None, typer.Option(help="File of local users, with --report; may be repeated.")
-    ] = None,
-    trusted_if: Annotated[
-        str | None, typer.Option(help="Column that says who trusts: consent, or consent=yes.")
-    ] = None,
-    simulate_local: Annotated[
-        bool, typer.Option("--simulate-local", help="Try it out: simulate the other users' reports.")
-    ] = False,
-    seed: Annotated[int | None, typer.Option(help="Make a simulation repeatable.")] = None,
-    user: Annotated[str | None, typer.Option(help="Column of user names, if users may have several rows.")] = None,
-    repeated: Annotated[
-        str, typer.Option(help=f"If a user has several rows: {' or '.join(REPEATED)} (keep the first row).")
-    ] = "refuse",
-    ledger: Annotated[Path | None, typer.Option(help="Ledger file; created if missing.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the study; the column's if not given.")] = None,
+    value: Annotated[str | None, option("Column of raw values, of trusted users.")] = None,
+    report: Annotated[str | None, option("Column of codes, of local users.")] = None,
+    trusted_file: Annotated[list[str] | None, option("File of trusted users, with --value; may be repeated.")] = None,
+    local_file: Annotated[list[str] | None, option("File of local users, with --report; may be repeated.")] = None,
+    trusted_if: Annotated[str | None, option("Column that says who trusts: consent, or consent=yes.")] = None,
+    simulate_local: Annotated[bool, option("Simulate the reports of all others.", "--simulate-local")] = False,
+    seed: Annotated[int | None, option("Make a simulation repeatable.")] = None,
+    user: Annotated[str | None, option("Column of user names, if users may have several rows.")] = None,
+    repeated: Annotated[str, option(f"What to do about several rows of a user: {', '.join(REPEATED)}.")] = "refuse",
+    ledger: Annotated[Path | None, option("Ledger file; created if missing.")] = None,
+    name: Annotated[str | None, option("Name of the study; the column's if not given.")] = None,
     delta: options.Delta = "0",
     sd_at_most: Annotated[
         float | None,
-        typer.Option(help="Public bound on the standard deviation: a narrower interval.", parser=options.amount),
+        option("Public bound on the standard deviation: a narrower interval.", parser=options.amount),
     ] = None,
-    group: Annotated[str | None, typer.Option(help="Column for one mean per group, with --keys.")] = None,
-    keys: Annotated[str | None, typer.Option(help="Public keys of the groups: DE,FR,IT.")] = None,
+    group: Annotated[str | None, option("Column for one mean per group, with --keys.")] = None,
+    keys: Annotated[str | None, option("Public keys of the groups: DE,FR,IT.")] = None,
     single_group: Annotated[
-        bool, typer.Option("--single-group", help="Allow an estimate from one group if the other is empty.")
+        bool, option("Allow an estimate from one group if the other is empty.", "--single-group")
     ] = False,
-    engine: Annotated[str, typer.Option(help=f"Engine that reads Parquet files: {', '.join(ENGINES)}.")] = "polars",
+    engine: Annotated[str, option(f"Engine that reads Parquet files: {', '.join(ENGINES)}.")] = "polars",
     separator: options.Separator = None,
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
@@ -77,14 +68,12 @@ def mean(
     plot: options.Plot = None,
     html: options.Html = None,
     as_json: options.AsJson = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="With --json: add the curator's numbers, not rounded. Not for publication.")
-    ] = False,
+    full: Annotated[bool, option("With --json: unrounded numbers, too. Not for publication.", "--full")] = False,
     diagnostics: Annotated[
-        bool, typer.Option("--diagnostics", help="Show what was clamped and left out. Not for publication.")
+        bool, option("Show what was clamped and left out. Not for publication.", "--diagnostics")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count, check and show --diagnostics; spend and release nothing.")
+        bool, option("Count, check and show --diagnostics; spend and release nothing.", "--dry-run")
     ] = False,
 ) -> None:
     """Estimate a mean from trusted users' values and local users' reports, once.
@@ -105,7 +94,7 @@ def mean(
         user,
         repeated,
         engine,
-        options.csv_format(separator, decimal, thousands, encoding, missing),
+        CsvFormat(separator, decimal, thousands, encoding, missing or ()),
         single_group,
     )
     _check_ledger(ledger, sources, dry_run=dry_run)

@@ -11,12 +11,11 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hybriddp.errors import ParameterError
-from hybriddp.tables import CsvFormat
 
 MOST_USERS = 10**12
 """More than anybody has."""
@@ -99,15 +98,7 @@ class UserShare:
 
 
 def user_share(text: str) -> UserShare:
-    """A part of the users: ``0.2%``, ``0.002`` or ``4,000`` (users).
-
-    Examples
-    --------
-    >>> user_share("0.2%"), user_share("0.2")
-    (UserShare(fraction=0.002, count=None), UserShare(fraction=0.2, count=None))
-    >>> user_share("1,250"), user_share("1 user")
-    (UserShare(fraction=None, count=1250), UserShare(fraction=None, count=1))
-    """
+    """A part of the users: ``0.2%``, ``0.002`` or ``4,000`` (users)."""
     bare = str(text).strip()
     for word in ("users", "user"):
         if bare.lower().endswith(word):
@@ -129,36 +120,28 @@ def user_share(text: str) -> UserShare:
 
 # Options of several commands
 
+
+def option(text: str, *flags: str, **settings: Any) -> Any:  # noqa: ANN401
+    """An option with its help."""
+    return typer.Option(*flags, help=text, **settings)
+
+
 Bounds = Annotated[
-    tuple[float, float],
-    typer.Option(help="Public range of values, chosen without looking at the data.", parser=amount),
+    tuple[float, float], option("Public range of values, chosen without looking at the data.", parser=amount)
 ]
-Epsilon = Annotated[str, typer.Option(help="Privacy parameter ε of every user, from 0.01 to 20.", parser=decimal)]
-Delta = Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.", parser=decimal)]
+Epsilon = Annotated[str, option("Privacy parameter ε of every user, from 0.01 to 20.", parser=decimal)]
+Delta = Annotated[str, option("0, or a small number for Gaussian noise.", parser=decimal)]
 Trusted = Annotated[
     UserShare,
-    typer.Option(
-        help="How many users trust the curator: 1%, 0.01 or 2,500 users.", metavar="<share>", parser=user_share
-    ),
+    option("How many users trust the curator: 1%, 0.01 or 2,500 users.", metavar="<share>", parser=user_share),
 ]
+Trials = Annotated[int, option("Number of repetitions.")]
+Plot = Annotated[Path | None, option("Write a picture to this file (.png, .svg, .pdf).")]
+Html = Annotated[Path | None, option("Write an HTML page to this file.")]
+AsJson = Annotated[bool, option("Print the result as JSON.", "--json")]
 
-
-Trials = Annotated[int, typer.Option(help="Number of repetitions.")]
-Plot = Annotated[Path | None, typer.Option(help="Write a picture to this file (.png, .svg, .pdf).")]
-Html = Annotated[Path | None, typer.Option(help="Write an HTML page to this file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-
-Separator = Annotated[str | None, typer.Option(help="Separator of cells in a .csv file: , ; | or tab.")]
-Decimal = Annotated[str | None, typer.Option(help="Decimal mark in text files: . or ,")]
-Thousands = Annotated[str | None, typer.Option(help="Thousands separator in text files: , . ' or space.")]
-Encoding = Annotated[str | None, typer.Option(help="Encoding of text files, if not UTF-8: latin-1.")]
-Missing = Annotated[
-    list[str] | None, typer.Option(help="Another word for a missing number, besides NA; may be repeated.")
-]
-
-
-def csv_format(
-    separator: str | None, decimal: str | None, thousands: str | None, encoding: str | None, missing: list[str] | None
-) -> CsvFormat:
-    """The options of text files as a value, checked."""
-    return CsvFormat(separator, decimal, thousands, encoding, tuple(missing or ()))
+Separator = Annotated[str | None, option("Separator of cells in a .csv file: , ; | or tab.")]
+Decimal = Annotated[str | None, option("Decimal mark in text files: . or ,")]
+Thousands = Annotated[str | None, option("Thousands separator in text files: , . ' or space.")]
+Encoding = Annotated[str | None, option("Encoding of text files, if not UTF-8: latin-1.")]
+Missing = Annotated[list[str] | None, option("Another word for a missing number, besides NA; may be repeated.")]

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from hybriddp.cli import options
+from hybriddp.cli.options import option
 from hybriddp.cli.terminal import (
     check_targets,
     in_options,
@@ -50,39 +51,37 @@ _UNKNOWNS = {"epsilon": "epsilon", "users": "n_users", "trusted": "trusted_fract
 
 def make_plan(
     bounds: options.Bounds,
-    users: Annotated[int | None, typer.Option(help="Number of users: 252,540.", parser=options.users)] = None,
+    users: Annotated[int | None, option("Number of users: 252,540.", parser=options.users)] = None,
     trusted: Annotated[
         options.UserShare | None,
-        typer.Option(
-            help="How many users trust the curator: 1%, 0.01 or 2,500 users.",
+        option(
+            "How many users trust the curator: 1%, 0.01 or 2,500 users.",
             metavar="<share>",
             parser=options.user_share,
         ),
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="Privacy parameter ε of every user, from 0.01 to 20.", parser=options.decimal)
+        str | None, option("Privacy parameter ε of every user, from 0.01 to 20.", parser=options.decimal)
     ] = None,
     sd: Annotated[
         float | None,
-        typer.Option(help="Standard deviation of the values. If unknown, best and worst case.", parser=options.amount),
+        option("Standard deviation of the values. If unknown, best and worst case.", parser=options.amount),
     ] = None,
     sd_at_most: Annotated[
         float | None,
-        typer.Option(help="Public bound on the standard deviation, which the study relies on.", parser=options.amount),
+        option("Public bound on the standard deviation, which the study relies on.", parser=options.amount),
     ] = None,
     mean: Annotated[
         float | None,
-        typer.Option(help="Rough guess of the mean: with --sd, shows what bounds clip.", parser=options.amount),
+        option("Rough guess of the mean: with --sd, shows what bounds clip.", parser=options.amount),
     ] = None,
-    mean_gap: Annotated[
-        float, typer.Option(help="Mean of trusted users minus mean of local users.", parser=options.amount)
-    ] = 0.0,
+    mean_gap: Annotated[float, option("Mean of trusted users minus mean of local users.", parser=options.amount)] = 0.0,
     delta: options.Delta = "0",
-    solve_for: Annotated[str | None, typer.Option(help="Find the smallest epsilon, users or trusted.")] = None,
+    solve_for: Annotated[str | None, option("Find the smallest epsilon, users or trusted.")] = None,
     target_rmse: Annotated[
-        float | None, typer.Option(help="Root mean squared error to reach, with --solve-for.", parser=options.amount)
+        float | None, option("Root mean squared error to reach, with --solve-for.", parser=options.amount)
     ] = None,
-    paper: Annotated[bool, typer.Option("--paper", help="Show the paper's estimators, too.")] = False,
+    paper: Annotated[bool, option("Show the paper's estimators, too.", "--paper")] = False,
     plot: options.Plot = None,
     html: options.Html = None,
     as_json: options.AsJson = False,

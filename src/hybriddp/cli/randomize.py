@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 from hybriddp.cli import options
+from hybriddp.cli.options import option
 from hybriddp.cli.terminal import say
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.diagnostics import HEADING
+from hybriddp.tables import CsvFormat
 from hybriddp.tables.chunks import read_columns
 from hybriddp.tables.mean.report_files import DIGEST_COLUMN, write_table
 from hybriddp.tables.paths import output_format
@@ -18,23 +20,21 @@ from hybriddp.tables.paths import output_format
 
 def randomize(
     file: Annotated[Path, typer.Argument(help="Parquet, .csv, .tsv or .jsonl file, one row per user.")],
-    value: Annotated[str, typer.Option(help="Column of values.")],
+    value: Annotated[str, option("Column of values.")],
     bounds: options.Bounds,
     epsilon: options.Epsilon,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File for the reports (.parquet, .csv, .jsonl).")],
-    name: Annotated[str | None, typer.Option(help="Name of the study; the column's if not given.")] = None,
-    delta: Annotated[str, typer.Option(help="The study's δ, as for `mean`.", parser=options.decimal)] = "0",
-    keep: Annotated[list[str] | None, typer.Option(help="Column to copy unchanged; may be repeated.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Make the run repeatable. Then the reports are not private.")] = None,
+    output: Annotated[Path, option("File for the reports (.parquet, .csv, .jsonl).", "--output", "-o")],
+    name: Annotated[str | None, option("Name of the study; the column's if not given.")] = None,
+    delta: Annotated[str, option("The study's δ, as for `mean`.", parser=options.decimal)] = "0",
+    keep: Annotated[list[str] | None, option("Column to copy unchanged; may be repeated.")] = None,
+    seed: Annotated[int | None, option("Make the run repeatable. Then the reports are not private.")] = None,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
     missing: options.Missing = None,
     as_json: options.AsJson = False,
-    diagnostics: Annotated[
-        bool, typer.Option("--diagnostics", help="Show what was left out. Not for publication.")
-    ] = False,
+    diagnostics: Annotated[bool, option("Show what was left out. Not for publication.", "--diagnostics")] = False,
 ) -> None:
     """Simulate the devices of local users: read values, write one randomized code per value.
 
@@ -43,7 +43,7 @@ def randomize(
     """
     study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
     kept = keep or []
-    csv = options.csv_format(separator, decimal, thousands, encoding, missing)
+    csv = CsvFormat(separator, decimal, thousands, encoding, missing or ())
     if (
         value in kept
         or {"code", DIGEST_COLUMN} & {column.strip().lower() for column in kept}
@@ -60,10 +60,7 @@ def randomize(
     frame = read_columns(file, [value], others=kept, csv=csv)
     if frame.is_empty():
         raise DataError(f"{file.name} has no rows.")
-    column = frame.get_column(value)
-    if not column.dtype.is_numeric():
-        raise DataError(f"Column {value!r} must hold numbers, but holds {column.dtype}.")
-    placed = study.grid.place(column.cast(float).to_numpy())
+    placed = study.grid.place(frame.get_column(value).cast(float).to_numpy())
     codes = study.channel.sample(placed.units, random_state=seed)
     reports = frame.filter(placed.accepted).with_columns(code=codes).select([*kept, "code"])
     write_table(reports, output, study=study.digest, seeded=seed is not None)

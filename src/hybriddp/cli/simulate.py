@@ -7,12 +7,14 @@ import typer
 
 from hybriddp import _check
 from hybriddp.cli import options
+from hybriddp.cli.options import option
 from hybriddp.cli.terminal import print_table, say, trials_bar
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.simulation import Simulation, simulate
 from hybriddp.simulation.outcome import Outcome
 from hybriddp.simulation.trial import ESTIMATORS
+from hybriddp.tables.chunks import read_columns
 from hybriddp.wording import percent, significant
 
 
@@ -21,18 +23,16 @@ def run_simulation(
     bounds: options.Bounds,
     epsilon: options.Epsilon,
     trusted: options.Trusted,
-    value: Annotated[str | None, typer.Option(help="Column of values, if DATA is a file.")] = None,
+    value: Annotated[str | None, option("Column of values, if DATA is a file.")] = None,
     users: Annotated[
-        int | None, typer.Option(help="Draw this many users anew in every trial: 100,000.", parser=options.users)
+        int | None, option("Draw this many users anew in every trial: 100,000.", parser=options.users)
     ] = None,
     trials: options.Trials = 1000,
-    channel: Annotated[str, typer.Option(help="window, or laplace for the paper's setting.")] = "window",
-    estimators: Annotated[str, typer.Option(help="Names or fixed weights, separated by commas.")] = ",".join(
-        ESTIMATORS
-    ),
-    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
-    processes: Annotated[int | None, typer.Option(help="Number of processes; one per core if not given.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="File for intermediate sums, to resume from.")] = None,
+    channel: Annotated[str, option("window, or laplace for the paper's setting.")] = "window",
+    estimators: Annotated[str, option("Names or fixed weights, separated by commas.")] = ",".join(ESTIMATORS),
+    seed: Annotated[int, option("Seed of the simulation.")] = 0,
+    processes: Annotated[int | None, option("Number of processes; one per core if not given.")] = None,
+    checkpoint: Annotated[Path | None, option("File for intermediate sums, to resume from.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Run the real pipeline many times and compare what happens with what the formulas predict.
@@ -83,7 +83,7 @@ def run_simulation(
 
 
 def clamped(result: Simulation) -> str | None:
-    """What the bounds cut off, or None."""
+    """What the bounds clip, or None."""
     if result.outside < 1e-6:
         return None
     low, high = (significant(bound, 6) for bound in result.study.bounds)
@@ -102,12 +102,8 @@ def _values(data: str, value: str | None) -> Any:  # noqa: ANN401
         return data
     if value is None:
         raise ParameterError("value", "the name of a column, since data is a file", value)
-    from hybriddp.tables.chunks import read_columns
-
-    column = read_columns(Path(data), [value]).get_column(value)
-    if not column.dtype.is_numeric():
-        raise DataError(f"Column {value!r} must hold numbers, but holds {column.dtype}.")
-    return column.drop_nulls().drop_nans().to_numpy() if column.dtype.is_float() else column.drop_nulls().to_numpy()
+    column = read_columns(Path(data), [value]).get_column(value).drop_nulls()
+    return (column.drop_nans() if column.dtype.is_float() else column).to_numpy()
 
 
 def _estimator(name: str) -> str | float:

@@ -70,10 +70,7 @@ def open_chunks(files: Sequence[File], engine: str, wanted: Wanted, *, small: bo
 def read_columns(
     path: Path, columns: Sequence[str], *, others: Sequence[str] = (), csv: CsvFormat | None = None
 ) -> "pl.DataFrame":
-    """Columns of numbers, and others, of a file, or of several named with ``*``.
-
-    Other columns are not even read where the format allows.
-    """
+    """Columns of numbers, and others, of a file, or of several named with ``*``."""
     polars = require_polars()
     files, wanted = expand([str(path)]), Wanted(numbers=columns, others=others, csv=csv or CsvFormat())
     with reading([str(path)], partial(bad_cell, files, wanted)):
@@ -83,7 +80,10 @@ def read_columns(
                 require_column(column, frame.collect_schema().names(), path.name)
         frame = polars.concat([frame.select(wanted.required) for frame in parts], how="vertical_relaxed")
         read: pl.DataFrame = frame.collect()
-        return read
+    for column in columns:
+        if not read.schema[column].is_numeric():
+            raise DataError(f"Column {column!r} must hold numbers, but holds {read.schema[column]}.")
+    return read
 
 
 def require_library(name: str, *, purpose: str, extra: str = "tables") -> Any:  # noqa: ANN401

@@ -7,7 +7,6 @@ same to the last bit. For other statistics the points are read in batches.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
@@ -81,7 +80,7 @@ def trusted_points(
     if len(names) != d or not all(isinstance(name, str) for name in names) or len(set(names)) < d:
         raise ParameterError("columns", f"the names of {d} columns, one for each pair of bounds", columns)
     source = TableSource.of(table, engine, Wanted(numbers=names))
-    return TrustedTable(source, _Coordinates(tuple(names), study.box))
+    return TrustedTable(source, names, study.box)
 
 
 class TrustedTable:
@@ -101,12 +100,12 @@ class TrustedTable:
         How many rows are no points, since a coordinate is missing, NaN or infinite. Not private either.
     """
 
-    def __init__(self, source: TableSource, coordinates: "_Coordinates") -> None:
-        self._source, self._coordinates, self.box = source, coordinates, coordinates.box
+    def __init__(self, source: TableSource, columns: Sequence[str], box: Box) -> None:
+        self._source, self._columns, self.box = source, columns, box
         self._order: bytes | None = None
         self._frames = source.frames()
         with source.reading():
-            counts = sum((coordinates.rows(frame) for frame in self._frames), np.zeros(3, np.int64))
+            counts = sum((self._rows(frame) for frame in self._frames), np.zeros(3, np.int64))
         self.count, self.clamped, self.rejected = (int(n) for n in counts)
 
     def exact(self, statistic: Statistic) -> NDArray[np.int64]:
@@ -117,11 +116,11 @@ class TrustedTable:
             if isinstance(statistic, Histogram) and statistic.grid.view is None:
                 counts = np.zeros(statistic.size, np.int64)
                 for frame in self._frames:
-                    counts += self._coordinates.histogram(frame, statistic.grid)
+                    counts += self._histogram(frame, statistic.grid)
                 self._require_same(int(counts.sum()))
                 return counts
             total = np.zeros(1 + statistic.size, np.int64)
-            for part in self._computed(partial(_sums, box=self._coordinates.box, statistic=statistic), np.int64):
+            for part in self._computed(partial(_sums, box=self.box, statistic=statistic), np.int64):
                 total += part
         self._require_same(int(total[0]))
         return total[1:]
@@ -133,11 +132,11 @@ class TrustedTable:
         taken for somebody else. `DataError` if they do not.
         """
         order = np.argsort(users, kind="stable")
-        wanted, d = users[order], self._coordinates.box.n_dimensions
+        wanted, d = users[order], self.box.n_dimensions
         found = np.empty((len(users), d))
         first, seen = 0, hashlib.sha256()
         with self._source.reading():
-            for part in self._computed(partial(_placed, box=self._coordinates.box), np.float64):
+            for part in self._computed(partial(_placed, box=self.box), np.float64):
                 points = part.reshape(-1, d)
                 seen.update(points.tobytes())
                 start, stop = np.searchsorted(wanted, [first, first + len(points)])
@@ -152,7 +151,7 @@ class TrustedTable:
 
     def _computed(self, work: Any, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:  # noqa: ANN401
         for frame in self._frames:
-            yield from computed(self._coordinates.floats(frame), work, dtype)
+            yield from computed(self._floats(frame), work, dtype)
 
     def _require_same(self, count: int) -> None:
         if count != self.count:
@@ -160,35 +159,27 @@ class TrustedTable:
                 f"The table had {self.count:,} points, now it has {count:,}. Nobody may be added meanwhile."
             )
 
-
-@dataclass(frozen=True, slots=True)
-class _Coordinates:
-    """Which columns the coordinates of a point are in, and between which bounds."""
-
-    columns: Sequence[str]
-    box: Box
-
-    def floats(self, frame: Any) -> Any:  # noqa: ANN401
+    def _floats(self, frame: Any) -> Any:  # noqa: ANN401
         """The coordinates as floats, in columns that are called x0, x1, …; `DataError` if the table has none."""
         schema = frame.collect_schema()
-        require_columns(schema, self.columns, self.columns)
-        return frame.select(**{f"x{j}": as_float(schema[column], column) for j, column in enumerate(self.columns)})
+        require_columns(schema, self._columns, self._columns)
+        return frame.select(**{f"x{j}": as_float(schema[column], column) for j, column in enumerate(self._columns)})
 
-    def rows(self, frame: Any) -> NDArray[np.int64]:  # noqa: ANN401
+    def _rows(self, frame: Any) -> NDArray[np.int64]:  # noqa: ANN401
         """How many rows are points, how many of these lie outside of the bounds, and how many are none: one query."""
         axes = [(nw.col(f"x{j}"), lower, upper) for j, (lower, upper) in enumerate(self.box.bounds)]
         finite = reduce(and_, (is_finite(x) for x, _, _ in axes))
         outside = reduce(or_, ((x < lower) | (x > upper) for x, lower, upper in axes))
-        cells = self.floats(frame).select(count=indicator(finite), clamped=indicator(finite & outside))
+        cells = self._floats(frame).select(count=indicator(finite), clamped=indicator(finite & outside))
         (row,) = collect(cells.select(nw.col("count", "clamped").sum(), rows=nw.len()))
         rows, count, clamped = (int(row[name] or 0) for name in ("rows", "count", "clamped"))
         return np.array([count, clamped, rows - count], np.int64)
 
-    def histogram(self, frame: Any, grid: GridQuestion) -> NDArray[np.int64]:  # noqa: ANN401
+    def _histogram(self, frame: Any, grid: GridQuestion) -> NDArray[np.int64]:  # noqa: ANN401
         """How many points are at each vertex of a grid of the box: one query."""
-        axes = range(len(self.columns))
+        axes = range(len(self._columns))
         # What is used more than once is a column of its own: Spark writes it out as often as it is used otherwise.
-        cells = self.floats(frame).select(
+        cells = self._floats(frame).select(
             finite=reduce(and_, (is_finite(nw.col(f"x{j}")) for j in axes)),
             **{f"fine{j}": self._fine(j, grid) for j in axes},
         )

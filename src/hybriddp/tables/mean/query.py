@@ -25,14 +25,7 @@ from hybriddp.tables.frames import (
     require_columns,
     whole_number,
 )
-from hybriddp.tables.mean.report_files import (
-    DIGEST_COLUMN,
-    SEEDED_WORD,
-    Origin,
-    digest_column,
-    digest_matches,
-    digest_text,
-)
+from hybriddp.tables.mean.report_files import DIGEST_COLUMN, Origin, digest_matches
 from hybriddp.tables.mean.tally import NO_CODE, NO_REPORT, REPORT_WORD, SUMS, Key, Tally
 from hybriddp.tables.text import Wanted
 
@@ -187,18 +180,16 @@ class Query:
         present = code != NO_REPORT
         known = {"tied": indicator(code >= 0)} if origin.tied else {}
         known |= {"seeded": indicator(present)} if origin.seeded else {}
-        column = digest_column(schema.names())
-        x = None if column is None else digest_text(column, schema[column])
-        if x is None:
-            return known
         whole_keys = self.group is not None and schema[self.group].is_integer()
         parts = {int(name) if whole_keys else name: digest for name, digest in self._part_digests.items()}
-        right, foreign = digest_matches(x, key, {self.study.whole_digest, self.study.digest}, parts)
-        marked = right & x.str.ends_with(f" {SEEDED_WORD}")
+        found = digest_matches(schema, key, {self.study.whole_digest, self.study.digest}, parts)
+        if found is None:
+            return known
+        right, foreign, seeded = found
         return {
             "tied": indicator(right & (code >= 0)),
             "foreign": indicator(foreign & present),
-            "seeded": indicator(marked & present),
+            "seeded": indicator(seeded & present),
         } | known
 
     def _key(self, dtype: Any) -> Any:  # noqa: ANN401

@@ -56,27 +56,22 @@ def by_digest(files: Sequence[File], study: MeanStudy, digests: Collection[str])
     return [(found[origin], origin) for origin in sorted(found, key=lambda x: (not x.tied, x.seeded))]
 
 
-def digest_column(names: Sequence[str]) -> str | None:
-    """The column of digests, however its name is spelled; `DataError` if there are several."""
-    spelled = [name for name in names if name.strip().lower() == DIGEST_COLUMN]
+def digest_matches(schema: Any, key: Any, whole: Collection[str], parts: dict[Any, str]) -> tuple[Any, Any, Any] | None:  # noqa: ANN401
+    """Whether a row's digest is that of the study, or of the part that its key names; another one; and seeded.
+
+    None if no column holds digests. Its name may be spelled otherwise, and it may hold texts in any way.
+    """
+    spelled = [name for name in schema.names() if name.strip().lower() == DIGEST_COLUMN]
     if len(spelled) > 1:
         raise DataError(f"The table has several columns called {DIGEST_COLUMN!r}, in other letters. Rename the others.")
-    return spelled[0] if spelled else None
-
-
-def digest_text(column: str, dtype: Any) -> Any:  # noqa: ANN401
-    """A column of digests as texts, whichever way it holds them; None if it holds numbers or the like."""
-    if dtype not in (nw.String, nw.Categorical, nw.Enum, nw.Binary, nw.Unknown):  # large bytes of Arrow are unknown
+    # Large bytes of Arrow are of an unknown type.
+    if not spelled or schema[spelled[0]] not in (nw.String, nw.Categorical, nw.Enum, nw.Binary, nw.Unknown):
         return None
-    return nw.col(column).cast(nw.String).str.strip_chars().str.to_lowercase()
-
-
-def digest_matches(x: Any, key: Any, whole: Collection[str], parts: dict[Any, str]) -> tuple[Any, Any]:  # noqa: ANN401
-    """Whether a row's digest is that of the study, or of the part that its key names; and whether it is another one."""
+    x = nw.col(spelled[0]).cast(nw.String).str.strip_chars().str.to_lowercase()
     right = x.is_in([text for digest in sorted(whole) for text in (digest, f"{digest} {SEEDED_WORD}")])
     for name, digest in parts.items():
         right = right | ((key == name) & x.is_in([digest, f"{digest} {SEEDED_WORD}"]))
-    return right, x.str.contains(_DIGEST) & ~right
+    return right, x.str.contains(_DIGEST) & ~right, right & x.str.ends_with(f" {SEEDED_WORD}")
 
 
 def refuse_foreign(count: int, table: str, study: MeanStudy) -> None:
