@@ -22,17 +22,8 @@ from hybriddp.kmeans.protocol.trusted_points import BLOCK
 from hybriddp.kmeans.reports.questions import GridQuestion
 from hybriddp.kmeans.statistics import FRACTION, VERTEX_FORMULAS, Histogram, Statistic, UserCount
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.tables.frames import (
-    TableSource,
-    as_float,
-    collect,
-    computed,
-    floor_to_integer,
-    indicator,
-    is_finite,
-    nw,
-    require_columns,
-)
+from hybriddp.tables import frames
+from hybriddp.tables.frames import TableSource, nw
 from hybriddp.tables.text import Wanted
 
 if TYPE_CHECKING:
@@ -151,7 +142,7 @@ class TrustedTable:
 
     def _computed(self, work: Any, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:  # noqa: ANN401
         for frame in self._frames:
-            yield from computed(self._floats(frame), work, dtype)
+            yield from frames.computed(self._floats(frame), work, dtype)
 
     def _require_same(self, count: int) -> None:
         if count != self.count:
@@ -162,16 +153,18 @@ class TrustedTable:
     def _floats(self, frame: Any) -> Any:  # noqa: ANN401
         """The coordinates as floats, in columns that are called x0, x1, …; `DataError` if the table has none."""
         schema = frame.collect_schema()
-        require_columns(schema, self._columns, self._columns)
-        return frame.select(**{f"x{j}": as_float(schema[column], column) for j, column in enumerate(self._columns)})
+        frames.require_columns(schema, self._columns, self._columns)
+        return frame.select(
+            **{f"x{j}": frames.as_float(schema[column], column) for j, column in enumerate(self._columns)}
+        )
 
     def _rows(self, frame: Any) -> NDArray[np.int64]:  # noqa: ANN401
         """How many rows are points, how many of these lie outside of the bounds, and how many are none: one query."""
         axes = [(nw.col(f"x{j}"), lower, upper) for j, (lower, upper) in enumerate(self.box.bounds)]
-        finite = reduce(and_, (is_finite(x) for x, _, _ in axes))
+        finite = reduce(and_, (frames.is_finite(x) for x, _, _ in axes))
         outside = reduce(or_, ((x < lower) | (x > upper) for x, lower, upper in axes))
-        cells = self._floats(frame).select(count=indicator(finite), clamped=indicator(finite & outside))
-        (row,) = collect(cells.select(nw.col("count", "clamped").sum(), rows=nw.len()))
+        cells = self._floats(frame).select(count=frames.indicator(finite), clamped=frames.indicator(finite & outside))
+        (row,) = frames.collect(cells.select(nw.col("count", "clamped").sum(), rows=nw.len()))
         rows, count, clamped = (int(row[name] or 0) for name in ("rows", "count", "clamped"))
         return np.array([count, clamped, rows - count], np.int64)
 
@@ -180,7 +173,7 @@ class TrustedTable:
         axes = range(len(self._columns))
         # What is used more than once is a column of its own: Spark writes it out as often as it is used otherwise.
         cells = self._floats(frame).select(
-            finite=reduce(and_, (is_finite(nw.col(f"x{j}")) for j in axes)),
+            finite=reduce(and_, (frames.is_finite(nw.col(f"x{j}")) for j in axes)),
             **{f"fine{j}": self._fine(j, grid) for j in axes},
         )
         at = [{name: nw.col(f"{name}{j}") for name in ("fine", *VERTEX_FORMULAS)} for j in axes]
@@ -188,10 +181,10 @@ class TrustedTable:
             cells = cells.with_columns(**{f"{name}{j}": formula(at[j]) for j in axes})
         index = nw.lit(0, nw.Int64)
         for j, size in enumerate(grid.sizes):
-            index = index * size + at[j]["vertex"] + indicator(at[j]["hash"] < at[j]["rest"])
+            index = index * size + at[j]["vertex"] + frames.indicator(at[j]["hash"] < at[j]["rest"])
         cells = cells.select(at=nw.when(nw.col("finite")).then(index).otherwise(nw.lit(NOWHERE, nw.Int64)))
         counts = np.zeros(grid.n_symbols, np.int64)
-        for row in collect(cells.group_by("at").agg(rows=nw.len())):
+        for row in frames.collect(cells.group_by("at").agg(rows=nw.len())):
             if row["at"] != NOWHERE:
                 counts[row["at"]] += row["rows"]
         return counts
@@ -200,10 +193,10 @@ class TrustedTable:
         """Where coordinate ``j`` is on the grid, in parts of a step."""
         box, (lower, upper) = self.box, self.box.bounds[j]
         x = nw.col(f"x{j}")
-        safe = nw.when(is_finite(x)).then(x).otherwise(nw.lit(lower))
+        safe = nw.when(frames.is_finite(x)).then(x).otherwise(nw.lit(lower))
         placed = place_coordinates(safe, lower, upper, float(box.factors[j]), float(box.widths[j]))
         steps = grid_position(placed, float(grid.low[j]), float(1.0 / grid.step[j]), grid.sizes[j] - 1.0)
-        return floor_to_integer(steps * float(FRACTION))
+        return frames.floor_to_integer(steps * float(FRACTION))
 
 
 def _placed(batches: Iterable["pa.RecordBatch"], box: Box) -> Iterator[FloatArray]:

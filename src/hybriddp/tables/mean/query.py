@@ -13,18 +13,9 @@ from typing import Any
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.study import MeanStudy
+from hybriddp.tables import frames
 from hybriddp.tables.dialect import CsvFormat
-from hybriddp.tables.frames import (
-    as_float,
-    collect,
-    floor_to_integer,
-    indicator,
-    is_finite,
-    is_text,
-    nw,
-    require_columns,
-    whole_number,
-)
+from hybriddp.tables.frames import nw
 from hybriddp.tables.mean.report_files import DIGEST_COLUMN, Origin, digest_matches
 from hybriddp.tables.mean.tally import NO_CODE, NO_REPORT, REPORT_WORD, SUMS, Key, Tally
 from hybriddp.tables.text import Wanted
@@ -58,7 +49,7 @@ class Trust:
             yes, known = self._boolean(x)
         elif dtype.is_numeric():
             yes, known = self._numeric(x.cast(nw.Float64), nw.lit(value=True))
-        elif is_text(dtype):
+        elif frames.is_text(dtype):
             text = x.cast(nw.String).str.strip_chars()
             if self.word is not None:
                 yes, known = text == self.word, nw.lit(value=True)
@@ -116,13 +107,11 @@ class Query:
 
     def wanted(self, csv: CsvFormat | None) -> Wanted:
         """The columns for a reader of files: those that are compared with words are texts, whatever they look like."""
-        texts = [name for name in self.columns if name not in self.numbers]
-        if self.keys and not isinstance(self.keys[0], str):
-            texts.remove(str(self.group))
+        others = [self.group] if self.group is not None and not isinstance(self.keys[0], str) else []
         return Wanted(
             numbers=self.numbers,
-            texts=texts,
-            others=[name for name in self.columns if name not in (*self.numbers, *texts)],
+            texts=[name for name in self.columns if name not in (*self.numbers, *others)],
+            others=others,
             optional=[DIGEST_COLUMN] if self.report is not None else [],
             csv=csv or CsvFormat(),
         )
@@ -148,7 +137,7 @@ class Query:
         trusts = key = code = None
         if self.trust is not None:
             trusts, unclear = self.trust.expressions(schema[self.trust.column])
-            cells |= {"trusting": indicator(trusts), "unclear": indicator(unclear)}
+            cells |= {"trusting": frames.indicator(trusts), "unclear": frames.indicator(unclear)}
         if self.group is not None:
             key = cells["key"] = self._key(schema[self.group])
         if self.report is not None:
@@ -159,7 +148,7 @@ class Query:
             cells |= _value(schema[self.value], self.value, self.study, trusts, code)
         if self.user is not None:
             dtype = schema[self.user]
-            if not (dtype.is_integer() or is_text(dtype)):
+            if not (dtype.is_integer() or frames.is_text(dtype)):
                 raise DataError(f"Column {self.user!r} must name users with texts or integers, but holds {dtype}.")
             cells["user"] = nw.col(self.user).cast(nw.String)
         return frame.select(**cells)
@@ -171,15 +160,15 @@ class Query:
         sums = {name: nw.col(name).sum() for name in SUMS if name in known}
         counted = cells.group_by(*by).agg(rows=nw.len(), **sums) if by else cells.select(rows=nw.len(), **sums)
         texts = bool(self.keys) and isinstance(self.keys[0], str)
-        for row in collect(counted):
+        for row in frames.collect(counted):
             key = str(row["key"]) if texts else row.get("key")  # the text "7" may name the integer 7
             tallies[key if key in tallies else None].add(row)
 
     def _ties(self, schema: Any, code: Any, key: Any, origin: Origin) -> dict[str, Any]:  # noqa: ANN401
         """Whether a report is one of this study, whether it is one of another, and whether it had a seed."""
         present = code != NO_REPORT
-        known = {"tied": indicator(code >= 0)} if origin.tied else {}
-        known |= {"seeded": indicator(present)} if origin.seeded else {}
+        known = {"tied": frames.indicator(code >= 0)} if origin.tied else {}
+        known |= {"seeded": frames.indicator(present)} if origin.seeded else {}
         whole_keys = self.group is not None and schema[self.group].is_integer()
         parts = {int(name) if whole_keys else name: digest for name, digest in self._part_digests.items()}
         found = digest_matches(schema, key, {self.study.whole_digest, self.study.digest}, parts)
@@ -187,9 +176,9 @@ class Query:
             return known
         right, foreign, seeded = found
         return {
-            "tied": indicator(right & (code >= 0)),
-            "foreign": indicator(foreign & present),
-            "seeded": indicator(seeded & present),
+            "tied": frames.indicator(right & (code >= 0)),
+            "foreign": frames.indicator(foreign & present),
+            "seeded": frames.indicator(seeded & present),
         } | known
 
     def _key(self, dtype: Any) -> Any:  # noqa: ANN401
@@ -204,13 +193,13 @@ class Query:
         return nw.when(x.is_in(keys)).then(x).otherwise(nw.lit(other, nw.Int64))
 
     def _check_columns(self, schema: Any) -> None:  # noqa: ANN401
-        require_columns(schema, self.columns, self.numbers)
+        frames.require_columns(schema, self.columns, self.numbers)
         if self.group is not None:
             texts = isinstance(self.keys[0], str)
             whole = all(str(key).lstrip("-").isdecimal() and str(int(key)) == str(key) for key in self.keys)
             dtype = schema[self.group]
             wide = dtype in (nw.UInt64, nw.Int128, nw.UInt128)
-            if not (texts and is_text(dtype)) and not (whole and dtype.is_integer() and not wide):
+            if not (texts and frames.is_text(dtype)) and not (whole and dtype.is_integer() and not wide):
                 kind = "texts" if texts else "integers that fit into Int64"
                 raise DataError(f"Column {self.group!r} must hold {kind}, as the keys are, but holds {dtype}.")
 
@@ -221,16 +210,16 @@ def _value(dtype: Any, column: str, study: MeanStudy, trusts: Any, code: Any) ->
     The value of somebody who does not trust is not looked at, but for noticing that it is there.
     """
     lower, upper = study.bounds
-    x = as_float(dtype, column)
-    finite, cells = is_finite(x), {}
+    x = frames.as_float(dtype, column)
+    finite, cells = frames.is_finite(x), {}
     if trusts is not None:
         raw = finite & ~trusts
-        cells["raw"] = indicator(raw if code is None else raw & (code == NO_REPORT))
+        cells["raw"] = frames.indicator(raw if code is None else raw & (code == NO_REPORT))
         finite = finite & trusts
     safe = nw.when(finite).then(x).otherwise(nw.lit(lower))  # the lower bound is 0 units, so it adds nothing
-    units = study.grid.to_units(safe, floor=floor_to_integer)
-    clamped = indicator((safe < lower) | (safe > upper))
-    return cells | {"count": indicator(finite), "total": units, "clamped": clamped}
+    units = study.grid.to_units(safe, floor=frames.floor_to_integer)
+    clamped = frames.indicator((safe < lower) | (safe > upper))
+    return cells | {"count": frames.indicator(finite), "total": units, "clamped": clamped}
 
 
 def _report(dtype: Any, column: str, study: MeanStudy) -> dict[str, Any]:  # noqa: ANN401
@@ -239,7 +228,7 @@ def _report(dtype: Any, column: str, study: MeanStudy) -> dict[str, Any]:  # noq
     Reports with Laplace noise are all code 0, and are summed: in two words, since engines add 64 bits only.
     """
     missing = nw.col(column).is_null()
-    x, good, kind = whole_number(dtype, column, *study.reports_between)
+    x, good, kind = frames.whole_number(dtype, column, *study.reports_between)
     if kind is float:
         missing = missing | x.is_nan()  # tables of floats have no other way to say it
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp import _check
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import DataError
 from hybriddp.mean.reports import Reports
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary
@@ -65,47 +65,44 @@ def simulate_local(
     (1, 2)
     """
     public = public_keys(study, group, keys)
-    query = Query(study, value, None, group, public, Trust.of(trusted_if))
+    trust = Trust.of(trusted_if)
+    query = Query(study, value, None, group, public, trust)
     raw = CountedTable(table, query, engine, csv, in_chunks=False)
     counted = as_summaries(study, group, count([raw], public, simulated=True), trusted=True, local=False)
     rng = None if random_state is None else np.random.default_rng(random_state)
-    frames = [part.frame for part in raw.parts]
+
+    def reports(part: MeanStudy, key: Key | None) -> LocalSummary | LaplaceSummary:
+        frames = (_untrusted_values(chunk.frame, value, trust, group, key) for chunk in raw.parts)
+        return _simulated(frames, part, rng)
+
     with raw.source.reading():
         if isinstance(counted, Summaries):
-            return Summaries(counted.trusted, _reports(frames, query, None, study, rng))
-        parts = {
-            key: Summaries(part.trusted, _reports(frames, query, key, study.part(counted.by, key), rng))
-            for key, part in counted.items()
-        }
-    return GroupedSummaries(counted.by, parts, counted.other)
+            return Summaries(counted.trusted, reports(study, None))
+        by = counted.by
+        parts = {key: Summaries(part.trusted, reports(study.part(by, key), key)) for key, part in counted.items()}
+    return GroupedSummaries(by, parts, counted.other)
 
 
-def _reports(
-    frames: Iterable[Any], query: Query, key: Key | None, study: MeanStudy, rng: np.random.Generator | None
+def _simulated(
+    frames: Iterable[Any], study: MeanStudy, rng: np.random.Generator | None
 ) -> LocalSummary | LaplaceSummary:
-    """The reports that the devices of those who do not trust would have sent, of all users or of a key's.
-
-    In Spark the workers draw them, without a seed.
-    """
+    """The reports that devices would have sent for the values of frames; in Spark the workers draw, without a seed."""
     summary = study.summarize_local(Reports(np.empty(0, np.int64), study.digest))
-    for frame in frames:
-        values = _untrusted_values(frame, query, key)
+    for values in frames:
         generator = None if hasattr(values.to_native(), "mapInArrow") else rng
         for codes in computed(values, partial(_drawn, text=study.to_json(), rng=generator), np.int64):
             summary = summary + study.summarize_local(Reports(codes, study.digest, seeded=True))
     return summary
 
 
-def _untrusted_values(frame: Any, query: Query, key: Key | None) -> Any:  # noqa: ANN401
-    """The finite values of those who do not trust."""
+def _untrusted_values(frame: Any, value: str, trust: Trust, group: str | None, key: Key | None) -> Any:  # noqa: ANN401
+    """The finite values of those who do not trust, of all users or of a key's."""
     schema = frame.collect_schema()
-    if query.trust is None or query.value is None:
-        raise ParameterError("trusted_if", "given with value, to say whose reports are simulated", None)
-    trusts, _ = query.trust.expressions(schema[query.trust.column])
-    x = as_float(schema[query.value], query.value)
+    trusts, _ = trust.expressions(schema[trust.column])
+    x = as_float(schema[value], value)
     wanted = is_finite(x) & ~trusts
-    if query.group is not None:
-        wanted = wanted & (nw.col(query.group).cast(nw.String) == str(key))
+    if group is not None:
+        wanted = wanted & (nw.col(group).cast(nw.String) == str(key))
     return frame.filter(wanted).select(x=x)
 
 
