@@ -336,7 +336,7 @@ def test_columns_with_names_are_put_in_the_order_of_the_trusted_group() -> None:
     plain = hybrid(points[:100], points[100:], **public)
     named = hybrid(frame[:100], frame[["b", "a"]][100:], **public)
     np.testing.assert_array_equal(named.centers, plain.centers)
-    with pytest.raises(DataError, match="local has names of columns and trusted has none"):
+    with pytest.raises(DataError, match="local has column names and trusted has none"):
         hybrid(points[:100], frame[100:], **public)
     np.testing.assert_array_equal(trusted_only(frame, **public).centers, trusted_only(points, **public).centers)
     np.testing.assert_array_equal(full_local(frame, **public).centers, full_local(points, **public).centers)

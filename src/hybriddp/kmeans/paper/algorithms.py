@@ -27,7 +27,6 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.columns import columns_by_name, names_of, require_alike
 from hybriddp.kmeans.paper.groups import (
     ClusterMoments,
     LaplaceScales,
@@ -36,6 +35,7 @@ from hybriddp.kmeans.paper.groups import (
     truth_probability,
 )
 from hybriddp.kmeans.paper.sphere_packing import sphere_packing
+from hybriddp.kmeans.points import columns_by_name, names_of, require_alike
 from hybriddp.randomness import simulation_generator
 from hybriddp.theory import weights as theory_weights
 
