@@ -64,10 +64,6 @@ class TrustedPoints(Protocol):
     def count(self) -> int:
         """Number of users."""
 
-    @property
-    def clamped(self) -> int:
-        """Number of points outside of the bounds. Not private: for the curator's eyes."""
-
     def exact(self, statistic: Statistic) -> NDArray[np.int64]:
         """The statistic without noise."""
 
