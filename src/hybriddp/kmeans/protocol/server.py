@@ -249,9 +249,7 @@ class HybridKMeansServer:
     def _why_no_round(self) -> str:
         if not self._started:
             return "The study has not been started. Call start() first."
-        if self._step is None:
-            return "The study has ended."
-        return "A release is due first. Call release_pending()."
+        return "A release is due first. Call release_pending()." if self._step else "The study has ended."
 
     # As text ------------------------------------------------------------------------------------------------------
 
