@@ -15,7 +15,6 @@ from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.unary import BITS
 from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
 from hybriddp.kmeans.algorithm.step import Published, Step, StepResult
-from hybriddp.kmeans.protocol.budget import sensitivity
 from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.direction import DirectionQuestion, LengthQuestion, SecondMomentQuestion
 from hybriddp.kmeans.reports.questions import GridQuestion, Question, ResidualQuestion
@@ -173,7 +172,7 @@ def _published(study: KMeansStudy, step: Step, trusted: FloatArray, rng: np.rand
     cost = step.release.epsilon_fraction * study.privacy.exact_epsilon
     private = release_vector(
         step.release.statistic.compute(trusted),
-        sensitivity=sensitivity(study, step.release.statistic),
+        sensitivity=study.changed_users * step.release.statistic.max_contribution,
         privacy=Privacy(epsilon=repr(float(cost))),
         random_state=rng,
     )
