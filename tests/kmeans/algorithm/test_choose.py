@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybriddp.kmeans.algorithm.choose import conversation, joins_local
+from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
 from hybriddp.kmeans.algorithm.step import Centers, Published, Step, StepResult
 from hybriddp.kmeans.reports.symbols import n_symbols
 from hybriddp.kmeans.reports.tally import ReportTally
@@ -18,7 +18,7 @@ def _study(d: int, **change: Any) -> KMeansStudy:  # noqa: ANN401
 
 def _steps(study: KMeansStudy, n_trusted: int, n_local: int, size: int | None = None) -> list[Step]:
     """All steps, if nobody answers, releases are zero, and the size is released as ``size``."""
-    talk = conversation(study, has_trusted=n_trusted > 0, n_trusted=n_trusted, n_local=n_local)
+    talk = choose_algorithm(study, has_trusted=n_trusted > 0, n_trusted=n_trusted, n_local=n_local)
     steps: list[Step] = []
     heard: StepResult | None = None
     while True:
@@ -84,17 +84,16 @@ def test_noise_may_make_a_private_size_anything(size: int, d: int, n_local: int)
     assert _steps(_study(d, neighbors="add-remove"), 100, n_local, size)
 
 
-def test_a_small_group_joins_the_local_users_in_many_dimensions_only() -> None:
-    assert joins_local(_study(5), 10, 100_000)
-    assert not joins_local(_study(3), 10, 100_000)
-    assert not joins_local(_study(5), 10_000, 100_000)
-    assert not joins_local(_study(5), 0, 100_000)
-    assert not joins_local(_study(5), 10, 0)
-    assert not joins_local(_study(5, neighbors="add-remove"), 10, 100_000)
-    assert joins_local(_study(5, epsilon=0.06), 10**6, 100)  # a release of 15 % of it would be below 0.01
-    assert joins_local(_study(5, epsilon=0.06), 10**6, 0)
-    assert not joins_local(_study(5, epsilon=0.1), 10**6, 100)
-    assert not joins_local(_study(5, epsilon=0.1), 10**6, 0)
+def test_a_small_group_is_not_used_in_many_dimensions_only() -> None:
+    assert not trusted_is_used(_study(5), 10, 100_000)
+    assert trusted_is_used(_study(3), 10, 100_000)
+    assert trusted_is_used(_study(5), 10_000, 100_000)
+    assert not trusted_is_used(_study(5), 0, 100_000)
+    assert trusted_is_used(_study(5), 10, 0)
+    assert not trusted_is_used(_study(5, epsilon=0.06), 10**6, 100)  # a release of 15 % of it would be below 0.01
+    assert not trusted_is_used(_study(5, epsilon=0.06), 10**6, 0)
+    assert trusted_is_used(_study(5, epsilon=0.1), 10**6, 100)
+    assert trusted_is_used(_study(5, epsilon=0.1), 10**6, 0)
 
 
 def test_a_group_that_joins_is_not_released() -> None:

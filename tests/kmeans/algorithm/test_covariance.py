@@ -18,7 +18,7 @@ from hybriddp.kmeans.algorithm.covariance import (
 )
 from hybriddp.kmeans.algorithm.problem import Effort, Problem
 from hybriddp.kmeans.algorithm.step import Published, Step, StepResult
-from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.direction import SecondMomentQuestion
 from hybriddp.kmeans.reports.moments import usual_size
 from hybriddp.kmeans.statistics import SecondMoments

@@ -24,7 +24,7 @@ from hybriddp.kmeans.algorithm.measure import (
     trusted_sums,
 )
 from hybriddp.kmeans.algorithm.step import Published
-from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.direction import DirectionQuestion, direction_gains
 from hybriddp.kmeans.reports.local_means import (
     LABEL_FRACTION,

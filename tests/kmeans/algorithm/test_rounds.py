@@ -13,7 +13,7 @@ from hybriddp.kmeans.algorithm.covariance import Shape
 from hybriddp.kmeans.algorithm.problem import Effort, Problem
 from hybriddp.kmeans.algorithm.rounds import CUTS, L1_RADIUS, ClipRadius, common_sd, next_round, quiet_cut
 from hybriddp.kmeans.algorithm.step import StepResult
-from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.direction import DirectionQuestion
 from hybriddp.kmeans.reports.questions import ResidualQuestion
 from hybriddp.kmeans.statistics import ClusterSums
