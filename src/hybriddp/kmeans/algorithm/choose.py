@@ -7,6 +7,7 @@ local users pay, ε, and count as much. So are they if the trusted group is alon
 
 from fractions import Fraction
 
+from hybriddp.errors import ParameterError
 from hybriddp.kmeans.algorithm.high_dim import LEAST_EPSILON_FRACTION, many_dimensions, trusted_takes_part
 from hybriddp.kmeans.algorithm.low_dim import few_dimensions
 from hybriddp.kmeans.algorithm.problem import Problem
@@ -19,6 +20,29 @@ FEW = 3
 """Up to so many dimensions a grid covers the whole box."""
 
 
+def trusted_is_used(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
+    """Whether the trusted group takes part; where it cannot help it pays nothing. Decided by public numbers only.
+
+    A group whose size is private always takes part: its size is released first, and pays for itself.
+    """
+    if not n_trusted or study.size_is_private or study.box.n_dimensions <= FEW:
+        return n_trusted > 0
+    problem = _problem(study, n_trusted, n_local)
+    return _takes_part(problem) if n_local else _affordable(problem)
+
+
+def require_enough_epsilon(study: KMeansStudy, n_trusted: int, n_local: int) -> None:
+    """Raise `ParameterError` if the trusted group is alone, and ε too small to be divided into its releases."""
+    if n_trusted and not n_local and not trusted_is_used(study, n_trusted, n_local):
+        least = float(Fraction(SMALLEST) / LEAST_EPSILON_FRACTION)
+        raise ParameterError(
+            "epsilon",
+            f"at least {least:g} without local users in more than {FEW} dimensions, where it is divided into releases",
+            study.privacy.epsilon,
+            remedy="Nothing has been spent.",
+        )
+
+
 def joins_local(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
     """Whether the trusted group's points are reported as if they were local."""
     if study.size_is_private or not n_trusted or study.box.n_dimensions <= FEW:
@@ -27,7 +51,7 @@ def joins_local(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
     return not _takes_part(problem) if n_local else not _affordable(problem)
 
 
-def conversation(study: KMeansStudy, *, has_trusted: bool, n_trusted: int, n_local: int) -> Algorithm:
+def choose_algorithm(study: KMeansStudy, *, has_trusted: bool, n_trusted: int, n_local: int) -> Algorithm:
     """The algorithm for a study.
 
     Parameters
@@ -56,6 +80,9 @@ def conversation(study: KMeansStudy, *, has_trusted: bool, n_trusted: int, n_loc
     if n_local and not _takes_part(problem):
         problem = _problem(study, 0, n_local, epsilon_left)
     return (yield from many_dimensions(problem))
+
+
+conversation = choose_algorithm
 
 
 def _takes_part(problem: Problem) -> bool:
