@@ -13,12 +13,13 @@ from hybriddp._check import FloatArray
 from hybriddp.channels import RandomizedResponse
 from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.unary import BITS
-from hybriddp.kmeans.algorithm.choose import conversation, joins_local
-from hybriddp.kmeans.algorithm.step import Published, Step, StepResult
+from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
+from hybriddp.kmeans.algorithm.problem import Step, StepResult
 from hybriddp.kmeans.protocol.round import simulate_devices
 from hybriddp.kmeans.reports.direction import DirectionQuestion, LengthQuestion, SecondMomentQuestion
 from hybriddp.kmeans.reports.questions import GridQuestion, Question, ResidualQuestion
 from hybriddp.kmeans.reports.symbols import SymbolChannel, n_symbols
+from hybriddp.kmeans.statistics import PublishedVector
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SeededBytes
@@ -120,8 +121,8 @@ class Setting:
         )
 
     @property
-    def joins_local(self) -> bool:
-        return joins_local(self.study, self.n_trusted, self.n_local)
+    def trusted_is_used(self) -> bool:
+        return trusted_is_used(self.study, self.n_trusted, self.n_local)
 
     def points(self, seed: int = 0) -> tuple[FloatArray, FloatArray]:
         rng = np.random.default_rng(seed)
@@ -148,9 +149,7 @@ def talks() -> dict[Setting, tuple[Step, ...]]:
 def steps_of(setting: Setting) -> tuple[Step, ...]:
     """Every step of a study: answered by a crowd of devices and by releases, and written down."""
     study, (trusted, local) = setting.study, setting.points()
-    if setting.joins_local:
-        local = np.concatenate([local, trusted])
-    talk = conversation(study, has_trusted=len(trusted) > 0, n_trusted=len(trusted), n_local=setting.n_local)
+    talk = choose_algorithm(study, has_trusted=len(trusted) > 0, n_trusted=len(trusted), n_local=setting.n_local)
     source, rng, done, steps = SeededBytes(1), np.random.default_rng(1), Fraction(0), []
     try:
         step = next(talk)
@@ -168,7 +167,7 @@ def steps_of(setting: Setting) -> tuple[Step, ...]:
         return tuple(steps)
 
 
-def _published(study: KMeansStudy, step: Step, trusted: FloatArray, rng: np.random.Generator) -> Published:
+def _published(study: KMeansStudy, step: Step, trusted: FloatArray, rng: np.random.Generator) -> PublishedVector:
     assert step.release is not None
     cost = step.release.epsilon_fraction * study.privacy.exact_epsilon
     private = release_vector(
@@ -177,7 +176,7 @@ def _published(study: KMeansStudy, step: Step, trusted: FloatArray, rng: np.rand
         privacy=Privacy(epsilon=repr(float(cost))),
         random_state=rng,
     )
-    return Published(private.values, private.variance)
+    return PublishedVector(private.values, private.variance)
 
 
 def channels() -> dict[str, SymbolChannel]:

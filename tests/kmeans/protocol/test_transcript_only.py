@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.choose import conversation
-from hybriddp.kmeans.algorithm.step import Step, StepResult
+from hybriddp.kmeans.algorithm.choose import choose_algorithm
+from hybriddp.kmeans.algorithm.problem import Step, StepResult
 from hybriddp.kmeans.protocol import server as server_module
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
@@ -127,7 +127,7 @@ def test_the_algorithm_is_a_function_of_what_it_hears(setting: Setting) -> None:
     heard = State.from_json(server.to_json()).heard
 
     def replay() -> list[object]:
-        talk = conversation(setting.study, has_trusted=True, n_trusted=setting.n_trusted, n_local=setting.n_local)
+        talk = choose_algorithm(setting.study, has_trusted=True, n_trusted=setting.n_trusted, n_local=setting.n_local)
         wanted: list[object] = []
         try:
             step = next(talk)

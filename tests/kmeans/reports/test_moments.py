@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.step import Published
 from hybriddp.kmeans.protocol.round import simulate_devices
 from hybriddp.kmeans.reports.moments import (
     deviatoric,
@@ -23,7 +22,7 @@ from hybriddp.kmeans.reports.moments import (
 )
 from hybriddp.kmeans.reports.symbols import n_symbols
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
-from hybriddp.kmeans.statistics import UNIT, SecondMoments
+from hybriddp.kmeans.statistics import UNIT, PublishedVector, SecondMoments
 from hybriddp.randomness import byte_source
 
 D, SD, N = 6, 0.1, 4000
@@ -152,7 +151,7 @@ def test_noise_that_no_length_has_is_taken_for_the_nearest_one(mean: float) -> N
 def test_the_trusted_moments_are_those_released() -> None:
     points = np.clip(MEAN + 0.1 * np.random.default_rng(8).standard_normal((500, D)), 0, 1)
     statistic = SecondMoments(MEAN, 10.0)  # nobody is cut
-    shape, total = released_moments(statistic, Published(statistic.compute(points), 4.0), 500, 0.01, 0.3)
+    shape, total = released_moments(statistic, PublishedVector(statistic.compute(points), 4.0), 500, 0.01, 0.3)
     z = points - MEAN
     np.testing.assert_allclose(shape.value, deviatoric(z.T @ z / 500), atol=1e-4)
     noise = 4.0 * (10.0 / UNIT / 500) ** 2 + 0.01**2 / 500

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hybriddp.errors import BudgetError, ProtocolError
-from hybriddp.kmeans.algorithm.step import Release
+from hybriddp.kmeans.algorithm.problem import Release
 from hybriddp.kmeans.protocol.transcript import decimal
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.odds import LONGEST

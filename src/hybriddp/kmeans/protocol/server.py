@@ -15,14 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.kmeans.algorithm.choose import conversation, joins_local
-from hybriddp.kmeans.algorithm.step import Centers, Published, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.choose import choose_algorithm
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
+from hybriddp.kmeans.algorithm.problem import Release, Step, StepResult
 from hybriddp.kmeans.protocol.budget import Account
 from hybriddp.kmeans.protocol.round import Round, RoundTally, simulate_devices
 from hybriddp.kmeans.protocol.transcript import State
 from hybriddp.kmeans.protocol.trusted_points import PointArray, TrustedPoints
 from hybriddp.kmeans.reports.symbols import n_symbols
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.statistics import PublishedVector
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source, simulation_generator
@@ -137,7 +139,7 @@ class HybridKMeansServer:
         self._known_ledger = state.ledger
         self.seeded, self.counted = state.seeded, state.counted
         self._account = Account(state.study, None if state.seeded else ledger)
-        self.joins_local = joins_local(state.study, state.n_trusted, state.n_local)
+        self.joins_local = False
         self.round: Round | None = None
         self.rejected = state.rejected
         self.spending: tuple[Spending, ...] = ()
@@ -145,10 +147,10 @@ class HybridKMeansServer:
         self._source = byte_source(random_state)
         self._noise = None if random_state is None else simulation_generator(random_state, "k-means release")
         self._heard: list[StepResult] = []
-        self._pending: Published | None = None
+        self._pending: PublishedVector | None = None
         self._asked = Fraction(0)
-        self._result: Centers | None = None
-        self._talk = conversation(
+        self._result: ClusterEstimate | None = None
+        self._talk = choose_algorithm(
             state.study, has_trusted=state.n_trusted > 0, n_trusted=state.n_trusted, n_local=state.n_local
         )
         self._step: Step | None = next(self._talk)
@@ -156,7 +158,7 @@ class HybridKMeansServer:
     # Rounds -------------------------------------------------------------------------------------------------------
 
     @property
-    def result(self) -> Centers:
+    def result(self) -> ClusterEstimate:
         """The centers in the unit box, after the last round."""
         if self._result is None:
             number = 1 if self.round is None else self.round.number
@@ -228,7 +230,7 @@ class HybridKMeansServer:
                 return
             self._hear(StepResult((), published))
 
-    def _wait(self, published: Published | None) -> None:
+    def _wait(self, published: PublishedVector | None) -> None:
         assert self._step is not None  # noqa: S101
         self._pending = published
         number = 1 + sum(bool(heard.answers) for heard in self._heard)
@@ -236,7 +238,7 @@ class HybridKMeansServer:
 
     # The trusted group --------------------------------------------------------------------------------------------
 
-    def _released(self, what: str, release: Release) -> Published:
+    def _released(self, what: str, release: Release) -> PublishedVector:
         """Compute, then pay, then add noise: what cannot be read has not been paid for."""
         exact = self._points().exact(release.statistic)
         privacy = Privacy(epsilon=self._account.cost(release))
@@ -247,7 +249,7 @@ class HybridKMeansServer:
             privacy=privacy,
             random_state=self._noise,
         )
-        return Published(private.values, private.variance)
+        return PublishedVector(private.values, private.variance)
 
     def _own_answers(self, current: Round) -> tuple[ReportTally, ...]:
         """The answers of those trusted users whose turn it is: each answers once in the whole study."""

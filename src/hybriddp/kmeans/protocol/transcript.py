@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.errors import ProtocolError
-from hybriddp.kmeans.algorithm.step import Published, StepResult
+from hybriddp.kmeans.algorithm.problem import StepResult
 from hybriddp.kmeans.reports.tally import ReportTally
+from hybriddp.kmeans.statistics import PublishedVector
 from hybriddp.kmeans.study import KMeansStudy, parsed
 
 
@@ -33,7 +34,7 @@ class State:
         How many reports were no answers.
     heard : tuple of Heard
         What came back in each step so far.
-    pending : Published or None
+    pending : PublishedVector or None
         What was released in the step that waits for local users.
     waiting_for : str or None
         The text of the round that waits for answers; None if none does.
@@ -48,7 +49,7 @@ class State:
     counted: bool
     rejected: int = 0
     heard: tuple[StepResult, ...] = ()
-    pending: Published | None = None
+    pending: PublishedVector | None = None
     waiting_for: str | None = None
     ledger: str | None = None
 
@@ -137,13 +138,13 @@ def _heard(fields: dict[str, Any]) -> StepResult:
     return StepResult(tuple(answers), _published(fields["published"]))
 
 
-def _published(fields: dict[str, Any] | None) -> Published | None:
+def _published(fields: dict[str, Any] | None) -> PublishedVector | None:
     if fields is None:
         return None
     variance = float(fields["variance"])
     if not 0 < variance < math.inf:
         raise ValueError("a variance that is not positive")
-    return Published(_counts(fields["values"]), variance)
+    return PublishedVector(_counts(fields["values"]), variance)
 
 
 def _counts(values: Any) -> NDArray[np.int64]:  # noqa: ANN401  (anything that JSON can hold)
@@ -153,7 +154,7 @@ def _counts(values: Any) -> NDArray[np.int64]:  # noqa: ANN401  (anything that J
     return array
 
 
-def _published_fields(published: Published | None) -> dict[str, Any] | None:
+def _published_fields(published: PublishedVector | None) -> dict[str, Any] | None:
     if published is None:
         return None
     return {"values": published.values.tolist(), "variance": published.variance}

@@ -11,6 +11,7 @@ inside of the radius a shift stays what it is, outside it moves only across the 
 """
 
 import math
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -68,3 +69,30 @@ def squared_lengths(d: int) -> FloatArray:
 
 def _kept(lengths: FloatArray, radius: float, d: int) -> float:
     return float(np.mean(np.where(lengths < radius, 1.0, (1 - 1 / d) * radius / lengths)))
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualSums:
+    """What one group says of every cluster, per user of that group.
+
+    Attributes
+    ----------
+    sizes : ndarray, shape (K,)
+        The fraction of users in each cluster; may be slightly negative.
+    size_variance : float
+        The variance of each size.
+    sums : ndarray, shape (K, d)
+        The mean, over all users, of the residual if the user is in the cluster, and 0 if not.
+    variance : ndarray, shape (K, d)
+        The variance of the sums.
+    """
+
+    sizes: FloatArray
+    size_variance: float
+    sums: FloatArray
+    variance: FloatArray
+
+    def undo_clipping(self, factors: FloatArray) -> "ResidualSums":
+        """Clipping shrinks a small mean shift of each cluster by a known factor, shape (K,): divide by it."""
+        factor = factors[:, None]
+        return replace(self, sums=self.sums / factor, variance=self.variance / factor**2)

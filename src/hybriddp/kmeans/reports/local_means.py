@@ -17,8 +17,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.channels.choice import ChoiceResponse
-from hybriddp.kmeans.algorithm.measure import Sums
-from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs
+from hybriddp.kmeans.reports.clipping import ResidualSums, clipping_factor_lengths, clipping_factor_signs
 from hybriddp.kmeans.reports.codebook import Directions
 from hybriddp.kmeans.reports.direction import DirectionQuestion, direction_gains
 from hybriddp.kmeans.reports.questions import Labels, ResidualQuestion
@@ -115,7 +114,7 @@ def cyclic(d: int, signs: int) -> np.ndarray:
     return (np.arange(d)[:, None] + np.arange(signs)) % d
 
 
-def local_sums(asks: Sequence[Ask], answers: Sequence[ReportTally]) -> Sums:
+def local_sums(asks: Sequence[Ask], answers: Sequence[ReportTally]) -> ResidualSums:
     """What the answers to `mean_asks` say."""
     question = asks[0].question
     assert isinstance(question, ResidualQuestion)  # noqa: S101
@@ -129,9 +128,9 @@ def local_sums(asks: Sequence[Ask], answers: Sequence[ReportTally]) -> Sums:
     if len(asks) == 1:
         sums, coordinate_users = _sign_sums(question, counts, users)
         noise = signed_variance(asks[0].channel, 1 << s, np.maximum(sizes, 0)[:, None]) / coordinate_users
-        return Sums(sizes, size_noise, radii * sums / coordinate_users, radii**2 * noise)
+        return ResidualSums(sizes, size_noise, radii * sums / coordinate_users, radii**2 * noise)
     means, noise_of_all = direction_means(asks[1], answers[1])
-    return Sums(sizes, size_noise, radii * means, radii**2 * np.full((k, d), noise_of_all))
+    return ResidualSums(sizes, size_noise, radii * means, radii**2 * np.full((k, d), noise_of_all))
 
 
 def direction_means(ask: Ask, answers: ReportTally) -> tuple[FloatArray, float]:

@@ -20,7 +20,6 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.channels.choice import ChoiceResponse
-from hybriddp.kmeans.algorithm.step import Published
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, squared_lengths
 from hybriddp.kmeans.reports.codebook import Pairs
 from hybriddp.kmeans.reports.direction import LengthQuestion, SecondMomentQuestion, pair_gains
@@ -28,7 +27,7 @@ from hybriddp.kmeans.reports.local_means import best_choice, direction_ask, dire
 from hybriddp.kmeans.reports.questions import Labels
 from hybriddp.kmeans.reports.symbols import support, symbol_channel
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
-from hybriddp.kmeans.statistics import UNIT, SecondMoments
+from hybriddp.kmeans.statistics import UNIT, PublishedVector, SecondMoments
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +156,7 @@ def deviatoric(matrix: FloatArray) -> FloatArray:
 
 
 def released_moments(
-    statistic: SecondMoments, published: Published, n_users: int, spread: float, bias: float
+    statistic: SecondMoments, published: PublishedVector, n_users: int, spread: float, bias: float
 ) -> tuple[Deviatoric, MeanSquare]:
     """What the release says.
 

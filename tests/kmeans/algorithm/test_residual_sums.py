@@ -14,17 +14,10 @@ import pytest
 from hybriddp._check import FloatArray
 from hybriddp.channels import UnaryEncoding
 from hybriddp.channels.choice import ChoiceResponse
-from hybriddp.kmeans.algorithm.measure import (
-    COUNT_WEIGHT,
-    LEAST_SIZE,
-    Measured,
-    Sums,
-    mean_release,
-    measured,
-    trusted_sums,
-)
-from hybriddp.kmeans.algorithm.step import Published
+from hybriddp.kmeans.algorithm.rounds import trusted_sums
+from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
 from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.reports.clipping import ResidualSums
 from hybriddp.kmeans.reports.direction import DirectionQuestion, direction_gains
 from hybriddp.kmeans.reports.local_means import (
     LABEL_FRACTION,
@@ -37,6 +30,7 @@ from hybriddp.kmeans.reports.local_means import (
 from hybriddp.kmeans.reports.questions import Labels, ResidualQuestion
 from hybriddp.kmeans.reports.symbols import n_symbols, support
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.statistics import ClusterSums, PublishedVector
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
 from hybriddp.release.vector import release_vector
@@ -46,6 +40,7 @@ K, D = 3, 4
 CENTERS = RNG.uniform(0.2, 0.8, (K, D))
 RADII = np.array([0.15, 0.3, 0.2])
 LABEL = Labels(CENTERS)
+RELEASED = ClusterSums(LABEL, CENTERS, RADII * D, COUNT_WEIGHT)
 SIGNS, DIRECTIONS, UNARY = "5", "0.5", "1.7"  # at which ε which kind of report is looked at
 
 
@@ -56,25 +51,25 @@ def _asks(epsilon: str) -> tuple[Ask, ...]:
     return mean_asks(LABEL, CENTERS, RADII, epsilon=epsilon, user_fraction=Fraction(1, 2))
 
 
-def _cut(points: FloatArray) -> tuple[Any, FloatArray]:
-    """Labels, and residuals cut to the radii, by the definition."""
+def _clipped(points: FloatArray) -> tuple[Any, FloatArray]:
+    """Labels, and residuals clipped to the radii, by the definition."""
     label = np.argmin(np.sum((points[:, None] - CENTERS) ** 2, axis=2), axis=1)
     r = RADII[label][:, None]
     return label, np.clip(points - CENTERS[label], -r, r)
 
 
 def _truth(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sizes, and the mean over all users of the cut residual if the user is in the cluster."""
-    label, cut = _cut(points)
+    """Sizes, and the mean over all users of the clipped residual if the user is in the cluster."""
+    label, clipped = _clipped(points)
     member = label[:, None] == np.arange(K)
-    return member.mean(axis=0), (member[:, :, None] * cut[:, None, :]).mean(axis=0)
+    return member.mean(axis=0), (member[:, :, None] * clipped[:, None, :]).mean(axis=0)
 
 
 def _expected(ask: Ask, points: FloatArray) -> ReportTally:
     """The mean counts if every user answers every variant once, from the exact chances of symbols and reports."""
     question, (p, q) = ask.question, support(ask.channel)
-    label, cut = _cut(points)
-    up = (1 + cut / RADII[label][:, None]) / 2
+    label, clipped = _clipped(points)
+    up = (1 + clipped / RADII[label][:, None]) / 2
     symbols = np.zeros((question.n_variants, n_symbols(ask.channel)))
     for k, chance in zip(label, up, strict=True):
         for variant in range(question.n_variants):
@@ -115,7 +110,7 @@ POINTS = np.clip(CENTERS[RNG.integers(K, size=N)] + 0.12 * RNG.standard_normal((
 FINE = 5.6  # standard errors: for the 45 or so numbers of a test together, a false alarm less than once in a million
 
 
-def _local(epsilon: str) -> list[Sums]:
+def _local(epsilon: str) -> list[ResidualSums]:
     asks = _asks(epsilon)
     found = []
     for seed in range(RUNS):
@@ -130,23 +125,22 @@ def _local(epsilon: str) -> list[Sums]:
     return found
 
 
-def _trusted() -> list[Sums]:
-    release = mean_release(LABEL, CENTERS, RADII * D, Fraction(1, 5))
-    exact = release.statistic.compute(POINTS)
+def _trusted() -> list[ResidualSums]:
+    exact = RELEASED.compute(POINTS)
     private = release_vector(
         np.tile(exact, (TRUSTED_RUNS, 1)),
-        sensitivity=2 * release.statistic.max_contribution,
+        sensitivity=2 * RELEASED.max_contribution,
         privacy=Privacy(epsilon=0.5),
         random_state=1,
     )
-    return [trusted_sums(release, Published(values, private.variance), N, 0.0) for values in private.values]
+    return [trusted_sums(RELEASED, PublishedVector(values, private.variance), N, 0.0) for values in private.values]
 
 
 GROUPS = {"signs": SIGNS, "directions": DIRECTIONS, "unary": UNARY, "trusted": None}
 
 
 @cache
-def _found(group: str) -> list[Sums]:
+def _found(group: str) -> list[ResidualSums]:
     epsilon = GROUPS[group]
     return _trusted() if epsilon is None else _local(epsilon)
 
@@ -154,7 +148,7 @@ def _found(group: str) -> list[Sums]:
 def _truth_of(group: str) -> tuple[FloatArray, FloatArray]:
     if group not in ("trusted", "directions"):
         return _truth(POINTS)
-    label, _ = _cut(POINTS)
+    label, _ = _clipped(POINTS)
     rest = POINTS - CENTERS[label]
     length = np.abs(rest).sum(axis=1) / D if group == "trusted" else np.sqrt(np.sum(rest**2, axis=1))
     far = np.maximum(length / RADII[label], 1)
@@ -258,45 +252,16 @@ def test_the_best_choice_is_that_of_the_definition(epsilon: float) -> None:
     assert best.gain == pytest.approx(max(found), rel=1e-5)
 
 
-# Both groups
-
-
-def test_steps_are_means_by_inverse_variance_over_sizes() -> None:
-    """By codebook, for one cluster in one dimension."""
-    local = Sums(np.array([0.5]), 0.01, np.array([[0.1]]), np.array([[0.02]]))
-    trusted = Sums(np.array([0.7]), 0.04, np.array([[0.2]]), np.array([[0.01]]))
-    found = measured(local, trusted, np.array([0.4]), np.array([0.02]), np.array([9.0]))
-    precision = 1 / 0.02 + 1 / 0.01 + 1 / 0.04
-    size = (0.4 / 0.02 + 0.5 / 0.01 + 0.7 / 0.04) / precision
-    np.testing.assert_allclose(found.sizes, [size])
-    np.testing.assert_allclose(found.size_variance, [1 / precision])
-    np.testing.assert_allclose(found.step, [[(0.1 / 0.02 + 0.2 / 0.01) / (1 / 0.02 + 1 / 0.01) / size]])
-    np.testing.assert_allclose(found.variance, [[1 / (1 / 0.02 + 1 / 0.01) / size**2]])
-    np.testing.assert_allclose(found.trusted_weight, [2 / 3])
-
-
-def test_steps_do_not_reach_too_far_and_sizes_are_not_too_small() -> None:
-    sums = Sums(np.array([-0.3, 0.3]), 1e-9, np.array([[0.1], [-5.0]]), np.array([[0.02], [0.02]]))
-    found = measured(sums, None, np.array([0.5, 0.5]), np.array([1.0, 1.0]), np.array([9.0, 0.5]))
-    np.testing.assert_allclose(found.step, [[0.1 / (LEAST_SIZE / 2)], [-0.5]])
-    np.testing.assert_allclose(found.sizes, [0.0, 0.3], atol=1e-6)
-    np.testing.assert_array_equal(found.trusted_weight, [0, 0])
-
-
-def test_nothing_said_is_no_step() -> None:
-    nothing = Measured.nothing(np.array([0.5, 0.5]), np.array([0.1, 0.1]), 3)
-    assert np.isinf(nothing.variance).all()
-    assert not nothing.step.any()
+# Both
 
 
 def test_a_part_in_twenty_one_of_a_release_is_for_counts() -> None:
-    release = mean_release(LABEL, CENTERS, RADII, Fraction(1))
-    assert COUNT_WEIGHT / release.statistic.max_contribution == pytest.approx(1 / 21, abs=1e-5)
+    assert COUNT_WEIGHT / RELEASED.max_contribution == pytest.approx(1 / 21, abs=1e-5)
 
 
-def test_sums_are_made_whole_by_what_cutting_left_of_them() -> None:
-    sums = Sums(np.array([0.5, 0.5]), 0.1, np.array([[0.1, 0.2], [0.3, 0.4]]), np.full((2, 2), 0.01))
-    whole = sums.undo_clipping(np.array([0.5, 1.0]))
-    np.testing.assert_allclose(whole.sums, [[0.2, 0.4], [0.3, 0.4]])
-    np.testing.assert_allclose(whole.variance, [[0.04, 0.04], [0.01, 0.01]])
-    assert whole.sizes is sums.sizes
+def test_what_clipping_shrinks_is_divided_by_its_factor() -> None:
+    sums = ResidualSums(np.array([0.5, 0.5]), 0.1, np.array([[0.1, 0.2], [0.3, 0.4]]), np.full((2, 2), 0.01))
+    undone = sums.undo_clipping(np.array([0.5, 1.0]))
+    np.testing.assert_allclose(undone.sums, [[0.2, 0.4], [0.3, 0.4]])
+    np.testing.assert_allclose(undone.variance, [[0.04, 0.04], [0.01, 0.01]])
+    assert undone.sizes is sums.sizes
