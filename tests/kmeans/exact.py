@@ -14,12 +14,11 @@ from hybriddp.channels import RandomizedResponse
 from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.unary import BITS
 from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
-from hybriddp.kmeans.algorithm.problem import Step, StepResult
+from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
 from hybriddp.kmeans.protocol.round import simulate_devices
 from hybriddp.kmeans.reports.direction import DirectionQuestion, LengthQuestion, SecondMomentQuestion
 from hybriddp.kmeans.reports.questions import GridQuestion, Question, ResidualQuestion
 from hybriddp.kmeans.reports.symbols import SymbolChannel, n_symbols
-from hybriddp.kmeans.statistics import PublishedVector
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SeededBytes

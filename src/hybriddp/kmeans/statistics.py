@@ -47,14 +47,6 @@ class Statistic(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedVector:
-    """The numbers of a released statistic, and the variance of the noise on each."""
-
-    values: IntArray
-    variance: float
-
-
-@dataclass(frozen=True, slots=True)
 class UserCount(Statistic):
     """How many users there are. Costs nothing where group sizes are public."""
 

@@ -7,10 +7,10 @@ import pytest
 from hybriddp.errors import ParameterError
 from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_enough_epsilon, trusted_is_used
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.problem import Step, StepResult
+from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
 from hybriddp.kmeans.reports.symbols import n_symbols
 from hybriddp.kmeans.reports.tally import ReportTally
-from hybriddp.kmeans.statistics import PublishedVector, UserCount
+from hybriddp.kmeans.statistics import UserCount
 from hybriddp.kmeans.study import SIZE_EPSILON_FRACTION, KMeansStudy
 
 

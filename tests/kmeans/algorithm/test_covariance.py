@@ -8,7 +8,7 @@ import pytest
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.covariance import InitialMoments, estimate_moments, initial_moments
 from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Problem, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.algorithm.tuning import (
     LEAST_VARIANCE,
     MATRIX_RADII,
@@ -19,7 +19,7 @@ from hybriddp.kmeans.algorithm.tuning import (
 from hybriddp.kmeans.protocol.round import simulate_devices
 from hybriddp.kmeans.reports.direction import SecondMomentQuestion
 from hybriddp.kmeans.reports.moments import usual_size
-from hybriddp.kmeans.statistics import PublishedVector, SecondMoments
+from hybriddp.kmeans.statistics import SecondMoments
 from hybriddp.randomness import byte_source
 
 N, D = 60_000, 5

@@ -20,11 +20,10 @@ from hybriddp.kmeans.algorithm.grid_start import (
     thresholded_variance,
 )
 from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Problem, StepResult
+from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, StepResult
 from hybriddp.kmeans.algorithm.tuning import BUMP_PENALTY, LEAST_SD, MAIN_REACH, MAIN_SIZES
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.reports.questions import GridQuestion, Projection
-from hybriddp.kmeans.statistics import PublishedVector
 
 # On the box -----------------------------------------------------------------------------------------------------------
 

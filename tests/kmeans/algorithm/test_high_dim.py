@@ -5,11 +5,10 @@ import pytest
 
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.high_dim import _merged, high_dim_algorithm
-from hybriddp.kmeans.algorithm.problem import Problem, StepResult
+from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, StepResult
 from hybriddp.kmeans.algorithm.tuning import OVER_SEED
 from hybriddp.kmeans.reports.symbols import n_symbols
 from hybriddp.kmeans.reports.tally import ReportTally
-from hybriddp.kmeans.statistics import PublishedVector
 
 
 def _problem(n_trusted: int, n_local: int, k: int = 4, d: int = 5, epsilon: str = "1") -> Problem:

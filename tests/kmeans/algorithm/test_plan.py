@@ -10,7 +10,6 @@ from hybriddp.kmeans.algorithm.plan import (
     SMALL,
     BudgetPlan,
     Effort,
-    Sharpness,
     plan_for,
     sharpness,
     trusted_takes_part,
@@ -48,7 +47,7 @@ def test_the_trusted_group_takes_part_if_it_is_large_enough() -> None:
 def test_sharpness_is_one_over_the_standard_error() -> None:
     """Of discrete Laplace noise of the scale 2/.15, and of .15 of the local users."""
     effort = Effort(Fraction(15, 100), Fraction(15, 100))
-    sharp = sharpness(_problem(500, 10_000), effort)
-    assert sharp.local == pytest.approx(np.sqrt(1500 / symbol_variance(1.0, 1000)))
-    assert sharp.trusted == pytest.approx(500 / (np.sqrt(2) * 2 / 0.15))
-    assert sharpness(_problem(0, 0), effort) == Sharpness(0, 0)
+    local, trusted = sharpness(_problem(500, 10_000), effort)
+    assert local == pytest.approx(np.sqrt(1500 / symbol_variance(1.0, 1000)))
+    assert trusted == pytest.approx(500 / (np.sqrt(2) * 2 / 0.15))
+    assert sharpness(_problem(0, 0), effort) == (0, 0)

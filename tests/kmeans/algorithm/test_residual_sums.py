@@ -14,6 +14,7 @@ import pytest
 from hybriddp._check import FloatArray
 from hybriddp.channels import UnaryEncoding
 from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.kmeans.algorithm.problem import PublishedVector
 from hybriddp.kmeans.algorithm.rounds import trusted_sums
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
 from hybriddp.kmeans.protocol.round import simulate_devices
@@ -30,7 +31,7 @@ from hybriddp.kmeans.reports.local_means import (
 from hybriddp.kmeans.reports.questions import Labels, ResidualQuestion
 from hybriddp.kmeans.reports.symbols import n_symbols, support
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
-from hybriddp.kmeans.statistics import ClusterSums, PublishedVector
+from hybriddp.kmeans.statistics import ClusterSums
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
 from hybriddp.release.vector import release_vector

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
+from hybriddp.kmeans.algorithm.covariance import released_moments
+from hybriddp.kmeans.algorithm.problem import PublishedVector
 from hybriddp.kmeans.protocol.round import simulate_devices
 from hybriddp.kmeans.reports.moments import (
     deviatoric,
@@ -14,7 +16,6 @@ from hybriddp.kmeans.reports.moments import (
     mean_square,
     pair_ask,
     pair_variance,
-    released_moments,
     second_moments,
     shift_ask,
     undo_clipping,
@@ -22,7 +23,7 @@ from hybriddp.kmeans.reports.moments import (
 )
 from hybriddp.kmeans.reports.symbols import n_symbols
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
-from hybriddp.kmeans.statistics import UNIT, PublishedVector, SecondMoments
+from hybriddp.kmeans.statistics import UNIT, SecondMoments
 from hybriddp.randomness import byte_source
 
 D, SD, N = 6, 0.1, 4000

@@ -38,19 +38,7 @@ def require_enough_epsilon(study: KMeansStudy, n_trusted: int, n_local: int) -> 
 
 
 def choose_algorithm(study: KMeansStudy, *, has_trusted: bool, n_trusted: int, n_local: int) -> Algorithm:
-    """The algorithm for a study.
-
-    Parameters
-    ----------
-    study : KMeansStudy
-        The study.
-    has_trusted : bool
-        Whether there is a trusted group at all.
-    n_trusted : int
-        Its size. Not looked at where it is private: it is released first.
-    n_local : int
-        The size of the local group.
-    """
+    """The algorithm for a study; where the size of the trusted group is private, it is released, not looked at."""
     require_enough_epsilon(study, n_trusted, n_local)
     epsilon_left = Fraction(1)
     if not has_trusted:

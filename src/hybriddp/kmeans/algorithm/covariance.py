@@ -10,22 +10,22 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Problem, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, Release, Step, StepResult
 from hybriddp.kmeans.reports.moments import (
     Deviatoric,
     MeanSquare,
+    deviatoric,
     length_ask,
     mean_shift,
     mean_square,
     pair_ask,
     pair_variance,
-    released_moments,
     second_moments,
     shift_ask,
     usual_size,
 )
 from hybriddp.kmeans.reports.tally import Ask
-from hybriddp.kmeans.statistics import SecondMoments
+from hybriddp.kmeans.statistics import UNIT, SecondMoments
 
 _SECOND_MOMENTS = 1 - tuning.FINAL_LENGTHS - tuning.FINAL_SHIFTS
 
@@ -114,6 +114,24 @@ def estimate_moments(
     second = np.sum([shape.value / shape.variance for shape in shapes], axis=0) / precision
     second += (_blended(totals) - np.trace(second)) / d * np.eye(d)
     return MomentEstimate(np.clip(mean + shift, 0.0, problem.widths), second - np.outer(shift, shift))
+
+
+def released_moments(
+    statistic: SecondMoments, published: PublishedVector, n_users: int, spread: float, bias: float
+) -> tuple[Deviatoric, MeanSquare]:
+    """What the release says of the covariance, and of its trace.
+
+    ``spread`` is the variance of a coordinate, for the error of sampling. Clipping makes points far from the mean count
+    too little: a ``bias``, relative to the spread, which is no noise but an error all the same.
+    """
+    d = len(statistic.center)
+    unit = statistic.bound / UNIT / max(n_users, 1)
+    second = np.zeros((d, d))
+    second[np.triu_indices(d)] = published.values * unit
+    second = second + np.triu(second, 1).T
+    noise = published.variance * unit**2 + spread**2 / max(n_users, 1)
+    shape = Deviatoric(deviatoric(second), np.full((d, d), noise + (bias * spread) ** 2))
+    return shape, MeanSquare(float(np.trace(second)), d * noise + (d * bias * spread) ** 2)
 
 
 def _blended(totals: list[MeanSquare]) -> float:

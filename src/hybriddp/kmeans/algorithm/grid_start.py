@@ -29,27 +29,13 @@ from hybriddp.kmeans.statistics import Histogram
 
 @dataclass(frozen=True, slots=True)
 class GridFrequencies:
-    """The fraction of users at each vertex, with noise.
+    """The fraction of users at each vertex, with noise."""
 
-    Attributes
-    ----------
-    values : ndarray, shape (M,)
-        The frequencies; with noise, so some are negative.
-    variance : float
-        The variance of the noise on each.
-    n_users : float
-        How many users they are about; of a blend, how many would have the same sampling error.
-    threshold : float
-        What noise alone hardly exceeds anywhere.
-    trusted_weight : float
-        How much of it the trusted group says.
-    """
-
-    values: FloatArray
-    variance: float
-    n_users: float
-    threshold: float
-    trusted_weight: float
+    values: FloatArray  # shape (M,); some are negative
+    variance: float  # of the noise on each
+    n_users: float  # of a blend, as many as would have the same sampling error
+    threshold: float  # what noise alone hardly exceeds anywhere
+    trusted_weight: float  # how much of it the trusted group says
 
 
 def grid_frequencies(
@@ -155,8 +141,7 @@ def thresholded_variance(values: FloatArray, threshold: float, sd: float) -> Flo
 def main_grid(problem: Problem, view: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:
     r"""A grid on the projection with $M = (\sqrt2 N/6)^{2q/(2+q)}$ vertices for the sharpness $N$, and some more."""
     q = len(variances)
-    sharp = sharpness(problem, effort)
-    both = math.hypot(sharp.local, sharp.trusted)
+    both = math.hypot(*sharpness(problem, effort))
     vertices = np.clip((math.sqrt(2) * both / tuning.MAIN_BALANCE) ** (2 * q / (2 + q)), *tuning.MAIN_VERTICES)
     size = int(np.clip(round(tuning.MAIN_MARGIN * vertices ** (1 / q)), *tuning.MAIN_SIZES))
     half = tuning.MAIN_REACH * np.sqrt(variances)
@@ -192,16 +177,7 @@ def seeds(
 def bump_weights(grid: GridQuestion, frequencies: FloatArray, noise_sd: float, bump_sd: float) -> FloatArray:
     """Weights of bumps at the vertices: a non-negative lasso, by accelerated proximal gradient steps [BT09].
 
-    Parameters
-    ----------
-    grid : GridQuestion
-        The grid.
-    frequencies : ndarray, shape (M,)
-        Noisy frequencies.
-    noise_sd : float
-        The standard deviation of the noise on each.
-    bump_sd : float
-        The width of a bump; rounding to the grid widens it.
+    Each frequency has noise of the standard deviation ``noise_sd``; rounding to the grid widens bumps of ``bump_sd``.
     """
     factors = [_bumps(size, step, bump_sd) for size, step in zip(grid.sizes, grid.step, strict=True)]
     target = frequencies.reshape(grid.sizes)

@@ -23,29 +23,15 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
-    """What each step takes: all fractions of users add up to 1, and so do all fractions of ε.
+    """What each step takes: all fractions of users add up to 1, and so do all fractions of ε."""
 
-    Attributes
-    ----------
-    initial, final : Effort
-        Moments of all points.
-    grid : Effort
-        The grid on the main directions.
-    lift : Effort
-        Centers in all dimensions.
-    first, sizes : Effort
-        The round with too many centers, and the sizes of their clusters.
-    rounds : tuple of Effort
-        Refinement.
-    """
-
-    initial: Effort
-    final: Effort
-    grid: Effort
-    lift: Effort
-    first: Effort
-    sizes: Effort
-    rounds: tuple[Effort, ...]
+    initial: Effort  # moments of all points
+    final: Effort  # moments about that mean
+    grid: Effort  # on the main directions
+    lift: Effort  # centers in all dimensions
+    first: Effort  # the round with too many centers
+    sizes: Effort  # of their clusters
+    rounds: tuple[Effort, ...]  # refinement
 
     @classmethod
     def percent(cls, users: tuple[int, ...], epsilon: tuple[int, ...]) -> "BudgetPlan":
@@ -85,33 +71,26 @@ LEAST_EPSILON_FRACTION = min(
 """What the cheapest release of any plan costs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sharpness:
-    """One over the standard error of a frequency on a grid, from local users and from the trusted group."""
+def sharpness(problem: Problem, effort: Effort) -> tuple[float, float]:
+    """One over the standard error of a frequency on a grid, from local users and from the trusted group.
 
-    local: float
-    trusted: float
-
-
-def sharpness(problem: Problem, effort: Effort) -> Sharpness:
-    """How well the groups will see a grid: known before any is asked, from public numbers."""
+    It is known before anybody is asked, from public numbers.
+    """
     variance = symbol_variance(float(problem.epsilon), tuning.TYPICAL_SYMBOLS)
     noise_sd = problem.changed_users * math.sqrt(2)  # times 1/ε
-    return Sharpness(
-        local=math.sqrt(float(effort.user_fraction) * problem.n_local / variance),
-        trusted=float(effort.epsilon_fraction) * problem.n_trusted * problem.trusted_epsilon / noise_sd,
-    )
+    local = math.sqrt(float(effort.user_fraction) * problem.n_local / variance)
+    return local, float(effort.epsilon_fraction) * problem.n_trusted * problem.trusted_epsilon / noise_sd
 
 
 def trusted_takes_part(problem: Problem) -> bool:
     """Whether the trusted group's grid would be at least about a third as sharp as the local users'."""
-    sharp = sharpness(problem, LARGE.grid)
-    return sharp.trusted > tuning.TAKES_PART * sharp.local
+    local, trusted = sharpness(problem, LARGE.grid)
+    return trusted > tuning.TAKES_PART * local
 
 
 def plan_for(problem: Problem) -> BudgetPlan:
     """By the same measure, what the trusted group's ε is spent on."""
-    sharp = sharpness(problem, LARGE.grid)
-    if sharp.trusted > tuning.DOMINANT_FROM * sharp.local:
+    local, trusted = sharpness(problem, LARGE.grid)
+    if trusted > tuning.DOMINANT_FROM * local:
         return DOMINANT
-    return LARGE if sharp.trusted > tuning.LARGE_FROM * sharp.local else SMALL
+    return LARGE if trusted > tuning.LARGE_FROM * local else SMALL

@@ -10,11 +10,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
-from hybriddp.kmeans.statistics import PublishedVector, Statistic
+from hybriddp.kmeans.statistics import Statistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +75,19 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is wanted at the same time.
-
-    Attributes
-    ----------
-    what : str
-        What for, in words.
-    asks : tuple of Ask
-        Of local users.
-    release : Release or None
-        Of the trusted group.
-    """
+    """What is wanted at the same time, of local users and of the trusted group, and what for, in words."""
 
     what: str
     asks: tuple[Ask, ...] = ()
     release: Release | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedVector:
+    """The numbers of a release, and the variance of the noise on each."""
+
+    values: IntArray
+    variance: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
 from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Problem, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, Release, Step, StepResult
 from hybriddp.kmeans.reports.clipping import (
     ResidualSums,
     clipping_factor_lengths,
@@ -32,7 +32,7 @@ from hybriddp.kmeans.reports.local_means import (
 )
 from hybriddp.kmeans.reports.questions import Labels
 from hybriddp.kmeans.reports.tally import Ask
-from hybriddp.kmeans.statistics import UNIT, ClusterSums, PublishedVector
+from hybriddp.kmeans.statistics import UNIT, ClusterSums
 
 
 @dataclass(frozen=True, slots=True)

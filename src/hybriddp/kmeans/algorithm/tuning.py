@@ -23,17 +23,10 @@ class ClipRadius:
     r"""Where residuals of local users are clipped, in standard deviations of a coordinate.
 
     The smaller, the less noise, and the nearer to a median than to a mean of the cluster.
-
-    Attributes
-    ----------
-    signs : float
-        Each coordinate on its own.
-    lengths : float
-        The length of the residual, in $\sqrt d$ standard deviations.
     """
 
-    signs: float
-    lengths: float
+    signs: float  # each coordinate on its own
+    lengths: float  # the length of the residual, in $\sqrt d$ standard deviations
 
 
 # Which algorithm ------------------------------------------------------------------------------------------------------

@@ -17,14 +17,13 @@ from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.algorithm.choose import choose_algorithm
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.problem import Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import PublishedVector, Release, Step, StepResult
 from hybriddp.kmeans.protocol.budget import Account
 from hybriddp.kmeans.protocol.round import Round, RoundTally, simulate_devices
 from hybriddp.kmeans.protocol.transcript import State
 from hybriddp.kmeans.protocol.trusted_points import PointArray, TrustedPoints
 from hybriddp.kmeans.reports.symbols import n_symbols
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
-from hybriddp.kmeans.statistics import PublishedVector
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source, simulation_generator

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.errors import ProtocolError
-from hybriddp.kmeans.algorithm.problem import StepResult
+from hybriddp.kmeans.algorithm.problem import PublishedVector, StepResult
 from hybriddp.kmeans.reports.tally import ReportTally
-from hybriddp.kmeans.statistics import PublishedVector
 from hybriddp.kmeans.study import KMeansStudy, parsed
 
 

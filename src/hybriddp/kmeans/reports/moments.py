@@ -27,7 +27,6 @@ from hybriddp.kmeans.reports.local_means import best_choice, direction_ask, dire
 from hybriddp.kmeans.reports.questions import Labels
 from hybriddp.kmeans.reports.symbols import support, symbol_channel
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
-from hybriddp.kmeans.statistics import UNIT, PublishedVector, SecondMoments
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,31 +149,6 @@ def deviatoric(matrix: FloatArray) -> FloatArray:
     d = len(matrix)
     rest: FloatArray = matrix - np.trace(matrix) / d * np.eye(d)
     return rest
-
-
-# Trusted --------------------------------------------------------------------------------------------------------------
-
-
-def released_moments(
-    statistic: SecondMoments, published: PublishedVector, n_users: int, spread: float, bias: float
-) -> tuple[Deviatoric, MeanSquare]:
-    """What the release says.
-
-    ``spread`` is the variance of one coordinate, for the error of sampling, and ``bias`` what cutting matrices to their
-    bound may have taken from it.
-    """
-    d = len(statistic.center)
-    unit = statistic.bound / UNIT / max(n_users, 1)
-    second = np.zeros((d, d))
-    second[np.triu_indices(d)] = published.values * unit
-    second = second + np.triu(second, 1).T
-    # Cutting matrices to their bound makes points far from the mean count too little: a bias, which is no noise but an
-    # error all the same.
-    noise = published.variance * unit**2 + spread**2 / max(n_users, 1)
-    variance = np.full((d, d), noise + (bias * spread) ** 2)
-    return Deviatoric(deviatoric(second), variance), MeanSquare(
-        float(np.trace(second)), d * noise + (d * bias * spread) ** 2
-    )
 
 
 def usual_size(d: int) -> float:
