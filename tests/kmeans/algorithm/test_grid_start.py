@@ -44,15 +44,20 @@ def _ordered(found: ClusterEstimate) -> FloatArray:
     return found.centers[nearest(CENTERS, found.centers)]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("n", "noise_sd", "least", "most"), [(2000, 1e-9, 0.75, 1.33), (5000, 1e-4, 0.75, 1.33), (5000, 1e-3, 0.4, 1.33)]
+    ("n", "noise_sd", "seeds", "least", "most"),
+    [(2000, 1e-9, 1500, 0.87, 1.16), (5000, 1e-4, 500, 0.75, 1.33), (5000, 1e-3, 500, 0.4, 1.33)],
 )
 def test_first_centers_have_about_the_variance_that_they_claim(
-    n: int, noise_sd: float, least: float, most: float
+    n: int, noise_sd: float, seeds: int, least: float, most: float
 ) -> None:
-    """The mean square of the deviations, over fixed seeds; where there is much noise, rather too much is claimed."""
+    """The mean square of the deviations, known up to .02 and .035: bounds are 7 standard errors away.
+
+    Without noise, a variance that is a fifth wrong is noticed; where there is much noise, rather too much is claimed.
+    """
     squares, claimed = [], []
-    for seed in range(150):
+    for seed in range(seeds):
         frequencies, _ = _frequencies(seed, n, noise_sd)
         found, _ = box_start(GRID, frequencies, 2, np.random.default_rng(0))
         squares.append((_ordered(found) - CENTERS) ** 2)

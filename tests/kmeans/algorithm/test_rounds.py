@@ -79,9 +79,13 @@ def test_radii_grow_with_doubt_and_signs_end_halfway_to_the_next_center() -> Non
     np.testing.assert_allclose(_asked("7", close, clip)[0], 0.08)
 
 
-@pytest.mark.parametrize("epsilon", ["7", "3", "0.5"])
+@pytest.mark.statistical
+@pytest.mark.parametrize("epsilon", ["7", "3", "0.75"])
 def test_a_round_moves_centers_to_the_means_though_residuals_are_clipped(epsilon: str) -> None:
-    """Clipping shrinks a small shift; that is undone."""
+    """Clipping shrinks a small shift; that is undone, up to 5 %: all deviations are within 6.5 standard errors of that.
+
+    With signs (large ε) a factor that is a fifth wrong is noticed.
+    """
     n, off = 200_000, 0.02
     points = _points(n, 1)
     problem = Problem(K, np.ones(D), epsilon, 2, 0, n)
@@ -101,5 +105,7 @@ def test_a_round_moves_centers_to_the_means_though_residuals_are_clipped(epsilon
     found = end.value.value
     label = np.argmin(np.sum((points[:, None] - TRUE) ** 2, axis=2), axis=1)
     means = np.array([points[label == k].mean(axis=0) for k in range(K)])
-    assert np.abs(found.centers - means).max() < 0.1 * off + 5 * sqrt(float(found.variance.max()))
-    assert abs(float(np.mean(found.centers - means))) < 0.1 * off
+    sd = np.sqrt(found.variance)
+    assert (np.abs(found.centers - means) < 0.05 * off + 6.5 * sd).all()
+    tolerance = 0.05 * off + 6.5 * float(np.sqrt(np.mean(sd**2) / sd.size))
+    assert abs(float(np.mean(found.centers - means))) < tolerance < (0.2 if float(epsilon) >= 3 else 0.9) * off
