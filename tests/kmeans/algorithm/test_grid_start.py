@@ -35,9 +35,9 @@ def _frequencies(seed: int, n: int, noise_sd: float) -> tuple[GridFrequencies, F
     rng = np.random.default_rng(seed)
     points = CENTERS[rng.integers(2, size=n)] + 0.06 * rng.standard_normal((n, 2))
     symbols = GRID.symbols(np.clip(points, 0, 1), np.zeros(n, np.int64), rng)
-    shares = np.bincount(symbols, minlength=GRID.n_symbols) / n + noise_sd * rng.standard_normal(GRID.n_symbols)
+    frequencies = np.bincount(symbols, minlength=GRID.n_symbols) / n + noise_sd * rng.standard_normal(GRID.n_symbols)
     threshold = noise_sd * np.sqrt(2 * np.log(GRID.n_symbols))
-    return GridFrequencies(shares, noise_sd**2, n, threshold, 0.25), points
+    return GridFrequencies(frequencies, noise_sd**2, n, threshold, 0.25), points
 
 
 def _ordered(found: ClusterEstimate) -> FloatArray:
@@ -95,9 +95,9 @@ def test_first_centers_know_sizes_and_spread() -> None:
 
 
 def test_a_cluster_is_never_taken_for_a_point() -> None:
-    shares = np.zeros(GRID.n_symbols)
-    shares[[50, 300]] = 0.5
-    found, spread = box_start(GRID, GridFrequencies(shares, 1e-12, 10, 1e-6, 0.0), 2, np.random.default_rng(0))
+    frequencies = np.zeros(GRID.n_symbols)
+    frequencies[[50, 300]] = 0.5
+    found, spread = box_start(GRID, GridFrequencies(frequencies, 1e-12, 10, 1e-6, 0.0), 2, np.random.default_rng(0))
     assert (spread >= LEAST_SD**2).all()
     np.testing.assert_allclose(spread, np.mean(GRID.step**2) / 60)  # a tenth of what rounding adds
     np.testing.assert_allclose(np.sort(found.centers, axis=0), np.sort(GRID.vertices()[[50, 300]], axis=0), atol=1e-6)
@@ -107,12 +107,12 @@ def test_a_cluster_is_never_taken_for_a_point() -> None:
 @pytest.mark.parametrize("kind", ["nothing", "all below the threshold", "negative"])
 def test_there_are_always_centers_inside_the_box(k: int, kind: str) -> None:
     rng = np.random.default_rng(k)
-    shares = {
+    frequencies = {
         "nothing": np.zeros(GRID.n_symbols),
         "all below the threshold": 1e-4 * rng.standard_normal(GRID.n_symbols),
         "negative": -rng.random(GRID.n_symbols),
     }[kind]
-    found, spread = box_start(GRID, GridFrequencies(shares, 1.0, 5, 4.0, 0.0), k, rng)
+    found, spread = box_start(GRID, GridFrequencies(frequencies, 1.0, 5, 4.0, 0.0), k, rng)
     assert found.centers.shape == found.variance.shape == (k, 2)
     for values in (found.centers, found.variance, found.sizes, found.size_variance, spread):
         assert np.isfinite(values).all()

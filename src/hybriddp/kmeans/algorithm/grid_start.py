@@ -161,13 +161,13 @@ def seeds(
     frequencies /= precision
     weights = bump_weights(grid, frequencies, precision**-0.5, bump_sd)
     vertices = grid.vertices()
-    kept = np.flatnonzero(weights > 0)
-    if len(kept) < n_seeds:  # hardly anything stands out of the noise: the vertices that stand out most
-        kept = np.lexsort((frequencies, weights))[-min(4 * n_seeds, m) :]
-    mass = np.maximum(weights[kept], 1e-9)
+    above = np.flatnonzero(weights > 0)
+    if len(above) < n_seeds:  # hardly anything stands out of the noise: the vertices that stand out most
+        above = np.lexsort((frequencies, weights))[-min(4 * n_seeds, m) :]
+    mass = np.maximum(weights[above], 1e-9)
     starts, rng = tuning.GRID_STARTS, problem.rng()
-    centers = weighted_kmeans(vertices[kept], mass, n_seeds, starts=starts, generator=rng)[0].centers
-    sizes: FloatArray = np.bincount(nearest(vertices[kept], centers), mass / mass.sum(), n_seeds).astype(float)
+    centers = weighted_kmeans(vertices[above], mass, n_seeds, starts=starts, generator=rng)[0].centers
+    sizes: FloatArray = np.bincount(nearest(vertices[above], centers), mass / mass.sum(), n_seeds).astype(float)
     cells = np.bincount(nearest(vertices, centers), minlength=n_seeds)
     relative, least = (tuning.GRID_SIZE_ERROR * sizes) ** 2, (tuning.LEAST_SEED_SIZE / n_seeds) ** 2
     unknown = np.full(centers.shape, np.inf)

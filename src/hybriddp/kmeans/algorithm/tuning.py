@@ -52,7 +52,7 @@ UNSEEN_VARIANCE = 0.1  # of a cluster narrower than the grid, relative to that o
 
 # A grid on the directions of largest variance, in more dimensions.
 DIRECTIONS = 3  # space: two are 4 % worse
-OVER_SEED = 3  # seeds per cluster: the more, the fewer clusters share a seed, and the noisier each is; space
+OVER_SEED = 3  # seeds per cluster: the more, the fewer clusters fall to one seed, and the noisier each is; space
 MAIN_BALANCE = 6.0  # as BOX_BALANCE; space
 MAIN_REACH = 2.2  # standard deviations that the grid covers to either side of the mean; space
 MAIN_VERTICES = 27, 2048  # least and most that noise and rounding call for; hand
