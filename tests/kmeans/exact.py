@@ -15,7 +15,8 @@ from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.unary import BITS
 from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
 from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
-from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.protocol.budget import sensitivity
+from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.direction import DirectionQuestion, LengthQuestion, SecondMomentQuestion
 from hybriddp.kmeans.reports.questions import GridQuestion, Question, ResidualQuestion
 from hybriddp.kmeans.reports.symbols import SymbolChannel, n_symbols
@@ -120,7 +121,8 @@ class Setting:
         )
 
     @property
-    def trusted_is_used(self) -> bool:
+    def trusted_used(self) -> bool:
+        """Whether public numbers, before anything is released, let the trusted group take part."""
         return trusted_is_used(self.study, self.n_trusted, self.n_local)
 
     def points(self, seed: int = 0) -> tuple[FloatArray, FloatArray]:
@@ -171,7 +173,7 @@ def _published(study: KMeansStudy, step: Step, trusted: FloatArray, rng: np.rand
     cost = step.release.epsilon_fraction * study.privacy.exact_epsilon
     private = release_vector(
         step.release.statistic.compute(trusted),
-        sensitivity=study.changed_users * step.release.statistic.max_contribution,
+        sensitivity=sensitivity(study, step.release.statistic),
         privacy=Privacy(epsilon=repr(float(cost))),
         random_state=rng,
     )

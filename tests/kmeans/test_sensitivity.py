@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
 from hybriddp.kmeans.clustering import BLOCK, nearest, products
-from hybriddp.kmeans.protocol.trusted_points import PointArray
+from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.reports.questions import GridQuestion, Labels, Projection
 from hybriddp.kmeans.statistics import (
     UNIT,

@@ -9,7 +9,8 @@ import pytest
 
 from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.protocol.round import Reports, Round, RoundTally
+from hybriddp.kmeans.protocol.devices import RoundReports
+from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.reports.codebook import Directions
 from hybriddp.kmeans.reports.direction import DirectionQuestion, LengthQuestion
 from hybriddp.kmeans.reports.questions import GridQuestion, Labels, ResidualQuestion
@@ -129,7 +130,7 @@ def test_files_keep_codes_as_they_are(tmp_path: Path, reader: str, ending: str) 
 def test_reports_of_hardly_any_bits_that_look_like_numbers() -> None:
     codes = np.array([[0, 0x10, 0x00, 0], [0x1E, 0x05, 0, 0]], np.uint8)
     nobody = np.zeros(2, np.int64)
-    table = report_table([Reports(nobody, nobody, codes)])
+    table = report_table([RoundReports(nobody, nobody, codes)])
     assert table["code"].to_list() == ["x00100000", "x1e050000"]
     assert count_reports(table, _round(GRID)).answers[0].supports.sum() == np.bitwise_count(codes).sum()
 

@@ -8,16 +8,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hybriddp.kmeans.protocol.round import Reports, Round, RoundTally
+from hybriddp.kmeans.points import TrustedPoints
+from hybriddp.kmeans.protocol.devices import RoundReports
+from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.protocol.trusted_points import TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import count_reports, report_table, trusted_points
 from tests.tables.conftest import ENGINES, on_spark
 from tests.tables.test_codes import check_counts
 from tests.tables.test_points import check_bits
 
-Count = Callable[[Round, tuple[Reports, ...]], RoundTally]
+Count = Callable[[Round, tuple[RoundReports, ...]], RoundTally]
 
 
 def _users(n: int, d: int) -> np.ndarray:
@@ -29,6 +30,7 @@ def _run(
     study: KMeansStudy, trusted: np.ndarray | TrustedPoints, local: np.ndarray, count: Count
 ) -> HybridKMeansServer:
     server = HybridKMeansServer(study, n_local=len(local), trusted=trusted, random_state=1)
+    server.start()
     first = 0
     while server.round is not None:
         asked = round(server.round.user_fraction * len(local))
@@ -53,7 +55,7 @@ def _compare(
     users = _users(n_trusted + n_local, d)
     trusted, local = users[:n_trusted], users[n_trusted:]
 
-    def stored(asked: Round, reports: tuple[Reports, ...]) -> RoundTally:
+    def stored(asked: Round, reports: tuple[RoundReports, ...]) -> RoundTally:
         path = folder / f"round-{asked.number}.parquet"
         report_table(reports).write_parquet(path)
         return count_reports(path, asked, engine=reader)
@@ -69,21 +71,21 @@ def _compare(
 
 @pytest.mark.parametrize("name", ["polars lazy", "duckdb"])
 @pytest.mark.parametrize(
-    ("d", "epsilon", "n_trusted", "n_local", "joins", "letters"),
+    ("d", "epsilon", "n_trusted", "n_local", "used", "letters"),
     [
-        (2, 2.0, 2000, 6000, False, "r"),
-        (2, 0.5, 50, 6000, False, "rx"),
-        (5, 2.0, 4000, 3000, False, "rx"),
-        (5, 0.5, 20, 6000, True, "rx"),
+        (2, 2.0, 2000, 6000, True, "r"),
+        (2, 0.5, 50, 6000, True, "rx"),
+        (5, 2.0, 4000, 3000, True, "rx"),
+        (5, 0.5, 20, 6000, False, "rx"),
     ],
 )
 def test_a_study_over_tables(
-    tmp_path: Path, name: str, d: int, epsilon: float, n_trusted: int, n_local: int, joins: bool, letters: str
+    tmp_path: Path, name: str, d: int, epsilon: float, n_trusted: int, n_local: int, used: bool, letters: str
 ) -> None:
     reader = name.removesuffix(" lazy")
     sizes = {"n_trusted": n_trusted, "n_local": n_local}
     server = _compare(tmp_path, ENGINES[name], d=d, epsilon=epsilon, reader=reader, **sizes)
-    assert server.joins_local == joins
+    assert server.trusted_used == used
     codes = pl.read_parquet(tmp_path / "round-*.parquet")["code"]
     assert set(codes.str.slice(0, 1)) == set(letters)
 

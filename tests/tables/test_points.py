@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from hybriddp.errors import DataError, ParameterError
+from hybriddp.kmeans.points import PointArray, TrustedPoints
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.protocol.trusted_points import PointArray, TrustedPoints
 from hybriddp.kmeans.reports.questions import GridQuestion, Labels, Projection
 from hybriddp.kmeans.statistics import FRACTION, ClusterSums, Histogram, SecondMoments, Statistic, UserCount
 from hybriddp.kmeans.study import KMeansStudy

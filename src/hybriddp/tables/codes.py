@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.protocol.round import Reports, Round, RoundTally, count_answers
+from hybriddp.kmeans.protocol.devices import RoundReports
+from hybriddp.kmeans.protocol.round import Round, RoundTally, count_answers
 from hybriddp.kmeans.reports.symbols import n_symbols
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
 from hybriddp.tables.batches import computed
@@ -36,19 +37,20 @@ _DIGITS = np.full(256, 16, np.uint8)  # 16 is no digit
 _DIGITS[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
 
 
-def report_table(reports: Sequence[Reports]) -> "pl.DataFrame":
+def report_table(reports: Sequence[RoundReports]) -> "pl.DataFrame":
     """What devices answered to a round as a table, for storing: one row per report, ready for `count_reports`.
 
     Parameters
     ----------
-    reports : sequence of Reports
+    reports : sequence of RoundReports
         For each ask of the round, as `Round.answer` gives them. Who sent a report is not in the table.
 
     Examples
     --------
     >>> nobody = np.zeros(2, np.int64)
     >>> bits = np.array([[15, 58], [0, 1]], np.uint8)
-    >>> report_table([Reports(nobody, nobody, np.array([0, 17])), Reports(nobody, nobody, bits)])["code"].to_list()
+    >>> reports = [RoundReports(nobody, nobody, codes) for codes in (np.array([0, 17]), bits)]
+    >>> report_table(reports)["code"].to_list()
     ['r0', 'r17', 'x0f3a', 'x0001']
     """
     polars = require_polars()
@@ -221,4 +223,4 @@ def _unary_answers(ask: Ask, variants: NDArray[np.int64], codes: "pa.Array") -> 
     hexadecimal = (digits < 16).all(axis=1)
     digits, variants = digits[hexadecimal], variants[fits][hexadecimal]
     packed = digits[:, ::2] << 4 | digits[:, 1::2]
-    return count_answers(ask, Reports(np.arange(len(variants)), variants, packed))
+    return count_answers(ask, RoundReports(np.arange(len(variants)), variants, packed))

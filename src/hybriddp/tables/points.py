@@ -12,7 +12,7 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.clustering import blocks
-from hybriddp.kmeans.protocol.trusted_points import BLOCK
+from hybriddp.kmeans.points import BLOCK
 from hybriddp.kmeans.statistics import Histogram, Statistic, UserCount
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables.batches import computed

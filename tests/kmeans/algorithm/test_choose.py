@@ -119,5 +119,5 @@ def test_enough_epsilon_is_not_refused(d: int, epsilon: str, n_local: int) -> No
 
 def test_too_small_an_epsilon_for_a_trusted_group_alone_is_refused() -> None:
     for check in (require_enough_epsilon, _steps):
-        with pytest.raises(ParameterError, match=r"epsilon must be at least 0\.1, .* Nothing has been spent\."):
+        with pytest.raises(ParameterError, match=r"epsilon must be at least 0\.1 .* Nothing has been spent\."):
             check(_study(4, epsilon="0.099"), 1000, 0)

@@ -16,7 +16,7 @@ from hybriddp.kmeans.algorithm.tuning import (
     SQUARE_RADII,
     USUAL_VARIANCE,
 )
-from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.direction import SecondMomentQuestion
 from hybriddp.kmeans.reports.moments import usual_size
 from hybriddp.kmeans.statistics import SecondMoments

@@ -17,7 +17,7 @@ from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.kmeans.algorithm.problem import PublishedVector
 from hybriddp.kmeans.algorithm.rounds import trusted_sums
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
-from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.clipping import ResidualSums
 from hybriddp.kmeans.reports.direction import DirectionQuestion, direction_gains
 from hybriddp.kmeans.reports.local_means import (

@@ -13,7 +13,7 @@ from hybriddp.kmeans.algorithm.plan import Effort
 from hybriddp.kmeans.algorithm.problem import Problem, StepResult
 from hybriddp.kmeans.algorithm.rounds import next_round, widest_clip, within_cluster_sd
 from hybriddp.kmeans.algorithm.tuning import CLIP_RADII, L1_RADIUS, LEAST_WITHIN, ClipRadius
-from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.direction import DirectionQuestion
 from hybriddp.kmeans.reports.questions import ResidualQuestion
 from hybriddp.kmeans.statistics import ClusterSums

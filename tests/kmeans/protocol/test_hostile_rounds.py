@@ -25,7 +25,7 @@ def _message(d: int, n_symbols: int, question: dict[str, Any]) -> str:
     study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * d, epsilon=1)
     channel = json.loads(symbol_channel("1", n_symbols).to_json())
     asks = [{"question": question, "channel": channel, "user_fraction": "1"}]
-    fields = {"type": "kmeans-round", "version": 2, "study": study.fields(), "number": 1, "what": "a grid"}
+    fields = {"type": "kmeans-round", "version": 2, "study": study.fields(), "number": 1, "purpose": "a grid"}
     return json.dumps({**fields, "asks": asks})
 
 

@@ -10,8 +10,8 @@ import pytest
 from hybriddp.channels import RandomizedResponse, UnaryEncoding
 from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.kmeans.protocol.round import Reports, Round, simulate_devices
-from hybriddp.kmeans.protocol.server import HybridKMeansServer
+from hybriddp.kmeans.protocol.devices import RoundReports, simulate_devices
+from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports.codebook import Directions
 from hybriddp.kmeans.reports.direction import DirectionQuestion
 from hybriddp.kmeans.reports.questions import GridQuestion, Labels, Projection, ResidualQuestion
@@ -19,6 +19,7 @@ from hybriddp.kmeans.reports.symbols import n_symbols
 from hybriddp.kmeans.reports.tally import Ask
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source
+from tests.kmeans.servers import started
 
 STUDY = KMeansStudy("visits", n_clusters=2, bounds=[(0, 24), (0, 60)], epsilon=2)
 CENTERS, RADII = np.array([[0.1, 0.2], [0.3, 0.8]]), np.array([0.1, 0.2])
@@ -124,8 +125,8 @@ def test_a_message_that_is_broken_anywhere_is_refused_or_another_message(path: t
         (("number",), "2"),
         (("number",), 2.5),
         (("number",), float("inf")),
-        (("what",), 5),
-        (("what",), "\ud800"),
+        (("purpose",), 5),
+        (("purpose",), "\ud800"),
         (("asks",), []),
         (("asks",), {}),
         (("asks", 0), None),
@@ -182,7 +183,7 @@ def test_rounds_in_a_thin_box_are_within_the_limits(thin: float) -> None:
     bounds = [(0, 1)] * 4 + [(0, thin)] * 2
     study = KMeansStudy("x", n_clusters=2, bounds=bounds, epsilon=2, scale="none")
     points = np.random.default_rng(0).random((4000, 6)) * [1, 1, 1, 1, thin, thin]
-    server = HybridKMeansServer(study, n_local=4000, random_state=1)
+    server = started(study, n_local=4000, random_state=1)
     rounds = 0
     while server.round is not None:
         on_device = Round.from_json(server.round.to_json(), study=study)
@@ -219,11 +220,11 @@ def test_a_text_that_is_longer_than_its_study_needs_is_refused(given: KMeansStud
         Round.from_json(text + " " * 100_000, study=given)
 
 
-@pytest.mark.parametrize(("number", "what"), [(65, "a grid"), (10**30, "a grid"), (1, "a grid " * 100)])
-def test_a_round_with_a_number_or_words_beyond_all_measure_is_refused(number: int, what: str) -> None:
+@pytest.mark.parametrize(("number", "purpose"), [(65, "a grid"), (10**30, "a grid"), (1, "a grid " * 100)])
+def test_a_round_with_a_number_or_words_beyond_all_measure_is_refused(number: int, purpose: str) -> None:
     fields = json.loads(ROUND.to_json())
     with pytest.raises(ProtocolError, match="refused"):
-        Round.from_json(json.dumps({**fields, "number": number, "what": what}))
+        Round.from_json(json.dumps({**fields, "number": number, "purpose": purpose}))
 
 
 def test_shares_that_are_more_than_everybody_are_refused() -> None:
@@ -293,7 +294,7 @@ def test_points_that_are_none_are_refused_before_anything_is_sent() -> None:
 def test_counts_of_shards_add_up_to_the_count_of_all() -> None:
     reports = ROUND.answer(POINTS, random_state=1)
     whole = ROUND.count(reports)
-    shards = [[Reports(r.users[i::3], r.variants[i::3], r.codes[i::3]) for r in reports] for i in range(3)]
+    shards = [[RoundReports(r.users[i::3], r.variants[i::3], r.codes[i::3]) for r in reports] for i in range(3)]
     parts = [ROUND.count(shard) for shard in shards]
     for i, answers in enumerate(whole.answers):
         added = parts[0].answers[i] + parts[1].answers[i] + parts[2].answers[i]
@@ -327,15 +328,15 @@ def test_reports_that_are_no_answers_are_left_out_and_counted() -> None:
     variants[:3] = (DIRECTION.question.n_variants, -1, 1000)
     counted = ROUND.count(
         [
-            Reports(grid.users, grid.variants, spoiled),
-            Reports(label.users, label.variants, codes),
-            Reports(direction.users, variants, direction.codes),
+            RoundReports(grid.users, grid.variants, spoiled),
+            RoundReports(label.users, label.variants, codes),
+            RoundReports(direction.users, variants, direction.codes),
         ]
     )
     assert counted.rejected == 7
     good = ROUND.count(
         [
-            Reports(r.users[i:], r.variants[i:], r.codes[i:])
+            RoundReports(r.users[i:], r.variants[i:], r.codes[i:])
             for i, r in zip((2, 2, 3), (grid, label, direction), strict=True)
         ]
     )
@@ -379,7 +380,7 @@ def test_a_round_of_another_study_than_the_one_agreed_to_is_refused() -> None:
     """Else a server could simply ask with a larger ε."""
     agreed = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)], epsilon=1)
     for study in (agreed, KMeansStudy("points", n_clusters=2, bounds=[(0, 1)], epsilon=5)):
-        server = HybridKMeansServer(study, n_local=100)
+        server = started(study, n_local=100)
         assert server.round is not None
         text = server.round.to_json()
         if study == agreed:

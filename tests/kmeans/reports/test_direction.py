@@ -12,7 +12,7 @@ from scipy.linalg import hadamard as another_hadamard
 from hybriddp._check import FloatArray
 from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.kmeans.clustering import nearest
-from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.codebook import codebook_size
 from hybriddp.kmeans.reports.direction import (
     DirectionQuestion,

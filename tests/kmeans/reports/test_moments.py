@@ -8,7 +8,7 @@ import pytest
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.covariance import released_moments
 from hybriddp.kmeans.algorithm.problem import PublishedVector
-from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.moments import (
     deviatoric,
     length_ask,

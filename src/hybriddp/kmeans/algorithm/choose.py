@@ -30,8 +30,8 @@ def require_enough_epsilon(study: KMeansStudy, n_trusted: int, n_local: int) -> 
         least = float(Fraction(SMALLEST) / LEAST_EPSILON_FRACTION)
         raise ParameterError(
             "epsilon",
-            f"at least {least:g}, since it is divided into releases in more than {tuning.MAX_LOW_DIM} dimensions "
-            "without local users",
+            f"at least {least:g} without local users in more than {tuning.MAX_LOW_DIM} dimensions, where it is divided "
+            "into releases",
             study.privacy.epsilon,
             remedy="Nothing has been spent.",
         )
