@@ -1,7 +1,7 @@
 """An audit: what all that is published says of one user, computed from the integers, for whole adaptive studies.
 
 Given the transcript so far, the questions and statistics that follow are fixed. So the likelihood of a transcript is a
-product: for a trusted user over the releases, for a local user it is that of her one code.
+product: for a trusted user over the releases, for a local user it is that of their one code.
 """
 
 from fractions import Fraction
@@ -137,7 +137,7 @@ def test_no_transcript_says_more_than_epsilon_of_anybody(setting: Setting, monke
                 ratio = abs(tap.log_ratio(trusted, neighbor))
                 assert ratio <= epsilon
                 largest = max(largest, ratio)
-    assert largest > epsilon / 10  # the audit does see her
+    assert largest > epsilon / 10  # the audit does see them
     assert codes > 0 or not setting.n_local
 
 

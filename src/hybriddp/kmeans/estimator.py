@@ -154,9 +154,9 @@ class HybridKMeans:
         trusted_points, local_points : array_like or dataframe, shape (n, n_features), optional
             The points of the groups. Columns with names are put in the order of the bounds if these have names, else of
             the trusted group's columns; see ``feature_names_in_``. If only one group has names, it is refused: nothing
-            would say that the orders agree. Without one of the groups the study is that of
-            the other alone, and `explain` says so. With add-remove, trusted points that are given but empty are a
-            group whose size is private: leave them out if there is no such group.
+            would say that the orders agree. Without one of the groups the study is that of the other alone, and
+            `explain` says so. With add-remove, trusted points that are given but empty are a group whose size is
+            private: leave them out if there is no such group.
         ledger : Ledger, optional
             Where releases are recorded before their noise is drawn; `BudgetError` if there is not enough left.
         """
@@ -250,15 +250,7 @@ class HybridKMeans:
         return story(self._require_fitted())
 
     def plot(self, path: Path | str | None = None, *, dimensions: tuple[int, int] = (0, 1)) -> "Figure":
-        """The centers with ellipses of their uncertainty (95 %), in two of the dimensions.
-
-        Parameters
-        ----------
-        path : Path or str, optional
-            Where to write the picture: .png, .svg or .pdf.
-        dimensions : (int, int)
-            Which dimensions are shown.
-        """
+        """The centers with ellipses of their uncertainty (95 %), in two of the dimensions; .png, .svg or .pdf."""
         from hybriddp.figures.kmeans import draw_centers
 
         return draw_centers(self._require_fitted(), None if path is None else Path(path), dimensions)
@@ -267,9 +259,7 @@ class HybridKMeans:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """The parameters, by name."""
-        return {
-            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
-        }
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> "HybridKMeans":  # noqa: ANN401
         """Change parameters by name."""

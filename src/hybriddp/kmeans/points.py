@@ -29,15 +29,10 @@ _MOST_NAMED = 5  # missing columns in a message
 class GroupSize:
     """The size of a group, as far as the algorithm may know it.
 
-    Attributes
-    ----------
-    known : int or None
-        Number of users: exact where that is public, as released where it is private, None before the release.
-    is_private : bool
-        Whether the size itself has to be released. That there is such a group is public, even if nobody is in it.
+    Where the size is private, it has to be released; that there is such a group is public, even if nobody is in it.
     """
 
-    known: int | None
+    known: int | None  # exact where it is public, as released where it is private, None before the release
     is_private: bool = False
 
     @property
@@ -64,26 +59,12 @@ class TrustedPoints(Protocol):
     def count(self) -> int:
         """Number of users."""
 
-    @property
-    def clamped(self) -> int:
-        """Number of points outside of the bounds. Not private: for the curator's eyes."""
-
     def exact(self, statistic: Statistic) -> NDArray[np.int64]:
         """The statistic without noise."""
 
 
 class PointArray:
-    """Points in memory.
-
-    Parameters
-    ----------
-    box : Box
-        The bounds.
-    points : array_like, shape (n, d)
-        The points, in the units of the data.
-    name : str
-        What they are called in an error.
-    """
+    """Points in memory, given in the units of the data; an error calls them by their ``name``."""
 
     def __init__(self, box: Box, points: ArrayLike, name: str) -> None:
         self.box = box

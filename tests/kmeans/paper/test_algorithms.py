@@ -26,7 +26,8 @@ CENTERS = np.array([(0.20, 0.25), (0.35, 0.80), (0.65, 0.40), (0.85, 0.75)])
 PUBLIC: dict[str, Any] = {"n_clusters": 4, "epsilon": 7.0, "bounds": [(0, 1)] * 2}
 PRINTED: dict[str, Any] = {"weights": "printed", "debias": False, "neighbors": "add-remove"}
 REPAIRED: dict[str, Any] = {"neighbors": "add-remove"}  # as the numbers below were found
-TRIALS = 20
+TRIALS = 30
+LIMIT = 8.0  # standard errors, of which most are estimated: Student's t with 29 degrees of freedom is beyond in 8e-9
 
 
 def _points(rng: np.random.Generator, per_cluster: int = 40_000) -> FloatArray:
@@ -82,17 +83,18 @@ KNOWN = [
 ]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     "known", KNOWN, ids=lambda k: f"{k.reading.get('weights', 'repaired')}-{k.iterations}-{k.every}"
 )
 def test_costs_are_those_of_an_earlier_implementation(known: Known) -> None:
-    """Within three standard errors. The seeds are fixed: there are no false alarms."""
-    assert abs(known.off()) < 3
+    assert abs(known.off()) < LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("factor", [0.8, 1.2])
 def test_noise_that_is_wrong_by_a_fifth_would_be_noticed(factor: float) -> None:
-    assert abs(KNOWN[4].off(epsilon=7.0 / factor)) > 3
+    assert abs(KNOWN[0].off(epsilon=7.0 / factor)) > LIMIT
 
 
 def test_assigning_the_noisy_reports_is_useless() -> None:
@@ -138,8 +140,9 @@ def _laplace_off(noise: FloatArray, scale: float) -> float:
     return abs(float(np.mean(np.abs(noise))) / scale - 1) * math.sqrt(noise.size)
 
 
+@pytest.mark.statistical
 def test_both_groups_add_laplace_noise_of_their_scale() -> None:
-    """False alarms: 1e-7 each, and the seeds are fixed."""
+    """Within 6.5 standard errors: 1e-10 each. The variance is within seven of its own."""
     nowhere = np.zeros((1, 100_000))
     trusted = PaperTrustedGroup(nowhere.astype(np.float32), scale=3.0, generator=np.random.default_rng(1))
     local = PaperLocalGroup(
@@ -151,9 +154,9 @@ def test_both_groups_add_laplace_noise_of_their_scale() -> None:
         generator=np.random.default_rng(2),
     )
     for noise in (trusted.moments(nowhere).sums, local.moments(nowhere).sums):
-        assert _laplace_off(noise, 3.0) < 5.5
-        assert _laplace_off(noise, 3.0 * 1.2) > 5.5
-        assert _laplace_off(noise, 3.0 * 0.8) > 5.5
+        assert _laplace_off(noise, 3.0) < 6.5
+        assert _laplace_off(noise, 3.0 * 1.2) > 6.5
+        assert _laplace_off(noise, 3.0 * 0.8) > 6.5
         assert noise.var() == pytest.approx(2 * 3.0**2, rel=0.05)
 
 
@@ -168,10 +171,11 @@ def _local_moments(*, truth: float, debias: bool) -> ClusterMoments:
 PLACES = np.array([[0.1], [0.5], [0.9]])
 
 
+@pytest.mark.statistical
 def test_debiased_counts_and_sums_are_those_of_the_clusters() -> None:
-    """False alarms: below 1e-7 each (no count varies more than a fair coin's), and the seeds are fixed."""
+    """Within 6.5 standard errors: below 1e-10 each, since no count varies more than a fair coin's."""
     true = np.array([0.5, 0.3, 0.2])
-    limit = 5.5 * 0.5 / math.sqrt(200_000)
+    limit = 6.5 * 0.5 / math.sqrt(200_000)
     debiased = _local_moments(truth=0.4, debias=True)
     assert np.abs(debiased.counts / 200_000 - true).max() < limit / 0.4
     assert np.abs(debiased.sums[:, 0] / 200_000 - true * PLACES[:, 0]).max() < limit / 0.4

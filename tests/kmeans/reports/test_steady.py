@@ -85,7 +85,7 @@ def _round(name: str, *, unary: bool = False) -> Round:
     else:
         channel = RandomizedResponse(epsilon=1, n_categories=SYMBOLS[name])
     asks = [{"question": question, "channel": json.loads(channel.to_json()), "user_fraction": "1"}]
-    fields = {"type": "kmeans-round", "version": 2, "study": study.fields(), "number": 1, "what": "x", "asks": asks}
+    fields = {"type": "kmeans-round", "version": 2, "study": study.fields(), "number": 1, "purpose": "x", "asks": asks}
     return Round.from_json(json.dumps(fields), study=study)
 
 

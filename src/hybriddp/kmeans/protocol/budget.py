@@ -94,12 +94,7 @@ class Account:
     def require_same_ledger(self, nonce: str | None, epsilon: Fraction) -> None:
         """Raise `ProtocolError` unless the ledger is the one of a state: else what it spent could be spent again.
 
-        Parameters
-        ----------
-        nonce : str or None
-            What tells the ledger of the state from others, if that is known.
-        epsilon : Fraction
-            What all releases of the state cost each trusted user.
+        It has the ``nonce``, if that is known, and holds the ``epsilon`` that the releases cost each trusted user.
         """
         if self.ledger is None:
             raise ProtocolError(

@@ -6,6 +6,7 @@ whoever reads it learns no more than the releases have told everybody.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -161,12 +162,9 @@ class HybridKMeansServer:
         """
         if self.round is None or self._step is None:
             raise ProtocolError(f"There is no round to answer. {self._why_no_round()}")
-        answers, asks = tally.answers, self.round.asks
-        if len(answers) != len(asks):
-            raise ProtocolError(f"Round {self.round.number} has {len(asks)} asks, got answers to {len(answers)}.")
         if tally.round_digest not in ("", self.round.digest):
             raise ProtocolError(f"Round {self.round.number} is to be answered, got answers to another round.")
-        answers = tuple(_checked(ask, got) for ask, got in zip(asks, answers, strict=True))
+        answers = _checked(self.round.asks, tally.answers)
         self.rejected += tally.rejected
         self._record(self._step, StepResult(answers, self._pending))
         self._advance()
@@ -252,14 +250,14 @@ class HybridKMeansServer:
     def _why_no_round(self) -> str:
         if not self._started:
             return "The study has not been started. Call start() first."
-        if self._step is None:
-            return "The study has ended."
-        return "A release is due first. Call release_pending()."
+        return "A release is due first. Call release_pending()." if self._step else "The study has ended."
 
     # As text ------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
         """The state between rounds: what was published, and nothing that was not."""
+        if self.in_ledger and self._is_charged and self._account.ledger is not None:
+            self._ledger_nonce = self._account.ledger.identify()
         return ServerState(
             study=self.study,
             n_local=self.n_local,
@@ -270,13 +268,8 @@ class HybridKMeansServer:
             results=tuple(self._results),
             pending_release=self._pending,
             open_round=None if self.round is None else self.round.to_json(),
-            ledger_nonce=self._nonce() if self.in_ledger else None,
+            ledger_nonce=self._ledger_nonce,
         ).to_json()
-
-    def _nonce(self) -> str | None:
-        """What tells the ledger from others; where nothing is charged there is nothing to record, and no need."""
-        ledger = self._account.ledger
-        return self._ledger_nonce if ledger is None or not self._is_charged else ledger.identify()
 
     @classmethod
     def from_json(
@@ -319,11 +312,8 @@ class HybridKMeansServer:
         """Tell the algorithm what came back before. Nothing is taken from the text that could not have come back."""
         for result in state.results:
             step = self._wanted()
-            if len(result.answers) != len(step.asks):
-                raise refused("it has results that were not wanted, or lacks some that were")
-            answers = tuple(_checked(ask, got) for ask, got in zip(step.asks, result.answers, strict=True))
             self._check_release(step.release, result.published)
-            self._record(step, StepResult(answers, result.published))
+            self._record(step, StepResult(_checked(step.asks, result.answers), result.published))
         if state.open_round is not None:
             step = self._wanted()
             self._check_release(step.release, state.pending_release)
@@ -362,8 +352,12 @@ class HybridKMeansServer:
         return sum(map(Fraction, costs), Fraction(0))
 
 
-def _checked(ask: Ask, tally: ReportTally) -> ReportTally:
-    return tally.checked(ask.question.n_variants, n_symbols(ask.channel))
+def _checked(asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[ReportTally, ...]:
+    """The tallies; `ProtocolError` unless they can be answers to these asks."""
+    if len(tallies) != len(asks):
+        raise ProtocolError(f"The round has {len(asks)} asks, got answers to {len(tallies)}.")
+    pairs = zip(asks, tallies, strict=True)
+    return tuple(tally.checked(ask.question.n_variants, n_symbols(ask.channel)) for ask, tally in pairs)
 
 
 def _require_users(study: KMeansStudy, size: GroupSize, n_local: int) -> None:

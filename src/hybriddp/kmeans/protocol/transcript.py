@@ -18,40 +18,18 @@ _PRIVATE = "private"
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """A server before, between or after its rounds.
-
-    Attributes
-    ----------
-    study : KMeansStudy
-        What it is about.
-    n_local : int
-        Number of local users.
-    n_trusted : GroupSize
-        Size of the trusted group; where it is private, the text says only that there is one.
-    seeded, in_ledger : bool
-        Whether it is a simulation, and whether a ledger records the releases.
-    rejected : int
-        Invalid reports so far.
-    results : tuple of StepResult
-        What came back in each step so far.
-    pending_release : PublishedVector or None
-        What was released in the step that waits for local users.
-    open_round : str or None
-        The text of the round that waits for answers.
-    ledger_nonce : str or None
-        What tells the ledger that records the releases from others.
-    """
+    """A server before, between or after its rounds."""
 
     study: KMeansStudy
     n_local: int
-    n_trusted: GroupSize
-    seeded: bool
-    in_ledger: bool
-    rejected: int = 0
-    results: tuple[StepResult, ...] = ()
-    pending_release: PublishedVector | None = None
-    open_round: str | None = None
-    ledger_nonce: str | None = None
+    n_trusted: GroupSize  # where it is private, the text says only that there is a group
+    seeded: bool  # whether it is a simulation
+    in_ledger: bool  # whether a ledger records the releases
+    rejected: int = 0  # invalid reports so far
+    results: tuple[StepResult, ...] = ()  # what came back in each step so far
+    pending_release: PublishedVector | None = None  # in the step that waits for local users
+    open_round: str | None = None  # the text of the round that waits for answers
+    ledger_nonce: str | None = None  # tells the ledger that records the releases from others
 
     def to_json(self) -> str:
         """The state as text."""
