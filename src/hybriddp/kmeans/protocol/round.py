@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.channels.channel import is_integer
+from hybriddp.channels.channel import channel_from_json, is_integer
 from hybriddp.channels.choice import ChoiceResponse
-from hybriddp.channels.text import channel_from_json
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import HybridDPError, ProtocolError
 from hybriddp.kmeans.reports.limits import MOST_ASKS, MOST_ROUNDS, WHAT_LETTERS, require_short
