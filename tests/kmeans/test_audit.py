@@ -16,7 +16,8 @@ from hybriddp.kmeans.protocol import server as server_module
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.trusted_points import PointArray
-from hybriddp.kmeans.reports.questions import GridQuestion, Labels
+from hybriddp.kmeans.reports.base import Labels
+from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, SecondMoments, Statistic
 from hybriddp.odds import SHIFT, odds
 from hybriddp.privacy import Privacy

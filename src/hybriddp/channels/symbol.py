@@ -36,6 +36,11 @@ class SymbolChannel(FiniteChannel):
         return None
 
     @property
+    def report_bytes(self) -> int:
+        """How many bytes a report has."""
+        return self.code_type.itemsize
+
+    @property
     @abstractmethod
     def hit_probability(self) -> float:
         """$p$: how likely a report is to support its own symbol."""

@@ -6,7 +6,7 @@ from scipy.optimize import nnls
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.bumps import bump_weights
-from hybriddp.kmeans.reports.questions import GridQuestion
+from hybriddp.kmeans.reports.grid import GridQuestion
 
 
 def _matrix(grid: GridQuestion, bump_sd: float) -> FloatArray:

@@ -6,7 +6,7 @@ from scipy.stats import norm
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.cells import LEAST_SD, Frequencies, Start, blended, passed_variance, start
 from hybriddp.kmeans.clustering import nearest
-from hybriddp.kmeans.reports.questions import GridQuestion
+from hybriddp.kmeans.reports.grid import GridQuestion
 
 GRID = GridQuestion(None, np.zeros(2), np.full(2, 0.05), (21, 21))
 CENTERS = np.array([[0.25, 0.3], [0.75, 0.7]])

@@ -19,8 +19,8 @@ from hybriddp.kmeans.algorithm.covariance import (
 from hybriddp.kmeans.algorithm.problem import Effort, Problem
 from hybriddp.kmeans.algorithm.step import Published, Step, StepResult
 from hybriddp.kmeans.protocol.round import simulate_devices
-from hybriddp.kmeans.reports.direction import SecondMomentQuestion
-from hybriddp.kmeans.reports.moments import usual_size
+from hybriddp.kmeans.reports.clipping import usual_size
+from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
 from hybriddp.kmeans.statistics import SecondMoments
 from hybriddp.randomness import byte_source
 

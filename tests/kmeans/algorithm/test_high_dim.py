@@ -18,8 +18,7 @@ from hybriddp.kmeans.algorithm.high_dim import (
 )
 from hybriddp.kmeans.algorithm.problem import Problem
 from hybriddp.kmeans.algorithm.step import Centers, Published, StepResult
-from hybriddp.kmeans.reports.symbols import n_symbols
-from hybriddp.kmeans.reports.tally import ReportTally
+from hybriddp.kmeans.reports.base import ReportTally
 
 
 def _problem(n_trusted: int, n_local: int, k: int = 4, d: int = 5, epsilon: str = "1") -> Problem:
@@ -56,7 +55,7 @@ def _silence(problem: Problem) -> tuple[Fraction, Fraction, int]:
         share += sum((ask.user_fraction for ask in step.asks), Fraction(0))
         nobody = [
             ReportTally(
-                np.zeros((ask.question.n_variants, n_symbols(ask.channel)), np.int64),
+                np.zeros((ask.question.n_variants, ask.channel.n_symbols), np.int64),
                 np.zeros(ask.question.n_variants, np.int64),
             )
             for ask in step.asks

@@ -1,4 +1,4 @@
-r"""Sums of residuals: unbiased, and with the variance that they say.
+r"""ResidualSums of residuals: unbiased, and with the variance that they say.
 
 Expectations are exact: the chance of every report of every user is written down from the channel's own integers, and
 nothing is drawn.
@@ -18,25 +18,23 @@ from hybriddp.kmeans.algorithm.measure import (
     COUNT_WEIGHT,
     LEAST_SIZE,
     Measured,
-    Sums,
     mean_release,
     measured,
     trusted_sums,
 )
 from hybriddp.kmeans.algorithm.step import Published
 from hybriddp.kmeans.protocol.round import simulate_devices
+from hybriddp.kmeans.reports.base import Ask, Labels, ReportTally, ResidualSums
+from hybriddp.kmeans.reports.codebook import best_choice
 from hybriddp.kmeans.reports.direction import DirectionQuestion, direction_gains
-from hybriddp.kmeans.reports.local_means import (
+from hybriddp.kmeans.reports.label_signs import (
     LABEL_FRACTION,
-    best_choice,
+    LabelSignsQuestion,
     by_directions,
     cyclic,
     local_sums,
     mean_asks,
 )
-from hybriddp.kmeans.reports.questions import Labels, ResidualQuestion
-from hybriddp.kmeans.reports.symbols import n_symbols, support
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
 from hybriddp.release.vector import release_vector
@@ -51,7 +49,7 @@ SIGNS, DIRECTIONS, UNARY = "5", "0.5", "1.7"  # at which ε which kind of report
 
 def _asks(epsilon: str) -> tuple[Ask, ...]:
     if epsilon == UNARY:
-        question = ResidualQuestion(LABEL, CENTERS, RADII, cyclic(D, 2))
+        question = LabelSignsQuestion(LABEL, CENTERS, RADII, cyclic(D, 2))
         return (Ask(question, UnaryEncoding(epsilon=epsilon, n_categories=12), Fraction(1, 2)),)
     return mean_asks(LABEL, CENTERS, RADII, epsilon=epsilon, user_fraction=Fraction(1, 2))
 
@@ -72,13 +70,13 @@ def _truth(points: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _expected(ask: Ask, points: FloatArray) -> ReportTally:
     """The mean counts if every user answers every variant once, from the exact chances of symbols and reports."""
-    question, (p, q) = ask.question, support(ask.channel)
+    question, p, q = ask.question, ask.channel.hit_probability, ask.channel.miss_probability
     label, cut = _cut(points)
     up = (1 + cut / RADII[label][:, None]) / 2
-    symbols = np.zeros((question.n_variants, n_symbols(ask.channel)))
+    symbols = np.zeros((question.n_variants, ask.channel.n_symbols))
     for k, chance in zip(label, up, strict=True):
         for variant in range(question.n_variants):
-            assert isinstance(question, ResidualQuestion)
+            assert isinstance(question, LabelSignsQuestion)
             for signs in range(1 << question.n_signs):
                 odds = [
                     chance[j] if signs >> bit & 1 else 1 - chance[j]
@@ -115,7 +113,7 @@ POINTS = np.clip(CENTERS[RNG.integers(K, size=N)] + 0.12 * RNG.standard_normal((
 FINE = 5.6  # standard errors: for the 45 or so numbers of a test together, a false alarm less than once in a million
 
 
-def _local(epsilon: str) -> list[Sums]:
+def _local(epsilon: str) -> list[ResidualSums]:
     asks = _asks(epsilon)
     found = []
     for seed in range(RUNS):
@@ -130,7 +128,7 @@ def _local(epsilon: str) -> list[Sums]:
     return found
 
 
-def _trusted() -> list[Sums]:
+def _trusted() -> list[ResidualSums]:
     release = mean_release(LABEL, CENTERS, RADII * D, Fraction(1, 5))
     exact = release.statistic.compute(POINTS)
     private = release_vector(
@@ -146,7 +144,7 @@ GROUPS = {"signs": SIGNS, "directions": DIRECTIONS, "unary": UNARY, "trusted": N
 
 
 @cache
-def _found(group: str) -> list[Sums]:
+def _found(group: str) -> list[ResidualSums]:
     epsilon = GROUPS[group]
     return _trusted() if epsilon is None else _local(epsilon)
 
@@ -224,7 +222,7 @@ def test_there_is_always_a_question_that_its_channel_can_carry(k: int, d: int, e
     asks = mean_asks(Labels(centers), centers, np.ones(k), epsilon=f"{epsilon:g}", user_fraction=Fraction(1, 3))
     assert sum(ask.user_fraction for ask in asks) == Fraction(1, 3)
     for ask in asks:
-        assert ask.question.n_symbols <= n_symbols(ask.channel) <= 4096
+        assert ask.question.n_symbols <= ask.channel.n_symbols <= 4096
         chosen = ask.channel.n_chosen if isinstance(ask.channel, ChoiceResponse) else None
         assert ask.question.n_chosen == chosen
     assert (len(asks) == 2) == by_directions(k, d, epsilon)
@@ -252,8 +250,8 @@ def test_the_best_choice_is_that_of_the_definition(epsilon: float) -> None:
     best = best_choice(gains, epsilon)
     found = []
     for chosen in range(1, 17):
-        p, q = support(ChoiceResponse(epsilon=epsilon, n_codes=32, n_chosen=chosen))
-        found.append((p - q) * gains[chosen - 1])
+        gap = ChoiceResponse(epsilon=epsilon, n_codes=32, n_chosen=chosen).gap
+        found.append(gap * gains[chosen - 1])
     assert best.chosen == 1 + int(np.argmax(found))
     assert best.gain == pytest.approx(max(found), rel=1e-5)
 
@@ -263,8 +261,8 @@ def test_the_best_choice_is_that_of_the_definition(epsilon: float) -> None:
 
 def test_steps_are_means_by_inverse_variance_over_sizes() -> None:
     """By codebook, for one cluster in one dimension."""
-    local = Sums(np.array([0.5]), 0.01, np.array([[0.1]]), np.array([[0.02]]))
-    trusted = Sums(np.array([0.7]), 0.04, np.array([[0.2]]), np.array([[0.01]]))
+    local = ResidualSums(np.array([0.5]), 0.01, np.array([[0.1]]), np.array([[0.02]]))
+    trusted = ResidualSums(np.array([0.7]), 0.04, np.array([[0.2]]), np.array([[0.01]]))
     found = measured(local, trusted, np.array([0.4]), np.array([0.02]), np.array([9.0]))
     precision = 1 / 0.02 + 1 / 0.01 + 1 / 0.04
     size = (0.4 / 0.02 + 0.5 / 0.01 + 0.7 / 0.04) / precision
@@ -276,7 +274,7 @@ def test_steps_are_means_by_inverse_variance_over_sizes() -> None:
 
 
 def test_steps_do_not_reach_too_far_and_sizes_are_not_too_small() -> None:
-    sums = Sums(np.array([-0.3, 0.3]), 1e-9, np.array([[0.1], [-5.0]]), np.array([[0.02], [0.02]]))
+    sums = ResidualSums(np.array([-0.3, 0.3]), 1e-9, np.array([[0.1], [-5.0]]), np.array([[0.02], [0.02]]))
     found = measured(sums, None, np.array([0.5, 0.5]), np.array([1.0, 1.0]), np.array([9.0, 0.5]))
     np.testing.assert_allclose(found.step, [[0.1 / (LEAST_SIZE / 2)], [-0.5]])
     np.testing.assert_allclose(found.sizes, [0.0, 0.3], atol=1e-6)
@@ -295,7 +293,7 @@ def test_a_part_in_twenty_one_of_a_release_is_for_counts() -> None:
 
 
 def test_sums_are_made_whole_by_what_cutting_left_of_them() -> None:
-    sums = Sums(np.array([0.5, 0.5]), 0.1, np.array([[0.1, 0.2], [0.3, 0.4]]), np.full((2, 2), 0.01))
+    sums = ResidualSums(np.array([0.5, 0.5]), 0.1, np.array([[0.1, 0.2], [0.3, 0.4]]), np.full((2, 2), 0.01))
     whole = sums.undo_clipping(np.array([0.5, 1.0]))
     np.testing.assert_allclose(whole.sums, [[0.2, 0.4], [0.3, 0.4]])
     np.testing.assert_allclose(whole.variance, [[0.04, 0.04], [0.01, 0.01]])

@@ -15,7 +15,7 @@ from hybriddp.kmeans.algorithm.rounds import CUTS, L1_RADIUS, ClipRadius, common
 from hybriddp.kmeans.algorithm.step import StepResult
 from hybriddp.kmeans.protocol.round import simulate_devices
 from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.questions import ResidualQuestion
+from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
 from hybriddp.kmeans.statistics import ClusterSums
 from hybriddp.randomness import byte_source
 
@@ -62,7 +62,7 @@ def _asked(epsilon: str, known: Known, cut: ClipRadius) -> tuple[FloatArray, Flo
     problem = Problem(K, np.ones(D), epsilon, 2, 10**4, 10**7)
     step = next(next_round(problem, "", known, np.full(K, SD), Effort(Fraction(1, 10), Fraction(1, 10)), cut))
     question, release = step.asks[-1].question, step.release
-    assert isinstance(question, ResidualQuestion | DirectionQuestion)
+    assert isinstance(question, LabelSignsQuestion | DirectionQuestion)
     assert release is not None
     assert isinstance(release.statistic, ClusterSums)
     return question.radii, release.statistic.radii

@@ -3,11 +3,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hybriddp.channels.unary import symbol_variance
 from hybriddp.kmeans.algorithm.problem import Effort, Problem
 from hybriddp.kmeans.algorithm.seeds import FEWEST, MOST, REACH, Sharpness, main_grid, seeds, sharpness
 from hybriddp.kmeans.algorithm.step import Published, StepResult
-from hybriddp.kmeans.reports.questions import GridQuestion, Projection
-from hybriddp.kmeans.reports.symbols import symbol_variance
+from hybriddp.kmeans.reports.base import Projection
+from hybriddp.kmeans.reports.grid import GridQuestion
 
 VIEW = Projection(np.full(5, 0.5), np.eye(5)[:3])
 VARIANCES = np.array([0.04, 0.03, 0.02])

@@ -16,7 +16,7 @@ from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.protocol.round import Reports, Round, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.trusted_points import PointArray
-from hybriddp.kmeans.reports.tally import ReportTally
+from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger

@@ -8,7 +8,7 @@ are the weights of the bumps.
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.reports.questions import GridQuestion
+from hybriddp.kmeans.reports.grid import GridQuestion
 
 _STEPS = 150
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
-from hybriddp.kmeans.reports.questions import GridQuestion
+from hybriddp.kmeans.reports.grid import GridQuestion
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,22 +9,13 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.problem import Effort, Problem
-from hybriddp.kmeans.algorithm.step import Release, Step, StepResult
-from hybriddp.kmeans.reports.moments import (
-    Deviatoric,
-    MeanSquare,
-    length_ask,
-    mean_shift,
-    mean_square,
-    pair_ask,
-    pair_variance,
-    released_moments,
-    second_moments,
-    shift_ask,
-    usual_size,
-)
-from hybriddp.kmeans.reports.tally import Ask
-from hybriddp.kmeans.statistics import SecondMoments
+from hybriddp.kmeans.algorithm.step import Published, Release, Step, StepResult
+from hybriddp.kmeans.reports.base import Ask
+from hybriddp.kmeans.reports.clipping import usual_size
+from hybriddp.kmeans.reports.direction import mean_shift, shift_ask
+from hybriddp.kmeans.reports.length import MeanSquare, length_ask, mean_square
+from hybriddp.kmeans.reports.second_moment import Deviatoric, deviatoric, pair_ask, pair_variance, second_moments
+from hybriddp.kmeans.statistics import UNIT, SecondMoments
 
 # The variance of a coordinate, relative to that of the box: what is assumed at least, at most and if nothing is known.
 LEAST, MOST, USUAL = 0.012, 0.05, 0.03
@@ -146,6 +137,28 @@ def fine_shape(problem: Problem, rough: Rough, effort: Effort) -> Generator[Step
     second = np.sum([shape.value / shape.variance for shape in shapes], axis=0) / precision
     second += (_blended(totals) - np.trace(second)) / d * np.eye(d)
     return Shape(np.clip(mean + shift, 0.0, problem.widths), second - np.outer(shift, shift))
+
+
+def released_moments(
+    statistic: SecondMoments, published: Published, n_users: int, spread: float, bias: float
+) -> tuple[Deviatoric, MeanSquare]:
+    """What the release says.
+
+    ``spread`` is the variance of one coordinate, for the error of sampling, and ``bias`` what clipping matrices to
+    their bound may have taken from it.
+    """
+    d = len(statistic.center)
+    unit = statistic.bound / UNIT / max(n_users, 1)
+    second = np.zeros((d, d))
+    second[np.triu_indices(d)] = published.values * unit
+    second = second + np.triu(second, 1).T
+    # Clipping matrices to their bound makes points far from the mean count too little: a bias, which is no noise but an
+    # error all the same.
+    noise = published.variance * unit**2 + spread**2 / max(n_users, 1)
+    variance = np.full((d, d), noise + (bias * spread) ** 2)
+    return Deviatoric(deviatoric(second), variance), MeanSquare(
+        float(np.trace(second)), d * noise + (d * bias * spread) ** 2
+    )
 
 
 def _blended(totals: list[MeanSquare]) -> float:

@@ -28,8 +28,8 @@ from hybriddp.kmeans.algorithm.rounds import L1_RADIUS, Radii, common_sd, measur
 from hybriddp.kmeans.algorithm.seeds import Seeds, main_grid, seeds, sharpness
 from hybriddp.kmeans.algorithm.step import Algorithm, Centers, Release, Step, StepResult
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
-from hybriddp.kmeans.reports.local_means import by_directions
-from hybriddp.kmeans.reports.questions import Labels, Projection
+from hybriddp.kmeans.reports.base import Labels, Projection
+from hybriddp.kmeans.reports.label_signs import by_directions
 from hybriddp.kmeans.statistics import ClusterSizes
 
 DIRECTIONS = 3

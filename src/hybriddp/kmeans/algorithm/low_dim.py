@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
+from hybriddp.channels.unary import symbol_channel, symbol_variance
 from hybriddp.kmeans.algorithm.cells import Frequencies, blended, start
 from hybriddp.kmeans.algorithm.cluster_estimate import Known
 from hybriddp.kmeans.algorithm.problem import Effort, Problem
 from hybriddp.kmeans.algorithm.rounds import ClipRadius, next_round
 from hybriddp.kmeans.algorithm.step import Algorithm, Centers, Release, Step, StepResult
-from hybriddp.kmeans.reports.questions import GridQuestion
-from hybriddp.kmeans.reports.symbols import symbol_channel, symbol_variance
-from hybriddp.kmeans.reports.tally import Ask
+from hybriddp.kmeans.reports.base import Ask
+from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import Histogram
 
 ROUNDS = (ClipRadius(signs=2.5, lengths=1.6), ClipRadius(signs=1.7, lengths=0.7))

@@ -1,17 +1,17 @@
 """How far the means of the clusters are from given centers: what each group says, and both together.
 
-Local users are asked (`local_means`). Of the **trusted** group counts and sums of residuals are released, all in one
+Local users are asked (`label_signs`). Of the **trusted** group counts and sums of residuals are released, all in one
 release; residuals are cut to a radius in $L_1$.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.step import Published, Release
-from hybriddp.kmeans.reports.questions import Labels
+from hybriddp.kmeans.reports.base import Labels, ResidualSums
 from hybriddp.kmeans.statistics import UNIT, ClusterSums
 
 COUNT_WEIGHT = UNIT // 20
@@ -19,33 +19,6 @@ COUNT_WEIGHT = UNIT // 20
 
 LEAST_SIZE = 0.1
 """No cluster is taken to be smaller than this part of the average one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """What one group says of every cluster, per user of that group.
-
-    Attributes
-    ----------
-    sizes : ndarray, shape (K,)
-        The share of users in each cluster; may be slightly negative.
-    size_variance : float
-        The variance of each share.
-    sums : ndarray, shape (K, d)
-        The mean, over all users, of the residual if the user is in the cluster, and 0 if not.
-    variance : ndarray, shape (K, d)
-        The variance of the sums.
-    """
-
-    sizes: FloatArray
-    size_variance: float
-    sums: FloatArray
-    variance: FloatArray
-
-    def undo_clipping(self, kept: FloatArray) -> "Sums":
-        """The sums as they would be had nobody been cut: that left a part of each cluster's, shape (K,)."""
-        part = kept[:, None]
-        return replace(self, sums=self.sums / part, variance=self.variance / part**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +60,7 @@ def mean_release(labels: Labels, centers: FloatArray, radii: FloatArray, epsilon
     return Release(ClusterSums(labels, centers, radii, COUNT_WEIGHT), epsilon_fraction)
 
 
-def trusted_sums(release: Release, published: Published, n_users: int, spread: FloatArray) -> Sums:
+def trusted_sums(release: Release, published: Published, n_users: int, spread: FloatArray) -> ResidualSums:
     """What the release says; ``spread`` is the variance of a coordinate within each cluster."""
     statistic = release.statistic
     assert isinstance(statistic, ClusterSums)  # noqa: S101
@@ -97,20 +70,24 @@ def trusted_sums(release: Release, published: Published, n_users: int, spread: F
     unit = statistic.radii[:, None] / UNIT / n
     noise = published.variance * unit**2 + (spread * np.maximum(sizes, 0) / n)[:, None]
     size_noise = published.variance / COUNT_WEIGHT**2 / n**2
-    return Sums(sizes, size_noise, unit * published.values[k:].reshape(k, d), noise)
+    return ResidualSums(sizes, size_noise, unit * published.values[k:].reshape(k, d), noise)
 
 
 # Both -----------------------------------------------------------------------------------------------------------------
 
 
 def measured(
-    local: Sums | None, trusted: Sums | None, sizes: FloatArray, size_variance: FloatArray, reach: FloatArray
+    local: ResidualSums | None,
+    trusted: ResidualSums | None,
+    sizes: FloatArray,
+    size_variance: FloatArray,
+    reach: FloatArray,
 ) -> Measured:
     """Steps from sums: a ratio of sums to sizes.
 
     Parameters
     ----------
-    local, trusted : Sums or None
+    local, trusted : ResidualSums or None
         What the groups say.
     sizes, size_variance : ndarray, shape (K,)
         What was thought of the sizes before.

@@ -13,8 +13,9 @@ from hybriddp.kmeans.algorithm.covariance import Shape
 from hybriddp.kmeans.algorithm.measure import Measured, mean_release, measured, trusted_sums
 from hybriddp.kmeans.algorithm.problem import Effort, Problem
 from hybriddp.kmeans.algorithm.step import Step, StepResult
+from hybriddp.kmeans.reports.base import Ask, Labels
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs, clipping_factor_sums
-from hybriddp.kmeans.reports.local_means import (
+from hybriddp.kmeans.reports.label_signs import (
     best_signs,
     by_directions,
     direction_variance,
@@ -22,8 +23,6 @@ from hybriddp.kmeans.reports.local_means import (
     mean_asks,
     sign_variance,
 )
-from hybriddp.kmeans.reports.questions import Labels
-from hybriddp.kmeans.reports.tally import Ask
 
 L1_RADIUS = 0.92
 r"""Radius of a normal residual in $L_1$, per dimension and standard deviation: $1.15\sqrt{2/\pi}$."""

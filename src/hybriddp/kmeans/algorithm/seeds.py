@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hybriddp._check import FloatArray
+from hybriddp.channels.unary import symbol_channel, symbol_variance
 from hybriddp.kmeans.algorithm.bumps import bump_weights
 from hybriddp.kmeans.algorithm.problem import Effort, Problem
 from hybriddp.kmeans.algorithm.step import Release, Step, StepResult
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
-from hybriddp.kmeans.reports.questions import GridQuestion, Projection
-from hybriddp.kmeans.reports.symbols import symbol_channel, symbol_variance
-from hybriddp.kmeans.reports.tally import Ask
+from hybriddp.kmeans.reports.base import Ask, Projection
+from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import Histogram
 
 REACH = 2.2  # standard deviations that the grid covers to either side of the mean

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.statistics import Statistic
 
 

@@ -21,8 +21,7 @@ from hybriddp.kmeans.protocol.budget import Account
 from hybriddp.kmeans.protocol.round import Round, RoundTally, simulate_devices
 from hybriddp.kmeans.protocol.transcript import State
 from hybriddp.kmeans.protocol.trusted_points import PointArray, TrustedPoints
-from hybriddp.kmeans.reports.symbols import n_symbols
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source, simulation_generator
@@ -371,7 +370,7 @@ class HybridKMeansServer:
 
 
 def _checked(ask: Ask, answers: ReportTally) -> ReportTally:
-    return answers.checked(ask.question.n_variants, n_symbols(ask.channel))
+    return answers.checked(ask.question.n_variants, ask.channel.n_symbols)
 
 
 def _check_fit(step: Step | None, heard: StepResult) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.algorithm.step import Published, StepResult
-from hybriddp.kmeans.reports.tally import ReportTally
+from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import KMeansStudy, parsed
 
 
