@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hybriddp.channels import WindowChannel, channel_from_json
-from hybriddp.channels.bound import lower_bound
-from hybriddp.channels.comparison import hybrid, laplace, one_bit, piecewise
+from hybriddp.channels.comparison import hybrid, laplace, lower_bound, one_bit, piecewise
 from hybriddp.channels.numeric import CELLS, SHARE_BITS, VALUE_BITS
 from hybriddp.channels.window import Window
 from hybriddp.errors import DataError, ParameterError, ProtocolError

@@ -22,9 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.channels.channel import FiniteChannel, require
-from hybriddp.channels.number import NumberChannel
-from hybriddp.grid import UNITS
+from hybriddp.channels.channel import CHUNK, Channel, FiniteChannel, integer_inputs, require
+from hybriddp.errors import DataError
+from hybriddp.grid import UNITS, Grid, as_array, as_floats
+from hybriddp.randomness import byte_source
 
 VALUE_BITS = 24  # code values are whole multiples of 2^-24 half ranges
 LARGEST_VALUE = 1 << 40
@@ -35,8 +36,43 @@ MOST_ROWS = 1 << CELL_BITS
 _SHARES = 1 << SHARE_BITS
 
 
+class NumberChannel(Channel):
+    """A channel that takes units of a grid, and so any number between bounds."""
+
+    def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
+        """Inputs are units of the grid."""
+        return integer_inputs(inputs, UNITS, "units")
+
+    def randomize(
+        self,
+        values: ArrayLike,
+        *,
+        bounds: tuple[float, float],
+        random_state: int | np.random.Generator | None = None,
+    ) -> NDArray[Any]:
+        """One report per value, as the users' own devices would make it.
+
+        Parameters
+        ----------
+        values : array_like
+            A number or a one-dimensional array of any numeric type. A missing or infinite value is an error.
+        bounds : (float, float)
+            The public range; values outside are moved to the nearer bound.
+        random_state : int or numpy.random.Generator, optional
+            For simulation only: with it the codes can be repeated, and are **not private**.
+        """
+        grid = Grid.of(bounds)
+        array = as_array(values)
+        if array.ndim > 1:
+            raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
+        flat = np.atleast_1d(array)
+        grid.refuse_missing(flat, chunk=CHUNK)
+        codes = self.draw(len(flat), lambda part: grid.units(as_floats(flat[part])), byte_source(random_state))
+        return codes if array.ndim else codes[0]
+
+
 @dataclass(frozen=True, slots=True)
-class Moments:
+class CellMoments:
     """First and second moments of a report at the edges of the cells, in half ranges."""
 
     mean: FloatArray
@@ -152,7 +188,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
 
     @cached_property
     def worst_bias(self) -> Fraction:
-        """The largest bias of a report over all units, as a share of the range, exactly.
+        """The largest bias of a report over all units, as a fraction of the range, exactly.
 
         Between the edges of a cell the mean of a report is exactly linear in the units, so the largest is at an edge.
         """
@@ -184,15 +220,18 @@ class NumericChannel(NumberChannel, FiniteChannel):
     @cached_property
     def rounding_variance(self) -> float:
         """What rounding an input to one of its two rows adds to the variance, on average over uniform inputs."""
-        rows = [float(self.row_mean(row)) / 2 for row in range(self.n_rows)]
-        gaps = np.diff(np.clip(rows, -0.5, 0.5))
-        return float((gaps**3).sum() / 6)
+        return float((self._row_gaps**3).sum() / 6)
 
     @cached_property
     def worst_rounding_variance(self) -> float:
         """The most that rounding an input to one of its two rows can add: halfway between the two farthest rows."""
+        return float(self._row_gaps.max() ** 2) / 4
+
+    @cached_property
+    def _row_gaps(self) -> FloatArray:
+        """The distances between the inputs of neighboring rows, on the unit range."""
         rows = [float(self.row_mean(row)) / 2 for row in range(self.n_rows)]
-        return float(np.diff(np.clip(rows, -0.5, 0.5)).max() ** 2) / 4
+        return np.diff(np.clip(rows, -0.5, 0.5))
 
     @property
     def largest_value(self) -> float:
@@ -200,7 +239,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
         return max(map(abs, self.code_values)) / (1 << VALUE_BITS)
 
     @cached_property
-    def _moments(self) -> Moments:
+    def _moments(self) -> CellMoments:
         sums = self.row_sums()
         one = 1 << (self.bits + VALUE_BITS)
         mean = np.array([total / one for total, _ in sums])
@@ -208,7 +247,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
         row = (self.lookup >> SHARE_BITS).astype(np.int64)
         share = (self.lookup & (_SHARES - 1)) / _SHARES
         above = np.minimum(row + 1, self.n_rows - 1)
-        return Moments(
+        return CellMoments(
             mean=mean[row] + share * (mean[above] - mean[row]),
             square=square[row] + share * (square[above] - square[row]),
         )

@@ -10,8 +10,7 @@ from rich import box
 from rich.table import Table
 
 from hybriddp.channels import WindowChannel
-from hybriddp.channels.bound import lower_bound, tabulated
-from hybriddp.channels.comparison import hybrid, laplace, one_bit, piecewise
+from hybriddp.channels.comparison import hybrid, laplace, lower_bound, one_bit, piecewise, tabulated
 from hybriddp.cli.numbers import decimal
 from hybriddp.cli.screen import console, say
 from hybriddp.errors import DataError

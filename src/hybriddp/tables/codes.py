@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.protocol.devices import RoundReports
 from hybriddp.kmeans.protocol.round import Round, RoundTally, count_answers
-from hybriddp.kmeans.reports.symbols import n_symbols
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.tables.batches import computed
 from hybriddp.tables.columns import require_column
 from hybriddp.tables.engines import require_polars
@@ -119,7 +117,7 @@ def _text(code: Any) -> str:  # noqa: ANN401
 
 def _nobody(ask: Ask) -> ReportTally:
     n = ask.question.n_variants
-    return ReportTally(np.zeros((n, n_symbols(ask.channel)), np.int64), np.zeros(n, np.int64))
+    return ReportTally(np.zeros((n, ask.channel.n_symbols), np.int64), np.zeros(n, np.int64))
 
 
 def _cells(frame: Any, ask: str, variant: str, code: str, n_asks: int) -> Any:  # noqa: ANN401
@@ -161,7 +159,7 @@ def _count_responses(cells: Any, asks: Sequence[Ask], answers: list[ReportTally]
     nw = require_narwhals()
     good = nw.lit(value=False)
     for i, ask in enumerate(asks):
-        if not isinstance(ask.channel, UnaryEncoding):
+        if not ask.channel.sends_bits:
             texts = [f"{RESPONSE}{code}" for code in range(ask.channel.n_codes)]
             known = nw.col("variant").is_between(0, ask.question.n_variants - 1) & nw.col("code").is_in(texts)
             good = good | ((nw.col("ask") == i) & known)
@@ -184,7 +182,7 @@ def _count_responses(cells: Any, asks: Sequence[Ask], answers: list[ReportTally]
 def _count_unary(cells: Any, asks: Sequence[Ask], answers: list[ReportTally]) -> None:  # noqa: ANN401
     """Add the unary reports to the answers."""
     nw = require_narwhals()
-    unary = [i for i, ask in enumerate(asks) if isinstance(ask.channel, UnaryEncoding)]
+    unary = [i for i, ask in enumerate(asks) if ask.channel.sends_bits]
     if not unary:
         return
     reports = cells.filter(reduce(or_, (nw.col("ask") == i for i in unary)))
@@ -214,7 +212,6 @@ def _unary_answers(ask: Ask, variants: NDArray[np.int64], codes: "pa.Array") -> 
     """The answers among some texts."""
     import pyarrow as pa
 
-    assert isinstance(ask.channel, UnaryEncoding)  # noqa: S101
     letters = 1 + 2 * ask.channel.report_bytes
     texts = codes.cast(pa.large_binary()).to_pylist()
     fits = np.array([len(text) == letters and text.startswith(UNARY.encode()) for text in texts], bool)

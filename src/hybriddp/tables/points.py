@@ -93,7 +93,7 @@ class TrustedTable:
         if isinstance(statistic, UserCount):
             return np.array([self.count], np.int64)
         with self._table.reading():
-            if isinstance(statistic, Histogram) and statistic.grid.view is None:
+            if isinstance(statistic, Histogram) and statistic.grid.projection is None:
                 counts = np.zeros(statistic.size, np.int64)
                 for frame in self._table.frames:
                     counts += self._coordinates.histogram(frame, statistic.grid)

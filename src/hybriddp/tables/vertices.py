@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.reports.questions import GridQuestion
+from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import FRACTION, REST_HASH, VERTEX_HASH
 from hybriddp.tables.files import require_column
 from hybriddp.tables.frames import as_float, collect, require_narwhals, require_numbers

@@ -8,8 +8,7 @@ from hybriddp.errors import ParameterError
 from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_enough_epsilon, trusted_is_used
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
-from hybriddp.kmeans.reports.symbols import n_symbols
-from hybriddp.kmeans.reports.tally import ReportTally
+from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.statistics import UserCount
 from hybriddp.kmeans.study import SIZE_EPSILON_FRACTION, KMeansStudy
 
@@ -30,7 +29,7 @@ def _steps(study: KMeansStudy, n_trusted: int, n_local: int, size: int | None = 
             assert isinstance(end.value, ClusterEstimate)  # noqa: PT017
             return steps
         steps.append(step)
-        shapes = [(ask.question.n_variants, n_symbols(ask.channel)) for ask in step.asks]
+        shapes = [(ask.question.n_variants, ask.channel.n_symbols) for ask in step.asks]
         answers = tuple(ReportTally(np.zeros(shape, np.int64), np.zeros(shape[0], np.int64)) for shape in shapes)
         published = None
         if step.release is not None:

@@ -5,7 +5,7 @@ from scipy.stats import chi2
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
 from hybriddp.kmeans.algorithm.tuning import GUARD_LEVEL, LEAST_SIZE
-from hybriddp.kmeans.reports.clipping import ResidualSums
+from hybriddp.kmeans.reports.base import ResidualSums
 
 FAR = 1e9
 

@@ -17,8 +17,8 @@ from hybriddp.kmeans.algorithm.tuning import (
     USUAL_VARIANCE,
 )
 from hybriddp.kmeans.protocol.devices import simulate_devices
-from hybriddp.kmeans.reports.direction import SecondMomentQuestion
-from hybriddp.kmeans.reports.moments import usual_size
+from hybriddp.kmeans.reports.clipping import usual_size
+from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
 from hybriddp.kmeans.statistics import SecondMoments
 from hybriddp.randomness import byte_source
 

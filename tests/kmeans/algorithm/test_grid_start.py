@@ -23,7 +23,8 @@ from hybriddp.kmeans.algorithm.plan import Effort
 from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, StepResult
 from hybriddp.kmeans.algorithm.tuning import BUMP_PENALTY, LEAST_SD, MAIN_REACH, MAIN_SIZES
 from hybriddp.kmeans.clustering import nearest
-from hybriddp.kmeans.reports.questions import GridQuestion, Projection
+from hybriddp.kmeans.reports.base import Projection
+from hybriddp.kmeans.reports.grid import GridQuestion
 
 # On the box -----------------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,7 @@ from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.high_dim import _merged, high_dim_algorithm
 from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, StepResult
 from hybriddp.kmeans.algorithm.tuning import OVER_SEED
-from hybriddp.kmeans.reports.symbols import n_symbols
-from hybriddp.kmeans.reports.tally import ReportTally
+from hybriddp.kmeans.reports.base import ReportTally
 
 
 def _problem(n_trusted: int, n_local: int, k: int = 4, d: int = 5, epsilon: str = "1") -> Problem:
@@ -30,7 +29,7 @@ def _silence(problem: Problem) -> tuple[Fraction, Fraction, int]:
         users += sum((ask.user_fraction for ask in step.asks), Fraction(0))
         nobody = [
             ReportTally(
-                np.zeros((ask.question.n_variants, n_symbols(ask.channel)), np.int64),
+                np.zeros((ask.question.n_variants, ask.channel.n_symbols), np.int64),
                 np.zeros(ask.question.n_variants, np.int64),
             )
             for ask in step.asks

@@ -3,6 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hybriddp.channels.unary import symbol_variance
 from hybriddp.kmeans.algorithm.plan import (
     DOMINANT,
     LARGE,
@@ -15,7 +16,6 @@ from hybriddp.kmeans.algorithm.plan import (
     trusted_takes_part,
 )
 from hybriddp.kmeans.algorithm.problem import Problem
-from hybriddp.kmeans.reports.symbols import symbol_variance
 
 
 def _problem(n_trusted: int, n_local: int, epsilon: str = "1") -> Problem:

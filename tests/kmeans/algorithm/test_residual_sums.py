@@ -18,19 +18,17 @@ from hybriddp.kmeans.algorithm.problem import PublishedVector
 from hybriddp.kmeans.algorithm.rounds import trusted_sums
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
 from hybriddp.kmeans.protocol.devices import simulate_devices
-from hybriddp.kmeans.reports.clipping import ResidualSums
+from hybriddp.kmeans.reports.base import Ask, Labels, ReportTally, ResidualSums
+from hybriddp.kmeans.reports.codebook import best_choice
 from hybriddp.kmeans.reports.direction import DirectionQuestion, direction_gains
-from hybriddp.kmeans.reports.local_means import (
+from hybriddp.kmeans.reports.label_signs import (
     LABEL_FRACTION,
-    best_choice,
+    LabelSignsQuestion,
     by_directions,
     cyclic,
     local_sums,
     mean_asks,
 )
-from hybriddp.kmeans.reports.questions import Labels, ResidualQuestion
-from hybriddp.kmeans.reports.symbols import n_symbols, support
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
 from hybriddp.kmeans.statistics import ClusterSums
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
@@ -47,7 +45,7 @@ SIGNS, DIRECTIONS, UNARY = "5", "0.5", "1.7"  # at which ε which kind of report
 
 def _asks(epsilon: str) -> tuple[Ask, ...]:
     if epsilon == UNARY:
-        question = ResidualQuestion(LABEL, CENTERS, RADII, cyclic(D, 2))
+        question = LabelSignsQuestion(LABEL, CENTERS, RADII, cyclic(D, 2))
         return (Ask(question, UnaryEncoding(epsilon=epsilon, n_categories=12), Fraction(1, 2)),)
     return mean_asks(LABEL, CENTERS, RADII, epsilon=epsilon, user_fraction=Fraction(1, 2))
 
@@ -68,13 +66,13 @@ def _truth(points: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _expected(ask: Ask, points: FloatArray) -> ReportTally:
     """The mean counts if every user answers every variant once, from the exact chances of symbols and reports."""
-    question, (p, q) = ask.question, support(ask.channel)
+    question, p, q = ask.question, ask.channel.hit_probability, ask.channel.miss_probability
     label, clipped = _clipped(points)
     up = (1 + clipped / RADII[label][:, None]) / 2
-    symbols = np.zeros((question.n_variants, n_symbols(ask.channel)))
+    symbols = np.zeros((question.n_variants, ask.channel.n_symbols))
     for k, chance in zip(label, up, strict=True):
         for variant in range(question.n_variants):
-            assert isinstance(question, ResidualQuestion)
+            assert isinstance(question, LabelSignsQuestion)
             for signs in range(1 << question.n_signs):
                 odds = [
                     chance[j] if signs >> bit & 1 else 1 - chance[j]
@@ -205,8 +203,8 @@ def _size_variance(group: str) -> FloatArray:
     if epsilon is None:
         return np.full(K, _found(group)[0].size_variance)
     ask, users = _asks(epsilon)[0], N * 3 // 20 if group == "directions" else N
-    assert isinstance(ask.question, ResidualQuestion)
-    p, q = support(ask.channel)
+    assert isinstance(ask.question, LabelSignsQuestion)
+    p, q = ask.channel.hit_probability, ask.channel.miss_probability
     m = 1 << ask.question.n_signs  # symbols of a cluster
     if isinstance(ask.channel, UnaryEncoding):  # bits are independent, given the cluster
         per_user = sizes * (p * (1 - p) - q * (1 - q)) + m * q * (1 - q) + sizes * (1 - sizes) * (p - q) ** 2
@@ -246,8 +244,8 @@ def test_there_is_always_a_question_that_its_channel_can_carry(k: int, d: int, e
     asks = mean_asks(Labels(centers), centers, np.ones(k), epsilon=f"{epsilon:g}", user_fraction=Fraction(1, 3))
     assert sum(ask.user_fraction for ask in asks) == Fraction(1, 3)
     for ask in asks:
-        assert ask.question.n_symbols <= n_symbols(ask.channel) <= 4096
-        chosen = ask.channel.n_chosen if isinstance(ask.channel, ChoiceResponse) else None
+        assert ask.question.n_symbols <= ask.channel.n_symbols <= 4096
+        chosen = ask.channel.n_chosen
         assert ask.question.n_chosen == chosen
     assert (len(asks) == 2) == by_directions(k, d, epsilon)
 
@@ -272,10 +270,8 @@ def test_the_best_choice_is_that_of_the_definition(epsilon: float) -> None:
     """The least variance of a report, from the weights of the channel itself."""
     gains = direction_gains(8)
     best = best_choice(gains, epsilon)
-    found = []
-    for chosen in range(1, 17):
-        p, q = support(ChoiceResponse(epsilon=epsilon, n_codes=32, n_chosen=chosen))
-        found.append((p - q) * gains[chosen - 1])
+    channels = [ChoiceResponse(epsilon=epsilon, n_codes=32, n_chosen=chosen) for chosen in range(1, 17)]
+    found = [channel.gap * gains[channel.n_chosen - 1] for channel in channels]
     assert best.chosen == 1 + int(np.argmax(found))
     assert best.gain == pytest.approx(max(found), rel=1e-5)
 

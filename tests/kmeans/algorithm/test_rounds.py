@@ -15,7 +15,7 @@ from hybriddp.kmeans.algorithm.rounds import next_round, widest_clip, within_clu
 from hybriddp.kmeans.algorithm.tuning import CLIP_RADII, L1_RADIUS, LEAST_WITHIN, ClipRadius
 from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.questions import ResidualQuestion
+from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
 from hybriddp.kmeans.statistics import ClusterSums
 from hybriddp.randomness import byte_source
 
@@ -60,7 +60,7 @@ def _asked(epsilon: str, known: ClusterEstimate, clip: ClipRadius) -> tuple[Floa
     problem = Problem(K, np.ones(D), epsilon, 2, 10**4, 10**7)
     step = next(next_round(problem, "", known, np.full(K, SD), Effort(Fraction(1, 10), Fraction(1, 10)), clip))
     question, release = step.asks[-1].question, step.release
-    assert isinstance(question, ResidualQuestion | DirectionQuestion)
+    assert isinstance(question, LabelSignsQuestion | DirectionQuestion)
     assert release is not None
     assert isinstance(release.statistic, ClusterSums)
     return question.radii, release.statistic.radii

@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
+from hybriddp.kmeans.reports.base import Labels, Projection
 from hybriddp.kmeans.reports.codebook import Directions, Pairs
-from hybriddp.kmeans.reports.direction import DirectionQuestion, LengthQuestion, SecondMomentQuestion
-from hybriddp.kmeans.reports.questions import GridQuestion, Labels, Projection, ResidualQuestion
+from hybriddp.kmeans.reports.direction import DirectionQuestion
+from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
+from hybriddp.kmeans.reports.length import LengthQuestion
+from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
 
 RNG = np.random.default_rng(11)
 
@@ -96,7 +100,7 @@ def test_a_sign_has_the_mean_of_the_cut_residual(point: list[float]) -> None:
     """A symbol is a label and a sign; of two signs in one symbol each has its own mean."""
     x = np.array(point)
     k, z = _cut(x)
-    question = ResidualQuestion(LABEL_FRACTION, CENTERS, RADII, np.array([[0, 1], [2, 2]]))
+    question = LabelSignsQuestion(LABEL_FRACTION, CENTERS, RADII, np.array([[0, 1], [2, 2]]))
     assert (question.n_symbols, question.n_variants, question.n_signs) == (12, 2, 2)
     for variant, coordinates in enumerate(question.coordinates):
         shares = _shares(question, x, variant).reshape(3, 4)
@@ -109,7 +113,7 @@ def test_a_sign_has_the_mean_of_the_cut_residual(point: list[float]) -> None:
 def test_products_of_two_signs_have_the_mean_of_the_product() -> None:
     x = np.array([0.25, 0.13, 0.21])
     _, z = _cut(x)
-    question = ResidualQuestion(LABEL_FRACTION, CENTERS, RADII, np.array([[0, 1], [0, 0]]))
+    question = LabelSignsQuestion(LABEL_FRACTION, CENTERS, RADII, np.array([[0, 1], [0, 0]]))
     n = 400_000
     for variant, expected in ((0, z[0] * z[1]), (1, z[0] ** 2)):
         symbols = question.symbols(np.tile(x, (n, 1)), np.full(n, variant), np.random.default_rng(0))
@@ -129,13 +133,13 @@ def test_public_signs_are_orthogonal(k: int) -> None:
 def test_labels_in_a_view_look_only_there() -> None:
     view = Projection(np.zeros(3), np.array([[0.0, 0.0, 1.0]]))
     labels = Labels(np.array([[0.2], [0.9]]), view)
-    np.testing.assert_array_equal(labels.of(np.array([[0.9, 0.9, 0.1], [0.0, 0.0, 0.8]])), [0, 1])
+    np.testing.assert_array_equal(labels.nearest(np.array([[0.9, 0.9, 0.1], [0.0, 0.0, 0.8]])), [0, 1])
 
 
 def test_no_points_give_no_symbols() -> None:
     nobody, none, rng = np.empty((0, 3)), np.empty(0, np.int64), np.random.default_rng(0)
     for question in (
-        ResidualQuestion(LABEL_FRACTION, CENTERS, RADII, np.array([[0, 1]])),
+        LabelSignsQuestion(LABEL_FRACTION, CENTERS, RADII, np.array([[0, 1]])),
         DirectionQuestion(LABEL_FRACTION, CENTERS, RADII, Directions.of(3), 4),
         SecondMomentQuestion(CENTERS[0], 0.5, Pairs.of(3), 4),
         LengthQuestion(CENTERS[0], 0.5),

@@ -16,7 +16,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.reports.clipping import ResidualSums
+from hybriddp.kmeans.reports.base import ResidualSums
 
 
 @dataclass(frozen=True, slots=True)

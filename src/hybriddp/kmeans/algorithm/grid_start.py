@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from hybriddp._check import FloatArray
+from hybriddp.channels.unary import symbol_channel, symbol_variance
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.plan import Effort, sharpness
 from hybriddp.kmeans.algorithm.problem import Problem, Release, Step, StepResult
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
-from hybriddp.kmeans.reports.questions import GridQuestion, Projection
-from hybriddp.kmeans.reports.symbols import symbol_channel, symbol_variance
-from hybriddp.kmeans.reports.tally import Ask
+from hybriddp.kmeans.reports.base import Ask, Projection
+from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import Histogram
 
 
@@ -53,7 +53,7 @@ def grid_frequencies(
         threshold = problem.changed_users / problem.trusted_epsilon * math.log(m) / n
         found.append(GridFrequencies(published.values / n, published.variance / n**2, n, threshold, 1.0))
     if asks:
-        n = max(int(heard.answers[0].users.sum()), 1)  # nobody may have answered
+        n = max(heard.answers[0].n_users, 1)  # nobody may have answered
         variance = symbol_variance(float(problem.epsilon), m) / n
         values = heard.answers[0].counts(asks[0].channel)[0] / n
         found.append(GridFrequencies(values, variance, n, math.sqrt(2 * math.log(m) * variance), 0.0))

@@ -26,7 +26,7 @@ from hybriddp.kmeans.algorithm.plan import Effort, plan_for
 from hybriddp.kmeans.algorithm.problem import Algorithm, Problem, Release, Step, StepResult
 from hybriddp.kmeans.algorithm.rounds import Radii, measure_means, next_round, within_cluster_sd
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
-from hybriddp.kmeans.reports.questions import Labels, Projection
+from hybriddp.kmeans.reports.base import Labels, Projection
 from hybriddp.kmeans.statistics import ClusterSizes
 
 _NO_DIRECTION = 1e-50  # a coordinate of a direction is 0 then: devices refuse numbers of next to nothing

@@ -8,9 +8,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from hybriddp.channels.unary import symbol_variance
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.problem import Problem
-from hybriddp.kmeans.reports.symbols import symbol_variance
 
 
 @dataclass(frozen=True, slots=True)

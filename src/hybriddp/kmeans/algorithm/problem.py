@@ -13,7 +13,7 @@ import numpy as np
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.statistics import Statistic
 
 

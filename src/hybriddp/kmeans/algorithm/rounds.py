@@ -1,6 +1,6 @@
 """One round of K-means in all dimensions: both groups say where the means of the clusters are, and the centers move.
 
-Local users report (`local_means`). Of the trusted group counts and sums of residuals are released, all in one release.
+Local users report (`label_signs`). Of the trusted group counts and sums of residuals are released, all in one release.
 Residuals are clipped, each group's in its own norm, and the centers are updated as if they had not been.
 """
 
@@ -16,13 +16,9 @@ from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
 from hybriddp.kmeans.algorithm.plan import Effort
 from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, Release, Step, StepResult
-from hybriddp.kmeans.reports.clipping import (
-    ResidualSums,
-    clipping_factor_lengths,
-    clipping_factor_signs,
-    clipping_factor_sums,
-)
-from hybriddp.kmeans.reports.local_means import (
+from hybriddp.kmeans.reports.base import Ask, Labels, ResidualSums
+from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs, clipping_factor_sums
+from hybriddp.kmeans.reports.label_signs import (
     best_signs,
     by_directions,
     direction_variance,
@@ -30,8 +26,6 @@ from hybriddp.kmeans.reports.local_means import (
     mean_asks,
     sign_variance,
 )
-from hybriddp.kmeans.reports.questions import Labels
-from hybriddp.kmeans.reports.tally import Ask
 from hybriddp.kmeans.statistics import UNIT, ClusterSums
 
 

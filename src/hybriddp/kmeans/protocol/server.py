@@ -22,8 +22,7 @@ from hybriddp.kmeans.points import NO_GROUP, PRIVATE_SIZE, GroupSize, PointArray
 from hybriddp.kmeans.protocol.budget import Account
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.transcript import ServerState, refused
-from hybriddp.kmeans.reports.symbols import n_symbols
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source, simulation_generator
 from hybriddp.release.ledger import Ledger
@@ -357,7 +356,7 @@ def _checked(asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[Repor
     if len(tallies) != len(asks):
         raise ProtocolError(f"The round has {len(asks)} asks, got answers to {len(tallies)}.")
     pairs = zip(asks, tallies, strict=True)
-    return tuple(tally.checked(ask.question.n_variants, n_symbols(ask.channel)) for ask, tally in pairs)
+    return tuple(tally.checked(ask.question.n_variants, ask.channel.n_symbols) for ask, tally in pairs)
 
 
 def _require_users(study: KMeansStudy, size: GroupSize, n_local: int) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hybriddp.errors import HybridDPError, ProtocolError
 from hybriddp.kmeans.algorithm.problem import PublishedVector, StepResult
 from hybriddp.kmeans.points import PRIVATE_SIZE, GroupSize
-from hybriddp.kmeans.reports.tally import ReportTally
+from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import KMeansStudy, parsed
 
 _PRIVATE = "private"
