@@ -53,14 +53,12 @@ class ChoiceResponse(WindowResponse):
         self._seal()
 
     def verify(self) -> None:
-        """Prove the privacy in integers."""
         self.window.verify(self.epsilon)
         n = self.window.n_codes
         require(n <= MOST_CODES and n & (n - 1) == 0, f"its number of codes is not a power of two up to {MOST_CODES}")
 
     @property
     def n_chosen(self) -> int:
-        """$k$: how many of the codes are true."""
         return self.window.width
 
     def weights(self, chosen: int) -> tuple[int, ...]:
@@ -69,7 +67,6 @@ class ChoiceResponse(WindowResponse):
         return tuple(w.low + (w.extra if chosen >> code & 1 else 0) for code in range(w.n_codes))
 
     def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
-        """Inputs are sets of exactly so many codes, as integers."""
         sets = integer_inputs(inputs, (1 << self.n_codes) - 1, "sets of codes").astype(np.int64)
         bad = np.count_nonzero(np.bitwise_count(sets) != self.n_chosen)
         if bad:
@@ -90,11 +87,9 @@ class ChoiceResponse(WindowResponse):
         return codes
 
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds."""
         w = self.window
         return {"epsilon": self.epsilon, "codes": w.n_codes, "chosen": w.width, **w.fields()}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """The channel with what its text holds."""
         return cls.of(epsilon=fields["epsilon"], window=Window.from_fields(fields, fields["codes"], fields["chosen"]))

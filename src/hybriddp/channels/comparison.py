@@ -34,20 +34,12 @@ from hybriddp.odds import canonical_epsilon
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    r"""Parabolas for some inputs.
+    """Parabolas for some inputs."""
 
-    Attributes
-    ----------
-    inputs : ndarray
-        $t_i$ from 0 to 1, in half ranges.
-    square, slope, level : ndarray
-        $\lambda_i, \mu_i, \nu_i$.
-    """
-
-    inputs: FloatArray
-    square: FloatArray
-    slope: FloatArray
-    level: FloatArray
+    inputs: FloatArray  # t from 0 to 1, in half ranges
+    square: FloatArray  # λ
+    slope: FloatArray  # μ
+    level: FloatArray  # ν
 
     def valleys(self, epsilon: float) -> tuple[FloatArray, FloatArray]:
         """Where $G$ has its minima on the pieces between the roots of the parabolas, from 0 on, and how low it is."""

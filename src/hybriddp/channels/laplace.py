@@ -49,6 +49,7 @@ class DiscreteLaplace(NumberChannel):
     """
 
     kind: ClassVar[str] = "discrete-laplace"
+    code_type = np.dtype(np.int64)
 
     def __init__(self, *, epsilon: float | str) -> None:
         self.epsilon = canonical_epsilon(epsilon)
@@ -70,13 +71,7 @@ class DiscreteLaplace(NumberChannel):
 
     @property
     def n_codes(self) -> int:
-        """All integers between the clamps."""
         return UNITS + 2 * self.limit + 1
-
-    @property
-    def code_type(self) -> np.dtype[Any]:
-        """Signed integers."""
-        return np.dtype(np.int64)
 
     @cached_property
     def rate(self) -> Fraction:
@@ -134,12 +129,10 @@ class DiscreteLaplace(NumberChannel):
         return noise
 
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds."""
         return {"epsilon": self.epsilon}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """The channel with what its text holds."""
         return cls.of(epsilon=fields["epsilon"])
 
 

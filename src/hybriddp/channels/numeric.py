@@ -11,7 +11,6 @@ the unit range (a quarter of that), so that for bounds (lower, upper) they are m
 
 from abc import abstractmethod
 from bisect import bisect_right
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -71,14 +70,6 @@ class NumberChannel(Channel):
         return codes if array.ndim else codes[0]
 
 
-@dataclass(frozen=True, slots=True)
-class CellMoments:
-    """First and second moments of a report at the edges of the cells, in half ranges."""
-
-    mean: FloatArray
-    square: FloatArray
-
-
 class NumericChannel(NumberChannel, FiniteChannel):
     """A channel whose input is a number and whose codes have values that average to it."""
 
@@ -110,8 +101,6 @@ class NumericChannel(NumberChannel, FiniteChannel):
         """The table as floats: one row per input, one column per code. For errors and simulations, not for draws."""
         return np.array([self.weights(row) for row in range(self.n_rows)], float) / (1 << self.bits)
 
-    # From a value to a code ---------------------------------------------------------------------------------------
-
     @property
     def values(self) -> FloatArray:
         """The value of each code on the unit range: 0 is the lower bound, 1 the upper one."""
@@ -142,8 +131,6 @@ class NumericChannel(NumberChannel, FiniteChannel):
             entries.append((row << SHARE_BITS) + share)  # a full share carries into the row
         return np.array(entries, np.uint32)
 
-    # How wrong a report is ----------------------------------------------------------------------------------------
-
     def row_mean(self, row: int) -> Fraction:
         """The input that the row stands for, in half ranges, exactly."""
         return Fraction(self.row_sums()[row][0], 1 << (self.bits + VALUE_BITS))
@@ -159,7 +146,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
         position = _check.numbers("x", x, _check.WEIGHT) * CELLS
         cell = np.minimum(np.floor(position), CELLS - 1).astype(np.int64)
         inside = position - cell
-        m, s = self._moments.mean, self._moments.square
+        m, s = self._moments
         mean = m[cell] + inside * (m[cell + 1] - m[cell])
         square = s[cell] + inside * (s[cell + 1] - s[cell])
         result: FloatArray = (square - mean**2) / 4
@@ -168,7 +155,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
     @cached_property
     def worst_variance(self) -> float:
         """The largest variance of a report over all inputs, on the unit range."""
-        m, s = self._moments.mean, self._moments.square
+        m, s = self._moments
         step_m, step_s = np.diff(m), np.diff(s)
         # Inside a cell the variance s + f·Δs - (m + f·Δm)² is a concave parabola in f.
         inside = np.clip((step_s / (2 * step_m) - m[:-1]) / step_m, 0.0, 1.0)
@@ -177,12 +164,13 @@ class NumericChannel(NumberChannel, FiniteChannel):
     @cached_property
     def least_variance(self) -> float:
         """The smallest variance of a report over all inputs, on the unit range: at a cell's edge."""
-        return float(np.min(self._moments.square - self._moments.mean**2)) / 4
+        m, s = self._moments
+        return float(np.min(s - m**2)) / 4
 
     @cached_property
     def mean_variance(self) -> float:
         """The variance of a report, averaged over inputs that are uniform between the bounds."""
-        m, s = self._moments.mean, self._moments.square
+        m, s = self._moments
         mean_squared = (m[:-1] ** 2 + m[:-1] * m[1:] + m[1:] ** 2) / 3
         return float(np.mean((s[:-1] + s[1:]) / 2 - mean_squared)) / 4
 
@@ -239,7 +227,8 @@ class NumericChannel(NumberChannel, FiniteChannel):
         return max(map(abs, self.code_values)) / (1 << VALUE_BITS)
 
     @cached_property
-    def _moments(self) -> CellMoments:
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        """First and second moments of a report at the edges of the cells, in half ranges."""
         sums = self.row_sums()
         one = 1 << (self.bits + VALUE_BITS)
         mean = np.array([total / one for total, _ in sums])
@@ -247,12 +236,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
         row = (self.lookup >> SHARE_BITS).astype(np.int64)
         share = (self.lookup & (_SHARES - 1)) / _SHARES
         above = np.minimum(row + 1, self.n_rows - 1)
-        return CellMoments(
-            mean=mean[row] + share * (mean[above] - mean[row]),
-            square=square[row] + share * (square[above] - square[row]),
-        )
-
-    # Proof --------------------------------------------------------------------------------------------------------
+        return mean[row] + share * (mean[above] - mean[row]), square[row] + share * (square[above] - square[row])
 
     def verify_rows(self) -> None:
         """Prove that the rows stand for increasing inputs that cover the range, so that every input has a row."""

@@ -9,35 +9,21 @@ from hybriddp import _check
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.channel import integer_inputs, require
 from hybriddp.channels.symbol import SymbolChannel
-from hybriddp.channels.window import MOST_CODES, Window
+from hybriddp.channels.window import MOST_CODES, OfWindow, Window
 from hybriddp.errors import ParameterError
 from hybriddp.odds import canonical_epsilon
 from hybriddp.randomness import ByteSource
 
 
-class WindowResponse(SymbolChannel):
+class WindowResponse(OfWindow, SymbolChannel):
     """A report of one code: each of the true ones with weight $a + b$, every other one with weight $a$."""
-
-    window: Window
-
-    @property
-    def n_codes(self) -> int:
-        """One code for each symbol."""
-        return self.window.n_codes
 
     @property
     def n_symbols(self) -> int:
-        """One symbol for each code."""
         return self.window.n_codes
 
     @property
-    def bits(self) -> int:
-        """$B$: a draw is one of $2^B$ equally likely ones."""
-        return self.window.bits
-
-    @property
     def bytes_per_report(self) -> int:
-        """One word, which chooses the code."""
         return self.window.bytes_of_a_draw
 
     def draws(self, raw: NDArray[np.uint8]) -> NDArray[Any]:
@@ -46,12 +32,10 @@ class WindowResponse(SymbolChannel):
 
     @property
     def hit_probability(self) -> float:
-        """$p$, of a code that is true."""
         return (self.window.low + self.window.extra) / (1 << self.bits)
 
     @property
     def miss_probability(self) -> float:
-        """$q$, of a code that is not."""
         return self.window.low / (1 << self.bits)
 
     def signed_variance(self, n_signed: int, fraction: FloatArray | float) -> FloatArray | float:
@@ -59,17 +43,14 @@ class WindowResponse(SymbolChannel):
         return (n_signed * self.miss_probability / self.gap + fraction) / self.gap
 
     def valid_reports(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether there is such a code."""
         return (reports >= 0) & (reports < self.n_codes)
 
     def supports(self, reports: NDArray[Any], groups: IntArray, n_groups: int) -> IntArray:
-        """How often each code was reported."""
         m = self.n_codes
         counts = np.bincount(groups * m + reports.astype(np.int64), minlength=n_groups * m)
         return counts.reshape(n_groups, m).astype(np.int64)
 
     def simulate_supports(self, symbols: IntArray, groups: IntArray, n_groups: int, source: ByteSource) -> IntArray:
-        """One report is drawn per user, and counted."""
         return self.supports(self.draw(len(symbols), lambda part: symbols[part], source), groups, n_groups)
 
 
@@ -101,7 +82,6 @@ class RandomizedResponse(WindowResponse):
         self._seal()
 
     def verify(self) -> None:
-        """Prove the privacy in integers."""
         self.window.verify(self.epsilon)
         require(self.window.width == 1, "its window is wider than one code")
 
@@ -115,7 +95,6 @@ class RandomizedResponse(WindowResponse):
         return self.window.weights(row)
 
     def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
-        """Inputs are categories."""
         return integer_inputs(inputs, self.n_codes - 1, "categories")
 
     def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
@@ -124,10 +103,8 @@ class RandomizedResponse(WindowResponse):
         return self.window.code(inputs.astype(u.dtype), u).astype(self.code_type)
 
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds."""
         return {"epsilon": self.epsilon, "categories": self.window.n_codes, **self.window.fields()}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """The channel with what its text holds."""
         return cls.of(epsilon=fields["epsilon"], window=Window.from_fields(fields, fields["categories"], 1))

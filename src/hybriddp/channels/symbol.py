@@ -62,17 +62,10 @@ class SymbolChannel(FiniteChannel):
 
     @abstractmethod
     def signed_variance(self, n_signed: int, fraction: FloatArray | float) -> FloatArray | float:
-        r"""The variance that one user adds to $\sum_v s_v \hat n_v$, a sum of counts with signs that cancel.
+        r"""The variance that one user adds to $\sum_v s_v \hat n_v$, a sum of $m$ counts with signs that cancel.
 
-        It is the mean square of what a report adds, $s_v/(p - q)$ for each symbol $v$ that it supports; the square of
-        the mean, at most $\pi^2$, is not subtracted.
-
-        Parameters
-        ----------
-        n_signed : int
-            $m$: how many symbols have a sign.
-        fraction : float or ndarray
-            $\pi$: the fraction of users who hold one of these.
+        It is the mean square of what a report adds, $s_v/(p - q)$ for each symbol $v$ that it supports, if a
+        ``fraction`` $\pi$ of the users hold one of these; the square of the mean, at most $\pi^2$, is not subtracted.
         """
 
     def unbiased_counts(self, supports: IntArray, users: IntArray) -> FloatArray:
@@ -81,23 +74,9 @@ class SymbolChannel(FiniteChannel):
         return counts
 
     def tally(self, reports: NDArray[Any], groups: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
-        """Count the reports of each group of users; those that no device sends are left out.
+        """How many reports support each symbol, shape (n_groups, n_symbols), and how many there are, in each group.
 
-        Parameters
-        ----------
-        reports : ndarray, shape (n,) or (n, n_bytes)
-            What came out of the channel.
-        groups : ndarray of int, shape (n,)
-            The group of each report. One that is not from 0 to below ``n_groups`` is not counted either.
-        n_groups : int
-            How many groups there are.
-
-        Returns
-        -------
-        supports : ndarray, shape (n_groups, n_symbols)
-            How many reports support each symbol.
-        users : ndarray, shape (n_groups,)
-            How many reports were counted.
+        Reports that no device sends, or of a group that is not from 0 to below ``n_groups``, are left out.
         """
         good = (groups >= 0) & (groups < n_groups) & self.valid_reports(reports)
         groups = groups[good]

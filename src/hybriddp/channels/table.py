@@ -36,6 +36,8 @@ class TableChannel(NumericChannel):
     """
 
     kind: ClassVar[str] = "table"
+    bits = BITS
+    bytes_per_report = 8  # a word for the code and one for the row
 
     def __init__(self, *, epsilon: float | str, rows: Any, values: Any) -> None:  # noqa: ANN401
         self.epsilon = canonical_epsilon(epsilon)
@@ -88,35 +90,20 @@ class TableChannel(NumericChannel):
 
     @property
     def n_codes(self) -> int:
-        """How many different codes there are."""
         return len(self._code_values)
 
     @property
     def n_rows(self) -> int:
-        """How many rows the table has."""
         return len(self.rows_of_weights)
 
     @property
-    def bits(self) -> int:
-        """$B$: a draw is one of $2^{32}$ equally likely ones."""
-        return BITS
-
-    @property
     def code_values(self) -> tuple[int, ...]:
-        """The value of each code."""
         return self._code_values
 
-    @property
-    def bytes_per_report(self) -> int:
-        """A word for the code and one for the row."""
-        return 8
-
     def weights(self, row: int) -> tuple[int, ...]:
-        """How many of the $2^{32}$ draws give each code in this row."""
         return self.rows_of_weights[row]
 
     def row_sums(self) -> list[tuple[int, int]]:
-        """For each row, the sum of weight times value, and of weight times squared value."""
         v = self._code_values
         return [
             (sum(w * x for w, x in zip(row, v, strict=True)), sum(w * x * x for w, x in zip(row, v, strict=True)))
@@ -143,16 +130,11 @@ class TableChannel(NumericChannel):
         return np.ascontiguousarray(ends.T)
 
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds."""
-        return {
-            "epsilon": self.epsilon,
-            "values": list(self._code_values),
-            "rows": [list(row) for row in self.rows_of_weights],
-        }
+        rows = [list(row) for row in self.rows_of_weights]
+        return {"epsilon": self.epsilon, "values": list(self._code_values), "rows": rows}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """The channel with what its text holds."""
         rows, values = tuple(tuple(row) for row in fields["rows"]), tuple(fields["values"])
         return cls.of(epsilon=fields["epsilon"], rows_of_weights=rows, _code_values=values)
 

@@ -74,6 +74,7 @@ class UnaryEncoding(SymbolChannel):
 
     kind: ClassVar[str] = "unary"
     sends_bits: ClassVar[bool] = True
+    code_type = np.dtype(np.uint8)
 
     def __init__(self, *, epsilon: float | str, n_categories: int) -> None:
         self.epsilon = canonical_epsilon(epsilon)
@@ -85,7 +86,6 @@ class UnaryEncoding(SymbolChannel):
         self._seal()
 
     def verify(self) -> None:
-        """Prove the privacy in integers."""
         total = 1 << BITS
         require(
             is_integer(self.n_categories, 2, MOST_CATEGORIES),
@@ -97,31 +97,21 @@ class UnaryEncoding(SymbolChannel):
 
     @property
     def n_codes(self) -> int:
-        """Two to the power of the number of categories."""
         return 1 << self.n_categories
 
     @property
     def n_symbols(self) -> int:
-        """One symbol for each category."""
         return self.n_categories
 
     @property
     def report_bytes(self) -> int:
-        """How many bytes a report has."""
         return (self.n_categories + 7) // 8
 
     @property
     def bytes_per_report(self) -> int:
-        """One word for each category."""
         return 4 * self.n_categories
 
-    @property
-    def code_type(self) -> np.dtype[Any]:
-        """Packed bits."""
-        return np.dtype(np.uint8)
-
     def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
-        """Inputs are categories."""
         return integer_inputs(inputs, self.n_categories - 1, "categories")
 
     def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
@@ -134,12 +124,10 @@ class UnaryEncoding(SymbolChannel):
 
     @property
     def hit_probability(self) -> float:
-        """$p$, of the bit of the true category."""
         return self.one / (1 << BITS)
 
     @property
     def miss_probability(self) -> float:
-        """$q$, of any other bit."""
         return self.zero / (1 << BITS)
 
     def signed_variance(self, n_signed: int, fraction: FloatArray | float) -> FloatArray | float:
@@ -148,7 +136,7 @@ class UnaryEncoding(SymbolChannel):
         return (n_signed * q * (1 - q) / self.gap + fraction * (1 - 2 * q)) / self.gap
 
     def valid_reports(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether the bits of the last byte that stand for nothing are 0."""
+        # The bits of the last byte that stand for nothing are 0.
         valid: NDArray[np.bool_] = reports[:, -1] < 1 << (8 - -self.n_categories % 8)
         return valid
 
@@ -161,24 +149,21 @@ class UnaryEncoding(SymbolChannel):
         return ones
 
     def supports(self, reports: NDArray[Any], groups: IntArray, n_groups: int) -> IntArray:
-        """How often each bit was set."""
         reports = reports.astype(np.uint8, copy=False)
         return np.stack([self.ones(reports[groups == group]) for group in range(n_groups)])
 
     def simulate_supports(self, symbols: IntArray, groups: IntArray, n_groups: int, source: ByteSource) -> IntArray:
-        """The bits of a report are independent, so a count of bits is a sum of two binomials."""
+        # The bits of a report are independent, so a count of bits is a sum of two binomials.
         m = self.n_categories
         true = np.bincount(groups * m + symbols, minlength=n_groups * m).reshape(n_groups, m).astype(np.int64)
         false = true.sum(axis=1, keepdims=True) - true
         return binomials(true, self.one, source) + binomials(false, self.zero, source)
 
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds."""
         return {"epsilon": self.epsilon, "categories": self.n_categories, "one": self.one, "zero": self.zero}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """The channel with what its text holds."""
         return cls.of(
             epsilon=fields["epsilon"], n_categories=fields["categories"], one=fields["one"], zero=fields["zero"]
         )

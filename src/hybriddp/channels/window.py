@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp import _check
-from hybriddp.channels.channel import is_integer, require, require_private
+from hybriddp.channels.channel import FiniteChannel, is_integer, require, require_private
 from hybriddp.channels.numeric import LARGEST_VALUE, MOST_ROWS, VALUE_BITS, NumericChannel
 from hybriddp.channels.shapes import WindowShape, best_shape
 from hybriddp.errors import ParameterError
@@ -32,23 +32,13 @@ _NARROW, _WIDE = 32, 48  # the two possible B
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The integers of a window channel.
+    """The integers of a window channel."""
 
-    Attributes
-    ----------
-    n_codes, width : int
-        $n$ and $k$.
-    bits : int
-        $B$, 32 or 48.
-    low, extra : int
-        $a$ and $b$.
-    """
-
-    n_codes: int
-    width: int
-    bits: int
-    low: int
-    extra: int
+    n_codes: int  # n
+    width: int  # k
+    bits: int  # B, 32 or 48
+    low: int  # a
+    extra: int  # b
 
     @classmethod
     def for_epsilon(cls, epsilon: str, *, n_codes: int, width: int) -> "Window":
@@ -112,7 +102,22 @@ class Window:
         return code
 
 
-class WindowChannel(NumericChannel):
+class OfWindow(FiniteChannel):
+    """A channel whose table is a window."""
+
+    window: Window
+
+    @property
+    def n_codes(self) -> int:
+        return self.window.n_codes
+
+    @property
+    def bits(self) -> int:
+        """$B$: a draw is one of $2^B$ equally likely ones."""
+        return self.window.bits
+
+
+class WindowChannel(OfWindow, NumericChannel):
     """The best one-byte report of a number.
 
     Parameters
@@ -122,8 +127,8 @@ class WindowChannel(NumericChannel):
     n_codes : int
         16, 32, 64, 128 or 256; 256 fill a byte.
     prior : {None, "uniform"}
-        None: the least variance for the worst input. ``"uniform"``: the least
-        variance on average over uniform inputs, at the price of a larger one at the bounds.
+        None: the least variance for the worst input. ``"uniform"``: the least variance on average over uniform inputs,
+        at the price of a larger one at the bounds.
 
     Examples
     --------
@@ -139,7 +144,6 @@ class WindowChannel(NumericChannel):
 
     kind: ClassVar[str] = "window"
 
-    window: Window
     half: tuple[int, ...]
     """The values of the upper half of the codes."""
 
@@ -170,16 +174,6 @@ class WindowChannel(NumericChannel):
         self.verify_rows()
 
     @property
-    def n_codes(self) -> int:
-        """How many different codes there are."""
-        return self.window.n_codes
-
-    @property
-    def bits(self) -> int:
-        """$B$: a draw is one of $2^B$ equally likely ones."""
-        return self.window.bits
-
-    @property
     def n_rows(self) -> int:
         """How many rows the table has: $n - k + 1$."""
         return self.window.n_codes - self.window.width + 1
@@ -195,7 +189,6 @@ class WindowChannel(NumericChannel):
         return tuple(-v for v in reversed(self.half)) + self.half
 
     def weights(self, row: int) -> tuple[int, ...]:
-        """How many of the $2^B$ draws give each code in this row."""
         return self.window.weights(row)
 
     def row_sums(self) -> list[tuple[int, int]]:
@@ -220,14 +213,12 @@ class WindowChannel(NumericChannel):
         return self.window.code(row, u).astype(self.code_type)
 
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds."""
         w = self.window
         codes = {"epsilon": self.epsilon, "codes": w.n_codes, "window": w.width}
         return {**codes, **w.fields(), "half": list(self.half)}
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        """The channel with what its text holds."""
         window = Window.from_fields(fields, fields["codes"], fields["window"])
         return cls.of(epsilon=fields["epsilon"], window=window, half=tuple(fields["half"]))
 

@@ -24,19 +24,11 @@ Scale = str | tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """Points in the unit box.
+class PlacedPoints:
+    """Points in the unit box."""
 
-    Attributes
-    ----------
-    points : ndarray, shape (n, d)
-        Where they are.
-    clamped : int
-        How many lay outside of the bounds and were moved to the nearest point inside.
-    """
-
-    points: FloatArray = field(repr=False)  # raw values are not for logs
-    clamped: int
+    points: FloatArray = field(repr=False)  # shape (n, d); raw values are not for logs
+    clamped: int  # how many lay outside of the bounds, and were moved to the nearest point inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +110,11 @@ class Box:
         scaled: FloatArray = (points - self.lower) * self.factors
         return scaled
 
-    def place(self, points: ArrayLike, what: str = "points") -> Placed:
+    def place(self, points: ArrayLike, what: str = "points") -> PlacedPoints:
         """Points in the unit box; `DataError` if one is missing, not a number, or of another dimension."""
         return self.place_checked(self.check(points, what))
 
-    def place_checked(self, points: NDArray[Any]) -> Placed:
+    def place_checked(self, points: NDArray[Any]) -> PlacedPoints:
         """Points that `check` has let pass, in the unit box.
 
         Clamp, subtract, multiply: a table's engine does the same and gets the same bits (`hybriddp.tables.vertices`).
@@ -134,7 +126,7 @@ class Box:
         placed -= self.lower
         placed *= self.factors
         np.minimum(placed, self.widths, out=placed)  # the product may be beyond by its rounding
-        return Placed(placed, clamped)
+        return PlacedPoints(placed, clamped)
 
     def check(self, points: ArrayLike, what: str = "points") -> NDArray[Any]:
         """The points as a two-dimensional array of finite numbers, or `DataError`."""

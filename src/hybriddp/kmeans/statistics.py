@@ -23,6 +23,7 @@ and noise for that sensitivity is what the server adds. Clipping to `UNIT` is do
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -66,18 +67,10 @@ class Statistic(ABC):
 class UserCount(Statistic):
     """How many users there are. Costs nothing where group sizes are public."""
 
-    @property
-    def size(self) -> int:
-        """The count alone."""
-        return 1
-
-    @property
-    def max_contribution(self) -> int:
-        """A user counts once."""
-        return 1
+    size: ClassVar[int] = 1
+    max_contribution: ClassVar[int] = 1  # a user counts once
 
     def compute(self, points: FloatArray) -> IntArray:
-        """The number of points."""
         return np.array([len(points)], np.int64)
 
 
@@ -90,16 +83,11 @@ class Histogram(Statistic):
     """
 
     grid: GridQuestion
+    max_contribution: ClassVar[int] = 1  # a user is at exactly one vertex: `compute` gives each one index
 
     @property
     def size(self) -> int:
-        """One number for each vertex."""
         return self.grid.n_symbols
-
-    @property
-    def max_contribution(self) -> int:
-        """A user is at exactly one vertex: `compute` gives each one index."""
-        return 1
 
     def compute(self, points: FloatArray) -> IntArray:
         """The number of users at each vertex."""
@@ -118,19 +106,13 @@ class ClusterSizes(Statistic):
     """How many users are nearest to each center."""
 
     labels: Labels
+    max_contribution: ClassVar[int] = 1  # a user has exactly one label
 
     @property
     def size(self) -> int:
-        """One number for each center."""
         return len(self.labels.centers)
 
-    @property
-    def max_contribution(self) -> int:
-        """A user has exactly one label."""
-        return 1
-
     def compute(self, points: FloatArray) -> IntArray:
-        """The number of users of each cluster."""
         return np.bincount(self.labels.nearest(points), minlength=self.size).astype(np.int64)
 
 
@@ -149,13 +131,11 @@ class ClusterSums(Statistic):
 
     @property
     def size(self) -> int:
-        """A count and a vector for each cluster."""
         return int(len(self.centers) * (1 + self.centers.shape[1]))
 
     @property
     def max_contribution(self) -> int:
-        """A user is in one cluster: a count of ``count_weight``, and a residual that `clip_l1` clips to `UNIT`."""
-        return self.count_weight + UNIT
+        return self.count_weight + UNIT  # in one cluster: its count, and a residual that `clip_l1` clips to UNIT
 
     def compute(self, points: FloatArray) -> IntArray:
         """Weighted counts, then sums cluster by cluster."""
@@ -175,17 +155,12 @@ class SecondMoments(Statistic):
 
     center: FloatArray
     bound: float
+    max_contribution: ClassVar[int] = UNIT  # all entries of a user together, by `clip_l1`
 
     @property
     def size(self) -> int:
-        """The upper triangle."""
         d = len(self.center)
         return d * (d + 1) // 2
-
-    @property
-    def max_contribution(self) -> int:
-        """A user's entries are clipped to `UNIT` all together, by `clip_l1`."""
-        return UNIT
 
     def compute(self, points: FloatArray) -> IntArray:
         """The entries of the upper triangle, row by row."""

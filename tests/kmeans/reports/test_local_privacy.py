@@ -194,7 +194,7 @@ def test_the_oracles_law_of_vectors_is_that_of_the_question(question: Question, 
 
 
 def _check_law(question: Question, point: FloatArray) -> None:
-    # Chi-square with a false-alarm probability below 1e-7 per variant; the dice are seeded.
+    # Chi-square with a false-alarm probability below 1e-10 per variant; the dice are seeded.
     rng, n = np.random.default_rng(3), 20_000
     for variant in range(min(question.n_variants, 16)):
         law = symbol_law(question, point, variant)
@@ -205,9 +205,9 @@ def _check_law(question: Question, point: FloatArray) -> None:
         assert counts.sum() == n
         expected = n * np.array([float(p) for p in law.values()])
         if len(law) > 1:
-            assert stats.chisquare(counts, expected).pvalue > 1e-7
+            assert stats.chisquare(counts, expected).pvalue > 1e-10
             wrong = expected * np.where(np.arange(len(law)) == np.argmax(expected), 0.8, 1.0)
-            assert stats.chisquare(counts, n * wrong / wrong.sum()).pvalue < 1e-7
+            assert stats.chisquare(counts, n * wrong / wrong.sum()).pvalue < 1e-10
 
 
 def test_every_round_of_every_study_is_within_the_limits() -> None:

@@ -26,20 +26,12 @@ from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, most_bases
 from hybriddp.kmeans.reports.steady import nearest_steadily, rows_steadily
 from hybriddp.kmeans.study import MOST_CLUSTERS, MOST_DIMENSIONS, MOST_LETTERS, KMeansStudy
 
-MOST_ASKS = 3
-"""Questions in one round."""
-
-MOST_ROUNDS = 64
-"""The largest number of a round."""
-
-MOST_SIGNS = 8
-"""Signs in one symbol."""
-
-CENTERS_PER_CLUSTER = 3
-"""Centers that a question is about, for each cluster that is wanted: there are too many at first."""
-
-WHAT_LETTERS = 200
-"""Letters of the words that say what a round is for."""
+MOST_ASKS = 3  # questions in one round
+MOST_ROUNDS = 64  # the largest number of a round
+MOST_SIGNS = 8  # signs in one symbol
+CENTERS_PER_CLUSTER = 3  # centers that a question is about, for each cluster wanted: there are too many at first
+WHAT_LETTERS = 200  # letters of the words that say what a round is for
+_NUMBER, _FRAME = 26, 4096  # letters of a number with its comma; of all that is neither a number nor a name
 
 SMALLEST, LARGEST = 1e-100, 1e100
 """Of the numbers of a question that are not 0, in size.
@@ -48,8 +40,6 @@ Within these, nothing that a device computes overflows: an infinity less another
 symbols that the channel hides among each other. Nor does anything become so small that a processor takes longer over
 it, which would tell whose point made it that small.
 """
-
-_NUMBER, _FRAME = 26, 4096  # letters of a number with its comma; of all that is neither a number nor a name
 
 _Asked = TypeVar("_Asked", bound="Question")
 
@@ -107,21 +97,11 @@ class Question(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question to some of the local users, each of whom answers once and is not asked again.
-
-    Attributes
-    ----------
-    question : Question
-        What.
-    channel : SymbolChannel
-        How it is answered: with all of ε.
-    user_fraction : Fraction
-        Which fraction of the local users is asked.
-    """
+    """A question to some of the local users, each of whom answers once and is not asked again."""
 
     question: Question
-    channel: SymbolChannel
-    user_fraction: Fraction
+    channel: SymbolChannel  # with all of ε
+    user_fraction: Fraction  # of the local users
 
     def question_as(self, kind: type[_Asked]) -> _Asked:
         """The question, which must be of this kind: others are decoded in another way."""
@@ -190,7 +170,6 @@ class Projection:
         return products(points - self.origin, self.axes)
 
     def fields(self) -> dict[str, Any]:
-        """What every text of it holds."""
         return {"origin": self.origin, "axes": self.axes}
 
     @classmethod
@@ -205,17 +184,9 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Which of several centers is nearest, in all of the space or in a projection.
+    """Which of several centers is nearest, in all of the space or in a projection."""
 
-    Attributes
-    ----------
-    centers : ndarray, shape (K, d) or (K, q)
-        The centers, projected if there is a projection.
-    projection : Projection or None
-        Onto which distances are measured; None for all of the space.
-    """
-
-    centers: FloatArray
+    centers: FloatArray  # shape (K, d), or (K, q) if they are projected
     projection: Projection | None = None
 
     def nearest(self, points: FloatArray, *, steady: bool = False) -> NDArray[np.intp]:
@@ -226,21 +197,11 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class ResidualQuestion(Question):
-    """A question about the residual $x - c$ of a point from the center of its label.
-
-    Attributes
-    ----------
-    labels : Labels
-        Which center is meant.
-    centers : ndarray, shape (K, d)
-        $c$: where residuals are measured from.
-    radii : ndarray, shape (K,)
-        $r$: residuals are clipped to it, by coordinate or by length.
-    """
+    """A question about the residual $x - c$ of a point from the center of its label."""
 
     labels: Labels
-    centers: FloatArray
-    radii: FloatArray
+    centers: FloatArray  # c, shape (K, d)
+    radii: FloatArray  # shape (K,): residuals are clipped to it, by coordinate or by length
 
     def residuals(self, points: FloatArray, label: NDArray[np.intp], *, steady: bool) -> tuple[FloatArray, FloatArray]:
         """The residual of each point, shape (n, d), and the radius of its cluster, shape (n,)."""
@@ -249,7 +210,6 @@ class ResidualQuestion(Question):
         return points - self.centers[label], self.radii[label]
 
     def fields(self) -> dict[str, Any]:
-        """What its text holds."""
         labels, seen = self.labels, {}
         if labels.projection is not None:
             seen = {"label_centers": labels.centers, **labels.projection.fields()}
@@ -268,24 +228,12 @@ class ResidualQuestion(Question):
 
 @dataclass(frozen=True, slots=True)
 class ResidualSums:
-    """What one group says of every cluster, per user of that group.
+    """What one group says of every cluster, per user of that group."""
 
-    Attributes
-    ----------
-    sizes : ndarray, shape (K,)
-        The fraction of users in each cluster; may be slightly negative.
-    size_variance : float
-        The variance of each size.
-    sums : ndarray, shape (K, d)
-        The mean, over all users, of the residual if the user is in the cluster, and 0 if not.
-    variance : ndarray, shape (K, d)
-        The variance of the sums.
-    """
-
-    sizes: FloatArray
-    size_variance: float
-    sums: FloatArray
-    variance: FloatArray
+    sizes: FloatArray  # the fraction of users in each cluster, shape (K,); may be slightly negative
+    size_variance: float  # of each size
+    sums: FloatArray  # mean over all users of the residual if they are in the cluster, 0 if not, shape (K, d)
+    variance: FloatArray  # of the sums, shape (K, d)
 
     def undo_clipping(self, factors: FloatArray) -> "ResidualSums":
         """Clipping shrinks a small mean shift of each cluster by a known factor, shape (K,): divide by it."""

@@ -198,19 +198,22 @@ def relative_lengths(vectors: FloatArray, radius: FloatArray | float) -> FloatAr
     return lengths
 
 
-def random_signs(mean: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """±1 with these means."""
-    return np.where(2 * rng.random(len(mean)) - 1 < mean, 1.0, -1.0)
-
-
 def nearest_sets(
-    products: FloatArray, sign: FloatArray, chosen: int, rng: np.random.Generator, *, steady: bool
+    products: FloatArray,
+    length: FloatArray,
+    sign: IntArray | int,
+    chosen: int,
+    rng: np.random.Generator,
+    *,
+    steady: bool,
 ) -> IntArray:
     """The ``chosen`` largest of the products and their opposites: exactly so many, whatever the products are.
 
     Of equal ones, which points with whole coordinates have many of, a random one is taken: always the first ones would
-    point somewhere. The sign comes last, and turns a set into that of the opposites.
+    point somewhere. A random sign with the mean ``length``, times the public ``sign``, turns a set at the end into that
+    of the opposites, where it is -1.
     """
+    sign = sign * np.where(2 * rng.random(len(length)) - 1 < length, 1, -1)
     largest_product = np.abs(products).max(axis=1, keepdims=True, initial=0.0)
     scale = 1e-6 * np.where(largest_product > 0, largest_product, 1.0)
     products = products + scale * (rng.random(products.shape, np.float32) - 0.5)

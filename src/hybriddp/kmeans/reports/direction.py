@@ -23,22 +23,9 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.kmeans.reports import codebook
 from hybriddp.kmeans.reports.base import Ask, Labels, ReportTally, ResidualQuestion, read_array, require
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths
-from hybriddp.kmeans.reports.codebook import (
-    CODEBOOKS_OF_DIRECTIONS,
-    Directions,
-    best_choice,
-    codebook_size,
-    mean_gains,
-    most_bases,
-    nearest_sets,
-    order_of,
-    random_signs,
-    relative_lengths,
-    unit_vectors,
-    without_opposites,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,41 +34,29 @@ class DirectionQuestion(ResidualQuestion):
 
     With $h$ a row of a Hadamard matrix, the vector of a user with label $k$ is $h_k (x - c_k)$. Rows are orthogonal, so
     that the sum of $h_k$ times reports over all rows keeps cluster $k$ and cancels the others: the label stays hidden.
-
-    Attributes
-    ----------
-    directions : Directions
-        The directions.
-    chosen : int
-        How many are chosen.
     """
 
     kind: ClassVar[str] = "direction"
 
-    directions: Directions
-    chosen: int
+    directions: codebook.Directions
+    chosen: int  # how many of a codebook
 
     @property
     def n_rows(self) -> int:
         """The order of the Hadamard matrix: the power of two from the number of centers on."""
-        return order_of(len(self.centers))
+        return codebook.order_of(len(self.centers))
 
     @property
     def n_variants(self) -> int:
-        """One for each row and codebook, the codebook running fastest."""
-        return self.n_rows * self.directions.n_codebooks
+        return self.n_rows * self.directions.n_codebooks  # the codebook running fastest
 
     @property
     def n_symbols(self) -> int:
-        """The directions of a codebook and their opposites."""
-        return 2 * self.directions.codebook
+        return 2 * self.directions.codebook  # with the opposite directions
 
     @property
     def n_chosen(self) -> int:
-        """An answer is a set of so many directions."""
         return self.chosen
-
-    # The answer on the device -----------------------------------------------------------------------------------------
 
     def public_signs(self) -> IntArray:
         """The signs of each row (Sylvester's construction), shape (n_rows, K)."""
@@ -90,14 +65,11 @@ class DirectionQuestion(ResidualQuestion):
     def symbols(
         self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
     ) -> IntArray:
-        """The set of each point."""
         label = self.labels.nearest(points, steady=steady)
-        row, codebook = np.divmod(variants, self.directions.n_codebooks)
+        row, book = np.divmod(variants, self.directions.n_codebooks)
         residuals, radii = self.residuals(points, label, steady=steady)
-        sign = random_signs(relative_lengths(residuals, radii), rng) * _public_signs(row, label)
-        return nearest_sets(self.directions.products(residuals, codebook), sign, self.chosen, rng, steady=steady)
-
-    # Decoding ---------------------------------------------------------------------------------------------------------
+        products, lengths = self.directions.products(residuals, book), codebook.relative_lengths(residuals, radii)
+        return codebook.nearest_sets(products, lengths, _public_signs(row, label), self.chosen, rng, steady=steady)
 
     @property
     def gain(self) -> float:
@@ -106,21 +78,17 @@ class DirectionQuestion(ResidualQuestion):
 
     def sums(self, counts: FloatArray) -> FloatArray:
         """From unbiased counts, shape (n_variants, n_symbols): the sum of clipped residuals, in radii, per cluster."""
-        signed = without_opposites(counts).reshape(self.n_rows, self.directions.n_codebooks, -1)
+        signed = codebook.without_opposites(counts).reshape(self.n_rows, self.directions.n_codebooks, -1)
         sums: FloatArray = self.public_signs().T @ self.directions.sums(signed) / self.gain
         return sums
 
-    # As text ----------------------------------------------------------------------------------------------------------
-
     def fields(self) -> dict[str, Any]:
-        """What its text holds."""
         residuals = ResidualQuestion.fields(self)
         return {**residuals, "sign_flips": self.directions.sign_flips, "chosen": self.chosen}
 
     @classmethod
     def from_fields(cls, d: int, fields: dict[str, Any]) -> "DirectionQuestion":
-        """The question with what its text holds."""
-        residuals, most = cls.read_residuals(d, fields), most_bases(d, CODEBOOKS_OF_DIRECTIONS)
+        residuals, most = cls.read_residuals(d, fields), codebook.most_bases(d, codebook.CODEBOOKS_OF_DIRECTIONS)
         return cls(*residuals, read_directions(d, fields, "sign_flips", most), read_chosen(d, fields))
 
 
@@ -136,24 +104,24 @@ def direction_gains(d: int) -> FloatArray:
 
     Over vectors that point anywhere, always the same ones; all machines get the same numbers but for rounding.
     """
-    directions, vectors = Directions.of(d), unit_vectors(d)
+    directions, vectors = codebook.Directions.of(d), codebook.unit_vectors(d)
     products = directions.products(vectors, np.arange(len(vectors)) % directions.n_codebooks)
-    return mean_gains(products, products)
+    return codebook.mean_gains(products, products)
 
 
-def read_directions(d: int, fields: dict[str, Any], name: str, most: int) -> Directions:
+def read_directions(d: int, fields: dict[str, Any], name: str, most: int) -> codebook.Directions:
     """The directions of a text under this name."""
     bases = len(fields[name])
     require(0 < bases <= most, f"it has other than 1 to {most} rows of directions")
     sign_flips = read_array(fields, name, (bases, d))
-    whole = (np.abs(sign_flips) == 1).all() and bases * order_of(d) % codebook_size(d) == 0
+    whole = (np.abs(sign_flips) == 1).all() and bases * codebook.order_of(d) % codebook.codebook_size(d) == 0
     require(bool(whole), "its directions are malformed")
-    return Directions(sign_flips.astype(np.int64))
+    return codebook.Directions(sign_flips.astype(np.int64))
 
 
 def read_chosen(d: int, fields: dict[str, Any]) -> int:
     """How many entries of a codebook a text chooses."""
-    chosen, most = fields["chosen"], codebook_size(d)
+    chosen, most = fields["chosen"], codebook.codebook_size(d)
     require(type(chosen) is int and 1 <= chosen <= most, f"it chooses other than 1 to {most} directions")
     return int(chosen)
 
@@ -174,8 +142,8 @@ def direction_ask(
 ) -> Ask:
     """Ask where residuals point to."""
     d = centers.shape[1]
-    chosen = best_choice(direction_gains(d), float(epsilon)).chosen
-    question = DirectionQuestion(labels, centers, radii, Directions.of(d), chosen)
+    chosen = codebook.best_choice(direction_gains(d), float(epsilon)).chosen
+    question = DirectionQuestion(labels, centers, radii, codebook.Directions.of(d), chosen)
     return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=question.n_symbols, n_chosen=chosen), user_fraction)
 
 

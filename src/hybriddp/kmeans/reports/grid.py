@@ -9,8 +9,7 @@ import numpy as np
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.reports.base import SMALLEST, Projection, Question, read_array, require
 
-MOST_VERTICES = 4096
-"""Vertices of a grid in one direction."""
+MOST_VERTICES = 4096  # of a grid in one direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,27 +17,17 @@ class GridQuestion(Question):
     """Near which vertex of a grid? Each coordinate is rounded up or down at random, so that its mean stays.
 
     The unbiased counts of its tally are a histogram of the vertices; `symbol_variance` is their variance.
-
-    Attributes
-    ----------
-    projection : Projection or None
-        Onto the directions of the grid; None for those of the box.
-    low, step : ndarray, shape (q,)
-        The first vertex and the distance between vertices, in each direction.
-    sizes : tuple of int
-        How many vertices there are in each direction, at least 2.
     """
 
     kind: ClassVar[str] = "grid"
 
-    projection: Projection | None
-    low: FloatArray
-    step: FloatArray
-    sizes: tuple[int, ...]
+    projection: Projection | None  # onto the directions of the grid; None for those of the box
+    low: FloatArray  # the first vertex, shape (q,)
+    step: FloatArray  # the distance between vertices, in each direction
+    sizes: tuple[int, ...]  # how many vertices there are in each direction, at least 2
 
     @property
     def n_symbols(self) -> int:
-        """One symbol for each vertex."""
         return math.prod(self.sizes)  # not in 64 bits, where a grid that is too large may pass for a small one
 
     def position(self, points: FloatArray) -> FloatArray:
@@ -47,14 +36,8 @@ class GridQuestion(Question):
         return np.clip((seen - self.low) * (1.0 / self.step), 0.0, np.array(self.sizes) - 1.0)
 
     def symbols(
-        self,
-        points: FloatArray,
-        variants: IntArray,  # noqa: ARG002
-        rng: np.random.Generator,
-        *,
-        steady: bool = True,  # noqa: ARG002  (there is one way)
+        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
     ) -> IntArray:
-        """The vertex that each point is rounded to."""
         position = self.position(points)
         vertex = np.floor(position)
         vertex += rng.random(position.shape, np.float32) < position - vertex
@@ -73,13 +56,11 @@ class GridQuestion(Question):
         return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
 
     def fields(self) -> dict[str, Any]:
-        """What its text holds."""
         seen = {} if self.projection is None else self.projection.fields()
         return {**seen, "low": self.low, "step": self.step, "sizes": list(self.sizes)}
 
     @classmethod
     def from_fields(cls, d: int, fields: dict[str, Any]) -> "GridQuestion":
-        """The question with what its text holds."""
         projection = Projection.from_fields(d, fields)
         q = d if projection is None else len(projection.axes)
         sizes, low, step = tuple(fields["sizes"]), read_array(fields, "low", (q,)), read_array(fields, "step", (q,))

@@ -35,20 +35,14 @@ class LabelSignsQuestion(ResidualQuestion):
 
     Coordinate $j$ of the residual $z = (x - c)/r$, clipped to $[-1, 1]$, becomes $\pm 1$ at random so that its mean is
     $z_j$.
-
-    Attributes
-    ----------
-    coordinates : ndarray of int, shape (n_variants, s)
-        Which coordinates each variant is about; none for the label alone.
     """
 
     kind: ClassVar[str] = "label_signs"
 
-    coordinates: IntArray
+    coordinates: IntArray  # which ones each variant is about, shape (n_variants, s); none for the label alone
 
     @property
     def n_variants(self) -> int:
-        """One for each list of coordinates."""
         return len(self.coordinates)
 
     @property
@@ -58,10 +52,7 @@ class LabelSignsQuestion(ResidualQuestion):
 
     @property
     def n_symbols(self) -> int:
-        """One for each label with each combination of signs."""
         return len(self.centers) << self.n_signs
-
-    # The answer on the device -----------------------------------------------------------------------------------------
 
     def symbols(
         self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
@@ -84,8 +75,6 @@ class LabelSignsQuestion(ResidualQuestion):
             symbol += (2 * rng.random(len(points), np.float32) - 1 < z).astype(np.int64) << bit
         return symbol
 
-    # Decoding ---------------------------------------------------------------------------------------------------------
-
     def sums(self, counts: FloatArray, users: IntArray) -> tuple[FloatArray, FloatArray]:
         """Sums of signs, shape (K, d), from counts, shape (n_variants, K, 2^s); how many users each is a sum over."""
         (k, d), s = self.centers.shape, self.n_signs
@@ -96,15 +85,11 @@ class LabelSignsQuestion(ResidualQuestion):
         np.add.at(asked, self.coordinates.ravel(), np.repeat(users, s))
         return sums.T, np.maximum(asked, 1)
 
-    # As text ----------------------------------------------------------------------------------------------------------
-
     def fields(self) -> dict[str, Any]:
-        """What its text holds."""
         return {**ResidualQuestion.fields(self), "coordinates": self.coordinates}
 
     @classmethod
     def from_fields(cls, d: int, fields: dict[str, Any]) -> "LabelSignsQuestion":
-        """The question with what its text holds."""
         residuals, variants = cls.read_residuals(d, fields), len(fields["coordinates"])
         require(0 < variants <= d, f"it comes in other than 1 to {d} variants")
         coordinates = np.array(fields["coordinates"], np.int64).reshape(variants, -1)

@@ -1,4 +1,4 @@
-r"""Reports of one bit about how far a point is from a center: the mean squared length."""
+"""Reports of one bit about how far a point is from a center: the mean squared length."""
 
 import math
 from dataclasses import dataclass
@@ -16,46 +16,26 @@ from hybriddp.kmeans.reports.codebook import relative_lengths
 
 @dataclass(frozen=True, slots=True)
 class LengthQuestion(Question):
-    r"""How long? One bit, which is 1 with probability $\min(1, |x - c|^2 / r^2)$.
-
-    Attributes
-    ----------
-    center : ndarray, shape (d,)
-        $c$.
-    radius : float
-        $r$.
-    """
+    r"""How long? One bit, which is 1 with probability $\min(1, |x - c|^2 / r^2)$."""
 
     kind: ClassVar[str] = "length"
+    n_symbols: ClassVar[int] = 2
 
-    center: FloatArray
-    radius: float
-
-    @property
-    def n_symbols(self) -> int:
-        """The two values of the bit."""
-        return 2
+    center: FloatArray  # c, shape (d,)
+    radius: float  # r
 
     def symbols(
-        self,
-        points: FloatArray,
-        variants: IntArray,  # noqa: ARG002
-        rng: np.random.Generator,
-        *,
-        steady: bool = True,  # noqa: ARG002  (there is one way)
+        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
     ) -> IntArray:
-        """The bit of each point."""
         square = relative_lengths(points - self.center, self.radius) ** 2
         bits: IntArray = (rng.random(len(points)) < square).astype(np.int64)
         return bits
 
     def fields(self) -> dict[str, Any]:
-        """What its text holds."""
         return {"center": self.center, "radius": self.radius}
 
     @classmethod
     def from_fields(cls, d: int, fields: dict[str, Any]) -> "LengthQuestion":
-        """The question with what its text holds."""
         return cls(*read_ball(d, fields))
 
 

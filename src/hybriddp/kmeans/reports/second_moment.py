@@ -22,72 +22,41 @@ import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.kmeans.reports import codebook
 from hybriddp.kmeans.reports.base import Ask, Question, ReportTally, read_ball, require
 from hybriddp.kmeans.reports.clipping import squared_lengths
-from hybriddp.kmeans.reports.codebook import (
-    CODEBOOKS_OF_PAIRS,
-    Pairs,
-    best_choice,
-    mean_gains,
-    most_bases,
-    nearest_sets,
-    random_signs,
-    relative_lengths,
-    unit_vectors,
-    without_opposites,
-)
 from hybriddp.kmeans.reports.direction import read_chosen, read_directions
 
 
 @dataclass(frozen=True, slots=True)
 class SecondMomentQuestion(Question):
-    r"""Which matrices $uv^T$ is $zz^T$ nearest to, for $z = x - c$? A set of them.
-
-    Attributes
-    ----------
-    center : ndarray, shape (d,)
-        $c$.
-    radius : float
-        $r$: matrices of longer vectors count as $r^2$.
-    pairs : Pairs
-        The matrices.
-    chosen : int
-        How many are chosen.
-    """
+    """Which matrices $uv^T$ is $zz^T$ nearest to, for $z = x - c$? A set of them."""
 
     kind: ClassVar[str] = "second_moment"
 
-    center: FloatArray
-    radius: float
-    pairs: Pairs
-    chosen: int
+    center: FloatArray  # c, shape (d,)
+    radius: float  # r: matrices of longer vectors count as r²
+    pairs: codebook.Pairs  # the matrices
+    chosen: int  # how many of a codebook
 
     @property
     def n_variants(self) -> int:
-        """One for each codebook."""
         return self.pairs.n_codebooks
 
     @property
     def n_symbols(self) -> int:
-        """The matrices of a codebook and their opposites."""
-        return 2 * self.pairs.left.codebook
+        return 2 * self.pairs.left.codebook  # with the opposite matrices
 
     @property
     def n_chosen(self) -> int:
-        """An answer is a set of so many matrices."""
         return self.chosen
-
-    # The answer on the device -----------------------------------------------------------------------------------------
 
     def symbols(
         self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
     ) -> IntArray:
-        """The set of each point."""
         residuals = points - self.center
-        sign = random_signs(relative_lengths(residuals, self.radius) ** 2, rng)
-        return nearest_sets(self.pairs.products(residuals, variants), sign, self.chosen, rng, steady=steady)
-
-    # Decoding ---------------------------------------------------------------------------------------------------------
+        products, lengths = self.pairs.products(residuals, variants), codebook.relative_lengths(residuals, self.radius)
+        return codebook.nearest_sets(products, lengths**2, 1, self.chosen, rng, steady=steady)
 
     def sums(self, counts: FloatArray) -> FloatArray:
         """From unbiased counts, shape (n_variants, n_symbols): the sum of clipped $zz^T$, in squared radii.
@@ -95,16 +64,13 @@ class SecondMomentQuestion(Question):
         Off-diagonal entries, the diagonal without its trace, and the trace each have a gain of their own.
         """
         d, gains = len(self.center), pair_gains(len(self.center))
-        raw, k = self.pairs.sums(without_opposites(counts)), self.chosen - 1
+        raw, k = self.pairs.sums(codebook.without_opposites(counts)), self.chosen - 1
         trace = float(np.trace(raw)) / d
         sums: FloatArray = raw / gains.off_diagonal[k]
         sums[np.diag_indices(d)] = (np.diag(raw) - trace) / gains.diagonal[k] + trace / gains.all[k]
         return sums
 
-    # As text ----------------------------------------------------------------------------------------------------------
-
     def fields(self) -> dict[str, Any]:
-        """What its text holds."""
         return {
             "center": self.center,
             "radius": self.radius,
@@ -115,12 +81,11 @@ class SecondMomentQuestion(Question):
 
     @classmethod
     def from_fields(cls, d: int, fields: dict[str, Any]) -> "SecondMomentQuestion":
-        """The question with what its text holds."""
         center, radius = read_ball(d, fields)
-        most = most_bases(d, CODEBOOKS_OF_PAIRS)
+        most = codebook.most_bases(d, codebook.CODEBOOKS_OF_PAIRS)
         left, right = (read_directions(d, fields, f"{side}_sign_flips", most) for side in ("left", "right"))
         require(left.sign_flips.shape == right.sign_flips.shape, "its pairs of directions do not match")
-        return cls(center, radius, Pairs(left, right), read_chosen(d, fields))
+        return cls(center, radius, codebook.Pairs(left, right), read_chosen(d, fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,31 +96,26 @@ class PairGains:
     chosen matrix holds of the off-diagonal entries is compared with their own sum of squares,
     $E \sum_{i \ne j} z_i^2 z_j^2 = (d - 1)/(d + 2)$; of the diagonal without its trace,
     $E \sum_j (z_j^2 - 1/d)^2 = 2(d - 1)/d(d + 2)$.
-
-    Attributes
-    ----------
-    all, off_diagonal, diagonal : ndarray, shape (m,)
-        Of all entries together, of off-diagonal ones, of those on it without the trace.
     """
 
-    all: FloatArray
+    all: FloatArray  # of all entries together, shape (m,)
     off_diagonal: FloatArray
-    diagonal: FloatArray
+    diagonal: FloatArray  # without the trace
 
 
 @lru_cache(maxsize=64)
 def pair_gains(d: int) -> PairGains:
     """The gains of matrices, for more than one dimension, as `direction_gains`."""
-    pairs, vectors = Pairs.of(d), unit_vectors(d)
+    pairs, vectors = codebook.Pairs.of(d), codebook.unit_vectors(d)
     codebooks = np.arange(len(vectors)) % pairs.n_codebooks
     products = pairs.products(vectors, codebooks)
     squares = pairs.diagonals(vectors**2, codebooks)
     deviatoric = pairs.diagonals(vectors**2 - 1 / d, codebooks)
     off_diagonal, diagonal = (d - 1) / (d + 2), 2 * (d - 1) / (d * (d + 2))
     return PairGains(
-        all=mean_gains(products, products),
-        off_diagonal=mean_gains(products, (products - squares) / off_diagonal),
-        diagonal=mean_gains(products, deviatoric / diagonal),
+        all=codebook.mean_gains(products, products),
+        off_diagonal=codebook.mean_gains(products, (products - squares) / off_diagonal),
+        diagonal=codebook.mean_gains(products, deviatoric / diagonal),
     )
 
 
@@ -180,14 +140,14 @@ def deviatoric(matrix: FloatArray) -> FloatArray:
 def pair_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction: Fraction) -> Ask:
     """Ask where $zz^T$ points to."""
     d = len(center)
-    chosen = best_choice(pair_gains(d).all, float(epsilon)).chosen
-    question = SecondMomentQuestion(center, radius, Pairs.of(d), chosen)
+    chosen = codebook.best_choice(pair_gains(d).all, float(epsilon)).chosen
+    question = SecondMomentQuestion(center, radius, codebook.Pairs.of(d), chosen)
     return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=question.n_symbols, n_chosen=chosen), user_fraction)
 
 
 def pair_variance(d: int, epsilon: float) -> float:
     """The variance that one user adds to an off-diagonal entry, in units of $r^4$; on the diagonal, twice as much."""
-    return 0.5 / best_choice(pair_gains(d).all, epsilon).gain ** 2
+    return 0.5 / codebook.best_choice(pair_gains(d).all, epsilon).gain ** 2
 
 
 def second_moments(ask: Ask, answers: ReportTally, spread: float) -> Deviatoric:
