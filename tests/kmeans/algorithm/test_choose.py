@@ -67,7 +67,7 @@ def test_a_private_size_is_released_first_and_only_what_was_released_is_used(d: 
     first, second = _steps(study, 7, 1000, 500), _steps(study, 70_000, 1000, 500)
     assert isinstance(first[0].release.statistic, UserCount) if first[0].release else False
     assert _cost(first[:1]) == SIZE_EPSILON_FRACTION == Fraction(1, 20)
-    assert [step.what for step in first] == [step.what for step in second]
+    assert [step.purpose for step in first] == [step.purpose for step in second]
     for a, b in zip(first, second, strict=True):
         assert [ask.channel.to_json() for ask in a.asks] == [ask.channel.to_json() for ask in b.asks]
         assert (a.release is None) == (b.release is None)

@@ -113,7 +113,7 @@ def test_a_state_taken_up_with_other_points_asks_the_same_and_says_the_same(sett
 def _public(step: Step) -> tuple[str, list[tuple[str, str, Fraction]], object]:
     asks = [(repr(ask.question), ask.channel.to_json(), ask.user_fraction) for ask in step.asks]
     release = None if step.release is None else (repr(step.release.statistic), step.release.epsilon_fraction)
-    return step.what, asks, release
+    return step.purpose, asks, release
 
 
 @every_setting

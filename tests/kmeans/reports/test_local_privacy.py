@@ -215,7 +215,7 @@ def test_every_round_of_every_study_is_within_the_limits() -> None:
     for setting, steps in talks().items():
         for number, step in enumerate(steps, start=1):
             if step.asks:
-                asked = Round(setting.study, number, step.what, step.asks)
+                asked = Round(setting.study, number, step.purpose, step.asks)
                 assert Round.from_json(asked.to_json(), study=setting.study).to_json() == asked.to_json()
                 kinds |= {ask.question.kind for ask in step.asks}
     assert kinds == {"grid", "label_signs", "direction", "second_moment", "length"}

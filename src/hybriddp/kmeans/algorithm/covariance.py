@@ -23,7 +23,7 @@ _SECOND_MOMENTS = 1 - tuning.FINAL_LENGTHS - tuning.FINAL_SHIFTS
 
 @dataclass(frozen=True, slots=True)
 class InitialMoments:
-    """The mean, the variance of each of its coordinates, and the variance of an average coordinate of the points."""
+    """Mean of all points, the variance of that in each coordinate, and the points' own variance in an average one."""
 
     mean: FloatArray
     mean_variance: FloatArray
@@ -39,7 +39,7 @@ class MomentEstimate:
 
 
 def initial_moments(problem: Problem, effort: Effort) -> Generator[Step, StepResult, InitialMoments]:
-    """From local users alone, and from what is usual, by their variances."""
+    """First estimate about the middle of the box: from local users and a usual variance, weighted by precision."""
     d, middle, usual = problem.n_dimensions, problem.widths / 2, tuning.USUAL_VARIANCE * problem.square
     if not problem.n_local:
         return InitialMoments(middle, np.full(d, usual), usual)
@@ -67,7 +67,10 @@ def initial_moments(problem: Problem, effort: Effort) -> Generator[Step, StepRes
 def estimate_moments(
     problem: Problem, initial: InitialMoments, effort: Effort
 ) -> Generator[Step, StepResult, MomentEstimate]:
-    """From both groups, by their variances: the trace, and entry by entry how far the covariance is from isotropic."""
+    """Mean and covariance from both groups, weighted by precision.
+
+    The trace is estimated on its own; then, entry by entry, how far the covariance is from isotropic.
+    """
     d, mean, trace = problem.n_dimensions, initial.mean, problem.n_dimensions * initial.spread
     asks: tuple[Ask, ...] = ()
     statistic = release = None

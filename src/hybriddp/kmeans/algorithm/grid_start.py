@@ -39,7 +39,7 @@ class GridFrequencies:
 
 
 def grid_frequencies(
-    problem: Problem, what: str, grid: GridQuestion, effort: Effort
+    problem: Problem, purpose: str, grid: GridQuestion, effort: Effort
 ) -> Generator[Step, StepResult, list[GridFrequencies]]:
     """Ask for the vertex of everybody's point; what the trusted group says comes before what local users say."""
     m, found = grid.n_symbols, []
@@ -47,7 +47,7 @@ def grid_frequencies(
     if problem.n_local and effort.user_fraction:
         asks = (Ask(grid, symbol_channel(problem.epsilon, m), effort.user_fraction),)
     release = Release(Histogram(grid), effort.epsilon_fraction * problem.epsilon_left) if problem.n_trusted else None
-    heard = yield Step(what, asks, release)
+    heard = yield Step(purpose, asks, release)
     if heard.published is not None:
         n, published = problem.n_trusted, heard.published
         threshold = problem.changed_users / problem.trusted_epsilon * math.log(m) / n
@@ -138,14 +138,14 @@ def thresholded_variance(values: FloatArray, threshold: float, sd: float) -> Flo
 # On the directions of largest variance --------------------------------------------------------------------------------
 
 
-def main_grid(problem: Problem, view: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:
+def main_grid(problem: Problem, projection: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:
     r"""A grid on the projection with $M = (\sqrt2 N/6)^{2q/(2+q)}$ vertices for the sharpness $N$, and some more."""
     q = len(variances)
     both = math.hypot(*sharpness(problem, effort))
     vertices = np.clip((math.sqrt(2) * both / tuning.MAIN_BALANCE) ** (2 * q / (2 + q)), *tuning.MAIN_VERTICES)
     size = int(np.clip(round(tuning.MAIN_MARGIN * vertices ** (1 / q)), *tuning.MAIN_SIZES))
     half = tuning.MAIN_REACH * np.sqrt(variances)
-    return GridQuestion(view, -half, 2 * half / (size - 1), (size,) * q)
+    return GridQuestion(projection, -half, 2 * half / (size - 1), (size,) * q)
 
 
 def seeds(

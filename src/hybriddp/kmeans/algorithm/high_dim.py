@@ -33,7 +33,7 @@ _NO_DIRECTION = 1e-50  # a coordinate of a direction is 0 then: devices refuse n
 
 
 def high_dim_algorithm(problem: Problem) -> Algorithm:
-    """Yields what it wants to know, is sent what was published."""
+    """K-means in more than three dimensions."""
     d, square, q = problem.n_dimensions, problem.square, tuning.DIRECTIONS
     plan = plan_for(problem)
     initial = yield from initial_moments(problem, plan.initial)
@@ -43,20 +43,20 @@ def high_dim_algorithm(problem: Problem) -> Algorithm:
     values, vectors = np.linalg.eigh(moments.covariance)
     least, most = tuning.MAIN_VARIANCE
     variances = np.clip(values[::-1][:q], least * total / d, most * square)
-    view = Projection(moments.mean, _oriented(vectors[:, ::-1][:, :q].T))
+    projection = Projection(moments.mean, _oriented(vectors[:, ::-1][:, :q].T))
 
-    grid = main_grid(problem, view, variances, plan.grid)
+    grid = main_grid(problem, projection, variances, plan.grid)
     n_seeds, bump_sd = tuning.OVER_SEED * problem.n_clusters, tuning.BUMP_SD * math.sqrt(total / d)
     found = yield from seeds(problem, grid, n_seeds, bump_sd, plan.grid)
     rest = max((total - float(variances.sum())) / (d - q), tuning.LEAST_REST * total / d)
-    known = yield from _lifted(problem, view, found, rest, plan.lift)
+    known = yield from _lifted(problem, projection, found, rest, plan.lift)
     sd = within_cluster_sd(known, moments.mean, total)
     known = yield from next_round(problem, "a round with too many centers", known, sd, plan.first)
     known = yield from _sized(problem, known, plan.sizes)
     known = _merged(problem, known)
     for turn, effort in enumerate(plan.rounds, start=1):
-        what = f"refinement, round {turn} of {len(plan.rounds)}"
-        known = yield from next_round(problem, what, known, within_cluster_sd(known, moments.mean, total), effort)
+        purpose = f"refinement, round {turn} of {len(plan.rounds)}"
+        known = yield from next_round(problem, purpose, known, within_cluster_sd(known, moments.mean, total), effort)
     return known
 
 
@@ -69,18 +69,19 @@ def _oriented(axes: FloatArray) -> FloatArray:
 
 
 def _lifted(
-    problem: Problem, view: Projection, found: ClusterEstimate, rest: float, effort: Effort
+    problem: Problem, projection: Projection, found: ClusterEstimate, rest: float, effort: Effort
 ) -> Generator[Step, StepResult, ClusterEstimate]:
     """Centers in all dimensions, from the projection; ``rest`` is the variance of a direction outside of it."""
     n, d = len(found.centers), problem.n_dimensions
     flat = replace(
         found,
-        centers=view.origin + found.centers @ view.axes,
+        centers=projection.origin + found.centers @ projection.axes,
         variance=np.full((n, d), tuning.LIFT_VARIANCE * rest),
     )
     sd = np.full(n, math.sqrt(rest))
     radii = Radii.of(problem, tuning.LIFT_RADIUS, sd)
-    known = yield from measure_means(problem, "lift", Labels(found.centers, view), flat, radii, sd, effort)
+    labels = Labels(found.centers, projection)
+    known = yield from measure_means(problem, "lift", labels, flat, radii, sd, effort)
     # In all dimensions some users are nearer to another center than in the projection.
     return replace(known, size_variance=known.size_variance + (tuning.LIFT_SIZE_ERROR * known.sizes) ** 2)
 

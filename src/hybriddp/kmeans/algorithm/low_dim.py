@@ -26,7 +26,7 @@ from hybriddp.kmeans.reports.grid import GridQuestion
 
 
 def low_dim_algorithm(problem: Problem) -> Algorithm:
-    """Yields what it wants to know, is sent what was published."""
+    """K-means in up to three dimensions."""
     n_grid = local_grid_users(problem)
     grid = box_grid(problem, n_grid)
     grid_users = tuning.BOX_USERS if n_grid else Fraction(0)
@@ -37,8 +37,8 @@ def low_dim_algorithm(problem: Problem) -> Algorithm:
     turns = len(tuning.LOW_DIM_RADII)
     effort = Effort((1 - grid_users) / turns, Fraction(0))
     for turn, clip in enumerate(tuning.LOW_DIM_RADII, start=1):
-        what = f"refinement, round {turn} of {turns}"
-        known = yield from next_round(problem, what, known, np.sqrt(spread), effort, clip)
+        purpose = f"refinement, round {turn} of {turns}"
+        known = yield from next_round(problem, purpose, known, np.sqrt(spread), effort, clip)
     return known
 
 

@@ -75,9 +75,9 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is wanted at the same time, of local users and of the trusted group, and what for, in words."""
+    """What is wanted at the same time, of local users and of the trusted group, and what for."""
 
-    what: str
+    purpose: str
     asks: tuple[Ask, ...] = ()
     release: Release | None = None
 

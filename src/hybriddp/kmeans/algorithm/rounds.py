@@ -47,7 +47,7 @@ class Radii:
 
 def next_round(
     problem: Problem,
-    what: str,
+    purpose: str,
     known: ClusterEstimate,
     sd: FloatArray,
     effort: Effort,
@@ -63,12 +63,12 @@ def next_round(
     if not by_directions(k, d, float(problem.epsilon)):
         most = np.maximum(half_distances(known.centers), tuning.LEAST_SIGN_RADIUS * sd)
         radii = Radii(np.minimum(radii.local, most), radii.trusted)
-    return (yield from measure_means(problem, what, Labels(known.centers), known, radii, sd, effort))
+    return (yield from measure_means(problem, purpose, Labels(known.centers), known, radii, sd, effort))
 
 
 def measure_means(
     problem: Problem,
-    what: str,
+    purpose: str,
     labels: Labels,
     known: ClusterEstimate,
     radii: Radii,
@@ -85,7 +85,7 @@ def measure_means(
     is_released = problem.n_trusted > 0 and effort.epsilon_fraction > 0
     if not asks and not is_released:
         return known
-    heard = yield Step(what, asks, release if is_released else None)
+    heard = yield Step(purpose, asks, release if is_released else None)
     local = trusted = None
     if asks:
         by_length = by_directions(len(sd), d, float(epsilon))

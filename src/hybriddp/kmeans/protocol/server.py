@@ -181,7 +181,7 @@ class HybridKMeansServer:
             if step.release is not None:
                 if self._group is None:
                     raise ProtocolError("The trusted group's points are needed to go on. Give them as trusted.")
-                published = self._account.release(step.what, step.release, self._group, self._rng)
+                published = self._account.release(step.purpose, step.release, self._group, self._rng)
             if step.asks:
                 self._open_round(step, published)
             else:
@@ -190,7 +190,7 @@ class HybridKMeansServer:
     def _open_round(self, step: Step, published: PublishedVector | None) -> None:
         self._pending = published
         number = 1 + sum(bool(result.answers) for result in self._results)
-        self.round = Round(self.study, number, step.what, step.asks)
+        self.round = Round(self.study, number, step.purpose, step.asks)
 
     def _record(self, step: Step, result: StepResult) -> None:
         """Tell the algorithm what came back, and get what it wants next."""
@@ -200,7 +200,7 @@ class HybridKMeansServer:
             self._size = GroupSize(max(int(result.published.values[0]), 1), is_private=True)
         cost = "0" if step.release is None else self._account.epsilon(step.release)
         users = sum(int(tally.users.sum()) for tally in result.answers)
-        self.spending = (*self.spending, Spending(step.what, cost, users))
+        self.spending = (*self.spending, Spending(step.purpose, cost, users))
         try:
             self._step = self._algorithm.send(result)
         except StopIteration as end:
