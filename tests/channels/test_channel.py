@@ -15,8 +15,7 @@ from hybriddp.channels import (
     WindowChannel,
     channel_from_json,
 )
-from hybriddp.channels.channel import CHUNK
-from hybriddp.channels.text import LONGEST
+from hybriddp.channels.channel import CHUNK, LONGEST_TEXT
 from hybriddp.channels.window import Window
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 
@@ -118,7 +117,7 @@ def test_reports_are_drawn_in_chunks_of_bounded_size() -> None:
 
 def test_a_text_that_is_too_long_is_refused() -> None:
     with pytest.raises(ProtocolError, match="at most 16777216 characters"):
-        channel_from_json(" " * (LONGEST + 1))
+        channel_from_json(" " * (LONGEST_TEXT + 1))
 
 
 # Draws at the boundaries of their codes

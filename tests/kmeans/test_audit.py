@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.measure import COUNT_WEIGHT
+from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
 from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.reports.questions import GridQuestion, Labels
+from hybriddp.kmeans.reports.base import Labels
+from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, SecondMoments, Statistic
 from hybriddp.odds import SHIFT, odds
 from hybriddp.privacy import Privacy

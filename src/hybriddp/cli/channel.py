@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hybriddp.channels import WindowChannel
-from hybriddp.channels.bound import lower_bound, tabulated
-from hybriddp.channels.comparison import hybrid, laplace, one_bit, piecewise
+from hybriddp.channels.comparison import hybrid, laplace, lower_bound, one_bit, piecewise, tabulated
 from hybriddp.cli import options
 from hybriddp.cli.options import option
 from hybriddp.cli.terminal import print_table, say, say_written, write_text

@@ -24,19 +24,11 @@ Scale = str | tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """Points in the unit box.
+class PlacedPoints:
+    """Points in the unit box."""
 
-    Attributes
-    ----------
-    points : ndarray, shape (n, d)
-        Where they are.
-    clamped : int
-        How many lay outside of the bounds and were moved to the nearest point inside.
-    """
-
-    points: FloatArray = field(repr=False)  # raw values are not for logs
-    clamped: int
+    points: FloatArray = field(repr=False)  # shape (n, d); raw values are not for logs
+    clamped: int  # how many lay outside of the bounds, and were moved to the nearest point inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +110,15 @@ class Box:
         scaled: FloatArray = (points - self.lower) * self.factors
         return scaled
 
-    def place(self, points: ArrayLike, what: str = "points") -> Placed:
+    def place(self, points: ArrayLike, what: str = "points") -> PlacedPoints:
         """Points in the unit box; `DataError` if one is missing, not a number, or of another dimension."""
         return self.place_checked(self.check(points, what))
 
-    def place_checked(self, points: NDArray[Any]) -> Placed:
+    def place_checked(self, points: NDArray[Any]) -> PlacedPoints:
         """Points that `check` has let pass, in the unit box."""
         x = np.asarray(points, np.float64)
         clamped = int(np.count_nonzero(((x < self.lower) | (x > self.upper)).any(axis=1)))
-        return Placed(place_coordinates(x, self.lower, self.upper, self.factors, self.widths), clamped)
+        return PlacedPoints(place_coordinates(x, self.lower, self.upper, self.factors, self.widths), clamped)
 
     def check(self, points: ArrayLike, what: str = "points") -> NDArray[Any]:
         """The points as a two-dimensional array of finite numbers, or `DataError`."""

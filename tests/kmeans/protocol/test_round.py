@@ -12,11 +12,11 @@ from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.kmeans.protocol.devices import RoundReports, simulate_devices
 from hybriddp.kmeans.protocol.round import Round
+from hybriddp.kmeans.reports.base import Ask, Labels, Projection
 from hybriddp.kmeans.reports.codebook import Directions
 from hybriddp.kmeans.reports.direction import DirectionQuestion
-from hybriddp.kmeans.reports.questions import GridQuestion, Labels, Projection, ResidualQuestion
-from hybriddp.kmeans.reports.symbols import n_symbols
-from hybriddp.kmeans.reports.tally import Ask
+from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source
 from tests.kmeans.servers import started
@@ -30,7 +30,7 @@ GRID = Ask(
     Fraction(1, 5),
 )
 LABEL = Ask(
-    ResidualQuestion(Labels(CENTERS), CENTERS, RADII, np.empty((1, 0), np.int64)),
+    LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.empty((1, 0), np.int64)),
     RandomizedResponse(epsilon=2, n_categories=2),
     Fraction(1, 10),
 )
@@ -110,7 +110,7 @@ def test_a_message_that_is_broken_anywhere_is_refused_or_another_message(path: t
         for ask, reports in zip(found.asks, found.answer(POINTS[:50], random_state=0), strict=True):
             assert found.count(tuple(found.answer(POINTS[:20], random_state=0))).rejected == 0
             assert len(reports.codes) == len(reports.users)
-            assert ask.question.n_symbols <= n_symbols(ask.channel)
+            assert ask.question.n_symbols <= ask.channel.n_symbols
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_view_in_more_directions_than_there_are_is_refused() -> None:
 
 def test_more_centers_than_the_study_has_a_use_for_are_refused() -> None:
     centers = {"centers": [[0.1, 0.2]] * 7, "radii": [0.1] * 7}
-    fields = {"kind": "residual", **centers, "coordinates": [[]]}
+    fields = {"kind": "label_signs", **centers, "coordinates": [[]]}
     with pytest.raises(ProtocolError, match="more than 6 centers"):
         Round.from_json(_changed(("asks", 0, "question"), fields))
 

@@ -18,7 +18,7 @@ from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.protocol.devices import RoundReports
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.reports.tally import ReportTally
+from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.statistics import Statistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy

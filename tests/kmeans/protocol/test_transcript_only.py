@@ -8,7 +8,7 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.choose import choose_algorithm
-from hybriddp.kmeans.algorithm.step import Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Step, StepResult
 from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
@@ -113,7 +113,7 @@ def test_a_state_taken_up_with_other_points_asks_the_same_and_says_the_same(sett
 def _public(step: Step) -> tuple[str, list[tuple[str, str, Fraction]], object]:
     asks = [(repr(ask.question), ask.channel.to_json(), ask.user_fraction) for ask in step.asks]
     release = None if step.release is None else (repr(step.release.statistic), step.release.epsilon_fraction)
-    return step.what, asks, release
+    return step.purpose, asks, release
 
 
 @every_setting

@@ -8,14 +8,17 @@ import polars as pl
 import pytest
 
 from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.unary import symbol_channel
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.protocol.devices import RoundReports
 from hybriddp.kmeans.protocol.round import Round, RoundTally
+from hybriddp.kmeans.reports.base import Ask, Labels
 from hybriddp.kmeans.reports.codebook import Directions
-from hybriddp.kmeans.reports.direction import DirectionQuestion, LengthQuestion
-from hybriddp.kmeans.reports.questions import GridQuestion, Labels, ResidualQuestion
-from hybriddp.kmeans.reports.symbols import SymbolChannel, symbol_channel
-from hybriddp.kmeans.reports.tally import Ask
+from hybriddp.kmeans.reports.direction import DirectionQuestion
+from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
+from hybriddp.kmeans.reports.length import LengthQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import frames
 from hybriddp.tables.kmeans.reports import count_reports, report_table
@@ -26,7 +29,7 @@ Engine = Callable[[pl.DataFrame], Any]
 STUDY = KMeansStudy("x", n_clusters=2, bounds=[(0, 1), (0, 1)], epsilon=1)
 CENTERS, RADII = np.array([[0.2, 0.3], [0.8, 0.7]]), np.array([0.2, 0.3])
 GRID = GridQuestion(None, np.zeros(2), np.full(2, 0.25), (5, 5))  # 25 symbols: 7 bits of 4 bytes stand for nothing
-SIGNS = ResidualQuestion(Labels(CENTERS), CENTERS, RADII, np.array([[0, 1, 0], [1, 0, 1]]))  # 16 symbols, 2 variants
+SIGNS = LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.array([[0, 1, 0], [1, 0, 1]]))  # 16 symbols, 2 variants
 LENGTH = LengthQuestion(CENTERS[0], 0.5)  # 2 symbols
 DIRECTION = DirectionQuestion(Labels(CENTERS), CENTERS, RADII, Directions.of(2), 2)  # 4 codes, 8 variants
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from hybriddp.errors import BudgetError, ProtocolError
-from hybriddp.kmeans.algorithm.step import Published, Release
+from hybriddp.kmeans.algorithm.problem import PublishedVector, Release
 from hybriddp.kmeans.points import TrustedPoints
 from hybriddp.kmeans.statistics import Statistic
 from hybriddp.kmeans.study import KMeansStudy
@@ -48,7 +48,7 @@ class Account:
 
     def release(
         self, purpose: str, release: Release, points: TrustedPoints, random_state: np.random.Generator | None
-    ) -> Published:
+    ) -> PublishedVector:
         """Compute, then pay, then add noise."""
         exact = points.exact(release.statistic)
         privacy = self._privacy(release)
@@ -59,7 +59,7 @@ class Account:
             privacy=privacy,
             random_state=random_state,
         )
-        return Published(private.values, private.variance)
+        return PublishedVector(private.values, private.variance)
 
     def epsilon(self, release: Release) -> str:
         """What a release costs each trusted user, as a decimal that is not too long to be an ε: rounded down."""

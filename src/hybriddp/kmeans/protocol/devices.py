@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.points import PointArray
-from hybriddp.kmeans.reports.symbols import crowd_supports, n_symbols
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.randomness import ByteSource
 
 
@@ -63,13 +62,13 @@ def simulate_devices(
     """
     variants = ask.question.n_variants
     users, first = np.zeros(variants, np.int64), 0
-    supports = np.zeros((variants, n_symbols(ask.channel)), np.int64)
+    supports = np.zeros((variants, ask.channel.n_symbols), np.int64)
     turns = rng.permutation(variants)
     for points in blocks:
         which = turns[np.arange(first, first + len(points)) % variants]
         first += len(points)
         symbols = ask.question.symbols(points, which, rng, steady=False)
-        supports += crowd_supports(ask.channel, symbols, which, variants, source)
+        supports += ask.channel.simulate_supports(symbols, which, variants, source)
         users += np.bincount(which, minlength=variants)
     return ReportTally(supports, users)
 

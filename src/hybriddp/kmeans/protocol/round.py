@@ -13,18 +13,21 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from hybriddp.channels.channel import is_integer
-from hybriddp.channels.choice import ChoiceResponse
-from hybriddp.channels.text import channel_from_json
-from hybriddp.channels.unary import UnaryEncoding
+from hybriddp.channels.channel import channel_from_json, is_integer
+from hybriddp.channels.symbol import SymbolChannel
 from hybriddp.errors import HybridDPError, ProtocolError
 from hybriddp.kmeans.protocol.devices import RoundReports, answer_asks
-from hybriddp.kmeans.reports.limits import MOST_ASKS, MOST_ROUNDS, WHAT_LETTERS, require_short
-from hybriddp.kmeans.reports.question_text import question_of
-from hybriddp.kmeans.reports.symbols import SymbolChannel, n_symbols, supports_of
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.reports.base import (
+    MOST_ASKS,
+    MOST_ROUNDS,
+    WHAT_LETTERS,
+    Ask,
+    ReportTally,
+    question_of,
+    require_short,
+)
 from hybriddp.kmeans.study import KMeansStudy, parsed
 from hybriddp.randomness import byte_source
 
@@ -168,23 +171,7 @@ class Round:
 
 def count_answers(ask: Ask, reports: RoundReports) -> ReportTally:
     """The number of reports that support each symbol, in each variant; invalid ones are left out."""
-    good = _are_valid(ask, reports)
-    variants, codes, n = reports.variants[good], reports.codes[good], ask.question.n_variants
-    users = np.bincount(variants, minlength=n)
-    if not isinstance(ask.channel, UnaryEncoding):
-        m = ask.channel.n_codes
-        supports = np.bincount(variants * m + codes.astype(np.int64), minlength=n * m).reshape(n, m)
-    else:
-        supports = np.stack([supports_of(ask.channel, codes[variants == v]) for v in range(n)])
-    return ReportTally(supports.astype(np.int64), users.astype(np.int64))
-
-
-def _are_valid(ask: Ask, reports: RoundReports) -> NDArray[np.bool_]:
-    good: NDArray[np.bool_] = (reports.variants >= 0) & (reports.variants < ask.question.n_variants)
-    if not isinstance(ask.channel, UnaryEncoding):
-        return good & (reports.codes >= 0) & (reports.codes < ask.channel.n_codes)
-    spare = -ask.channel.n_categories % 8  # bits of the last byte that stand for nothing are 0
-    return good & (reports.codes[:, -1] < 1 << (8 - spare))
+    return ReportTally(*ask.channel.tally(reports.codes, reports.variants, ask.question.n_variants))
 
 
 def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
@@ -193,10 +180,10 @@ def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
     if not isinstance(channel, SymbolChannel) or channel.epsilon != study.privacy.epsilon:
         raise _refused("its channel is not one of symbols with the study's epsilon")
     question = question_of(study.box.n_dimensions, fields["question"], study.n_clusters)
-    if max(question.n_symbols, 2) != n_symbols(channel):
-        fewer = "fewer" if question.n_symbols > n_symbols(channel) else "more"
+    if max(question.n_symbols, 2) != channel.n_symbols:
+        fewer = "fewer" if question.n_symbols > channel.n_symbols else "more"
         raise _refused(f"its channel has {fewer} symbols than its question")
-    if question.n_chosen != (channel.n_chosen if isinstance(channel, ChoiceResponse) else None):
+    if question.n_chosen != channel.n_chosen:
         raise _refused("its channel is for sets of another size than its question's")
     if not isinstance(fields["user_fraction"], str) or not _FRACTION.fullmatch(fields["user_fraction"]):
         raise _refused("a fraction of users is not a short fraction")

@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_enough_epsilon, trusted_is_used
-from hybriddp.kmeans.algorithm.step import Centers, Published, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
+from hybriddp.kmeans.algorithm.problem import PublishedVector, Release, Step, StepResult
 from hybriddp.kmeans.points import NO_GROUP, PRIVATE_SIZE, GroupSize, PointArray, TrustedPoints
 from hybriddp.kmeans.protocol.budget import Account
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.transcript import ServerState, refused
-from hybriddp.kmeans.reports.symbols import n_symbols
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source, simulation_generator
 from hybriddp.release.ledger import Ledger
@@ -134,8 +134,8 @@ class HybridKMeansServer:
         byte_source(random_state)  # checks the seed, and takes of a generator what it always took
         self._rng = None if random_state is None else simulation_generator(random_state, "k-means release")
         self._results: list[StepResult] = []
-        self._pending: Published | None = None
-        self._result: Centers | None = None
+        self._pending: PublishedVector | None = None
+        self._result: ClusterEstimate | None = None
         self._algorithm = choose_algorithm(
             study, has_trusted=size.is_group, n_trusted=size.known or 0, n_local=state.n_local
         )
@@ -181,16 +181,16 @@ class HybridKMeansServer:
             if step.release is not None:
                 if self._group is None:
                     raise ProtocolError("The trusted group's points are needed to go on. Give them as trusted.")
-                published = self._account.release(step.what, step.release, self._group, self._rng)
+                published = self._account.release(step.purpose, step.release, self._group, self._rng)
             if step.asks:
                 self._open_round(step, published)
             else:
                 self._record(step, StepResult((), published))
 
-    def _open_round(self, step: Step, published: Published | None) -> None:
+    def _open_round(self, step: Step, published: PublishedVector | None) -> None:
         self._pending = published
         number = 1 + sum(bool(result.answers) for result in self._results)
-        self.round = Round(self.study, number, step.what, step.asks)
+        self.round = Round(self.study, number, step.purpose, step.asks)
 
     def _record(self, step: Step, result: StepResult) -> None:
         """Tell the algorithm what came back, and get what it wants next."""
@@ -200,7 +200,7 @@ class HybridKMeansServer:
             self._size = GroupSize(max(int(result.published.values[0]), 1), is_private=True)
         cost = "0" if step.release is None else self._account.epsilon(step.release)
         users = sum(int(tally.users.sum()) for tally in result.answers)
-        self.spending = (*self.spending, Spending(step.what, cost, users))
+        self.spending = (*self.spending, Spending(step.purpose, cost, users))
         try:
             self._step = self._algorithm.send(result)
         except StopIteration as end:
@@ -209,7 +209,7 @@ class HybridKMeansServer:
     # Results ------------------------------------------------------------------------------------------------------
 
     @property
-    def result(self) -> Centers:
+    def result(self) -> ClusterEstimate:
         """The centers in the unit box, after the last round."""
         if self._result is None:
             why = f"Round {self.round.number} has not been answered." if self.round else self._why_no_round()
@@ -331,7 +331,7 @@ class HybridKMeansServer:
             raise refused("it goes on after the end of the study")
         return self._step
 
-    def _check_release(self, release: Release | None, published: Published | None) -> None:
+    def _check_release(self, release: Release | None, published: PublishedVector | None) -> None:
         """Raise `ProtocolError` unless these can be the numbers of the release."""
         if release is None or published is None:
             if release is not None or published is not None:
@@ -356,7 +356,7 @@ def _checked(asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[Repor
     if len(tallies) != len(asks):
         raise ProtocolError(f"The round has {len(asks)} asks, got answers to {len(tallies)}.")
     pairs = zip(asks, tallies, strict=True)
-    return tuple(tally.checked(ask.question.n_variants, n_symbols(ask.channel)) for ask, tally in pairs)
+    return tuple(tally.checked(ask.question.n_variants, ask.channel.n_symbols) for ask, tally in pairs)
 
 
 def _require_users(study: KMeansStudy, size: GroupSize, n_local: int) -> None:

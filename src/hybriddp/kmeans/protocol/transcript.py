@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.errors import HybridDPError, ProtocolError
-from hybriddp.kmeans.algorithm.step import Published, StepResult
+from hybriddp.kmeans.algorithm.problem import PublishedVector, StepResult
 from hybriddp.kmeans.points import PRIVATE_SIZE, GroupSize
-from hybriddp.kmeans.reports.tally import ReportTally
+from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import KMeansStudy, parsed
 
 _PRIVATE = "private"
@@ -27,7 +27,7 @@ class ServerState:
     in_ledger: bool  # whether a ledger records the releases
     rejected: int = 0  # invalid reports so far
     results: tuple[StepResult, ...] = ()  # what came back in each step so far
-    pending_release: Published | None = None  # in the step that waits for local users
+    pending_release: PublishedVector | None = None  # in the step that waits for local users
     open_round: str | None = None  # the text of the round that waits for answers
     ledger_nonce: str | None = None  # tells the ledger that records the releases from others
 
@@ -114,8 +114,8 @@ def _result(fields: dict[str, Any]) -> StepResult:
     return StepResult(tuple(tallies), _published(fields["release"]))
 
 
-def _published(fields: dict[str, Any] | None) -> Published | None:
-    return None if fields is None else Published(_integers(fields["values"]), float(fields["variance"]))
+def _published(fields: dict[str, Any] | None) -> PublishedVector | None:
+    return None if fields is None else PublishedVector(_integers(fields["values"]), float(fields["variance"]))
 
 
 def _integers(values: Any) -> NDArray[np.int64]:  # noqa: ANN401
@@ -125,7 +125,7 @@ def _integers(values: Any) -> NDArray[np.int64]:  # noqa: ANN401
     return array
 
 
-def _release_fields(published: Published | None) -> dict[str, Any] | None:
+def _release_fields(published: PublishedVector | None) -> dict[str, Any] | None:
     if published is None:
         return None
     return {"values": published.values.tolist(), "variance": published.variance}

@@ -19,7 +19,7 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import Box, grid_position, place_coordinates
 from hybriddp.kmeans.clustering import blocks
 from hybriddp.kmeans.points import BLOCK
-from hybriddp.kmeans.reports.questions import GridQuestion
+from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import FRACTION, VERTEX_FORMULAS, Histogram, Statistic, UserCount
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import frames
@@ -104,7 +104,7 @@ class TrustedTable:
         if isinstance(statistic, UserCount):
             return np.array([self.count], np.int64)
         with self._source.reading():
-            if isinstance(statistic, Histogram) and statistic.grid.view is None:
+            if isinstance(statistic, Histogram) and statistic.grid.projection is None:
                 counts = np.zeros(statistic.size, np.int64)
                 for frame in self._frames:
                     counts += self._histogram(frame, statistic.grid)

@@ -7,17 +7,15 @@ digits. The letter keeps readers of text files from taking a code for a number, 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.protocol.devices import RoundReports
 from hybriddp.kmeans.protocol.round import Round, RoundTally, count_answers
-from hybriddp.kmeans.reports.symbols import n_symbols
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.tables.chunks import require_polars
 from hybriddp.tables.frames import TableSource, collect, computed, is_text, nw, require_columns, whole_number
 from hybriddp.tables.text import Wanted
@@ -103,7 +101,7 @@ def count_reports(
     source = TableSource.of(table, engine, Wanted(numbers=[ask, variant], others=[code]))
     frames = source.frames()
     asks = list(enumerate(current.asks))
-    unary = {i: _UnaryAsk(one, one.channel) for i, one in asks if isinstance(one.channel, UnaryEncoding)}
+    unary = {i: one for i, one in asks if one.channel.sends_bits}
     responses = {i: one for i, one in asks if i not in unary}
     rows, answers = 0, [_no_reports(one) for one in current.asks]
     with source.reading():
@@ -116,20 +114,13 @@ def count_reports(
     return RoundTally(tuple(answers), rows - accepted, current.digest)
 
 
-class _UnaryAsk(NamedTuple):
-    """An ask whose reports are bits: one of the few places where the kind of a channel matters."""
-
-    ask: Ask
-    channel: UnaryEncoding
-
-
 def _text(code: Any) -> str:  # noqa: ANN401
     return UNARY + code.tobytes().hex() if isinstance(code, np.ndarray) else f"{RESPONSE}{code}"
 
 
 def _no_reports(ask: Ask) -> ReportTally:
     n = ask.question.n_variants
-    return ReportTally(np.zeros((n, n_symbols(ask.channel)), np.int64), np.zeros(n, np.int64))
+    return ReportTally(np.zeros((n, ask.channel.n_symbols), np.int64), np.zeros(n, np.int64))
 
 
 def _cells(frame: Any, ask: str, variant: str, code: str, n_asks: int) -> Any:  # noqa: ANN401
@@ -161,7 +152,7 @@ def _count_responses(cells: Any, asks: Mapping[int, Ask], answers: list[ReportTa
     """Add the responses to the answers; the number of all rows comes back. One query, few groups."""
     good = nw.lit(value=False)
     for i, ask in asks.items():
-        texts = [f"{RESPONSE}{code}" for code in range(n_symbols(ask.channel))]
+        texts = [f"{RESPONSE}{code}" for code in range(ask.channel.n_symbols)]
         known = nw.col("variant").is_between(0, ask.question.n_variants - 1) & nw.col("code").is_in(texts)
         good = good | ((nw.col("ask") == i) & known)
     none = nw.lit(NONE, nw.Int64)
@@ -180,7 +171,7 @@ def _count_responses(cells: Any, asks: Mapping[int, Ask], answers: list[ReportTa
     return rows
 
 
-def _count_unary(cells: Any, asks: Mapping[int, _UnaryAsk], answers: list[ReportTally]) -> None:  # noqa: ANN401
+def _count_unary(cells: Any, asks: Mapping[int, Ask], answers: list[ReportTally]) -> None:  # noqa: ANN401
     """Add the unary reports to the answers."""
     reports = cells.filter(nw.col("ask").is_in(list(asks)))
     for counted in computed(reports, partial(_bit_counts, asks=asks), np.int64):
@@ -191,24 +182,24 @@ def _count_unary(cells: Any, asks: Mapping[int, _UnaryAsk], answers: list[Report
             answers[i] = answers[i] + ReportTally(supports.reshape(n, m), users)
 
 
-def _bit_counts(batches: Iterable["pa.RecordBatch"], asks: Mapping[int, _UnaryAsk]) -> Iterator[NDArray[np.int64]]:
+def _bit_counts(batches: Iterable["pa.RecordBatch"], asks: Mapping[int, Ask]) -> Iterator[NDArray[np.int64]]:
     """The supports and users of each ask, one after the other."""
-    totals = {i: _no_reports(asked.ask) for i, asked in asks.items()}
+    totals = {i: _no_reports(ask) for i, ask in asks.items()}
     for batch in batches:
         which, variants = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("ask", "variant"))
-        for i, asked in asks.items():
+        for i, ask in asks.items():
             rows = np.flatnonzero(which == i)
             for first in range(0, len(rows), _AT_ONCE):
                 some = rows[first : first + _AT_ONCE]
-                totals[i] = totals[i] + _unary_answers(asked, variants[some], batch.column("code").take(some))
+                totals[i] = totals[i] + _unary_answers(ask, variants[some], batch.column("code").take(some))
     yield np.concatenate([part.ravel() for got in totals.values() for part in (got.supports, got.users)])
 
 
-def _unary_answers(asked: _UnaryAsk, variants: NDArray[np.int64], codes: "pa.Array") -> ReportTally:
+def _unary_answers(ask: Ask, variants: NDArray[np.int64], codes: "pa.Array") -> ReportTally:
     """The answers among some texts."""
     import pyarrow as pa
 
-    letters = 1 + 2 * asked.channel.report_bytes
+    letters = 1 + 2 * ask.channel.report_bytes
     texts = codes.cast(pa.large_binary()).to_pylist()
     fits = np.array([len(text) == letters and text.startswith(UNARY.encode()) for text in texts], bool)
     joined = b"".join(text for text, good in zip(texts, fits, strict=True) if good)
@@ -216,4 +207,4 @@ def _unary_answers(asked: _UnaryAsk, variants: NDArray[np.int64], codes: "pa.Arr
     hexadecimal = (digits < 16).all(axis=1)
     digits, variants = digits[hexadecimal], variants[fits][hexadecimal]
     packed = digits[:, ::2] << 4 | digits[:, 1::2]
-    return count_answers(asked.ask, RoundReports(np.arange(len(variants)), variants, packed))
+    return count_answers(ask, RoundReports(np.arange(len(variants)), variants, packed))

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import ProtocolError
+from hybriddp.kmeans.reports.base import Labels, Projection, Question, question_of
 from hybriddp.kmeans.reports.codebook import Directions, Pairs
-from hybriddp.kmeans.reports.direction import DirectionQuestion, LengthQuestion, SecondMomentQuestion
-from hybriddp.kmeans.reports.question_text import question_of
-from hybriddp.kmeans.reports.questions import GridQuestion, Labels, Projection, Question, ResidualQuestion
+from hybriddp.kmeans.reports.direction import DirectionQuestion
+from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
+from hybriddp.kmeans.reports.length import LengthQuestion
+from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
 
 VIEW = Projection(np.array([0.5, 0.4]), np.array([[0.6, 0.8]]))
 CENTERS, RADII = np.array([[0.1, 0.2], [0.7, 0.8], [0.3, 0.9]]), np.array([0.1, 0.2, 0.3])
@@ -18,12 +21,12 @@ SEEN = Labels(np.array([[0.0], [0.5], [0.2]]), VIEW)
 QUESTIONS: dict[str, Question] = {
     "grid": GridQuestion(None, np.zeros(2), np.array([0.5, 0.25]), (3, 5)),
     "grid in a view": GridQuestion(VIEW, np.zeros(1), np.array([0.5]), (3,)),
-    "residual": ResidualQuestion(Labels(CENTERS), CENTERS, RADII, np.array([[0, 1], [1, 0]])),
-    "residual in a view": ResidualQuestion(SEEN, CENTERS, RADII, np.array([[0], [1]])),
-    "label": ResidualQuestion(Labels(CENTERS), CENTERS, RADII, np.empty((1, 0), np.int64)),
+    "label_signs": LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.array([[0, 1], [1, 0]])),
+    "residual in a view": LabelSignsQuestion(SEEN, CENTERS, RADII, np.array([[0], [1]])),
+    "label": LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.empty((1, 0), np.int64)),
     "direction": DirectionQuestion(Labels(CENTERS), CENTERS, RADII, Directions.of(2), 2),
     "direction in a view": DirectionQuestion(SEEN, CENTERS, RADII, Directions.of(2), 1),
-    "pair": SecondMomentQuestion(CENTERS[0], 0.4, Pairs.of(2), 2),
+    "second_moment": SecondMomentQuestion(CENTERS[0], 0.4, Pairs.of(2), 2),
     "length": LengthQuestion(CENTERS[0], 0.4),
 }
 
@@ -47,9 +50,9 @@ def test_text_and_question_are_inverses(name: str) -> None:
     np.testing.assert_array_equal(first, second)
 
 
-GRID, RESIDUAL = _plain(QUESTIONS["grid"]), _plain(QUESTIONS["residual"])
+GRID, RESIDUAL = _plain(QUESTIONS["grid"]), _plain(QUESTIONS["label_signs"])
 SEEN_GRID, SEEN_DIRECTION = _plain(QUESTIONS["grid in a view"]), _plain(QUESTIONS["direction in a view"])
-DIRECTION, PAIR, LENGTH = (_plain(QUESTIONS[name]) for name in ("direction", "pair", "length"))
+DIRECTION, PAIR, LENGTH = (_plain(QUESTIONS[name]) for name in ("direction", "second_moment", "length"))
 NAN, INF = float("nan"), float("inf")
 
 
@@ -82,15 +85,15 @@ NAN, INF = float("nan"), float("inf")
         (SEEN_GRID, {"axes": [[1e308, -1e308]]}),
         (SEEN_GRID, {"origin": [0.5]}),
         (SEEN_DIRECTION, {"label_centers": [[0.0, 1.0]] * 3}),
-        (DIRECTION, {"flips": []}),
-        (DIRECTION, {"flips": [[1, 0]] * 8}),
-        (DIRECTION, {"flips": [[1]] * 8}),
-        (DIRECTION, {"flips": [[1, -1]] * 8192}),
+        (DIRECTION, {"sign_flips": []}),
+        (DIRECTION, {"sign_flips": [[1, 0]] * 8}),
+        (DIRECTION, {"sign_flips": [[1]] * 8}),
+        (DIRECTION, {"sign_flips": [[1, -1]] * 8192}),
         (DIRECTION, {"chosen": 0}),
         (DIRECTION, {"chosen": 3}),
         (DIRECTION, {"chosen": 1.0}),
-        (PAIR, {"left": [[1, -1]] * 3}),
-        (PAIR, {"right": [[2, -1]] * 4}),
+        (PAIR, {"left_sign_flips": [[1, -1]] * 3}),
+        (PAIR, {"right_sign_flips": [[2, -1]] * 4}),
         (PAIR, {"radius": 0.0}),
         (PAIR, {"radius": 1}),
         (LENGTH, {"radius": 1e-200}),
@@ -111,8 +114,8 @@ NAN, INF = float("nan"), float("inf")
         (RESIDUAL, {"coordinates": [[0], [1], [0]]}),  # more lists than dimensions
         (SEEN_GRID, {"axes": [[0.6, 0.8]] * 3}),  # more directions than dimensions
         (SEEN_GRID, {"axes": [[0.6, 1e-307]]}),  # products that a processor takes longer over, for some points
-        (DIRECTION, {"flips": [[1, -1]] * 16}),  # more rows than are ever made
-        (PAIR, {"left": [[1, -1]] * 64, "right": [[1, -1]] * 64}),
+        (DIRECTION, {"sign_flips": [[1, -1]] * 16}),  # more rows than are ever made
+        (PAIR, {"left_sign_flips": [[1, -1]] * 64, "right_sign_flips": [[1, -1]] * 64}),
     ],
 )
 def test_what_is_no_question_is_refused(fields: dict[str, Any], change: dict[str, Any]) -> None:
@@ -133,7 +136,7 @@ def test_directions_that_make_no_whole_hand_are_refused() -> None:
     fields = _plain(DirectionQuestion(Labels(np.zeros((1, 5))), np.zeros((1, 5)), np.ones(1), Directions.of(5), 3))
     assert isinstance(question_of(5, fields), DirectionQuestion)
     with pytest.raises(ProtocolError, match="directions are malformed"):
-        question_of(5, {**fields, "flips": fields["flips"][:-1]})
+        question_of(5, {**fields, "sign_flips": fields["sign_flips"][:-1]})
 
 
 @pytest.mark.parametrize("fields", [None, [], "grid", 5])

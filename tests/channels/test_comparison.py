@@ -6,13 +6,12 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from hybriddp.channels import WindowChannel
-from hybriddp.channels.bound import _certificates, lower_bound, tabulated
-from hybriddp.channels.comparison import hybrid, laplace, one_bit, piecewise
+from hybriddp.channels.comparison import _certificates, hybrid, laplace, lower_bound, one_bit, piecewise, tabulated
 from hybriddp.errors import ParameterError
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1, 2])
-def test_a_linear_programme_over_all_channels_agrees(epsilon: float) -> None:
+def test_a_linear_program_over_all_channels_agrees(epsilon: float) -> None:
     """The primal: the best channel with 17 inputs and 121 possible values, whatever its structure.
 
     Variables are the base measure q(y) and the rows p(y | t); q <= p <= e^ε q, rows sum to 1 and average to t. Fewer
@@ -51,11 +50,11 @@ def test_the_certificates_hold_on_a_fine_grid(epsilon: str) -> None:
     """The exact minimum of G is not above what a hundred thousand points see."""
     certificate = _certificates()[epsilon]
     odds = math.exp(float(epsilon))
-    valleys = certificate.valleys(float(epsilon))
-    y = np.linspace(0, 3 * valleys.place[valleys.level <= valleys.level.min() + 1].max() + 3, 100_001)[:, None]
+    place, level = certificate.valleys(float(epsilon))
+    y = np.linspace(0, 3 * place[level <= level.min() + 1].max() + 3, 100_001)[:, None]
     parts = [certificate.square * s**2 - certificate.slope * s - certificate.level for s in (y, -y)]
     seen = sum(np.minimum(c, odds * c).sum(axis=1) for c in parts).min()
-    assert valleys.level.min() <= seen + 1e-9 * abs(seen) + 1e-12
+    assert level.min() <= seen + 1e-9 * abs(seen) + 1e-12
     assert certificate.square.min() >= 0
 
 

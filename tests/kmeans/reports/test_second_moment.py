@@ -6,23 +6,13 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.step import Published
+from hybriddp.kmeans.algorithm.covariance import released_moments
+from hybriddp.kmeans.algorithm.problem import PublishedVector
 from hybriddp.kmeans.protocol.devices import simulate_devices
-from hybriddp.kmeans.reports.moments import (
-    deviatoric,
-    length_ask,
-    mean_shift,
-    mean_square,
-    pair_ask,
-    pair_variance,
-    released_moments,
-    second_moments,
-    shift_ask,
-    undo_clipping,
-    usual_size,
-)
-from hybriddp.kmeans.reports.symbols import n_symbols
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.reports.base import Ask, ReportTally
+from hybriddp.kmeans.reports.direction import mean_shift, shift_ask
+from hybriddp.kmeans.reports.length import length_ask, mean_square
+from hybriddp.kmeans.reports.second_moment import deviatoric, pair_ask, pair_variance, second_moments
 from hybriddp.kmeans.statistics import UNIT, SecondMoments
 from hybriddp.randomness import byte_source
 
@@ -47,7 +37,7 @@ def _answers(ask: Ask, seed: int, n: int = N, shift: float = 0.0) -> ReportTally
 
 def _nobody(ask: Ask) -> ReportTally:
     n = ask.question.n_variants
-    return ReportTally(np.zeros((n, n_symbols(ask.channel)), np.int64), np.zeros(n, np.int64))
+    return ReportTally(np.zeros((n, ask.channel.n_symbols), np.int64), np.zeros(n, np.int64))
 
 
 def _scale(squares: FloatArray) -> tuple[float, float]:
@@ -55,53 +45,55 @@ def _scale(squares: FloatArray) -> tuple[float, float]:
     return float(squares.mean()), float(squares.std(ddof=1) / np.sqrt(len(squares)))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", ["1", "4"])
 def test_squares_of_lengths_are_right_and_have_the_variance_that_they_claim(epsilon: str) -> None:
     ask = length_ask(MEAN, np.sqrt(1.7 * D) * SD, epsilon=epsilon, user_fraction=Fraction(1))
-    found = [mean_square(ask, _answers(ask, seed)) for seed in range(RUNS)]
+    found = [mean_square(ask, _answers(ask, seed, 1000)) for seed in range(1500)]
     truth = float(np.trace(COVARIANCE))
     mean = float(np.mean([f.value for f in found]))
     assert mean == pytest.approx(truth, rel=0.03)  # lengths are a little less even than those of a round cluster
     ratio, error = _scale(np.array([(f.value - mean) ** 2 / f.variance for f in found]))
-    assert 5 * error < 0.45
-    assert 0.7 < ratio < 1.15  # the largest variance that a bit can have is claimed
-    assert not 0.7 < ratio * 1.44 < 1.15  # a scale a fifth too small
+    assert 6.5 * error < 0.28  # a false alarm: 8e-11
+    assert abs(ratio - 1) < 0.28
+    assert abs(1.44 * ratio - 1) > 0.28  # a scale that is a fifth off
+    assert abs(ratio / 1.44 - 1) > 0.28
 
 
-@pytest.mark.parametrize("epsilon", ["1", "4"])
-@pytest.mark.parametrize("radius", [0.7, 1.2])
+@pytest.mark.statistical
+@pytest.mark.parametrize(("epsilon", "radius"), [("1", 0.7), ("4", 1.2)])
 def test_shifts_are_right_and_have_the_variance_that_they_claim(epsilon: str, radius: float) -> None:
     r, off = radius * np.sqrt(D) * SD, 0.02
     ask = shift_ask(MEAN, r, epsilon=epsilon, user_fraction=Fraction(1))
-    found = [mean_shift(ask, _answers(ask, seed, shift=off), r, SD) for seed in range(RUNS)]
+    found = [mean_shift(ask, _answers(ask, seed, shift=off), r, SD) for seed in range(450)]
     mean = np.mean([f.value for f in found], axis=0)
-    error = np.std([f.value for f in found], axis=0).max() / np.sqrt(RUNS)
+    error = np.std([f.value for f in found], axis=0).max() / np.sqrt(450)
     # The directions of one basis or another hold a little more of some coordinates than of others.
-    np.testing.assert_allclose(mean, off, atol=0.15 * off + 5 * error)
-    assert float(mean.mean()) == pytest.approx(off, rel=0.06, abs=5 * error / np.sqrt(D))
+    np.testing.assert_allclose(mean, off, atol=0.15 * off + 6.5 * error)
+    assert float(mean.mean()) == pytest.approx(off, rel=0.06, abs=6.5 * error / np.sqrt(D))
     squares = np.array([np.mean((f.value - mean) ** 2) / f.variance for f in found])
     ratio, doubt = _scale(squares)
-    assert 5 * doubt < 0.2
+    assert 6.5 * doubt < 0.2
     assert abs(ratio - 1) < 0.2
     assert abs(ratio / 1.44 - 1) > 0.2
     assert abs(ratio / 0.64 - 1) > 0.2
 
 
-@pytest.mark.parametrize("epsilon", ["1", "4"])
-@pytest.mark.parametrize("radius", [1.2, 3.0])
+@pytest.mark.statistical
+@pytest.mark.parametrize(("epsilon", "radius"), [("1", 3.0), ("4", 1.2)])
 def test_second_moments_are_right_and_have_the_variance_that_they_claim(epsilon: str, radius: float) -> None:
     ask = pair_ask(MEAN, np.sqrt(radius * D) * SD, epsilon=epsilon, user_fraction=Fraction(1))
     found = [second_moments(ask, _answers(ask, seed), SD**2) for seed in range(RUNS)]
     mean = np.mean([f.value for f in found], axis=0)
     error = np.std([f.value for f in found], axis=0).max() / np.sqrt(RUNS)
     truth = deviatoric(COVARIANCE)
-    np.testing.assert_allclose(mean, truth, atol=0.3 * np.abs(truth).max() + 5 * error)
-    assert np.sum(mean * truth) / np.sum(truth**2) == pytest.approx(1, abs=0.1 + 5 * error / np.linalg.norm(truth))
+    np.testing.assert_allclose(mean, truth, atol=0.3 * np.abs(truth).max() + 6.5 * error)
+    assert np.sum(mean * truth) / np.sum(truth**2) == pytest.approx(1, abs=0.1 + 6.5 * error / np.linalg.norm(truth))
     assert np.trace(mean) == pytest.approx(0, abs=1e-12)
     upper = np.triu_indices(D, 1)  # on the diagonal the trace is taken away, and some of the noise with it
     squares = np.array([np.mean(((f.value - mean) ** 2 / f.variance)[upper]) for f in found])
     ratio, doubt = _scale(squares)
-    assert 5 * doubt < 0.2
+    assert 6.5 * doubt < 0.2
     assert abs(ratio - 1) < 0.2
     assert abs(ratio / 1.44 - 1) > 0.2
     assert abs(ratio / 0.64 - 1) > 0.2
@@ -127,47 +119,13 @@ def test_nobody_knows_nothing() -> None:
     assert np.isfinite(mean_shift(shift, _nobody(shift), 1.0, SD).value).all()
 
 
-@pytest.mark.parametrize("d", [4, 8, 30])
-@pytest.mark.parametrize("value", [0.2, 0.6, 0.9])
-def test_cutting_is_undone(d: int, value: float) -> None:
-    """By quadrature over the distribution of the squared length, and the slope by differences."""
-    from scipy.integrate import quad
-    from scipy.stats import chi2
-
-    def cut(mean: float) -> float:
-        end = d / mean
-        inside = quad(lambda x: mean * x / d * chi2.pdf(x, d), 0, end)[0]
-        return float(inside + chi2.sf(end, d))
-
-    found = undo_clipping(cut(value), d)
-    assert found.value == pytest.approx(value, rel=0.01)
-    assert found.slope == pytest.approx((cut(1.01 * value) - cut(0.99 * value)) / (0.02 * value), rel=0.06, abs=0.01)
-
-
-@pytest.mark.parametrize("mean", [-1.0, 0.0, 1.0, 7.0])
-def test_noise_that_no_length_has_is_taken_for_the_nearest_one(mean: float) -> None:
-    assert undo_clipping(mean, 5).value == pytest.approx(undo_clipping(0.02 if mean < 0.5 else 0.95, 5).value)
-
-
 def test_the_trusted_moments_are_those_released() -> None:
     points = np.clip(MEAN + 0.1 * np.random.default_rng(8).standard_normal((500, D)), 0, 1)
     statistic = SecondMoments(MEAN, 10.0)  # nobody is cut
-    shape, total = released_moments(statistic, Published(statistic.compute(points), 4.0), 500, 0.01, 0.3)
+    shape, total = released_moments(statistic, PublishedVector(statistic.compute(points), 4.0), 500, 0.01, 0.3)
     z = points - MEAN
     np.testing.assert_allclose(shape.value, deviatoric(z.T @ z / 500), atol=1e-4)
     noise = 4.0 * (10.0 / UNIT / 500) ** 2 + 0.01**2 / 500
     np.testing.assert_allclose(shape.variance, noise + 0.003**2)
     assert total.value == pytest.approx(np.trace(z.T @ z / 500), abs=1e-4)
     assert total.variance == pytest.approx(D * noise + (D * 0.003) ** 2)
-
-
-@pytest.mark.parametrize("d", [1, 4, 10])
-def test_the_usual_size_is_the_mean_of_a_normal_matrix(d: int) -> None:
-    r"""$E|z_i z_j|$ by quadrature: of one variable for i = j, of two independent ones else."""
-    from scipy.integrate import quad
-    from scipy.stats import norm
-
-    absolute = 2 * quad(lambda x: x * norm.pdf(x), 0, 20)[0]
-    square = 2 * quad(lambda x: x * x * norm.pdf(x), 0, 20)[0]
-    mean = d * square + d * (d - 1) / 2 * absolute**2
-    assert usual_size(d) == pytest.approx(mean, rel=1e-9)
