@@ -115,6 +115,12 @@ def test_reports_are_drawn_in_chunks_of_bounded_size() -> None:
     assert large.sample(np.zeros(40, int)).shape == (40, 512)
 
 
+def test_a_text_of_another_version_is_refused_with_a_plain_sentence(channel: Channel) -> None:
+    text = channel.to_json().replace('"version":2', '"version":1')
+    with pytest.raises(ProtocolError, match="its text is not of version 2"):
+        channel_from_json(text)
+
+
 def test_a_text_that_is_too_long_is_refused() -> None:
     with pytest.raises(ProtocolError, match="at most 16777216 characters"):
         channel_from_json(" " * (LONGEST_TEXT + 1))

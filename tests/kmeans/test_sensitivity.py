@@ -163,7 +163,7 @@ def test_a_group_is_the_sum_of_its_users_across_blocks() -> None:
         ),
     )
 )
-def test_what_is_clip_l1_is_never_longer_than_the_unit(vectors: FloatArray) -> None:
+def test_what_is_clipped_is_never_longer_than_the_unit(vectors: FloatArray) -> None:
     whole = clip_l1(vectors)
     assert whole.dtype == np.int64
     for row, vector in zip(whole.tolist(), vectors, strict=True):

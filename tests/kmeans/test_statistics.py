@@ -89,7 +89,7 @@ def test_second_moments_are_those_of_the_definition() -> None:
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=6))
-def test_clip_l1_vectors_are_short_and_keep_their_direction(vector: list[float]) -> None:
+def test_clipped_vectors_are_short_and_keep_their_direction(vector: list[float]) -> None:
     exact = np.array(vector)
     (whole,) = clip_l1(exact[None])
     length = float(np.abs(exact).sum())
@@ -98,5 +98,5 @@ def test_clip_l1_vectors_are_short_and_keep_their_direction(vector: list[float])
         np.testing.assert_allclose(whole, UNIT * exact / max(length, 1.0), atol=1.5 + len(vector))
 
 
-def test_clip_l1_vectors_that_are_short_are_only_rounded() -> None:
+def test_clipped_vectors_that_are_short_are_only_rounded() -> None:
     np.testing.assert_array_equal(clip_l1(np.array([[1.0, 0.0], [-0.5, 0.5]])), [[UNIT, 0], [-UNIT // 2, UNIT // 2]])

@@ -193,6 +193,7 @@ def channel_from_json(text: str, *, epsilon: float | str | None = None) -> Chann
         channel = Channel._kinds[fields["type"]].from_fields(fields)  # noqa: SLF001  (of this module)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as reason:
         raise ProtocolError("The channel is refused: its text does not describe a channel.") from reason
+    require(fields.get("version") == 2, "its text is not of version 2; write it anew with this version of hybriddp")
     require(channel.to_json() == text, "its text is not in the form that channels are written in")
     if epsilon is not None:
         promised = canonical_epsilon(epsilon)

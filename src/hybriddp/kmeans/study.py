@@ -133,6 +133,8 @@ class KMeansStudy:
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "KMeansStudy":
         """The study with these plain values; `ProtocolError` if they are not one."""
+        if fields.get("version") != 2:
+            raise ProtocolError("The study is refused: its text is not of version 2. Make the study anew.")
         try:
             study = cls(
                 fields["name"],
@@ -145,7 +147,7 @@ class KMeansStudy:
         except (KeyError, TypeError, ParameterError) as reason:
             raise ProtocolError(f"The study is refused: {reason}.") from None
         if study.fields() != fields:
-            raise ProtocolError("The study is refused: it is not in its one form, version 2.")
+            raise ProtocolError("The study is refused: it is not in the form that studies are written in.")
         return study
 
     @classmethod

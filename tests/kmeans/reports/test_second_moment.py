@@ -21,7 +21,7 @@ MEAN = np.full(D, 0.5)
 TURN = np.linalg.qr(np.random.default_rng(1).standard_normal((D, D)))[0]
 SPREADS = SD**2 * np.array([1.6, 1.3, 1.1, 0.8, 0.7, 0.5])
 COVARIANCE = TURN @ np.diag(SPREADS) @ TURN.T
-RUNS = 300
+RUNS = 220
 
 
 def _sample(seed: int, n: int = N, shift: float = 0.0) -> FloatArray:

@@ -17,6 +17,7 @@ from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.protocol.round import Round
+from hybriddp.kmeans.reports import codebook
 from hybriddp.kmeans.reports.codebook import Directions, Pairs
 from hybriddp.kmeans.reports.steady import largest_steadily, nearest_steadily, rows_steadily
 from hybriddp.kmeans.study import KMeansStudy
@@ -103,6 +104,20 @@ def test_a_unary_report_takes_the_same_steps_too() -> None:
     asked.answer([[0.5, 0.5]], random_state=1)
     first, *others = (_steps(asked, point) for point in POINTS)
     assert all(steps == first for steps in others)
+
+
+@pytest.mark.parametrize("name", [name for name, fields in QUESTIONS.items() if "chosen" in fields])
+def test_a_device_selects_by_comparing_all_pairs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A selection takes as many steps as it takes, which the recorder cannot see: it is one call."""
+
+    def refused(*_: Any) -> None:  # noqa: ANN401
+        raise AssertionError("a device must not select the fast way")
+
+    monkeypatch.setattr(codebook, "_largest", refused)
+    for function in ("argpartition", "partition", "argsort", "sort"):
+        monkeypatch.setattr(np, function, refused)
+    (reports,) = _round(name).answer(POINTS)
+    assert len(reports.codes) == len(POINTS)
 
 
 def test_the_recorder_tells_a_path_that_depends_on_the_point() -> None:
