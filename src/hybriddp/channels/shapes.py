@@ -261,14 +261,11 @@ def mean_variance_gradient(epsilon: float, shape: WindowShape) -> FloatArray:
     by_square = (np.append(0.0, t) + np.append(t, 0.0)) / 4
     scale = extra * np.concatenate([-shape.half[::-1], shape.half])[-k:].sum()
     full = np.concatenate([-shape.half[::-1], shape.half]) / scale
-    by_value = extra * _per_code(by_mean, k) + 2 * full * (low * by_square.sum() + extra * _per_code(by_square, k))
+    # For each code, sums over the rows whose window contains it.
+    mean_sums, square_sums = np.convolve(by_mean, np.ones(k)), np.convolve(by_square, np.ones(k))
+    by_value = extra * mean_sums + 2 * full * (low * by_square.sum() + extra * square_sums)
     # The values are scaled so that the last row's mean is 1.
     by_value = by_value / scale
     by_value[-k:] -= extra * (by_value @ full)
     result: FloatArray = by_value[n // 2 :] - by_value[n // 2 - 1 :: -1]
     return result
-
-
-def _per_code(of_rows: FloatArray, width: int) -> FloatArray:
-    """For each code, the sum over the rows whose window contains it."""
-    return np.convolve(of_rows, np.ones(width))

@@ -35,13 +35,6 @@ class PlacedPoints:
 class Box:
     """The public range of every dimension.
 
-    Attributes
-    ----------
-    bounds : tuple of (float, float)
-        Lower and upper bound of each dimension.
-    scale : "bounds", "none" or tuple of float
-        What distances are measured by.
-
     Examples
     --------
     >>> box = Box.of([(0, 10), (0, 5)])
@@ -52,8 +45,8 @@ class Box:
     array([[1. , 0.5]])
     """
 
-    bounds: tuple[tuple[float, float], ...]
-    scale: Scale = "bounds"
+    bounds: tuple[tuple[float, float], ...]  # lower and upper, of each dimension
+    scale: Scale = "bounds"  # what distances are measured by: "bounds", "none" or weights
 
     @classmethod
     def of(cls, bounds: Sequence[tuple[float, float]], scale: str | Sequence[float] = "bounds") -> "Box":

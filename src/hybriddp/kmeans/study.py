@@ -133,7 +133,7 @@ class KMeansStudy:
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "KMeansStudy":
         """The study with these plain values; `ProtocolError` if they are not one."""
-        if fields.get("version") != 2:
+        if isinstance(fields, dict) and fields.get("version") != 2:  # what is no dict is refused below
             raise ProtocolError("The study is refused: its text is not of version 2. Make the study anew.")
         try:
             study = cls(
