@@ -107,9 +107,9 @@ def risk(lam: float | None, laplace_fraction: float, theta: float) -> float:
         return theta**2
     noise, normal, laplace = _densities()
     y = theta + noise
-    kept = np.where(np.abs(y) > lam, y - lam**2 / np.where(y == 0, 1.0, y), 0.0)
+    estimated = np.where(np.abs(y) > lam, y - lam**2 / np.where(y == 0, 1.0, y), 0.0)
     density = laplace_fraction * laplace + (1 - laplace_fraction) * normal
-    return float((kept - theta) ** 2 @ density)
+    return float((estimated - theta) ** 2 @ density)
 
 
 @lru_cache(maxsize=1)
