@@ -74,7 +74,10 @@ def test_with_much_noise_only_the_mean_limits_the_variance() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.5, 8])
 def test_the_reports_estimate_the_variance_without_bias(epsilon: float) -> None:
-    """The mean over all codes of each row is exact; t-test over 200 groups, |t| > 6.5 has probability 6e-10."""
+    """The mean over all codes of each row is exact; t-test over 800 groups, |t| > 6.5 has probability below 1e-9.
+
+    The spread of 800 groups is known to 2.5 %: beyond 16.5 % has the same probability, and 20 % off is seen.
+    """
     channel = WindowChannel(epsilon=epsilon)
     table = np.array([channel.weights(row) for row in range(channel.n_rows)]) / 2**channel.bits
     inputs = np.array([(float(channel.row_mean(row)) + 1) / 2 for row in range(channel.n_rows)])
@@ -85,15 +88,15 @@ def test_the_reports_estimate_the_variance_without_bias(epsilon: float) -> None:
     assert channel.rounding_variance == pytest.approx(rounding.mean(), rel=1e-3)
     rng, population = np.random.default_rng(0), Beta(0.5, 2.0)
     found = []
-    for seed in range(200):
-        x = rng.beta(0.5, 2.0, 20_000)
+    for seed in range(800):
+        x = rng.beta(0.5, 2.0, 2000)
         counts = np.bincount(channel.randomize(x, bounds=(0, 1), random_state=seed), minlength=256)
         found.append(LocalStatistics.of(counts / counts.sum(), int(counts.sum()), channel))
     variance, se = np.array([g.variance for g in found]), np.array([g.variance_se for g in found])
-    z = (variance.mean() - population.variance) / (variance.std() / 200**0.5)
+    z = (variance.mean() - population.variance) / (variance.std() / 800**0.5)
     assert abs(z) < 6.5
-    assert se.mean() == pytest.approx(variance.std(), rel=0.25)
-    assert np.mean([g.noise for g in found]) == pytest.approx(channel.variance(x).mean(), rel=0.02)
+    assert se.mean() == pytest.approx(variance.std(), rel=0.165)
+    assert np.mean([g.noise for g in found]) == pytest.approx(channel.variance(x).mean(), rel=0.05)
 
 
 # Weights that are fixed before any data

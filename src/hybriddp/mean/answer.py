@@ -18,7 +18,7 @@ What is still outside is clamped to the bounds.
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,9 +101,6 @@ def _pair(key: object, pair: Any) -> Pair:  # noqa: ANN401
     if not right or not all(item is None or isinstance(item, kind) for item, kind in zip(pair, kinds, strict=True)):
         raise DataError(f"{key}: summaries must hold a pair of a trusted and a local summary, or None, for every key.")
     return pair[0], pair[1]
-
-
-# Pay ----------------------------------------------------------------------------------------------------------------
 
 
 def pay(
@@ -191,7 +188,13 @@ def _full_local(
     return replace(found, exact=_exact(found, None, everybody), tied=reports is None or reports.tied)
 
 
-# Weigh --------------------------------------------------------------------------------------------------------------
+class _Weighed(NamedTuple):
+    """On the unit range: the weight, how it was chosen, how far the groups are apart, and how the answer errs."""
+
+    weight: float
+    chosen: Weighting
+    divergence: Divergence | None
+    laws: Laws
 
 
 def weigh(
@@ -205,7 +208,48 @@ def weigh(
 ) -> Estimate:
     """The estimate from the groups' private numbers, about the mean of ``n_users`` users; one group may be missing."""
     if trusted is None or local is None:
-        return _single_model(study, trusted, local, rule, statement, n_users)
+        w, chosen, divergence, laws = _single_model(study, trusted, local, n_users)
+    else:
+        w, chosen, divergence, laws = _hybrid(study, trusted, local, rule)
+    lower, width, law = study.bounds[0], study.width, laws.users
+    sampling = law.sampling_error
+    curator = 0.0 if trusted is None else w**2 * trusted.noise
+    reports = 0.0 if local is None else (1 - w) ** 2 * local.noise / local.count
+
+    def alone(group: TrustedStatistics | LocalStatistics | None, noise: NoiseLaw) -> GroupMean | None:
+        if group is None:
+            return None
+        theirs = ErrorLaw(group.mean, 1 / group.count - 1 / law.evidence.n_users, noise, law.evidence)
+        return GroupMean(group.count, lower + width * group.mean, study.bounds, theirs)
+
+    return Estimate(
+        study=study,
+        value=lower + width * (shrink(law.answer, sampling + law.noise.variance) if rule.is_adaptive else law.answer),
+        unbiased=lower + width * law.answer,
+        weight=w,
+        weighting=chosen,
+        trusted=alone(trusted, NoiseLaw.of(1.0, trusted, None)),
+        local=alone(local, NoiseLaw.of(0.0, None, local)),
+        divergence=divergence,
+        error=Errors(
+            sampling=(sampling + (divergence.price if divergence else 0.0)) * width**2,
+            trusted_noise=curator * width**2,
+            local_noise=reports * width**2,
+        ),
+        privacy=statement,
+        laws=laws,
+        fixed_weight=not rule.is_adaptive,
+        public_variance=rule.variance(study),
+    )
+
+
+def shrink(mean: float, error: float) -> float:
+    """The answer within [0, 1] that errs least in the worst case, from an unbiased one with this squared error."""
+    a = 0.25 / (0.25 + error)
+    return min(max(0.5 + a * (mean - 0.5), 0.0), 1.0)
+
+
+def _hybrid(study: "MeanStudy", trusted: TrustedStatistics, local: LocalStatistics, rule: WeightRule) -> _Weighed:
     chosen = _choose(study, trusted, local, rule)
     n, n_t, n_l = trusted.count + local.count, trusted.count, local.count
     c = n_t / n
@@ -220,12 +264,10 @@ def weigh(
         evidence = VarianceEvidence(n, known=chosen.variance)
     noise = NoiseLaw.of(w, trusted, local, besides=divergence.price)
     mean = w * trusted.mean + (1 - w) * local.mean
-    laws = Laws(
-        ErrorLaw.of(mean, w, n_t, n_l, noise, evidence),
-        ErrorLaw(mean, w**2 / n_t + (1 - w) ** 2 / n_l, noise, evidence),
-        *_laws_if_groups_differ(trusted, local, study.variance_at_most),
-    )
-    return _result(study, w, chosen, trusted, local, divergence, laws, rule, statement)
+    users = ErrorLaw.of(mean, w, n_t, n_l, noise, evidence)
+    population = ErrorLaw(mean, w**2 / n_t + (1 - w) ** 2 / n_l, noise, evidence)
+    differ = _laws_if_groups_differ(trusted, local, study.variance_at_most)
+    return _Weighed(w, chosen, divergence, Laws(users, population, *differ))
 
 
 def _choose(study: "MeanStudy", trusted: TrustedStatistics, local: LocalStatistics, rule: WeightRule) -> Weighting:
@@ -262,71 +304,15 @@ def _laws_if_groups_differ(
 
 
 def _single_model(
-    study: "MeanStudy",
-    trusted: TrustedStatistics | None,
-    local: LocalStatistics | None,
-    rule: WeightRule,
-    statement: Statement,
-    n_users: int,
-) -> Estimate:
-    group, weight = (local, 0.0) if trusted is None else (trusted, 1.0)
+    study: "MeanStudy", trusted: TrustedStatistics | None, local: LocalStatistics | None, n_users: int
+) -> _Weighed:
+    group, w = (local, 0.0) if trusted is None else (trusted, 1.0)
     if group is None:
         raise DataError("Both groups are empty.")
     evidence = VarianceEvidence.of(local, n_users=n_users, at_most=study.variance_at_most)
-    noise = NoiseLaw.of(weight, trusted, local)
+    noise = NoiseLaw.of(w, trusted, local)
     users = ErrorLaw(group.mean, 1 / group.count - 1 / n_users, noise, evidence)
     population = ErrorLaw(group.mean, 1 / group.count, noise, evidence)
     asked = n_users == group.count  # nobody else is there whose mean could differ
-    laws = Laws(users, population, users if asked else None, population if asked else None)
-    chosen = Weighting(weight, evidence.expected(group.mean), VarianceRange(0.0, 0.25))
-    return _result(study, weight, chosen, trusted, local, None, laws, rule, statement)
-
-
-def shrink(mean: float, error: float) -> float:
-    """The answer within [0, 1] that errs least in the worst case, from an unbiased one with this squared error."""
-    a = 0.25 / (0.25 + error)
-    return min(max(0.5 + a * (mean - 0.5), 0.0), 1.0)
-
-
-def _result(
-    study: "MeanStudy",
-    weight: float,
-    chosen: Weighting,
-    trusted: TrustedStatistics | None,
-    local: LocalStatistics | None,
-    divergence: Divergence | None,
-    laws: Laws,
-    rule: WeightRule,
-    statement: Statement,
-) -> Estimate:
-    """On the way back to the units of the values."""
-    lower, width, law = study.bounds[0], study.width, laws.users
-    sampling = law.sampling_error
-    curator = 0.0 if trusted is None else weight**2 * trusted.noise
-    reports = 0.0 if local is None else (1 - weight) ** 2 * local.noise / local.count
-
-    def alone(group: TrustedStatistics | LocalStatistics | None, noise: NoiseLaw) -> GroupMean | None:
-        if group is None:
-            return None
-        theirs = ErrorLaw(group.mean, 1 / group.count - 1 / law.evidence.n_users, noise, law.evidence)
-        return GroupMean(group.count, lower + width * group.mean, study.bounds, theirs)
-
-    return Estimate(
-        study=study,
-        value=lower + width * (shrink(law.answer, sampling + law.noise.variance) if rule.is_adaptive else law.answer),
-        unbiased=lower + width * law.answer,
-        weight=weight,
-        weighting=chosen,
-        trusted=alone(trusted, NoiseLaw.of(1.0, trusted, None)),
-        local=alone(local, NoiseLaw.of(0.0, None, local)),
-        divergence=divergence,
-        error=Errors(
-            sampling=(sampling + (divergence.price if divergence else 0.0)) * width**2,
-            trusted_noise=curator * width**2,
-            local_noise=reports * width**2,
-        ),
-        privacy=statement,
-        laws=laws,
-        fixed_weight=not rule.is_adaptive,
-        public_variance=rule.variance(study),
-    )
+    chosen = Weighting(w, evidence.expected(group.mean), VarianceRange(0.0, 0.25))
+    return _Weighed(w, chosen, None, Laws(users, population, *((users, population) if asked else (None, None))))

@@ -113,7 +113,11 @@ def check(
 ) -> Checked:
     """Both groups summarized; `DataError` or `ProtocolError` if there can be no estimate from them."""
     reports = check_local(study, local)
-    checked = Checked(study, None if trusted is None else _trusted_summary(study, trusted), reports, rule)
+    if isinstance(trusted, TrustedSummary):
+        _check_digest(study, trusted.study)
+    elif trusted is not None:
+        trusted = study.summarize_trusted(trusted)
+    checked = Checked(study, trusted, reports, rule)
     _check_sizes(checked, single_group=single_group)
     check_plausible(study, reports)
     return checked
@@ -133,13 +137,6 @@ def check_local(
     else:
         local.laplace_channel(study.channel)
     return local
-
-
-def _trusted_summary(study: "MeanStudy", trusted: TrustedSummary | ArrayLike) -> TrustedSummary:
-    if not isinstance(trusted, TrustedSummary):
-        return study.summarize_trusted(trusted)
-    _check_digest(study, trusted.study)
-    return trusted
 
 
 def _check_digest(study: "MeanStudy", digest: str) -> None:
@@ -166,9 +163,6 @@ def _check_sizes(checked: Checked, *, single_group: bool) -> None:
     alone = ("trusted-only", 1.0) if empty == ["local"] else ("local-only", 0.0)
     if empty and not checked.rule.is_adaptive and weight not in alone:
         raise DataError(f"The {empty[0]} group is empty, but weight={weight!r} asks for it.")
-
-
-# Whether reports can be those of the study --------------------------------------------------------------------------
 
 
 def check_plausible(study: "MeanStudy", reports: LocalSummary | LaplaceSummary | None) -> None:
@@ -262,8 +256,7 @@ def _divergence(x: FloatArray, p: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         one = np.where(x > 0, x * np.log(x / p), 0.0)
         other = np.where(x < 1, (1 - x) * np.log((1 - x) / (1 - p)), 0.0)
-    result: FloatArray = one + other
-    return result
+    return np.asarray(one + other)
 
 
 def _outside(mean: float) -> float:

@@ -64,7 +64,9 @@ def threshold(trusted: TrustedStatistics, local: LocalStatistics, chosen: Weight
     n = trusted.count + local.count
     v_d = sum(group_variances(trusted, local, chosen.variance))
     k = local.noise / n - trusted.count / n * trusted.noise
-    limit = ETA * v_d * _least_error(trusted, local, chosen.range.lower) / k**2 if k else math.inf
+    v_t, v_l = group_variances(trusted, local, chosen.range.lower)
+    least_error = v_t * v_l / (v_t + v_l) - chosen.range.lower / n
+    limit = ETA * v_d * least_error / k**2 if k else math.inf
     laplace = trusted.noise / v_d if trusted.laplace else 0.0
     lam = _smallest_lambda(limit, laplace)
     price = 0.0 if lam is None else k**2 / v_d * null_risk(lam, laplace)
@@ -73,8 +75,7 @@ def threshold(trusted: TrustedStatistics, local: LocalStatistics, chosen: Weight
 
 def garrote(trusted: TrustedStatistics, local: LocalStatistics, chosen: Weighting, width: float) -> Divergence:
     """How much of the extra weight the difference of the means leaves."""
-    limit = threshold(trusted, local, chosen)
-    difference = trusted.mean - local.mean
+    limit, difference = threshold(trusted, local, chosen), trusted.mean - local.mean
     z = difference / limit.variance**0.5
     share = 1.0 if limit.lam is None or abs(z) <= limit.lam else (limit.lam / z) ** 2
     return Divergence(difference=difference * width, z=z, share=share, price=limit.price)
@@ -106,9 +107,9 @@ def risk(lam: float | None, laplace_fraction: float, theta: float) -> float:
         return theta**2
     noise, normal, laplace = _densities()
     y = theta + noise
-    kept = np.where(np.abs(y) > lam, y - lam**2 / np.where(y == 0, 1.0, y), 0.0)
+    estimated = np.where(np.abs(y) > lam, y - lam**2 / np.where(y == 0, 1.0, y), 0.0)
     density = laplace_fraction * laplace + (1 - laplace_fraction) * normal
-    return float((kept - theta) ** 2 @ density)
+    return float((estimated - theta) ** 2 @ density)
 
 
 @lru_cache(maxsize=1)
@@ -130,11 +131,6 @@ def _smallest_lambda(limit: float, laplace_fraction: float) -> float | None:
         return _LAMBDA_STEP
     root = brentq(lambda lam: null_risk(lam, laplace_fraction) - limit, 0.0, _LARGEST_LAMBDA, xtol=_LAMBDA_STEP / 4)
     return min(float(root) + _LAMBDA_STEP, _LARGEST_LAMBDA)  # on the side that is within the limit
-
-
-def _least_error(trusted: TrustedStatistics, local: LocalStatistics, variance: float) -> float:
-    v_t, v_l = group_variances(trusted, local, variance)
-    return v_t * v_l / (v_t + v_l) - variance / (trusted.count + local.count)
 
 
 def _normal_risk(lam: float) -> float:

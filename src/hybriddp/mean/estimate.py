@@ -77,8 +77,7 @@ class Estimate:
     """The weighted mean of the groups as it is: for averaging over many estimates. It may lie outside of the bounds."""
     weight: float
     """The weight on the trusted group's mean that it was made with."""
-    weighting: Weighting
-    """How that weight was chosen, before the groups were compared."""
+    weighting: Weighting  # how that weight was chosen, before the groups were compared
     trusted: GroupMean | None
     """What the trusted group alone says; None where there was no such group."""
     local: GroupMean | None
@@ -89,14 +88,10 @@ class Estimate:
     """The expected squared error of ``unbiased``; that of ``value`` is not larger."""
     privacy: Statement
     """What it cost."""
-    laws: Laws
-    """How it errs: what the intervals are made from."""
-    exact: Fraction | None = None
-    """``unbiased`` without rounding errors, where the weight was fixed before any data was seen."""
-    fixed_weight: bool = False
-    """Whether it was."""
-    public_variance: float | None = None
-    """The variance of the values on the unit range, where it is public knowledge."""
+    laws: Laws  # how it errs: what the intervals are made from
+    exact: Fraction | None = None  # `unbiased` without rounding errors, where the weight was fixed before any data
+    fixed_weight: bool = False  # whether it was
+    public_variance: float | None = None  # the variance of the values on the unit range, where it is public knowledge
     tied: bool = True
     """Whether every local report came with the study's digest."""
 
@@ -187,31 +182,18 @@ class Estimate:
     def published(self, *, level: float = 0.95, step: Fraction | Decimal | str | float | None = None) -> Published:
         """What may be published: the value and its interval, rounded in exact fractions, and nothing else.
 
+        Where the weight was fixed before any data was seen, the interval follows from the published value and public
+        numbers too, so that value and interval together keep what `hybriddp.amplify` says. It is wider than `interval`,
+        which the reports narrow: a public ``sd`` (``weight="known-variance"``) makes up for that. With the adaptive
+        weight there is no second tier, and it is `stated_interval`, rounded.
+
         Parameters
         ----------
         level : float
             The level of confidence of the interval, which is rounded outwards.
         step : Fraction, Decimal, str or float, optional
             What to round to, chosen without looking at the data. If not given, 1, 2 or 5 times a power of ten, at most
-            a tenth of the noise's standard deviation, by public numbers alone. `hybriddp.amplify` says what the second
-            tier of protection is at a step.
-
-        Notes
-        -----
-        Where the weight was fixed before any data was seen, the interval follows from the published value and public
-        numbers too, so that value and interval together keep what `hybriddp.amplify` says. It is wider than `interval`,
-        which the reports narrow: a public ``sd`` (``weight="known-variance"``) makes up for that. With the adaptive
-        weight there is no second tier, and it is `interval`, rounded; where the groups' means clearly differ, the one
-        that assumes nothing about them (``groups_may_differ``).
-
-        Examples
-        --------
-        >>> from hybriddp import MeanStudy
-        >>> study = MeanStudy("pay", bounds=(0, 250_000), epsilon=1)
-        >>> reports = study.randomize([70_000.0] * 180, random_state=1)
-        >>> estimate = study.estimate(trusted=[65_000.0] * 120, local=reports, random_state=2)
-        >>> estimate.published().step
-        Fraction(200, 1)
+            a tenth of the noise's standard deviation, by public numbers alone.
         """
         return publish(self, level=level, step=step)
 
@@ -229,7 +211,7 @@ class Estimate:
         return f"Estimate({name!r}: {self.published()}, ε = {self.privacy.epsilon}{seeded})"
 
     def explain(self) -> str:
-        """The story in plain words."""
+        """The answer, what it assumes, how it came about and what it cost, in plain words."""
         return explain.explanation(self)
 
     def plot(self, path: Path | str | None = None) -> "Figure":

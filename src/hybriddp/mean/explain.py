@@ -26,6 +26,7 @@ FIRST_TIER_ONLY = (
     "them leaves the first tier of protection only, every user's own ε."
 )
 """Said wherever they are shown."""
+CELL_HEADINGS = ("", "users", "mean", "95 % interval")
 HEADING = "Diagnostics for the curator: NOT FOR PUBLICATION (no noise hides these numbers)."
 _MANY = 0.05  # a fraction of clamped values from which on the bounds or the units are doubtful
 
@@ -60,9 +61,6 @@ def cells(estimate: "Estimate") -> list[tuple[str, str, str, str]]:
     ]
 
 
-CELL_HEADINGS = ("", "users", "mean", "95 % interval")
-
-
 def notes(estimate: "Estimate") -> tuple[str, ...]:
     """What belongs beside the answers of the groups."""
     groups = estimate.trusted is not None and estimate.local is not None
@@ -92,9 +90,6 @@ def warnings(estimate: "Estimate") -> tuple[str, ...]:
             "units and the bounds. Values outside of the bounds count as the bound."
         )
     return tuple(found)
-
-
-# In words -----------------------------------------------------------------------------------------------------------
 
 
 def one_line(estimate: "Estimate") -> str:
@@ -200,16 +195,6 @@ def diagnostics(
     Not for publication, and it says so: these numbers tell about people, and no noise hides them. Nothing of this is in
     a result, a warning or a page. Takes one summary of each group or many, such as those of all parts of the users;
     None is left out.
-
-    Examples
-    --------
-    >>> from hybriddp import MeanStudy
-    >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
-    >>> print(diagnostics(study.summarize_trusted([30, 9_000, None]), None))
-    Diagnostics for the curator: NOT FOR PUBLICATION (no noise hides these numbers).
-    Trusted values: 2 counted.
-    Left out, with neither a value nor a report that can be used: 1.
-    Clamped to the bounds: 1 of 2 values (50 %). Check the units and the bounds.
     """
     values = [trusted] if isinstance(trusted, TrustedSummary) else [s for s in trusted or () if s is not None]
     reports: list[LocalSummary | LaplaceSummary]
@@ -229,9 +214,6 @@ def diagnostics(
         tied = "all tied to the study" if all(s.tied or not s.count for s in reports) else "not tied to the study"
         lines.append(f"Local reports: {count:,} counted, {tied}; {rejected:,} are no codes.")
     return "\n".join(lines)
-
-
-# Tables for the terminal --------------------------------------------------------------------------------------------
 
 
 def table(estimate: "Estimate") -> "Table":

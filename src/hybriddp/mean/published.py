@@ -91,12 +91,6 @@ def default_step(study: "MeanStudy", n_trusted: int, n_local: int, weight: float
 
     It is at most a fiftieth of the range. Rounding adds a thousandth to the squared error at most. With no fixed
     weight, ``weight`` is None.
-
-    Examples
-    --------
-    >>> from hybriddp import MeanStudy
-    >>> default_step(MeanStudy("pay", bounds=(0, 250_000), epsilon=1), 120, 180, None)
-    Fraction(200, 1)
     """
     sd = noise_sd(study, n_trusted, n_local, weight)
     return nice_below(min(sd / _STEPS_PER_SD, study.width / _LEAST_STEPS))
@@ -119,9 +113,6 @@ def exact_width(study: "MeanStudy") -> Fraction:
 def finest_step(study: "MeanStudy", n_trusted: int, weight: float) -> Fraction:
     """The finest step of the proof, `CELL` lattice points $u$: exactly, since with any other it costs more."""
     return CELL * Fraction(weight) * exact_width(study) / (n_trusted * UNITS)
-
-
-# What is published ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

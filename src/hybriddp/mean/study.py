@@ -153,8 +153,6 @@ class MeanStudy:
         """The largest variance that public knowledge allows, on the unit range; infinite without any."""
         return math.inf if self.sd_at_most is None else (self.sd_at_most / self.width) ** 2
 
-    # The study as text --------------------------------------------------------------------------------------------
-
     def to_json(self) -> str:
         """The study as text, the channel included."""
         known = "" if self.sd_at_most is None else f',"sd_at_most":{json.dumps(self.sd_at_most)}'
@@ -181,16 +179,9 @@ class MeanStudy:
         try:
             f = json.loads(text)
             channel = channel_from_json(json.dumps(f["channel"], separators=(",", ":")), epsilon=f["epsilon"])
-            study = cls(
-                f["name"],
-                bounds=tuple(f["bounds"]),
-                epsilon=f["epsilon"],
-                delta=f["delta"],
-                min_group_size=f["min_group_size"],
-                channel=channel,  # type: ignore[arg-type]  # any other kind is refused
-                users=None if f["users"] is None else Part(**f["users"]),
-                sd_at_most=f.get("sd_at_most"),
-            )
+            given = {key: f[key] for key in ("epsilon", "delta", "min_group_size")}
+            given |= {"channel": channel, "users": f["users"] and Part(**f["users"]), "sd_at_most": f.get("sd_at_most")}
+            study = cls(f["name"], bounds=tuple(f["bounds"]), **given)
         except (KeyError, TypeError, ValueError) as reason:
             raise ProtocolError("The text does not describe a study of a mean.") from reason
         if study.to_json() != text:
@@ -205,8 +196,6 @@ class MeanStudy:
         """
         return hashlib.sha256(self.device_json().encode()).hexdigest()
 
-    # On devices ---------------------------------------------------------------------------------------------------
-
     def randomize(self, values: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> Reports:
         """One report per value, with the study's digest: what devices send.
 
@@ -214,8 +203,6 @@ class MeanStudy:
         """
         codes = self.channel.randomize(values, bounds=self.bounds, random_state=random_state)
         return Reports(np.atleast_1d(codes), self.digest, seeded=random_state is not None)
-
-    # At the curator -----------------------------------------------------------------------------------------------
 
     def summarize_trusted(self, values: ArrayLike) -> TrustedSummary:
         """The trusted group's values in four integers.
@@ -285,11 +272,8 @@ class MeanStudy:
     def refuse_bad_reports(self, rejected: int, count: int) -> None:
         """Raise `DataError` if more than one in a hundred reports is invalid."""
         if rejected > _MOST_INVALID * count:
-            least, most = self.reports_between
-            raise DataError(
-                f"{rejected:,} of {count:,} reports are outside {least} to {most}; they probably belong to another "
-                "study."
-            )
+            outside = f"outside {' to '.join(map(str, self.reports_between))}"
+            raise DataError(f"{rejected:,} of {count:,} reports are {outside}; they probably belong to another study.")
 
     def estimate(
         self,

@@ -96,6 +96,7 @@ class Reports:
     def __hash__(self) -> int:
         return hash((self.study, tuple(self.codes.tolist())))
 
+    ndim: ClassVar[int] = 1
     __array_ufunc__: ClassVar[None] = None  # arithmetic with codes means nothing, and NumPy would do it
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
@@ -116,11 +117,6 @@ class Reports:
         """How many codes there are, as a tuple."""
         return self.codes.shape
 
-    @property
-    def ndim(self) -> int:
-        """Always 1."""
-        return 1
-
     def astype(self, dtype: DTypeLike) -> NDArray[Any]:
         """The codes as a plain array of another type."""
         return self.codes.astype(dtype)
@@ -133,9 +129,6 @@ class Reports:
     def __repr__(self) -> str:
         seeded = ", with a seed: not private" if self.seeded else ""
         return f"Reports({len(self):,} of study {self.study[:12]}…{seeded})"
-
-
-# Summaries ----------------------------------------------------------------------------------------------------------
 
 
 class _Summary:
@@ -261,7 +254,7 @@ class LocalSummary(_Summary):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LaplaceSummary(_Summary):
-    """The local group of a study whose devices add Laplace noise, in a few integers: private already."""
+    """The local group of a study whose devices add Laplace noise, in a few integers: see `LocalSummary`."""
 
     study: str
     """The digest of the study."""
@@ -272,9 +265,7 @@ class LaplaceSummary(_Summary):
     rejected: int = 0
     """How many reports no device of the study can have sent; they are not in it."""
     tied: bool = False
-    """Whether every report in it came with the study's digest."""
     seeded: bool = False
-    """Whether any of them was drawn with a seed."""
 
     def __post_init__(self) -> None:
         whole = all(is_integer(x, 0, 1 << 62) for x in (self.count, self.rejected))

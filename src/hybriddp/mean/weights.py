@@ -122,8 +122,7 @@ class Likely:
     @property
     def mean(self) -> FloatArray:
         """The expected variance for each assumed mean."""
-        result: FloatArray = (self.variance * self.mass).sum(axis=-1)
-        return result
+        return np.asarray((self.variance * self.mass).sum(axis=-1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +165,7 @@ class VarianceEvidence:
         """The largest variance that values with each of these means can have."""
         n = max(self.n_users, 2)
         off = np.minimum(np.minimum(means, 1 - means) + HALF_A_USER / n, 0.5)  # distance from the nearer bound
-        result: FloatArray = np.minimum(off * (1 - off) * n / (n - 1), self.at_most)
-        return result
+        return np.asarray(np.minimum(off * (1 - off) * n / (n - 1), self.at_most))
 
     def likely(self, means: FloatArray) -> Likely:
         """The posterior of the variance, for each of these assumed means."""
@@ -219,8 +217,7 @@ class VarianceEvidence:
 
     def _error(self, s: FloatArray, square: FloatArray) -> FloatArray:
         """The variance of the reports' estimate, if the variance is ``s``."""
-        result: FloatArray = np.maximum(max(self.spread, _TINY), square * s - s**2) / self.n_reports
-        return result
+        return np.asarray(np.maximum(max(self.spread, _TINY), square * s - s**2) / self.n_reports)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,11 +57,9 @@ class Expectation:
 class Outlook:
     """What is known beforehand, on the unit range; see `outlook`."""
 
-    typical: LocalStatistics
+    trusted: TrustedStatistics  # what each group says, on average
+    local: LocalStatistics
     crowd: Crowd
-    n_trusted: int
-    trusted_noise: float
-    laplace: bool
     gap: float
     variance_ratio: float
     at_most: float
@@ -69,34 +67,29 @@ class Outlook:
     @property
     def n_users(self) -> int:
         """How many there are in both groups."""
-        return self.n_trusted + self.typical.count
+        return self.trusted.count + self.local.count
 
     @property
     def spread_trusted(self) -> float:
         """The variance of the trusted users' mean."""
-        return self.variance_ratio * self.crowd.variance / self.n_trusted
+        return self.variance_ratio * self.crowd.variance / self.trusted.count
 
     @property
     def spread_local(self) -> float:
         """The variance of the local users' mean."""
-        return self.crowd.variance / self.typical.count
+        return self.crowd.variance / self.local.count
 
     @property
     def difference(self) -> float:
         """The variance of the difference of the two groups' private means."""
-        return self.spread_trusted + self.trusted_noise + self.spread_local + self.typical.noise / self.typical.count
-
-    @property
-    def trusted(self) -> TrustedStatistics:
-        """What the trusted group says, on average."""
-        return TrustedStatistics(self.n_trusted, self.crowd.mean, self.trusted_noise, laplace=self.laplace)
+        return self.spread_trusted + self.trusted.noise + self.spread_local + self.local.noise / self.local.count
 
     def cases(self, variance_nodes: int) -> "Iterator[AdaptiveCase]":
         """What the groups may say: the variance and the first guess of the mean vary."""
-        typical = self.typical
+        typical, noise_t = self.local, self.trusted.noise
         noise_l = typical.noise / typical.count
-        w0 = noise_l / (noise_l + self.trusted_noise)
-        from_trusted, from_local = self.trusted_noise + self.spread_trusted, noise_l + self.spread_local
+        w0 = noise_l / (noise_l + noise_t)
+        from_trusted, from_local = noise_t + self.spread_trusted, noise_l + self.spread_local
         guess_sd = math.sqrt(w0**2 * from_trusted + (1 - w0) ** 2 * from_local)
         told = math.isfinite(typical.variance_se)  # few reports say nothing about the variance
         for z_variance, mass_variance in _nodes(variance_nodes if told else 1):
@@ -107,21 +100,6 @@ class Outlook:
                 chosen = weights.adaptive(trusted, local, self.at_most)
                 limit = divergence.threshold(trusted, local, chosen)
                 yield AdaptiveCase(mass_variance * mass_mean, trusted, local, chosen.weight, limit)
-
-    def half_width(
-        self,
-        weight: float,
-        level: float,
-        trusted: TrustedStatistics,
-        local: LocalStatistics,
-        *,
-        besides: float = 0.0,
-    ) -> float:
-        """Half the width of the interval that assumes groups that are alike, with this weight."""
-        noise = NoiseLaw.of(weight, trusted, local, besides=besides)
-        evidence = VarianceEvidence.of(local, n_users=self.n_users, at_most=self.at_most)
-        law = ErrorLaw.of(trusted.mean, weight, trusted.count, local.count, noise, evidence)
-        return law.interval(level).half_width
 
 
 class AdaptiveCase(NamedTuple):
@@ -155,12 +133,13 @@ def outlook(
         typical = LocalStatistics(n_local, crowd.mean, 0.0, math.inf, channel.noise_variance)
     else:
         typical = LocalStatistics.of(code_frequencies(channel, crowd), n_local, channel)
-    return Outlook(typical, crowd, n_trusted, trusted_noise, laplace, gap, variance_ratio, at_most)
+    trusted = TrustedStatistics(n_trusted, crowd.mean, trusted_noise, laplace=laplace)
+    return Outlook(trusted, typical, crowd, gap, variance_ratio, at_most)
 
 
 def expected(seen: Outlook) -> Expectation:
     """The expected error of the adaptive estimate."""
-    c, noise_l, v_d = seen.n_trusted / seen.n_users, seen.typical.noise / seen.typical.count, seen.difference
+    c, noise_l, v_d = seen.trusted.count / seen.n_users, seen.local.noise / seen.local.count, seen.difference
     spread = seen.spread_trusted + seen.spread_local
     total = np.zeros(5)
     for mass, _, _, w, limit in seen.cases(_VARIANCE_NODES):
@@ -170,7 +149,7 @@ def expected(seen: Outlook) -> Expectation:
         if seen.gap:
             differ = divergence.risk(limit.lam, limit.laplace_fraction, seen.gap / math.sqrt(v_d)) - doubt
         sampling = (w - c) ** 2 * (spread + v_d * doubt)
-        parts = (w, sampling, w**2 * seen.trusted_noise, (1 - w) ** 2 * noise_l, (w - c) ** 2 * v_d * differ)
+        parts = (w, sampling, w**2 * seen.trusted.noise, (1 - w) ** 2 * noise_l, (w - c) ** 2 * v_d * differ)
         total += mass * np.array(parts)
     weight, sampling, from_curator, from_reports, bias = map(float, total)
     return Expectation(
@@ -180,7 +159,7 @@ def expected(seen: Outlook) -> Expectation:
         local_noise=from_reports,
         bias=bias,
         answer=_answer(seen.crowd.mean, sampling + from_curator + from_reports + bias),
-        report_variance=seen.typical.noise,
+        report_variance=seen.local.noise,
     )
 
 
@@ -190,11 +169,11 @@ def expected_half_width(seen: Outlook, level: float) -> float:
     Where the groups' means seem to differ, $|z| > 2$, another one is stated (`Estimate.stated_interval`): that happens
     by chance too.
     """
-    c = seen.n_trusted / seen.n_users
-    honest = NoiseLaw.of(c, seen.trusted, seen.typical).half_width(level)
+    c = seen.trusted.count / seen.n_users
+    honest = NoiseLaw.of(c, seen.trusted, seen.local).half_width(level)
     total = 0.0
     for mass, trusted, local, weight, limit in seen.cases(_WIDTH_NODES):
-        alike = seen.half_width(weight, level, trusted, local, besides=limit.price)
+        alike = _half_width(seen, level, weight, trusted, local, limit.price)
         ratio = math.sqrt(seen.difference / limit.variance)  # of the true standard error to the reckoned one
         total += mass * _average_width(alike, honest, weight - c, limit.variance**0.5, seen.gap, ratio)
     return min(total, 0.5)
@@ -211,7 +190,16 @@ def _average_width(alike: float, honest: float, extra: float, sd: float, gap: fl
 
 def typical_half_width(seen: Outlook, weight: float, level: float) -> float:
     """The same for a fixed weight, where the reports say what they say on average."""
-    return seen.half_width(weight, level, seen.trusted, seen.typical)
+    return _half_width(seen, level, weight, seen.trusted, seen.local)
+
+
+def _half_width(
+    seen: Outlook, level: float, weight: float, trusted: TrustedStatistics, local: LocalStatistics, price: float = 0.0
+) -> float:
+    noise = NoiseLaw.of(weight, trusted, local, besides=price)
+    evidence = VarianceEvidence.of(local, n_users=seen.n_users, at_most=seen.at_most)
+    law = ErrorLaw.of(trusted.mean, weight, trusted.count, local.count, noise, evidence)
+    return law.interval(level).half_width
 
 
 @lru_cache(maxsize=4)
@@ -234,5 +222,4 @@ def _normal_quantiles() -> FloatArray:
     from scipy.special import ndtri
 
     z: FloatArray = ndtri((np.arange(2000) + 0.5) / 2000)
-    result: FloatArray = z / z.std()
-    return result
+    return np.asarray(z / z.std())

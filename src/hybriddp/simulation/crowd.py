@@ -12,7 +12,9 @@ A trial with a million users takes a few milliseconds, whatever their number.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,32 +86,27 @@ class Crowd:
 
 def code_counts(channel: NumericChannel, crowd: Crowd, rng: np.random.Generator) -> Counts:
     """How many of the crowd's reports have each code: the law of counting what ``channel.sample`` gives."""
-    cell, inside = crowd.units >> CELL_BITS, crowd.units & ((1 << CELL_BITS) - 1)
-    up = rng.binomial(crowd.users, inside / (1 << CELL_BITS))
-    edges = np.bincount(cell, crowd.users - up, CELLS + 2) + np.bincount(cell + 1, up, CELLS + 2)
-    at = np.flatnonzero(edges)
-    users = edges[at].astype(np.int64)
-    entry = channel.lookup[at].astype(np.int64)
-    row, share = entry >> SHARE_BITS, entry & ((1 << SHARE_BITS) - 1)
-    higher = rng.binomial(users, share / (1 << SHARE_BITS))
-    n = channel.n_rows
-    rows = np.bincount(row, users - higher, n + 1)[:n] + np.bincount(np.minimum(row + 1, n - 1), higher, n)
+    rows = _users_by_row(channel, crowd, lambda users, p: rng.binomial(users.astype(np.int64), p))
     some = np.flatnonzero(rows)
-    counts: Counts = rng.multinomial(rows[some].astype(np.int64), channel.probabilities[some]).sum(axis=0)
-    return counts
+    return np.asarray(rng.multinomial(rows[some].astype(np.int64), channel.probabilities[some]).sum(axis=0))
 
 
 def code_frequencies(channel: NumericChannel, crowd: Crowd) -> FloatArray:
     """The expected relative frequency of each code among the crowd's reports: the mean of `code_counts`."""
+    rows = _users_by_row(channel, crowd, lambda users, p: users * p)
+    return np.asarray(rows @ channel.probabilities / crowd.count)
+
+
+def _users_by_row(channel: NumericChannel, crowd: Crowd, rounded_up: Callable[..., NDArray[Any]]) -> NDArray[Any]:
+    """How many users report from each row, where ``rounded_up(users, p)`` of them go to the higher edge and row."""
     cell, inside = crowd.units >> CELL_BITS, crowd.units & ((1 << CELL_BITS) - 1)
-    up = crowd.users * (inside / (1 << CELL_BITS))
+    up = rounded_up(crowd.users, inside / (1 << CELL_BITS))
     edges = np.bincount(cell, crowd.users - up, CELLS + 2) + np.bincount(cell + 1, up, CELLS + 2)
-    entry = channel.lookup.astype(np.int64)
-    row, share = entry >> SHARE_BITS, (entry & ((1 << SHARE_BITS) - 1)) / (1 << SHARE_BITS)
-    users, n = edges[: CELLS + 1], channel.n_rows
-    rows = np.bincount(row, users * (1 - share), n + 1)[:n] + np.bincount(np.minimum(row + 1, n - 1), users * share, n)
-    result: FloatArray = rows @ channel.probabilities / crowd.count
-    return result
+    at = np.flatnonzero(edges)
+    users, entry = edges[at], channel.lookup[at].astype(np.int64)
+    row, n = entry >> SHARE_BITS, channel.n_rows
+    higher = rounded_up(users, (entry & ((1 << SHARE_BITS) - 1)) / (1 << SHARE_BITS))
+    return np.bincount(row, users - higher, n + 1)[:n] + np.bincount(np.minimum(row + 1, n - 1), higher, n)
 
 
 def laplace_total(channel: DiscreteLaplace, crowd: Crowd, rng: np.random.Generator) -> int:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
@@ -80,8 +81,8 @@ def named(text: str, bounds: tuple[float, float] = (0.0, 1.0)) -> Crowd:
     return population(text, bounds).crowd
 
 
-def population(text: str, bounds: tuple[float, float]) -> SimulatedPopulation:
-    """The distribution of that name, with what the bounds do to it.
+def population(data: ArrayLike | str, bounds: tuple[float, float]) -> SimulatedPopulation:
+    """People with these values, or of the distribution of that name, with what the bounds do to them.
 
     Examples
     --------
@@ -89,16 +90,20 @@ def population(text: str, bounds: tuple[float, float]) -> SimulatedPopulation:
     >>> found.outside, found.mean
     (0.02275, 40.0)
     """
+    if not isinstance(data, str):
+        crowd, given = Crowd.of(data, bounds), as_floats(data)
+        outside = np.count_nonzero((given < bounds[0]) | (given > bounds[1])) / given.size
+        return SimulatedPopulation(crowd, float(outside), math.fsum(given.ravel().tolist()) / given.size)
     grid = Grid.of(bounds)
-    family, numbers = _read(text)
+    family, numbers = _read(data)
     form = _FORMS.get(family)
     if form is None or len(numbers) != form.count(",") + 1:
         hint = "Write thousands without commas: normal(62000, 28000)." if len(numbers) > 2 else ""
-        raise ParameterError("data", f"values or one of {_ALL_FORMS}", text, remedy=hint)
+        raise ParameterError("data", f"values or one of {_ALL_FORMS}", data, remedy=hint)
     try:
         return _bernoulli(grid, *numbers) if family == "bernoulli" else _continuous(family, grid, numbers)
     except ParameterError as wrong:
-        raise_unchained(ParameterError("data", f"{form} where {wrong.name} is {wrong.expected}", text))
+        raise_unchained(ParameterError("data", f"{form} where {wrong.name} is {wrong.expected}", data))
 
 
 def _bernoulli(grid: Grid, p: float) -> SimulatedPopulation:
@@ -142,7 +147,9 @@ def _law(family: str, grid: Grid, one: float, other: float = 0.0) -> Any:  # noq
 
 def _crowd_of(law: Any, grid: Grid) -> Crowd:  # noqa: ANN401  (a frozen distribution of scipy)
     """People whose values have this law, clamped to the bounds of the grid."""
-    edges = _edges(law, grid)
+    levels = [law.ppf(_LEVELS), law.ppf(_RARE), law.isf(_RARE), grid.lower + grid.width * _DISTANCES]
+    inside = np.clip(np.concatenate(levels), grid.lower, grid.upper)
+    edges: FloatArray = np.unique(np.append(inside, [grid.lower, grid.upper]))
     a, b = edges[:-1], edges[1:]
     below, above = law.cdf(edges), law.sf(edges)
     low = below[1:] < 0.5
@@ -153,30 +160,11 @@ def _crowd_of(law: Any, grid: Grid) -> Crowd:  # noqa: ANN401  (a frozen distrib
     position = np.clip(position, 0.0, 1.0) * (b - a)
     values = np.concatenate([[grid.lower], np.where(low, b - position, a + position), [grid.upper]])
     masses = np.concatenate([below[:1], mass, above[-1:]])
-    return _of_masses(grid.place(values).units, np.maximum(masses, 0.0))
-
-
-def _edges(law: Any, grid: Grid) -> FloatArray:  # noqa: ANN401
-    """Where to cut, from bound to bound, in increasing order."""
-    at = [law.ppf(_LEVELS), law.ppf(_RARE), law.isf(_RARE), grid.lower + grid.width * _DISTANCES]
-    inside = np.clip(np.concatenate(at), grid.lower, grid.upper)
-    edges: FloatArray = np.unique(np.concatenate([inside, [grid.lower, grid.upper]]))
-    return edges
-
-
-def _of_masses(units: Any, masses: FloatArray) -> Crowd:  # noqa: ANN401
-    """Whole people, those with the same value together."""
-    distinct, which = np.unique(np.asarray(units, np.int64), return_inverse=True)
+    masses = np.maximum(masses, 0.0)
+    # Whole people, those with the same value together.
+    units, which = np.unique(grid.place(values).units.astype(np.int64), return_inverse=True)
     users = np.rint(np.bincount(which, masses) / masses.sum() * _MASS).astype(np.int64)
-    some = users > 0
-    return Crowd(distinct[some], users[some])
-
-
-def of_values(values: Any, bounds: tuple[float, float]) -> SimulatedPopulation:  # noqa: ANN401
-    """People with these values, with what the bounds do to them."""
-    crowd, given = Crowd.of(values, bounds), as_floats(values)
-    outside = np.count_nonzero((given < bounds[0]) | (given > bounds[1])) / given.size
-    return SimulatedPopulation(crowd, float(outside), math.fsum(given.ravel().tolist()) / given.size)
+    return Crowd(units[users > 0], users[users > 0])
 
 
 def _read(text: str) -> tuple[str, list[float]]:

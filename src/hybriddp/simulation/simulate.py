@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
-from hybriddp.simulation.distributions import SimulatedPopulation, of_values, population
+from hybriddp.simulation.distributions import SimulatedPopulation, population
 from hybriddp.simulation.outcome import Simulation, outcomes, predicted_setting
 from hybriddp.simulation.trial import ESTIMATORS, Scene, TrialSums, play
 
@@ -109,7 +109,7 @@ def simulate(
     random_state : int
         The seed: this is a simulation.
     processes : int or None
-        How many processes share the work; None for one per core. The result does not depend on it.
+        How many processes do the work; None for one per core. The result does not depend on it.
     checkpoint : path, optional
         A file for the sums so far; a run with the same file goes on where the last one stopped. If it has more trials
         already than are asked for, all of them count.
@@ -129,8 +129,8 @@ def simulate(
         raise ParameterError("estimators", "a sequence of names and weights", estimators)
     if checkpoint is not None and not Path(checkpoint).parent.is_dir():
         raise ParameterError("checkpoint", "a file in a folder that exists", checkpoint)
-    people = _people(data, study)
-    others = people if local_data is None else _people(local_data, study)
+    people = population(data, study.bounds)
+    others = people if local_data is None else population(local_data, study.bounds)
     if n_users is None and (isinstance(data, str) or local_data is not None):
         why = "with a distribution" if isinstance(data, str) else "with local_data"
         raise ParameterError("n_users", f"given {why}: how many people are drawn", n_users)
@@ -139,6 +139,7 @@ def simulate(
     seeds = np.random.SeedSequence(_check.integer("random_state", random_state, at_least=0)).spawn(-(-trials // _BLOCK))
     blocks = [_Block(scene, min(_BLOCK, trials - i * _BLOCK), seed) for i, seed in enumerate(seeds)]
     sums = _run(blocks, processes, None if checkpoint is None else Path(checkpoint), progress)
+    sizes = (scene.n_trusted, scene.n_local)
     return Simulation(
         study=study,
         n_trusted=scene.n_trusted,
@@ -146,8 +147,8 @@ def simulate(
         trials=sums.trials,
         seed=random_state,
         truth=sums.first_truth,
-        outside=_average(scene, people.outside, others.outside),
-        mean=_average(scene, people.mean, others.mean),
+        outside=float(np.average([people.outside, others.outside], weights=sizes)),
+        mean=float(np.average([people.mean, others.mean], weights=sizes)),
         setting=predicted_setting(scene),
         outcomes=outcomes(scene, sums),
     )
@@ -185,15 +186,6 @@ def _play_block(block: _Block) -> TrialSums:
     rng = np.random.default_rng(block.seed)
     trials = (TrialSums.of(play(block.scene, rng)) for _ in range(block.trials))
     return sum(trials, start=TrialSums.nothing())
-
-
-def _people(data: ArrayLike | str, study: MeanStudy) -> SimulatedPopulation:
-    return population(data, study.bounds) if isinstance(data, str) else of_values(data, study.bounds)
-
-
-def _average(scene: Scene, trusted: float, local: float) -> float:
-    """Over all users, from a number of either group."""
-    return (scene.n_trusted * trusted + scene.n_local * local) / (scene.n_trusted + scene.n_local)
 
 
 def _scene(
