@@ -25,7 +25,7 @@ from hybriddp.privacy import Neighbors
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
-from hybriddp.release.total import PrivateTotal, release_total
+from hybriddp.release.mechanisms import PrivateTotal, release_total
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy

@@ -13,7 +13,7 @@ from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import NumericChannel
 from hybriddp.grid import UNITS
 from hybriddp.mean.summary import LaplaceSummary
-from hybriddp.release.total import PrivateTotal
+from hybriddp.release.mechanisms import PrivateTotal
 
 _FEW = 30  # so few reports say nothing reliable about how values vary
 

@@ -11,7 +11,7 @@ from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.ledger import Ledger
-from hybriddp.release.total import total_event
+from hybriddp.release.mechanisms import total_event
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy

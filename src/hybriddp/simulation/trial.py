@@ -18,7 +18,7 @@ from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.groups import LocalGroup, TrustedGroup
 from hybriddp.mean.statement import Statement
 from hybriddp.privacy import Neighbors
-from hybriddp.release.total import release_total
+from hybriddp.release.mechanisms import release_total
 from hybriddp.simulation.crowd import Crowd, code_counts, laplace_total
 
 ESTIMATORS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance", "adaptive")

@@ -39,7 +39,7 @@ from hybriddp.kmeans.reports.symbols import n_symbols, support
 from hybriddp.kmeans.reports.tally import Ask, ReportTally
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
-from hybriddp.release.vector import release_vector
+from hybriddp.release.mechanisms import release_vector
 
 RNG = np.random.default_rng(4)
 K, D = 3, 4

@@ -20,7 +20,7 @@ from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SystemBytes
 from hybriddp.release import Event, Ledger, Part
-from hybriddp.release.vector import release_vector
+from hybriddp.release.mechanisms import release_vector
 from tests.kmeans.exact import Setting, talks
 
 # Shares, as the algorithm hands them out

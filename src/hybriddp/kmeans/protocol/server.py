@@ -28,7 +28,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source, simulation_generator
 from hybriddp.release.event import Part
 from hybriddp.release.ledger import Ledger
-from hybriddp.release.vector import release_vector
+from hybriddp.release.mechanisms import release_vector
 
 
 @dataclass(frozen=True, slots=True)
