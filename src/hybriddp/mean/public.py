@@ -14,7 +14,7 @@ $S_T$ and the curator's noise $N$ whole numbers and $R$ what the reports say. So
 lattice of step $u$ whose origin depends on them: the last digits of the mean tell the origin, and so the sum of all
 codes. After rounding to multiples of $s$, each published number stands for a half-open interval of length $s$, which
 holds $s/u$ values of $N$ if that is whole, and $m = \lfloor s/u \rfloor$ or $m + 1$ of them if not, *wherever* the
-origin is (`hybriddp.amplification.lattice` has what that costs).
+origin is (`hybriddp.amplification.window` has what that costs).
 """
 
 import math

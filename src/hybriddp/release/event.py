@@ -52,16 +52,14 @@ class Event:
 
     Attributes
     ----------
-    what : str
-        What was released or reported.
+    what, when : str
+        What was released or reported, and the time in UTC.
     who : str
         Which users it is about: ``"trusted"`` or ``"local"``.
     study : str
         The digest of the study.
     epsilon, delta : str
         What it cost each of these users, as decimals.
-    when : str
-        The time in UTC.
     part : Part or None
         Which of these users, if not all of them.
     mechanism : MechanismRecord or None
@@ -80,7 +78,7 @@ class Event:
     def __post_init__(self) -> None:
         if self.who not in ("trusted", "local"):  # another spelling would be another account
             raise ParameterError("who", '"trusted" or "local"', self.who)
-        _privacy(self.epsilon, self.delta)  # an error if that is not a cost
+        _privacy(epsilon=self.epsilon, delta=self.delta)  # an error if that is not a cost
         if self.mechanism is not None:
             _check(self.mechanism, self.epsilon, self.delta)
 
@@ -121,7 +119,7 @@ class Event:
     @property
     def privacy(self) -> Privacy:
         """The cost."""
-        return _privacy(self.epsilon, self.delta)
+        return _privacy(epsilon=self.epsilon, delta=self.delta)
 
 
 # A ledger has many events, few different costs and not many parts: each is read and checked once.
@@ -137,24 +135,14 @@ def _same_key(key: str | int) -> str:
     return f"-{digits}" if text.startswith("-") and digits != "0" else digits
 
 
-@lru_cache(maxsize=65536, typed=True)
-def _part(by: str, key: str | int) -> Part:
-    return Part(by, key)
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _privacy(epsilon: str, delta: str) -> Privacy:
-    return Privacy.total(epsilon=epsilon, delta=delta)
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _mechanism(kind: str, sensitivity: str | None = None, scale: str | None = None) -> MechanismRecord:
-    return MechanismRecord(kind, sensitivity, scale)
-
-
 @lru_cache(maxsize=4096, typed=True)
 def _check(mechanism: MechanismRecord, epsilon: str, delta: str) -> None:
-    mechanism.check(_privacy(epsilon, delta))
+    mechanism.check(_privacy(epsilon=epsilon, delta=delta))
+
+
+_part = lru_cache(maxsize=65536, typed=True)(Part)
+_privacy = lru_cache(maxsize=4096, typed=True)(Privacy.total)
+_mechanism = lru_cache(maxsize=4096, typed=True)(MechanismRecord)
 
 
 @dataclass(frozen=True, slots=True)

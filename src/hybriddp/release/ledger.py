@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from threading import Lock
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
@@ -51,7 +52,7 @@ class Ledger:
     def __init__(self, budget: Privacy, *, path: Path | str | None = None, accountant: str = "basic") -> None:
         if not isinstance(budget, Privacy):
             raise ParameterError("budget", "a Privacy", budget)
-        self._header = Header.new(budget, Accountant(accountant))
+        self._header = Header(budget, Accountant(accountant), nonce=token_hex(16))
         self._events: list[Event] = []
         self._studies: dict[tuple[str, str], list[Event]] = {}
         self._exposures: dict[tuple[str, str | None], Exposure] = {}

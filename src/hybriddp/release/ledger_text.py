@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 from hybriddp.errors import DataError, HybridDPError, ParameterError
@@ -40,26 +39,11 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a ledger was created with, and keeps.
-
-    Attributes
-    ----------
-    budget : Privacy
-        What every user may spend in total.
-    accountant : Accountant
-        How costs are composed.
-    nonce : str or None
-        A random text that tells ledgers of the same budget apart; older ledgers have none.
-    """
+    """What a ledger was created with, and keeps. The nonce tells ledgers apart; older ones have none."""
 
     budget: Privacy
     accountant: Accountant
     nonce: str | None = None
-
-    @classmethod
-    def new(cls, budget: Privacy, accountant: Accountant) -> "Header":
-        """A header with a fresh nonce."""
-        return cls(budget, accountant, token_hex(16))
 
     def fields(self) -> dict[str, Any]:
         """As plain values."""
@@ -159,8 +143,6 @@ class Position:
 
     Attributes
     ----------
-    header : Header
-        What the ledger was created with.
     file : tuple
         Which file it is, to the operating system.
     offset, lines, events : int
@@ -194,10 +176,8 @@ class LedgerContents:
 
     Attributes
     ----------
-    events : tuple of Event
-        The events of all lines that end with a line break.
-    position : Position
-        Where these lines end.
+    events, position
+        The events of all lines that end with a line break, and where these lines end.
     torn : bytes
         An unfinished line behind them.
     unended : bool

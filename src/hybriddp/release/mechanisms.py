@@ -127,14 +127,11 @@ class PrivateTotal:
 
     Attributes
     ----------
-    count : int
-        Number of users; public.
-    total : int
-        The sum of their units, with noise. It may lie outside of what a sum could be.
-    mechanism : Mechanism
-        The noise.
-    privacy : Privacy
-        What it cost each of these users.
+    count, total : int
+        Number of users, which is public, and the sum of their units with noise. It may lie outside of what a sum could
+        be.
+    mechanism, privacy : Mechanism, Privacy
+        The noise, and what it cost each of these users.
     counted : bool
         Whether a ledger has it.
     seeded : bool
