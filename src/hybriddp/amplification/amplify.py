@@ -110,7 +110,7 @@ def _amplified(
         noise = f"Laplace on both sides{continuous}. {rounding}"
         method = "sums of Laplace variables, certified" if delta else "discrete Laplace noise in whole units"
     else:
-        _check.number("delta", delta, _check.Range("a number from 0 and below 1", 0.0, 1.0, upper_open=True))
+        _check.number("delta", delta, _check.DELTA)
         bound = window_exact(
             study.channel,
             n_trusted=n_trusted,

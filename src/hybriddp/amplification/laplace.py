@@ -81,7 +81,7 @@ def exact(
     w = _check.number("weight", weight, _check.WEIGHT)
     _check.number("width", width, _check.POSITIVE)
     eps = _check.number("epsilon", epsilon, _check.POSITIVE)
-    dlt = _check.number("delta", delta, _check.Range("a number from 0 and below 1", 0.0, 1.0, upper_open=True))
+    dlt = _check.number("delta", delta, _check.DELTA)
     honest = _check.integer("honest_local", honest_local, at_least=0)
     if honest > (1 - c) * n + 1:
         _check.number("honest_local", honest, _check.Range("at most the number of local users", 0.0, (1 - c) * n))
@@ -146,28 +146,26 @@ class LaplaceSum:
         scale = 1.5 * width
         s = sigma + scale * ((np.cosh(u) - 1) * math.cos(_ANGLE) + 1j * np.sinh(u) * math.sin(_ANGLE))
         ds = scale * (np.sinh(u) * math.cos(_ANGLE) + 1j * np.cosh(u) * math.sin(_ANGLE))
-        log_mgf = -_log1p(-((self.first * s) ** 2)) - self.terms * _log1p(-((self.others * s) ** 2))
+        log_mgf = -sum(k * _log1p(-((b * s) ** 2)) for b, k in self._scales)
         value = np.exp(log_mgf - s * x - (self._log_mgf(sigma) - sigma * x)) * ds
         step = u[1] - u[0]
         value[0] /= 2  # the point on the axis belongs to both halves
         return float(value.imag.sum() * step / math.pi), float((value / s).imag.sum() * step / math.pi)
 
+    @property
+    def _scales(self) -> tuple[tuple[float, int], ...]:
+        """Every scale, and how many terms have it."""
+        return (self.first, 1), (self.others, self.terms)
+
     def _log_mgf(self, s: float) -> float:
-        return -math.log1p(-((self.first * s) ** 2)) - self.terms * math.log1p(-((self.others * s) ** 2))
+        return -sum(k * math.log1p(-((b * s) ** 2)) for b, k in self._scales)
 
     def _slope(self, s: float, x: float) -> float:
         r"""The derivative of the logarithm of $M(s) e^{-sx}/s$: it grows from $-\infty$ to $\infty$."""
-        a, b = self.first, self.others
-        return 2 * a * a * s / (1 - (a * s) ** 2) + self.terms * 2 * b * b * s / (1 - (b * s) ** 2) - x - 1 / s
+        return sum(2 * k * b * b * s / (1 - (b * s) ** 2) for b, k in self._scales) - x - 1 / s
 
     def _curvature(self, s: float) -> float:
-        a, b = self.first, self.others
-
-        def one(scale: float) -> float:
-            square = (scale * s) ** 2
-            return 2 * scale**2 * (1 + square) / (1 - square) ** 2
-
-        return one(a) + self.terms * one(b) + 1 / s**2
+        return sum(2 * k * b * b * (1 + (b * s) ** 2) / (1 - (b * s) ** 2) ** 2 for b, k in self._scales) + 1 / s**2
 
     def _saddle(self, x: float) -> float:
         """Near enough to the root of the slope: any point of the interval would do, the root is the best."""

@@ -113,12 +113,9 @@ class Accountant:
 # Sums over histories
 
 
-def _sum_epsilon(history: Iterable[RepeatedCost]) -> Fraction:
-    return sum((paid.times * paid.cost.epsilon for paid in history), Fraction(0))
-
-
-def _sum_delta(history: Iterable[RepeatedCost]) -> Fraction:
-    return sum((paid.times * paid.cost.delta for paid in history), Fraction(0))
+def _sums(history: Iterable[RepeatedCost]) -> Spent:
+    terms = [(paid.times * paid.cost.epsilon, paid.times * paid.cost.delta) for paid in history]
+    return Spent(sum((term[0] for term in terms), Fraction(0)), sum((term[1] for term in terms), Fraction(0)))
 
 
 _Noises = Sequence[tuple[MechanismRecord, int]]
@@ -149,7 +146,8 @@ def _not_gaussian(history: History) -> list[RepeatedCost]:
 
 
 def _basic_epsilon(history: History, delta: Fraction) -> Fraction | None:
-    return _sum_epsilon(history) if _sum_delta(history) <= delta else None
+    sums = _sums(history)
+    return sums.epsilon if sums.delta <= delta else None
 
 
 # Zero-concentrated privacy
@@ -158,13 +156,13 @@ def _basic_epsilon(history: History, delta: Fraction) -> Fraction | None:
 @lru_cache(maxsize=4096)
 def _zcdp_epsilon(history: History, delta: Fraction) -> Fraction | None:
     gaussian, others = _noises(history, GAUSSIAN), _not_gaussian(history)
-    left = delta - _sum_delta(others)
+    left = delta - _sums(others).delta
     found = [_basic_epsilon(history, delta)]
     if left > 0:
         found.append(_concentrated(_rho(gaussian), others, left))
     if left > 0 and gaussian:
         analytic = gaussian_epsilon(delta=_below(left), sensitivity=_joint_sensitivity(gaussian), sigma=1.0)
-        found.append(Fraction(float(analytic)) + _shift(gaussian) + _sum_epsilon(others))
+        found.append(Fraction(float(analytic)) + _shift(gaussian) + _sums(others).epsilon)
     return min((epsilon for epsilon in found if epsilon is not None), default=None)
 
 
@@ -174,7 +172,7 @@ def _concentrated(rho: Fraction, others: Sequence[RepeatedCost], delta: Fraction
     ε at ρ is the least of straight lines in ρ, one for each α, and so concave: of several releases with the same ε it
     is best to move all into ρ, or none.
     """
-    outside = _sum_epsilon(others)
+    outside = _sums(others).epsilon
     found = [rho_to_epsilon(rho, delta) + outside]
     for paid in sorted(others, key=lambda paid: paid.cost.epsilon):
         rho += paid.times * paid.cost.epsilon**2 / 2
@@ -238,11 +236,11 @@ def _import_dp_accounting() -> Any:  # noqa: ANN401
 def _pld_epsilon(history: History, delta: Fraction) -> Fraction | None:
     """None if another way is better."""
     gaussian, others = _noises(history, GAUSSIAN), _not_gaussian(history)
-    left = delta - _sum_delta(others) - sum(paid.times for paid in history) * _CONVOLUTION_ERROR
+    left = delta - _sums(others).delta - sum(paid.times for paid in history) * _CONVOLUTION_ERROR
     if not others or left < _LEAST_DELTA:
         return None  # Gaussian noise alone has a formula, which is exact
     pld = _import_dp_accounting()
-    step = _STEP * max(1.0, float(_sum_epsilon(history)) / 10)
+    step = _STEP * max(1.0, float(_sums(history).epsilon) / 10)
     losses = [_loss(pld, paid.cost, step).self_compose(paid.times) for paid in others]
     if gaussian:
         losses.append(

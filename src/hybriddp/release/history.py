@@ -99,8 +99,6 @@ class _Account:
 class _Partition:
     """The parts of one partition, the most that one of them has spent, and their different histories."""
 
-    __slots__ = ("kinds", "most", "parts")
-
     def __init__(self) -> None:
         self.parts: defaultdict[str, _Account] = defaultdict(_Account)
         self.most = _NOTHING
@@ -115,8 +113,6 @@ class Exposure:
     counting : bool
         Whether histories will be asked for; sums alone are cheaper.
     """
-
-    __slots__ = ("_counting", "_everybody", "_partitions")
 
     def __init__(self, *, counting: bool) -> None:
         self._counting = counting

@@ -121,10 +121,9 @@ class Ledger:
         return self.accountant.spent(self._exposure(who, study), self.budget.exact_delta, part)
 
     def sums(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
-        """The sums of ε and δ of the same events, whatever the accountant: what the events themselves say.
+        """The sums of ε and δ of the same events, whatever the accountant.
 
-        To see whether something has been written down, compare with these. An accountant that does not add up may find
-        a lower cost for the same events.
+        To see whether something has been written down, compare with these: `spent` may be less.
         """
         return self._exposure(who, study).sums(part)
 
@@ -187,7 +186,7 @@ class Ledger:
     def _spend_in_file(self, path: Path, events: Sequence[Event], promised: Privacy | None) -> None:
         with ledger_file.opened(path, writing=True) as file:
             # Another process may have spent in the meantime.
-            contents = ledger_file.complete(ledger_file.read_after(file, path, self._position), path)
+            contents = ledger_file.read_after(file, path, self._position)
             self._take_contents(contents, path)
             self._admit(events, promised)
             lines = [event.fields() for event in events]

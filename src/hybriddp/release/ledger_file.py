@@ -54,17 +54,22 @@ def resolved(path: Path | str) -> Path:
 
 
 @contextmanager
-def locked(path: Path, *, writing: bool) -> Iterator[BinaryIO]:
-    """The file at this path, opened and locked; for readers the lock is shared where the system has shared locks.
+def opened(path: Path, *, writing: bool) -> Iterator[BinaryIO]:
+    """The ledger file, locked; readers share the lock where the system has shared locks.
 
     A file that was replaced or removed while this waited is not the one that others will use: the one that is there
     now is opened instead. `FileNotFoundError` if there is none.
     """
+    tries = 0
     while True:
         with _open(path, writing=writing) as file, held(file, path, shared=not writing):
             if is_at(file, path):
-                yield file
-                return
+                tries += 1
+                # Whoever creates it may not have come to its first line yet.
+                if tries == _TRIES or os.fstat(file.fileno()).st_size:
+                    yield file
+                    return
+        time.sleep(_PAUSE)
 
 
 @contextmanager
@@ -149,45 +154,12 @@ def create(path: Path, header: Header) -> None:
     _sync_folder(path.parent)
 
 
-@contextmanager
-def opened(path: Path, *, writing: bool) -> Iterator[BinaryIO]:
-    """The ledger file, locked. `FileNotFoundError` if there is none."""
-    for attempt in range(1, _TRIES + 1):
-        with locked(path, writing=writing) as file:
-            # Whoever creates it may not have come to its first line yet.
-            if attempt == _TRIES or os.fstat(file.fileno()).st_size:
-                yield file
-                return
-        time.sleep(_PAUSE)
-
-
 def read_after(file: BinaryIO, path: Path, known: Position | None) -> LedgerContents:
-    """What has been added since ``known``; all of it if that is None. An unfinished last line is not refused here.
+    """What has been added since ``known``; all of it if that is None.
 
-    `DataError` if a line does not follow from the one before it, or if what was known is not there any more.
+    `DataError` if a line is unfinished or does not follow from the one before it, or if what was known is gone.
     """
-    status = os.fstat(file.fileno())
-    identity = (status.st_dev, status.st_ino)
-    if known is None:
-        return parse_file(_read(file, path, 0), path, identity)
-    if known.old or known.file != identity:  # another file may have taken its place: a copy, perhaps
-        contents = parse_file(_read(file, path, 0), path, identity, contains=known)
-        return replace(contents, events=contents.events[known.events :])
-    before = min(known.offset, 128)
-    data = _read(file, path, known.offset - before)
-    if not known.is_at_end_of(data[:before]):
-        raise lost_events(path)
-    return parse_lines(data[before:], path, known)
-
-
-def read(path: Path, known: Position | None = None) -> LedgerContents:
-    """What has been added since ``known``, with the file opened for it; `DataError` if the last line is unfinished."""
-    with opened(path, writing=False) as file:
-        return complete(read_after(file, path, known), path)
-
-
-def complete(contents: LedgerContents, path: Path) -> LedgerContents:
-    """The contents, refused if the last line is unfinished."""
+    contents = _read_lines(file, path, known)
     if contents.unended:
         raise DataError(
             f"The last line of {path} is complete except for its line break. Its event counts, and nothing "
@@ -200,6 +172,28 @@ def complete(contents: LedgerContents, path: Path) -> LedgerContents:
             "decide: hybriddp ledger verify --repair."
         )
     return contents
+
+
+def read(path: Path, known: Position | None = None) -> LedgerContents:
+    """`read_after` of a file that is opened for it."""
+    with opened(path, writing=False) as file:
+        return read_after(file, path, known)
+
+
+def _read_lines(file: BinaryIO, path: Path, known: Position | None) -> LedgerContents:
+    """The same, whatever the last line is."""
+    status = os.fstat(file.fileno())
+    identity = (status.st_dev, status.st_ino)
+    if known is None:
+        return parse_file(_read(file, path, 0), path, identity)
+    if known.old or known.file != identity:  # another file may have taken its place: a copy, perhaps
+        contents = parse_file(_read(file, path, 0), path, identity, contains=known)
+        return replace(contents, events=contents.events[known.events :])
+    before = min(known.offset, 128)
+    data = _read(file, path, known.offset - before)
+    if not known.is_at_end_of(data[:before]):
+        raise lost_events(path)
+    return parse_lines(data[before:], path, known)
 
 
 def append(file: BinaryIO, path: Path, position: Position, lines: Sequence[dict[str, Any]], events: int) -> Position:
@@ -315,7 +309,7 @@ def check_ledger(path: Path | str, *, contains: str | None = None) -> LedgerChec
     """
     place = resolved(path)
     with _existing(path), opened(place, writing=False) as file:
-        position = complete(read_after(file, place, None), place).position
+        position = read_after(file, place, None).position
         text = _read(file, place, 0)
     known = f'"chain":"{contains}"'.encode()
     if contains is not None and contains != position.head and known not in text:
@@ -333,7 +327,7 @@ def repair_ledger(path: Path | str) -> LedgerCheck:
     """
     place = resolved(path)
     with _existing(path), opened(place, writing=True) as file:
-        contents = read_after(file, place, None)
+        contents = _read_lines(file, place, None)
         if not contents.torn:
             return _found(contents.position)
         if contents.unended:

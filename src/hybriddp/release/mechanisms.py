@@ -214,18 +214,10 @@ def release_vector(
     privacy: Privacy,
     random_state: int | np.random.Generator | None = None,
 ) -> PrivateVector:
-    """The numbers with noise. Whoever calls this has paid for it first.
+    """The exact ``values`` with noise for this ε (δ is 0). Whoever calls this has paid for it first.
 
-    Parameters
-    ----------
-    values : ndarray of int64
-        The exact numbers.
-    sensitivity : int
-        How much one user can change them, all changes added up.
-    privacy : Privacy
-        What it costs; δ is 0.
-    random_state : int or numpy.random.Generator, optional
-        For simulation only.
+    ``sensitivity`` is how much one user can change the values, all changes added up. A ``random_state`` is for
+    simulation only.
     """
     scale = laplace_scale(sensitivity, privacy)
     noise = Mechanism("discrete-laplace", scale).draw(values.shape, random_state)
