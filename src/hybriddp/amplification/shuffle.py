@@ -126,15 +126,8 @@ def shuffled(*, local_epsilon: float, n_reports: int, delta: float, colluding: i
     dlt = _check.number("delta", delta, _DELTA)
     honest = _honest(n_reports, colluding)
     epsilon, method = _best(local, honest, dlt)
-    return ShuffledPrivacy(
-        epsilon=epsilon,
-        delta=dlt,
-        local_epsilon=local,
-        n_reports=int(n_reports),
-        colluding=int(colluding),
-        method=method,
-        assumptions=_assumptions(int(n_reports), int(colluding)),
-    )
+    n, known = int(n_reports), int(colluding)
+    return ShuffledPrivacy(epsilon, dlt, local, n, known, method, _assumptions(n, known))
 
 
 def largest_local_epsilon(*, epsilon: float, delta: float, n_reports: int, colluding: int = 0) -> float:

@@ -147,7 +147,22 @@ _mechanism = lru_cache(maxsize=4096, typed=True)(MechanismRecord)
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a user has spent, as exact numbers."""
+    """What a user has spent, or has left, as exact numbers."""
 
     epsilon: Fraction
     delta: Fraction
+
+    @classmethod
+    def of(cls, privacy: Privacy) -> "Spent":
+        """All of (ε, δ)."""
+        return cls(privacy.exact_epsilon, privacy.exact_delta)
+
+    def within(self, limit: "Spent") -> bool:
+        """Whether neither is above a limit."""
+        return self.epsilon <= limit.epsilon and self.delta <= limit.delta
+
+    def __sub__(self, other: "Spent") -> "Spent":
+        return Spent(self.epsilon - other.epsilon, self.delta - other.delta)
+
+    def __str__(self) -> str:
+        return f"ε = {float(self.epsilon):g}, δ = {float(self.delta):g}"

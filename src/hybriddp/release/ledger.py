@@ -129,9 +129,8 @@ class Ledger:
 
     def remaining(self, who: str, *, part: Part | None = None) -> Spent:
         """What each of these users has left at least; if the accountant does not add up, ε at the budget's δ."""
-        spent = self.spent(who, part=part)
-        delta = self.budget.exact_delta - (spent.delta if self.accountant.adds_up else 0)
-        return Spent(epsilon=self.budget.exact_epsilon - spent.epsilon, delta=delta)
+        left = Spent.of(self.budget) - self.spent(who, part=part)
+        return left if self.accountant.adds_up else Spent(left.epsilon, self.budget.exact_delta)
 
     def spend(self, event: Event, *, promised: Privacy | None = None) -> None:
         """Write the event down, or raise `BudgetError` and change nothing if it costs more than is left.
@@ -267,9 +266,9 @@ class Ledger:
         """Raise `BudgetError` if what was read costs more than the budget: no ledger writes that."""
         for who in _GROUPS:
             spent = self.spent(who)
-            if self._is_over(spent):
+            if not spent.within(Spent.of(self.budget)):
                 raise BudgetError(
-                    f"{self._path or 'The ledger'} has events that cost {who} users {_amount(spent)}, more than its "
+                    f"{self._path or 'The ledger'} has events that cost {who} users {spent}, more than its "
                     f"budget of {_budget(self.budget)}. It was edited by hand, or written by another program."
                 )
 
@@ -277,30 +276,27 @@ class Ledger:
         """Raise `BudgetError` if the event would cost more than is left of a sum: the budget, or the promise."""
         if promised is not None:  # a study's promise is the sum of its releases, whatever the accountant
             before = self._exposure(event.who, event.study).sums(event.part)
-            left = Spent(promised.exact_epsilon - before.epsilon, promised.exact_delta - before.delta)
-            if _exceeds(event, left):
-                promise = f"of the {_budget(promised)} that this study promised them they have {_amount(left)} left"
+            left = Spent.of(promised) - before
+            if not Spent.of(event.privacy).within(left):
+                promise = f"of the {_budget(promised)} that this study promised them they have {left} left"
                 again = " It has been released already." if before.epsilon else ""
                 raise BudgetError(self._refusal(event, f"{promise}.{again}"))
         if self.accountant.adds_up:
             left = self.remaining(event.who, part=event.part)
-            if _exceeds(event, left):
-                raise BudgetError(self._refusal(event, f"they have {_amount(left)} left."))
+            if not Spent.of(event.privacy).within(left):
+                raise BudgetError(self._refusal(event, f"they have {left} left."))
 
     def _check_cost(self, events: Sequence[Event], before: int) -> None:
         """Raise `BudgetError` if all that is written now costs more than the budget, by an accountant without sums."""
         for who in dict.fromkeys(event.who for event in events):
             spent = self.spent(who)
-            if self._is_over(spent):
+            if not spent.within(Spent.of(self.budget)):
                 what = "; ".join(dict.fromkeys(f"{e.what} ({e.users})" for e in events if e.who == who))
                 raise BudgetError(
-                    f"With {what}, {who} users would have spent {_amount(spent)} by the accountant "
+                    f"With {what}, {who} users would have spent {spent} by the accountant "
                     f"{self.accountant.name!r}, of {_budget(self.budget)}. "
                     f"Spent before: {_story(self._events[:before], who)}."
                 )
-
-    def _is_over(self, spent: Spent) -> bool:
-        return spent.epsilon > self.budget.exact_epsilon or spent.delta > self.budget.exact_delta
 
     def explain(self, *, latest: int = 20) -> str:
         """The ledger in plain words, with the ``latest`` events."""
@@ -311,7 +307,8 @@ class Ledger:
         lines += [f"{e.when}: {e.what} ({e.users}): ε = {e.epsilon}, δ = {e.delta}" for e in told]
         lines.append(self.accountant.explain(self.budget.exact_delta))
         for who in self._who():
-            left = _amount(self.remaining(who), joint=", " if self.accountant.adds_up else " at ")
+            left = str(self.remaining(who))
+            left = left if self.accountant.adds_up else left.replace(", ", " at ")
             lines.append(f"Left to every one of the {who} users: {left}")
         return "\n".join(lines if self._events else [*lines, "Nothing has been spent."])
 
@@ -354,10 +351,6 @@ class Ledger:
         )
 
 
-def _exceeds(event: Event, left: Spent) -> bool:
-    return event.privacy.exact_epsilon > left.epsilon or event.privacy.exact_delta > left.delta
-
-
 def _events(events: Iterable[Event]) -> tuple[Event, ...]:
     """All of them at once: they are looked at several times, and an iterator would be empty the second time."""
     listed = tuple(events)
@@ -366,10 +359,6 @@ def _events(events: Iterable[Event]) -> tuple[Event, ...]:
             raise ParameterError("events", "Events", type(event).__name__, shown_as="a")
         _ = event.privacy  # an error here, if anywhere, and not when some have been counted
     return listed
-
-
-def _amount(spent: Spent, *, joint: str = ", ") -> str:
-    return f"ε = {float(spent.epsilon):g}{joint}δ = {float(spent.delta):g}"
 
 
 def _budget(budget: Privacy) -> str:

@@ -93,32 +93,27 @@ def _keeps(privacy: Privacy, scale: float) -> bool:
     dp, delta = import_opendp(), float(privacy.exact_delta)
     if Fraction(delta) > privacy.exact_delta:
         delta = math.nextafter(delta, 0.0)
-    approximate = dp.c.make_zCDP_to_approxDP(_measurement(Mechanism("discrete-gaussian", scale)))
-    return Fraction(dp.c.make_fix_delta(approximate, delta=delta).map(UNITS)[0]) <= privacy.exact_epsilon
+    approximate = dp.combinators.make_zCDP_to_approxDP(_measurement(Mechanism("discrete-gaussian", scale)))
+    return Fraction(dp.combinators.make_fix_delta(approximate, delta=delta).map(UNITS)[0]) <= privacy.exact_epsilon
 
 
 @lru_cache(maxsize=256)
 def _measurement(mechanism: Mechanism) -> Any:  # noqa: ANN401
     dp = import_opendp()
-    make, distance = dp.m.make_laplace, dp.l1_distance
+    make, distance = dp.measurements.make_laplace, dp.metrics.l1_distance
     if mechanism.kind == "discrete-gaussian":
-        make, distance = dp.m.make_gaussian, dp.l2_distance
-    return make(dp.vector_domain(dp.atom_domain(T="i64")), distance(T="i64"), scale=mechanism.scale)
+        make, distance = dp.measurements.make_gaussian, dp.metrics.l2_distance
+    domain = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
+    return make(domain, distance(T="i64"), scale=mechanism.scale)
 
 
 def import_opendp() -> Any:  # noqa: ANN401
     """The library that draws the noise."""
     # Here, because not every command needs it; and not its prelude, which imports all of scikit-learn on the way.
-    from opendp import combinators as c
-    from opendp import measurements as m
-    from opendp.domains import atom_domain, vector_domain
-    from opendp.metrics import l1_distance, l2_distance
-    from opendp.mod import enable_features
+    from opendp import combinators, domains, measurements, metrics, mod
 
-    enable_features("contrib")
-    return SimpleNamespace(
-        c=c, m=m, atom_domain=atom_domain, vector_domain=vector_domain, l1_distance=l1_distance, l2_distance=l2_distance
-    )
+    mod.enable_features("contrib")
+    return SimpleNamespace(combinators=combinators, domains=domains, measurements=measurements, metrics=metrics)
 
 
 @dataclass(frozen=True, slots=True)
