@@ -43,7 +43,7 @@ def epsilon_by(name: str, *costs: Cost, delta: Fraction = DELTA) -> float:
 # Definition: what is claimed is true
 
 
-def _dp_accounting_epsilon(costs: list[Cost], delta: float, *, optimistic: bool) -> float:
+def _composed(costs: list[Cost], *, optimistic: bool) -> Any:  # noqa: ANN401
     """The same noise, composed by dp-accounting alone."""
     options: dict[str, Any] = {"pessimistic_estimate": not optimistic, "use_connect_dots": not optimistic}
     composed = oracle.identity(pessimistic_estimate=not optimistic)
@@ -52,7 +52,7 @@ def _dp_accounting_epsilon(costs: list[Cost], delta: float, *, optimistic: bool)
         assert noise is not None
         make = oracle.from_laplace_mechanism if noise.kind == "laplace" else oracle.from_gaussian_mechanism
         composed = composed.compose(make(float(noise.exact_scale), float(noise.exact_sensitivity), **options))
-    return float(composed.get_epsilon_for_delta(delta))
+    return composed
 
 
 continuous_noise = st.one_of(
@@ -79,13 +79,16 @@ def test_no_cost_of_many_histories_is_below_what_dp_accounting_finds(costs: list
 
 
 def _check_against_dp_accounting(costs: list[Cost], delta: str) -> None:
-    least = _dp_accounting_epsilon(costs, float(delta), optimistic=True)
-    close = _dp_accounting_epsilon(costs, float(delta), optimistic=False)
+    least = _composed(costs, optimistic=True).get_epsilon_for_delta(float(delta))
+    pessimistic = _composed(costs, optimistic=False)
+    close = pessimistic.get_epsilon_for_delta(float(delta))
     for name in FINER:
         found = epsilon_by(name, *costs, delta=Fraction(delta))
         assert found >= least - 1e-9
         assert found >= close - 2e-6  # the discretization of the pessimistic one
-    assert epsilon_by("pld", *costs, delta=Fraction(delta)) <= close + 1e-5
+    # What is set aside for the rounding of convolutions, 1e-13 of δ for each, matters where δ is small.
+    reserved = pessimistic.get_epsilon_for_delta(float(delta) - len(costs) * 1e-13)
+    assert epsilon_by("pld", *costs, delta=Fraction(delta)) <= reserved + 1e-5
 
 
 def _losses(mechanism: MechanismRecord) -> tuple[np.ndarray, np.ndarray]:
