@@ -54,13 +54,14 @@ def written(path: Path) -> Path:
 def _create_and_spend_until_refused(path: Path, start: Any, counts: Any) -> None:  # noqa: ANN401
     ledger, times = Ledger(BUDGET, path=path), 0
     start.wait()
-    while True:
-        try:
+    try:
+        while True:
             ledger.spend(event("0.01", study=str(os.getpid())))
-        except BudgetError:
-            break
-        times += 1
-    counts.put(times)
+            times += 1
+    except BudgetError:
+        pass
+    finally:
+        counts.put(times)
 
 
 def test_processes_that_create_and_spend_at_once_have_one_ledger_and_one_budget(path: Path) -> None:
@@ -69,9 +70,10 @@ def test_processes_that_create_and_spend_at_once_have_one_ledger_and_one_budget(
     workers = [spawn.Process(target=_create_and_spend_until_refused, args=(path, start, counts)) for _ in range(3)]
     for worker in workers:
         worker.start()
-    assert sum(counts.get() for _ in workers) == 100
+    assert sum(counts.get(timeout=300) for _ in workers) == 100
     for worker in workers:
         worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
     assert Ledger.open(path).remaining("trusted").epsilon == 0
     assert len(path.read_bytes().splitlines()) == 101
     assert [file.name for file in path.parent.iterdir()] == ["study.ledger"]  # no locks, no drafts
