@@ -36,7 +36,7 @@ from hybriddp.mean.weights import LocalStatistics, TrustedStatistics, VarianceEv
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
-from hybriddp.release.total import PrivateTotal, release_total, total_event
+from hybriddp.release.mechanisms import PrivateTotal, release_total, total_event
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy

@@ -15,7 +15,7 @@ lattice of step $u$ whose origin depends on them: the last digits of the mean te
 codes. That is more than the noise hides. So rounding comes before publishing, in exact fractions. After rounding to
 multiples of $s$, each published number stands for a half-open interval of length $s$, which holds $s/u$ values of $N$
 if that is whole, and $m = \lfloor s/u \rfloor$ or $m + 1$ of them if not, *wherever* the origin is
-(`hybriddp.amplification.lattice` has what that costs).
+(`hybriddp.amplification.window` has what that costs).
 """
 
 import json

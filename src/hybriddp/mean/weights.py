@@ -35,7 +35,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.channels.numeric import NumericChannel
 from hybriddp.grid import UNITS
-from hybriddp.release.total import PrivateTotal
+from hybriddp.release.mechanisms import PrivateTotal
 
 WORST_CASE = 0.8  # prior probability of the largest possible variance
 POWER = 0.25  # of the prior density of the smaller ones

@@ -11,14 +11,14 @@ from typing import BinaryIO
 import pytest
 
 from hybriddp.errors import DataError
-from hybriddp.release import file_lock
-from hybriddp.release.file_lock import held, is_at, locked
+from hybriddp.release import ledger_file
+from hybriddp.release.ledger_file import held, is_at, opened
 
 
 def test_whoever_waits_for_a_file_that_is_replaced_gets_the_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, new, opened = tmp_path / "a", tmp_path / "b", Event()
+    path, new, has_opened = tmp_path / "a", tmp_path / "b", Event()
     path.write_text("old")
     new.write_text("new")
     files: list[BinaryIO] = []
@@ -26,18 +26,18 @@ def test_whoever_waits_for_a_file_that_is_replaced_gets_the_new_one(
     def noted(place: Path, *, writing: bool) -> BinaryIO:
         assert writing
         files.append(place.open("r+b", buffering=0))
-        opened.set()
+        has_opened.set()
         return files[-1]
 
     def wait() -> bytes:
-        with locked(path, writing=True) as file:
+        with opened(path, writing=True) as file:
             return file.read()
 
     with ThreadPoolExecutor(1) as pool:
-        with locked(path, writing=True):
-            monkeypatch.setattr(file_lock, "_open", noted)
+        with opened(path, writing=True):
+            monkeypatch.setattr(ledger_file, "_open", noted)
             waiting = pool.submit(wait)
-            opened.wait()  # it has the old file open, and cannot have its lock
+            has_opened.wait()  # it has the old file open, and cannot have its lock
             new.replace(path)
         assert waiting.result() == b"new"
     assert len(files) == 2
@@ -47,18 +47,18 @@ def test_whoever_waits_for_a_file_that_is_replaced_gets_the_new_one(
 def test_a_file_that_is_removed_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("x")
-    with locked(path, writing=True) as file:
+    with opened(path, writing=True) as file:
         assert is_at(file, path)
         path.unlink()
         assert not is_at(file, path)
-    with pytest.raises(FileNotFoundError), locked(path, writing=True):
+    with pytest.raises(FileNotFoundError), opened(path, writing=True):
         pass
 
 
 def test_readers_share(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("x")
-    with locked(path, writing=False) as one, locked(path, writing=False) as other:
+    with opened(path, writing=False) as one, opened(path, writing=False) as other:
         assert one.read() == other.read() == b"x"
 
 
@@ -66,12 +66,12 @@ def test_a_disk_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(file_lock, "_lock_posix", fail)
+    monkeypatch.setattr(ledger_file, "_lock_posix", fail)
     path = tmp_path / "a"
     path.write_text("x")
     with (
         pytest.raises(DataError, match=r"cannot be locked \(No locks available\)") as caught,
-        locked(path, writing=True),
+        opened(path, writing=True),
     ):
         pass
     assert caught.value.__cause__ is None
@@ -94,7 +94,7 @@ def test_windows_locks_one_byte_far_behind_the_end_and_tries_until_it_has_it(
     for name, value in (("LK_NBLCK", 2), ("LK_UNLCK", 0), ("locking", locking)):
         setattr(fake, name, value)
     monkeypatch.setitem(sys.modules, "msvcrt", fake)
-    monkeypatch.setattr(file_lock, "_lock_posix", lambda file, **_: file_lock._lock_windows(file))
+    monkeypatch.setattr(ledger_file, "_lock_posix", lambda file, **_: ledger_file._lock_windows(file))
     monkeypatch.setattr(time, "sleep", pauses.append)
     with path.open("r+b", buffering=0) as file, held(file, path):
         assert calls == [(2, 1 << 40, 1)] * 3

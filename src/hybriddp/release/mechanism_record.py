@@ -1,4 +1,4 @@
-r"""Which noise an event added, as data: what an accountant needs to know beyond (ε, δ).
+r"""The record of an event's mechanism: what an accountant needs to know beyond (ε, δ).
 
 Discrete noise is not continuous noise, and the formulas for continuous noise do not hold for it as they are. But it is
 never far above it. Let $K$ be discrete Laplace or (for $\sigma \ge 1$) discrete Gaussian noise and $X$ the continuous
@@ -9,7 +9,7 @@ noise of the same scale. Then $K$ is stochastically below $X + 1$:
   is above the integral, by the factor $1 + \theta$ with $\theta = 2\sum_{j \ge 1} e^{-2\pi^2\sigma^2j^2}$;
 - for $m \le 0$ it says that $P[K \ge n] \ge P[X \ge n]$, $n = 1 - m \ge 1$. Laplace: $1/(1 + e^{-1/b}) \ge 1/2$.
   Gaussian: the sum from $n$ on is above the integral. What it has in excess beyond the point of inflection, where it is
-  half of the first term at least, is a share of more than $1/20\sigma$ already, and θ is less.
+  half of the first term at least, is more than $1/20\sigma$ of the whole already, and θ is less.
 
 The privacy loss is a rising function of the noise, of slope at most $\Delta/\sigma^2$ (Gaussian) or $2/b$ (Laplace). So
 the loss of the discrete mechanism is stochastically below that of the continuous one plus this slope. δ as a function
@@ -35,8 +35,8 @@ _LONGEST = 400  # any float between 1e-300 and 1e300 that a computation would en
 
 
 @dataclass(frozen=True, slots=True)
-class MechanismPrice:
-    """The mechanism of a release of *one* number.
+class MechanismRecord:
+    """The mechanism of a release of *one* number, as an event records it.
 
     Attributes
     ----------
@@ -44,14 +44,14 @@ class MechanismPrice:
         ``"laplace"``, ``"discrete-laplace"``, ``"gaussian"`` or ``"discrete-gaussian"`` noise, or ``"thresholded"``:
         ε-private except with probability δ, both the event's.
     sensitivity, scale : str or None
-        How far one user can move the number, and the noise's scale (b or σ) in the same units, as exact decimals.
-        None if it is thresholded.
+        How far one user can move the number, and the scale of the noise (b or σ) in the same units, as exact
+        decimals; None if it is thresholded.
 
     Examples
     --------
-    >>> MechanismPrice.noise("gaussian", sensitivity=1, scale=2.5)
-    MechanismPrice(kind='gaussian', sensitivity='1', scale='2.5')
-    >>> MechanismPrice.noise("gaussian", sensitivity=1, scale=2.5).rho
+    >>> MechanismRecord.noise("gaussian", sensitivity=1, scale=2.5)
+    MechanismRecord(kind='gaussian', sensitivity='1', scale='2.5')
+    >>> MechanismRecord.noise("gaussian", sensitivity=1, scale=2.5).rho
     Fraction(2, 25)
     """
 
@@ -79,7 +79,7 @@ class MechanismPrice:
             raise ParameterError("scale", "within a factor of 1e100 of the sensitivity", self.scale)
 
     @classmethod
-    def noise(cls, kind: str, *, sensitivity: float | str, scale: float | str) -> "MechanismPrice":
+    def noise(cls, kind: str, *, sensitivity: float | str, scale: float | str) -> "MechanismRecord":
         """Noise of some kind. A float is taken as the exact number that it is, because the noise is drawn with it."""
         return cls(kind, _text("sensitivity", sensitivity), _text("scale", scale))
 
@@ -120,7 +120,7 @@ class MechanismPrice:
             raise ParameterError("mechanism", expected, self, remedy="Claim what the noise costs, or add more of it.")
 
     def _least_delta(self, privacy: Privacy) -> float:
-        """A δ that Gaussian noise of this scale has at least: the loss is no further *below* the continuous one's."""
+        """A δ that this Gaussian noise has at least: its loss is no further *below* that of continuous noise."""
         epsilon = float(privacy.exact_epsilon + self.lattice_shift)
         return float(gaussian_delta(epsilon=epsilon, sensitivity=(2 * float(self.rho)) ** 0.5, sigma=1.0))
 
