@@ -59,8 +59,8 @@ def _hits(points: Iterable[Point], trials: int, scale: float = 1.0) -> int:
     return sum(law.explains(truth) >= 0.05 for truth, law in laws)
 
 
-def _least(trials: int) -> float:
-    return float(stats.binom.ppf(1e-9, trials, 0.95))
+def _least(trials: int, coverage: float = 0.95) -> float:
+    return float(stats.binom.ppf(1e-9, trials, coverage))
 
 
 def test_intervals_cover_and_are_neither_too_short_nor_too_long() -> None:
@@ -78,8 +78,8 @@ def test_long_tails_and_rare_values_are_covered() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("point", [*BETAS, *FLIGHTS, *WEAK, *RARE])
 def test_intervals_cover_at_every_point(point: Point) -> None:
-    """With 4,000 trials `_least` is 92.8 %."""
-    assert _hits([point], 4000) >= _least(4000)
+    """In 93 % of all studies at least, at the worst point: 4,000 trials may show 90.4 %."""
+    assert _hits([point], 4000) >= _least(4000, 0.93)
 
 
 @pytest.mark.long
