@@ -10,7 +10,7 @@ from hybriddp.amplification.window import exact
 from hybriddp.channels import WindowChannel
 from hybriddp.errors import BudgetError, ParameterError
 from hybriddp.grid import UNITS
-from hybriddp.mean.public import CELL
+from hybriddp.mean.published import CELL
 
 LAPLACE = MeanStudy("pay", bounds=(0, 2_349_033), epsilon=1.0, channel="laplace")
 WINDOW = MeanStudy("pay", bounds=(0, 2_349_033), epsilon=1.0)

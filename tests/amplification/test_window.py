@@ -19,7 +19,7 @@ from hybriddp.channels.numeric import VALUE_BITS
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
-from hybriddp.mean import public
+from hybriddp.mean import published
 
 # Rounding to a step
 
@@ -99,7 +99,7 @@ def _found(step: Any = None) -> tuple[float, Fraction]:  # noqa: ANN401
 def test_the_bound_holds_at_the_resolution_of_the_result_and_not_at_three_digits_of_it() -> None:
     rng = np.random.default_rng(0)
     epsilon, finest = _found("finest")
-    assert finest == public.CELL * WEIGHT / N_TRUSTED / UNITS
+    assert finest == published.CELL * WEIGHT / N_TRUSTED / UNITS
     assert _largest_log_ratio(finest, rng) <= epsilon
     printed = Fraction(f"{float(finest):.3g}")
     assert _largest_log_ratio(printed, rng) > 10 * epsilon
@@ -110,7 +110,7 @@ def test_the_bound_holds_at_the_resolution_of_the_result_and_not_at_three_digits
 
 def test_the_step_of_published_values_costs_next_to_nothing() -> None:
     epsilon, step = _found()
-    assert step == public.default_step(STUDY, N_TRUSTED, N_LOCAL, 0.5) == Fraction(1, 200)
+    assert step == published.default_step(STUDY, N_TRUSTED, N_LOCAL, 0.5) == Fraction(1, 200)
     assert _found("finest")[0] < epsilon < _found("finest")[0] * 1.05
     assert _largest_log_ratio(step, np.random.default_rng(1)) <= epsilon
 

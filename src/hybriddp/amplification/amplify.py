@@ -11,8 +11,7 @@ from hybriddp.amplification.window import pure_epsilon
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
-from hybriddp.mean import MeanStudy, public
-from hybriddp.mean.published import decimals, exact_step
+from hybriddp.mean import MeanStudy, published
 
 WEIGHTS = ("known-variance", "privacy", "naive")
 VOID = {
@@ -118,7 +117,7 @@ def _amplified(
             weight=w,
             honest_local=honest,
             delta=delta,
-            step=step / public.exact_width(study),
+            step=step / published.exact_width(study),
         )
         trusted, local, local_delta = bound.trusted, bound.local, 0.0
         noise = f"the curator's, and for trusted users that part of the codes that depends on no value. {rounding}"
@@ -148,7 +147,7 @@ def _laplace(
     )
     if delta:
         return found.trusted.epsilon, found.local.epsilon
-    epsilon, width = Fraction(study.privacy.epsilon), public.exact_width(study)
+    epsilon, width = Fraction(study.privacy.epsilon), published.exact_width(study)
     by_trusted, by_local = Fraction(w) * width / n_trusted, (1 - Fraction(w)) * width / n_local
     trusted = pure_epsilon(epsilon, by_trusted, step=step, lattice=by_local / UNITS if honest else Fraction(0))
     return trusted, pure_epsilon(epsilon, by_local, step=step, lattice=by_trusted / UNITS)
@@ -158,17 +157,17 @@ def _step(
     study: MeanStudy, n_trusted: int, n_local: int, w: float, step: Fraction | Decimal | str | float | None
 ) -> Fraction:
     if step is None:
-        return public.default_step(study, n_trusted, n_local, w)
+        return published.default_step(study, n_trusted, n_local, w)
     if step == "finest":
         if w == 0:
             raise ParameterError("step", "a number where the weight is 0: there is no noise of the curator", step)
-        return public.finest_step(study, n_trusted, w)
-    return exact_step(step, study.width)
+        return published.finest_step(study, n_trusted, w)
+    return published.exact_step(step, study.width)
 
 
 def _exactly(step: Fraction) -> str:
     """A step without rounding: as a decimal if it is one that people write, as a fraction if not."""
-    places = decimals(step)
+    places = published.decimals(step)
     if step * 10**places == round(step * 10**places) and places < 12:
         return f"{float(step):,.{places}f}"
     return f"{step} (that is {float(step):.6g}, but only the fraction is exact)"
@@ -190,4 +189,4 @@ def _weight(study: MeanStudy, n_trusted: int, n_local: int, weight: float | str,
     if (weight == "known-variance") != (sd is not None):
         raise ParameterError("sd", 'given exactly if weight is "known-variance"', sd)
     spread = 0.0 if sd is None else (_check.number("sd", sd, _check.NON_NEGATIVE) / study.width) ** 2
-    return public.fixed_weight(study, n_trusted, n_local, weight, spread)
+    return published.fixed_weight(study, n_trusted, n_local, weight, spread)

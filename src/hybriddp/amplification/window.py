@@ -72,7 +72,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.numeric import VALUE_BITS
 from hybriddp.channels.window import WindowChannel
 from hybriddp.grid import UNITS
-from hybriddp.mean.public import CELL
+from hybriddp.mean.published import CELL
 
 _LARGEST_S = 400.0  # up to which the characteristic function of a code's value is bounded
 _TABLE_STEP = 0.01
