@@ -48,7 +48,7 @@ class Mechanism:
         """The variance of the noise; the discrete Gaussian's is at most σ²."""
         if self.kind == "discrete-gaussian":
             return self.scale**2
-        return 1 / (2 * math.sinh(1 / (2 * self.scale)) ** 2)
+        return laplace_variance(self.scale)
 
     def draw(self, shape: tuple[int, ...], random_state: int | np.random.Generator | None) -> NDArray[np.int64]:
         """Independent draws. With a ``random_state`` they can be repeated, and hide nothing."""
@@ -77,6 +77,11 @@ def laplace_scale(sensitivity: int, privacy: Privacy) -> float:
     while Fraction(_measurement(Mechanism("discrete-laplace", scale)).map(sensitivity)) > privacy.exact_epsilon:
         scale = math.nextafter(scale, math.inf)
     return scale
+
+
+def laplace_variance(scale: float) -> float:
+    """The variance of discrete Laplace noise, a little less than twice the square of its scale."""
+    return 1 / (2 * math.sinh(1 / (2 * scale)) ** 2)
 
 
 def _gaussian_scale(privacy: Privacy) -> float:
@@ -199,7 +204,7 @@ class PrivateVector:
     @property
     def variance(self) -> float:
         """The variance of the noise on each number."""
-        return Mechanism("discrete-laplace", self.scale).variance
+        return laplace_variance(self.scale)
 
 
 def release_vector(

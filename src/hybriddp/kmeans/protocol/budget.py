@@ -24,7 +24,7 @@ from hybriddp.odds import LONGEST
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
-from hybriddp.release.mechanisms import Mechanism, laplace_scale, release_vector
+from hybriddp.release.mechanisms import laplace_scale, laplace_variance, release_vector
 
 _PARTS = 10**18  # parts of ε are rounded down to so many, since a promise cannot have more digits
 
@@ -68,8 +68,7 @@ class Account:
 
     def noise_variance(self, release: Release) -> float:
         """The variance of the noise on each number of a release."""
-        scale = laplace_scale(sensitivity(self.study, release.statistic), self._privacy(release))
-        return Mechanism("discrete-laplace", scale).variance
+        return laplace_variance(laplace_scale(sensitivity(self.study, release.statistic), self._privacy(release)))
 
     def require_enough(self) -> None:
         """Raise `BudgetError` if the study could not go on to its end: better now than half-way."""
