@@ -4,6 +4,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import hybriddp
@@ -93,20 +94,21 @@ def _imports(node: ast.AST, importer: str, function: str | None = None, for_type
         yield from _imports(child, importer, function, for_types)
 
 
-IMPORTS = [
-    one
-    for name, path in MODULES.items()
-    for one in _imports(ast.parse(path.read_text("utf-8")), name)
-    if not one.excepted
-]
-INSIDE_KMEANS = [one for one in IMPORTS if _room(one.importer, 1) == _room(one.imported, 1) == "kmeans"]
+@cache
+def imports() -> list[Import]:
+    trees = {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
+    return [one for name, tree in trees.items() for one in _imports(tree, name) if not one.excepted]
 
 
-def _upward(imports: list[Import], layers: list[set[str]], depth: int) -> list[str]:
+def inside_kmeans() -> list[Import]:
+    return [one for one in imports() if _room(one.importer, 1) == _room(one.imported, 1) == "kmeans"]
+
+
+def _upward(found: list[Import], layers: list[set[str]], depth: int) -> list[str]:
     level = {room: at for at, rooms in enumerate(layers) for room in rooms}
     return [
         f"{one.importer} imports {one.imported}"
-        for one in imports
+        for one in found
         if (above := _room(one.imported, depth)) and (below := _room(one.importer, depth))
         if level[above] > level[below]
     ]
@@ -138,25 +140,25 @@ def test_every_room_has_its_place() -> None:
 
 
 def test_rooms_import_downward_only() -> None:
-    assert _upward(IMPORTS, ROOMS, 1) == []
+    assert _upward(imports(), ROOMS, 1) == []
 
 
 def test_the_rooms_of_kmeans_import_downward_only() -> None:
-    assert _upward(INSIDE_KMEANS, KMEANS, 2) == []
+    assert _upward(inside_kmeans(), KMEANS, 2) == []
 
 
 def test_theory_knows_the_values_only() -> None:
-    assert {_room(one.imported, 1) for one in IMPORTS if _room(one.importer, 1) == "theory"} <= {"theory", *ROOMS[0]}
+    assert {_room(one.imported, 1) for one in imports() if _room(one.importer, 1) == "theory"} <= {"theory", *ROOMS[0]}
 
 
 def test_no_cycle_of_rooms() -> None:
-    for imports, depth in ((IMPORTS, 1), (INSIDE_KMEANS, 2)):
-        pairs = {(_room(one.importer, depth), _room(one.imported, depth)) for one in imports}
+    for found, depth in ((imports(), 1), (inside_kmeans(), 2)):
+        pairs = {(_room(one.importer, depth), _room(one.imported, depth)) for one in found}
         assert _cycles((below, above) for below, above in pairs if below != above and above) == []
 
 
 def test_no_cycle_of_modules() -> None:
-    assert _cycles((one.importer, one.imported) for one in IMPORTS if not one.for_types) == []
+    assert _cycles((one.importer, one.imported) for one in imports() if not one.for_types) == []
 
 
 def test_cycles_are_found() -> None:
