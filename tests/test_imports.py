@@ -13,14 +13,14 @@ ROOT = Path(hybriddp.__file__).parent
 
 # A room may import from the lines above its own, and from rooms in its own line as long as no cycle results.
 ROOMS = [
-    {"errors", "_check", "wording", "privacy", "odds", "grid", "randomness", "data"},
+    {"errors", "_check", "wording", "privacy", "odds", "grid", "randomness", "page", "data"},
     {"channels", "release", "theory"},
     {"mean", "frequency", "distribution", "kmeans", "amplification"},
     {"tables", "planning", "simulation", "figures", "audit"},
     {"client", "service", "cli"},
 ]
 KMEANS = [
-    {"clustering", "box", "columns"},
+    {"clustering", "box", "columns", "points"},
     {"study"},
     {"reports", "statistics"},
     {"algorithm"},
