@@ -26,6 +26,9 @@ for profile, max_examples in {"quick": 10, "usual": 30, "long": 1000}.items():
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
+MOST_STATISTICAL = 1000  # tests, at a false alarm of at most 1e-9 each: CONTRIBUTING.md
+
+
 def needs_spark(name: str) -> bool:
     """Whether a test with this name and these parameters starts Spark."""
     return "spark" in name
@@ -56,6 +59,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Coverage counts what unit tests reach: it pauses in statistical tests and in pages, where it would double the time.
     """
     slow: set[Path] = set()
+    n_statistical = sum(item.get_closest_marker("statistical") is not None for item in items)
+    if n_statistical > MOST_STATISTICAL:
+        raise pytest.UsageError(
+            f"{n_statistical} statistical tests raise more false alarms than CONTRIBUTING.md allows."
+        )
     for item in items:
         if needs_spark(item.name):
             item.add_marker("spark")
