@@ -262,11 +262,11 @@ def run(bug: Bug, commit: str) -> Outcome:
         line = before[: before.index(bug.right)].count("\n") + 1
         where = f"{path.relative_to(tree).as_posix()}:{line}"
         output = _pytest(selected(bug, tree), tree)
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+?)(?: - |$)", output, re.MULTILINE)
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
         seconds = time.monotonic() - start
         if failed is None:
             passed = re.search(r"^\d+ passed", output.splitlines()[-1] if output else "")
-            return Outcome(bug, where, None, seconds, "" if passed else output[-500:])
+            return Outcome(bug, where, None, seconds, "" if passed else output[-500:].strip())
         path.write_text(before, "utf-8")
         test = failed[1].partition("[")[0]
         if "passed" not in (again := _pytest([test], tree)) or "failed" in again:
