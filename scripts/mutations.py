@@ -289,7 +289,7 @@ def main() -> int:
     with ThreadPoolExecutor(options.jobs) as pool:
         for outcome in pool.map(lambda bug: run(bug, options.at), bugs):
             survived += outcome.caught_by is None
-            verdict = "caught  " if outcome.caught_by else "SURVIVED"
+            verdict = "caught  " if outcome.caught_by else "SURVIVED" if outcome.where else "NO PLACE"
             print(f"{verdict} {outcome.bug.name}  [{outcome.where}, {outcome.seconds:.0f} s]", flush=True)
             print(f"         {outcome.caught_by or outcome.problem or 'all its tests pass'}", flush=True)
     print(f"{len(bugs) - survived} of {len(bugs)} bugs were caught.")
