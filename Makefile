@@ -2,7 +2,7 @@
 # make shell   open a shell that finds hybriddp and its Python
 # make test    set up, then everything CI checks: format, lint, types, tests, coverage, documentation
 # make quick   lint, types, and the tests that take no time: for the inner loop, a minute at most
-# make test-long what takes too long for every commit: a thousand examples per property, and the tests marked long
+# make test-long what takes too long for every commit: 300 examples per property, and the tests marked long
 # make check   format, lint, types and import contracts only     make format   put the code into the project's format
 # make docs    build the documentation            make bench    run the benchmarks
 # make accuracy measure how accurate the mean is, on the paper's and on real data

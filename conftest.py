@@ -15,7 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 pytest_collect_file = Sybil(parsers=[PythonCodeBlockParser(doctest_optionflags=ELLIPSIS)], patterns=["*.md"]).pytest()
 
 # Derandomized: a run tests the commit, not the day.
-for profile, max_examples in {"quick": 10, "usual": 30, "long": 1000}.items():
+for profile, max_examples in {"quick": 10, "usual": 30, "long": 300}.items():
     settings.register_profile(
         profile,
         deadline=None,
