@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 
 from hybriddp._check import FloatArray
 from hybriddp.channels import WindowChannel
-from hybriddp.channels.bound import Certificate
+from hybriddp.channels.comparison import Certificate
 
 TARGET = Path(__file__).parent.parent / "src" / "hybriddp" / "channels" / "bounds.json"
 EPSILONS = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10]
@@ -60,9 +60,9 @@ def solve(epsilon: float, values: FloatArray) -> tuple[Certificate, float] | Non
 
 def violated(certificate: Certificate, epsilon: float) -> FloatArray:
     """The places where G dips below zero."""
-    valleys = certificate.valleys(epsilon)
-    order = np.argsort(valleys.place)
-    y, g = valleys.place[order], valleys.level[order]
+    place, level = certificate.valleys(epsilon)
+    order = np.argsort(place)
+    y, g = place[order], level[order]
     lowest = (g <= np.append(np.inf, g[:-1])) & (g <= np.append(g[1:], np.inf)) & (g < 1e-3 * g.min())
     dips: FloatArray = y[lowest]
     return dips

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-RUN = ["-q", "-x", "-rf", "-p", "no:cacheprovider", "-m", "not long and not spark"]
+RUN = ["-q", "-x", "-rfE", "-p", "no:cacheprovider", "-m", "not long and not spark"]
 
 MOST_BROKEN = 5  # tests that fail without the bug
 

@@ -30,13 +30,7 @@ KMEANS = [
 # The methods by which a result shows itself may import what shows it: figures, and modules of the result's own room.
 SHOWING = {"plot", "to_html", "_repr_html_", "explain", "to_dict", "__str__", "__rich__"}
 EXCEPTIONS = {
-    ("hybriddp.channels.channel", "hybriddp.channels.text"),  # pickles through the parser, which knows every channel
-    # To be mended.
-    ("hybriddp.channels.shapes", "hybriddp.channels.optimal"),
-    ("hybriddp.figures.demo", "hybriddp.cli.demo"),
-    ("hybriddp.kmeans.reports.local_means", "hybriddp.kmeans.algorithm.measure"),
-    ("hybriddp.kmeans.reports.moments", "hybriddp.kmeans.algorithm.step"),
-    ("hybriddp.kmeans.statistics", "hybriddp.kmeans.reports.questions"),
+    ("hybriddp.figures.demo", "hybriddp.cli.demo"),  # to be mended
 }
 
 

@@ -23,12 +23,13 @@ from hybriddp.errors import DataError, HybridDPError, ParameterError, raise_unch
 from hybriddp.grid import Grid
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.protocol.trusted_points import PointArray
+from hybriddp.kmeans.points import PointArray
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.tables import summarize, trusted_points
-from hybriddp.tables.files import read_columns, write_table
-from hybriddp.tables.tally import Tally
+from hybriddp.tables.chunks import read_columns
+from hybriddp.tables.mean.report_files import write_table
+from hybriddp.tables.mean.tally import Tally
 
 WORD, NUMBER = "HIV-positive it's 'so'", 31337.125
 SECRETS = ("HIV", "31337")

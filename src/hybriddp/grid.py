@@ -5,6 +5,7 @@ terms or on the engine that adds them, and one user can change it by at most $2^
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -117,12 +118,18 @@ class Grid:
 
     def units(self, x: FloatArray, *, scratch: FloatArray | None = None) -> NDArray[np.int32]:
         """The units of finite floats; ``scratch`` is a buffer that is at least as long, to work in."""
-        y = np.clip(x, self.lower, self.upper, out=None if scratch is None else scratch[: len(x)])
-        if self.lower:  # taking nothing off changes nothing
-            y -= self.lower
-        y *= UNITS / self.width
+        out = None if scratch is None else scratch[: len(x)]
+        units: NDArray[np.int32] = self.to_units(x, floor=lambda y: y.astype(np.int32), out=out)  # never negative
+        return units
+
+    def to_units(self, x: Any, *, floor: Callable[[Any], Any], out: FloatArray | None = None) -> Any:  # noqa: ANN401
+        """Clamp, scale, add a half, floor: for arrays, and for the expressions of a table's engine.
+
+        Rounding functions differ between engines, floor does not; ``floor`` also makes integers of the floats.
+        """
+        y = clamp_and_scale(x, self.lower, self.upper, UNITS / self.width, out=out)
         y += 0.5
-        return y.astype(np.int32)  # cuts the fraction off, which is the floor of what is not negative
+        return floor(y)
 
     def values(self, units: ArrayLike) -> FloatArray:
         """The values in the middle of units: the inverse of `place`, wherever floats can tell units apart."""
@@ -130,6 +137,19 @@ class Grid:
         if np.ma.is_masked(units) or u.dtype.kind not in "iu" or np.any((u < 0) | (u > UNITS)):
             raise ParameterError("units", f"integers from 0 to {UNITS}", type_words(u), shown_as="units of type")
         return np.where(u == UNITS, self.upper, self.lower + u * (self.width / UNITS))
+
+
+def clamp_and_scale(x: Any, lower: Any, upper: Any, factor: Any, *, out: FloatArray | None = None) -> Any:  # noqa: ANN401
+    """Clamp to the bounds, subtract the lower one, multiply: the same bits in numpy and in every engine of a table.
+
+    ``x`` is an array, which is left alone, or an expression of narwhals: both know these operations. There is no
+    division, since some engines multiply by the inverse instead.
+    """
+    y = x.clip(lower, upper) if out is None else x.clip(lower, upper, out=out)
+    if np.any(lower):  # subtracting 0 changes nothing
+        y -= lower
+    y *= factor
+    return y
 
 
 def as_floats(values: ArrayLike) -> FloatArray:

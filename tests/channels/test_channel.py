@@ -15,8 +15,7 @@ from hybriddp.channels import (
     WindowChannel,
     channel_from_json,
 )
-from hybriddp.channels.channel import CHUNK
-from hybriddp.channels.text import LONGEST
+from hybriddp.channels.channel import CHUNK, LONGEST_TEXT
 from hybriddp.channels.window import Window
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 
@@ -116,9 +115,15 @@ def test_reports_are_drawn_in_chunks_of_bounded_size() -> None:
     assert large.sample(np.zeros(40, int)).shape == (40, 512)
 
 
+def test_a_text_of_another_version_is_refused_with_a_plain_sentence(channel: Channel) -> None:
+    text = channel.to_json().replace('"version":2', '"version":1')
+    with pytest.raises(ProtocolError, match="its text is not of version 2"):
+        channel_from_json(text)
+
+
 def test_a_text_that_is_too_long_is_refused() -> None:
     with pytest.raises(ProtocolError, match="at most 16777216 characters"):
-        channel_from_json(" " * (LONGEST + 1))
+        channel_from_json(" " * (LONGEST_TEXT + 1))
 
 
 # Draws at the boundaries of their codes

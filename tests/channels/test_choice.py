@@ -148,7 +148,7 @@ def test_a_large_epsilon_takes_longer_words(epsilon: str, bits: int) -> None:
     assert (channel.bits, channel.bytes_per_report) == (bits, 4 if bits == 32 else 8)
     codes = channel.sample(np.full(100_000, 0b11111 << 20))
     false = np.count_nonzero((codes < 20) | (codes > 24))
-    assert false <= stats.poisson(100_000 * 27 * channel.window.low / 2**bits).ppf(1 - 1e-7)
+    assert false <= stats.poisson(100_000 * 27 * channel.window.low / 2**bits).ppf(1 - 1e-10)
     if bits == 48:
         draws = [last for _, last, _ in _runs(channel.window)]
         high = [draw | 0xBEEF << 48 for draw in draws]
@@ -168,16 +168,16 @@ def test_a_large_epsilon_takes_longer_words(epsilon: str, bits: int) -> None:
     ],
 )
 def test_reports_have_the_distribution_of_their_set(epsilon: float, n: int, chosen: int, users: int) -> None:
-    # Chi-square with a false-alarm probability of 1e-7; a weight that is a fifth off does not pass.
+    # Chi-square with a false-alarm probability of 1e-10; a weight that is a fifth off does not pass.
     channel = ChoiceResponse(epsilon=epsilon, n_codes=n, n_chosen=chosen.bit_count())
     codes = channel.sample(np.full(users, chosen))
     counts = np.bincount(codes, minlength=n)
     p = np.array(channel.weights(chosen)) / (1 << channel.bits)
     assert users * p.min() > 5
-    assert stats.chisquare(counts, users * p).pvalue > 1e-7
+    assert stats.chisquare(counts, users * p).pvalue > 1e-10
     wrong = p.copy()
     wrong[chosen.bit_length() - 1] *= 0.8
-    assert stats.chisquare(counts, users * wrong / wrong.sum()).pvalue < 1e-7
+    assert stats.chisquare(counts, users * wrong / wrong.sum()).pvalue < 1e-10
 
 
 def test_a_seed_gives_the_same_reports_and_one_set_gives_one_report() -> None:

@@ -33,7 +33,7 @@ def test_every_draw_of_a_row_is_counted() -> None:
 
 @pytest.mark.parametrize(("epsilon", "n", "kind"), [(1, 10, np.uint8), (2, 256, np.uint8), (3, 3000, np.uint16)])
 def test_reports_have_the_distribution_of_their_row(epsilon: float, n: int, kind: type) -> None:
-    # Chi-square with a false-alarm probability of 1e-7, over the true code and all others in ten groups.
+    # Chi-square with a false-alarm probability of 1e-10, over the true code and all others in ten groups.
     channel = RandomizedResponse(epsilon=epsilon, n_categories=n)
     codes = channel.sample(np.full(1_500_000, 7))
     assert codes.dtype == kind
@@ -44,10 +44,10 @@ def test_reports_have_the_distribution_of_their_row(epsilon: float, n: int, kind
 
     counts = groups(np.bincount(codes, minlength=n))
     p = groups(np.array(channel.weights(7)) / (1 << channel.bits))
-    assert stats.chisquare(counts, p / p.sum() * counts.sum()).pvalue > 1e-7
+    assert stats.chisquare(counts, p / p.sum() * counts.sum()).pvalue > 1e-10
     wrong = p.copy()
     wrong[0] *= 0.8
-    assert stats.chisquare(counts, wrong / wrong.sum() * counts.sum()).pvalue < 1e-7
+    assert stats.chisquare(counts, wrong / wrong.sum() * counts.sum()).pvalue < 1e-10
 
 
 @pytest.mark.parametrize("bad", [1, 65537, 2.5, "3", True])

@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from hybriddp.channels.optimal import _Programme, least_mean, least_worst, mean_variance_gradient
-from hybriddp.channels.shapes import Shape, best_shape, half_window, row_moments, sine_window
+from hybriddp.channels.shapes import (
+    WindowShape,
+    _Program,
+    best_shape,
+    half_window,
+    least_mean,
+    least_worst,
+    mean_variance_gradient,
+    row_moments,
+    sine_window,
+)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 0.75])
@@ -28,30 +37,31 @@ def test_the_sine_window_has_the_variance_of_its_closed_form(epsilon: float) -> 
     assert row_moments(epsilon, shape).worst_variance() / 4 == pytest.approx(expected, rel=0.012)
 
 
-def test_no_neighbor_of_the_programmes_solution_is_better() -> None:
-    programme = _Programme(2.0, 64, 25)
-    v = programme.solve(half_window(1.0, 64).half)
-    best = programme.variances(v).max()
+def test_no_neighbor_of_the_programs_solution_is_better() -> None:
+    program = _Program(2.0, 64, 25)
+    v = program.solve(half_window(1.0, 64).half)
+    best = program.variances(v).max()
     rng = np.random.default_rng(0)
     for _ in range(500):
         other = v + 1e-3 * rng.standard_normal(len(v))
-        other = other / (programme.extra * (programme.sign[-1] @ other))
-        assert programme.variances(other).max() >= best * (1 - 1e-7)
+        other = other / (program.extra * (program.sign[-1] @ other))
+        assert program.variances(other).max() >= best * (1 - 1e-7)
 
 
-def test_the_programmes_gradient_is_the_derivative() -> None:
-    programme, v = _Programme(2.0, 16, 6), np.linspace(0.2, 1.5, 8)
-    numeric = [(programme.variances(v + h) - programme.variances(v - h)) / 2e-6 for h in 1e-6 * np.eye(8)]
-    assert programme.gradients(v) == pytest.approx(np.array(numeric).T, abs=1e-8)
+def test_the_programs_gradient_is_the_derivative() -> None:
+    program, v = _Program(2.0, 16, 6), np.linspace(0.2, 1.5, 8)
+    numeric = [(program.variances(v + h) - program.variances(v - h)) / 2e-6 for h in 1e-6 * np.eye(8)]
+    assert program.gradients(v) == pytest.approx(np.array(numeric).T, abs=1e-8)
 
 
 def test_the_gradient_of_the_mean_variance_is_its_derivative() -> None:
     half = np.cumsum(np.random.default_rng(0).random(16))
     numeric = [
-        row_moments(1.3, Shape(11, half + h)).mean_variance() - row_moments(1.3, Shape(11, half - h)).mean_variance()
+        row_moments(1.3, WindowShape(11, half + h)).mean_variance()
+        - row_moments(1.3, WindowShape(11, half - h)).mean_variance()
         for h in 1e-6 * np.eye(16)
     ]
-    assert mean_variance_gradient(1.3, Shape(11, half)) == pytest.approx(np.array(numeric) / 2e-6, abs=1e-7)
+    assert mean_variance_gradient(1.3, WindowShape(11, half)) == pytest.approx(np.array(numeric) / 2e-6, abs=1e-7)
 
 
 def test_the_optimized_shape_agrees_with_the_closed_forms_where_they_meet() -> None:
@@ -61,11 +71,11 @@ def test_the_optimized_shape_agrees_with_the_closed_forms_where_they_meet() -> N
         assert optimized == pytest.approx(row_moments(epsilon, closed(epsilon, 256)).worst_variance(), rel=0.006)
 
 
-# The best mean that a linear programme over all channels finds, from an independent computation to three digits.
-@pytest.mark.parametrize(("epsilon", "programme"), [(1, 0.9716), (2, 0.1942), (4, 0.0264)])
-def test_a_uniform_prior_lowers_the_mean_and_raises_the_worst(epsilon: float, programme: float) -> None:
+# The best mean that a linear program over all channels finds, from an independent computation to three digits.
+@pytest.mark.parametrize(("epsilon", "program"), [(1, 0.9716), (2, 0.1942), (4, 0.0264)])
+def test_a_uniform_prior_lowers_the_mean_and_raises_the_worst(epsilon: float, program: float) -> None:
     mean, worst = row_moments(epsilon, least_mean(epsilon, 256)), row_moments(epsilon, least_worst(epsilon, 256))
-    assert mean.mean_variance() / 4 == pytest.approx(programme, rel=0.006)
+    assert mean.mean_variance() / 4 == pytest.approx(program, rel=0.006)
     assert mean.mean_variance() < worst.mean_variance()
     assert mean.worst_variance() > worst.worst_variance()
 
@@ -80,4 +90,4 @@ def test_few_codes_are_enough_for_the_coarse_search_alone() -> None:
 
 
 def test_rows_that_coincide_are_no_shape() -> None:
-    assert row_moments(1.0, Shape(2, np.array([1.0, 1.0, 1.0, 1.0]))).worst_variance() == math.inf
+    assert row_moments(1.0, WindowShape(2, np.array([1.0, 1.0, 1.0, 1.0]))).worst_variance() == math.inf

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hybriddp.channels import WindowChannel, channel_from_json
-from hybriddp.channels.bound import lower_bound
-from hybriddp.channels.comparison import hybrid, laplace, one_bit, piecewise
+from hybriddp.channels.comparison import hybrid, laplace, lower_bound, one_bit, piecewise
 from hybriddp.channels.numeric import CELLS, SHARE_BITS, VALUE_BITS
 from hybriddp.channels.window import Window
 from hybriddp.errors import DataError, ParameterError, ProtocolError
@@ -217,7 +216,7 @@ def test_a_prior_trades_the_worst_for_the_mean(channel: WindowChannel) -> None:
     assert prior.worst_variance > channel.worst_variance
 
 
-# Statistics: the real random source. Chi-square and z-tests with a false-alarm probability of 1e-7 each.
+# Statistics: the real random source. Chi-square and z-tests with a false-alarm probability of 1e-10 each.
 
 
 def _distribution(channel: WindowChannel, x: float) -> np.ndarray:
@@ -238,11 +237,11 @@ def test_reports_have_the_distribution_of_their_row(epsilon: float) -> None:
     x = 0.3217
     counts = np.bincount(channel.randomize(np.full(400_000, x), bounds=(0, 1)), minlength=channel.n_codes)
     p = _distribution(channel, x)
-    assert _chi_square(counts, p) > 1e-7
+    assert _chi_square(counts, p) > 1e-10
     wrong = p.min() + np.where(p > 1.5 * p.min(), 0.8, 0.0) * (p - p.min())  # the extra weight is 20 % too small
     if epsilon > 5:  # where next to nothing lies outside of the window: the input is off by 20 % of a row
         wrong = _distribution(channel, x + 0.2 / channel.n_rows)
-    assert _chi_square(counts, wrong / wrong.sum()) < 1e-7
+    assert _chi_square(counts, wrong / wrong.sum()) < 1e-10
 
 
 def _chi_square(counts: np.ndarray, p: np.ndarray) -> float:

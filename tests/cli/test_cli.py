@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import hybriddp
 from hybriddp import cli
 from hybriddp.cli.demo import gain_in_words
-from hybriddp.cli.flags import in_flags, in_options, options_of
+from hybriddp.cli.terminal import in_options, options_of
 from hybriddp.errors import BudgetError, DataError, HybridDPError
 
 RUN = CliRunner()
@@ -124,7 +124,7 @@ def test_a_loss_is_called_a_loss(gain: float, words: str) -> None:
     ],
 )
 def test_errors_speak_of_options(command: str | None, message: str, words: str) -> None:
-    assert in_flags(message, options_of(cli.app, *(command or "").split())) == words
+    assert in_options(message, options_of(cli.app, *(command or "").split())) == words
 
 
 @pytest.mark.parametrize(

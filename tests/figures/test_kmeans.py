@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.patches import Ellipse
 
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.estimator import HybridKMeans
 
 
@@ -62,5 +62,5 @@ def test_a_name_without_an_ending_is_refused(tmp_path: Path) -> None:
 
 
 def test_there_is_no_picture_before_the_end() -> None:
-    with pytest.raises(ParameterError, match="the model must be fitted first"):
+    with pytest.raises(ProtocolError, match="is not fitted"):
         HybridKMeans(2, epsilon=1, bounds=[(0, 1)]).plot()

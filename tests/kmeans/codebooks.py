@@ -1,15 +1,15 @@
-"""Hands of directions by the definition, questions about them, and dice that are no dice."""
+"""Codebooks by the definition, questions about them, and generators that are not random."""
+
+from typing import Any
 
 import numpy as np
 from scipy.linalg import hadamard as another_hadamard
 
 from hybriddp._check import FloatArray, IntArray
+from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.codebook import Directions, Pairs, codebook_size, paired_row
-from hybriddp.kmeans.reports.direction import (
-    DirectionQuestion,
-    SecondMomentQuestion,
-)
-from hybriddp.kmeans.reports.questions import Labels
+from hybriddp.kmeans.reports.direction import DirectionQuestion
+from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
 
 TINY = 1e-12  # a radius that every vector is beyond, so that dice do not matter
 DIMENSIONS = [1, 2, 3, 4, 5, 8, 16, 20, 64]
@@ -83,3 +83,24 @@ def row_pairs(pairs: Pairs, codebooks: IntArray) -> tuple[FloatArray, FloatArray
 def unit(vectors: FloatArray) -> FloatArray:
     unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return unit
+
+
+class EvenColumns:
+    """A generator of ``n`` evenly spaced values from 0 to below 1, in the first axis, the same in every call."""
+
+    def __init__(self, n: int) -> None:
+        self.values = (np.arange(n, dtype=np.float64) / n).astype(np.float32)
+
+    def random(self, shape: Any, dtype: Any = None) -> Any:  # noqa: ANN401, ARG002
+        column = self.values.reshape(-1, *([1] * (np.size(shape) - 1)))
+        return np.broadcast_to(column, shape)
+
+
+def symbol_shares(question: Any, point: FloatArray, variant: int, n: int = 4096) -> FloatArray:  # noqa: ANN401
+    """How likely each symbol is for one point, without any sampling: if its random numbers are all alike.
+
+    These are floats of 24 bits, so the chance of rounding up or of a positive sign is a count of 2^24 values.
+    """
+    symbols = question.symbols(np.tile(point, (n, 1)), np.full(n, variant), EvenColumns(n))
+    assert symbols.dtype == np.int64
+    return np.bincount(symbols, minlength=question.n_symbols) / n

@@ -10,15 +10,19 @@ from itertools import product
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.channels import RandomizedResponse
+from hybriddp.channels import RandomizedResponse, UnaryEncoding
 from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.symbol import SymbolChannel
 from hybriddp.channels.unary import BITS
-from hybriddp.kmeans.algorithm.choose import conversation, joins_local
-from hybriddp.kmeans.algorithm.step import Published, Step, StepResult
-from hybriddp.kmeans.protocol.round import simulate_devices
-from hybriddp.kmeans.reports.direction import DirectionQuestion, LengthQuestion, SecondMomentQuestion
-from hybriddp.kmeans.reports.questions import GridQuestion, Question, ResidualQuestion
-from hybriddp.kmeans.reports.symbols import SymbolChannel, n_symbols
+from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
+from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
+from hybriddp.kmeans.protocol.devices import simulate_devices
+from hybriddp.kmeans.reports.base import Question
+from hybriddp.kmeans.reports.direction import DirectionQuestion
+from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
+from hybriddp.kmeans.reports.length import LengthQuestion
+from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SeededBytes
@@ -52,8 +56,8 @@ def symbol_law(question: Question, point: FloatArray, variant: int) -> Law:
         rest = point - question.center
         length = float(np.sum((rest / question.radius) ** 2))
         return _set_law(question.pairs.products(rest[None], np.array([variant]))[0], length, question.chosen)
-    assert isinstance(question, ResidualQuestion | DirectionQuestion)
-    label = int(question.labels.of(point[None])[0])
+    assert isinstance(question, LabelSignsQuestion | DirectionQuestion)
+    label = int(question.labels.nearest(point[None])[0])
     rest = (point - question.centers[label]) / question.radii[label]
     if isinstance(question, DirectionQuestion):
         row, hand = divmod(variant, question.directions.n_codebooks)
@@ -91,6 +95,7 @@ def likelihood(channel: SymbolChannel, law: Law, code: np.ndarray) -> Fraction:
     if isinstance(channel, ChoiceResponse):
         w = channel.window
         return Fraction(w.low) + w.extra * sum((p for s, p in law.items() if s >> int(code.item()) & 1), Fraction(0))
+    assert isinstance(channel, UnaryEncoding)
     bits = np.unpackbits(code, count=channel.n_categories, bitorder="little")
     one = Fraction(channel.one, channel.zero)
     zero = Fraction((1 << BITS) - channel.one, (1 << BITS) - channel.zero)
@@ -120,8 +125,9 @@ class Setting:
         )
 
     @property
-    def joins_local(self) -> bool:
-        return joins_local(self.study, self.n_trusted, self.n_local)
+    def trusted_used(self) -> bool:
+        """Whether public numbers, before anything is released, let the trusted group take part."""
+        return trusted_is_used(self.study, self.n_trusted, self.n_local)
 
     def points(self, seed: int = 0) -> tuple[FloatArray, FloatArray]:
         rng = np.random.default_rng(seed)
@@ -148,9 +154,7 @@ def talks() -> dict[Setting, tuple[Step, ...]]:
 def steps_of(setting: Setting) -> tuple[Step, ...]:
     """Every step of a study: answered by a crowd of devices and by releases, and written down."""
     study, (trusted, local) = setting.study, setting.points()
-    if setting.joins_local:
-        local = np.concatenate([local, trusted])
-    talk = conversation(study, has_trusted=len(trusted) > 0, n_trusted=len(trusted), n_local=setting.n_local)
+    talk = choose_algorithm(study, has_trusted=len(trusted) > 0, n_trusted=len(trusted), n_local=setting.n_local)
     source, rng, done, steps = SeededBytes(1), np.random.default_rng(1), Fraction(0), []
     try:
         step = next(talk)
@@ -168,7 +172,7 @@ def steps_of(setting: Setting) -> tuple[Step, ...]:
         return tuple(steps)
 
 
-def _published(study: KMeansStudy, step: Step, trusted: FloatArray, rng: np.random.Generator) -> Published:
+def _published(study: KMeansStudy, step: Step, trusted: FloatArray, rng: np.random.Generator) -> PublishedVector:
     assert step.release is not None
     cost = step.release.epsilon_fraction * study.privacy.exact_epsilon
     private = release_vector(
@@ -177,13 +181,10 @@ def _published(study: KMeansStudy, step: Step, trusted: FloatArray, rng: np.rand
         privacy=Privacy(epsilon=repr(float(cost))),
         random_state=rng,
     )
-    return Published(private.values, private.variance)
+    return PublishedVector(private.values, private.variance)
 
 
 def channels() -> dict[str, SymbolChannel]:
     """Every channel that any of the studies asks through, by its text."""
     found = (ask.channel for steps in talks().values() for step in steps for ask in step.asks)
     return {channel.to_json(): channel for channel in found}
-
-
-__all__ = ["Setting", "channels", "likelihood", "n_symbols", "settings", "steps_of", "symbol_law", "talks"]

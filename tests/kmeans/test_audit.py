@@ -1,7 +1,7 @@
 """An audit: what all that is published says of one user, computed from the integers, for whole adaptive studies.
 
 Given the transcript so far, the questions and statistics that follow are fixed. So the likelihood of a transcript is a
-product: for a trusted user over the releases, for a local user it is that of her one code.
+product: for a trusted user over the releases, for a local user it is that of their one code.
 """
 
 from fractions import Fraction
@@ -11,17 +11,18 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.measure import COUNT_WEIGHT
-from hybriddp.kmeans.protocol import server as server_module
+from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
+from hybriddp.kmeans.points import PointArray
+from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.protocol.trusted_points import PointArray
-from hybriddp.kmeans.reports.questions import GridQuestion, Labels
+from hybriddp.kmeans.reports.base import Labels
+from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, SecondMoments, Statistic
 from hybriddp.odds import SHIFT, odds
 from hybriddp.privacy import Privacy
 from hybriddp.release.vector import PrivateVector, laplace_scale, release_vector
 from tests.kmeans.exact import Setting, likelihood, symbol_law
+from tests.kmeans.servers import started
 
 
 def _log_ratio(output: np.ndarray, one: np.ndarray, other: np.ndarray, scale: float) -> Fraction:
@@ -93,7 +94,7 @@ class Wiretap:
             self.statistics.append(statistic)
             return exact(group, statistic)
 
-        monkeypatch.setattr(server_module, "release_vector", record)
+        monkeypatch.setattr(budget_module, "release_vector", record)
         monkeypatch.setattr(PointArray, "exact", compute)
 
     def log_ratio(self, one: FloatArray, other: FloatArray) -> Fraction:
@@ -114,7 +115,7 @@ def test_no_transcript_says_more_than_epsilon_of_anybody(setting: Setting, monke
         trusted[0], trusted[1] = 0.0, 1.0
         with monkeypatch.context() as patch:
             tap = Wiretap(patch)
-            server = HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=trusted)
+            server = started(setting.study, n_local=setting.n_local, trusted=trusted)
             while server.round is not None:
                 asked = Round.from_json(server.round.to_json())
                 reports = asked.answer(local)
@@ -137,7 +138,7 @@ def test_no_transcript_says_more_than_epsilon_of_anybody(setting: Setting, monke
                 ratio = abs(tap.log_ratio(trusted, neighbor))
                 assert ratio <= epsilon
                 largest = max(largest, ratio)
-    assert largest > epsilon / 10  # the audit does see her
+    assert largest > epsilon / 10  # the audit does see them
     assert codes > 0 or not setting.n_local
 
 
@@ -152,7 +153,7 @@ def test_the_audit_would_notice_noise_that_is_made_for_half_of_what_a_user_chang
             patch.setattr(type(setting.study), "changed_users", 1)
             tap = Wiretap(patch)
             trusted, _ = setting.points(seed)
-            HybridKMeansServer(setting.study, n_local=0, trusted=trusted)
+            started(setting.study, n_local=0, trusted=trusted)
         for place in (0.0, 0.5, 1.0):
             moved = trusted.copy()
             moved[0] = place

@@ -15,8 +15,8 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.columns import columns_by_name, names_of
 from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.points import columns_by_name, names_of
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 
@@ -99,9 +99,9 @@ def test_a_group_with_names_and_one_without_are_refused(names: tuple[str, ...], 
     ledger = Ledger(Privacy(epsilon=3))
     new = HybridKMeans(2, epsilon=3, bounds=bounds)
     for array in (TRUSTED, TRUSTED.tolist(), pd.DataFrame(TRUSTED)):
-        with pytest.raises(DataError, match="local_points has names of columns and trusted_points has none"):
+        with pytest.raises(DataError, match="local_points has column names and trusted_points has none"):
             new.fit(array, _frame("polars", LOCAL, names), ledger=ledger)
-        with pytest.raises(DataError, match="trusted_points has names of columns and local_points has none"):
+        with pytest.raises(DataError, match="trusted_points has column names and local_points has none"):
             new.fit(_frame("pandas", LOCAL, names), array, ledger=ledger)
     assert ledger.events == ()
 

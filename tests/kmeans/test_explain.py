@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.errors import ParameterError
+from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
@@ -59,12 +59,10 @@ def test_one_group(n_trusted: int, n_local: int, only: str, d: int) -> None:
     assert "decided" not in story
 
 
-def test_a_group_that_joined_the_other() -> None:
+def test_a_trusted_group_that_cannot_help_is_not_used_and_pays_nothing() -> None:
     story = _story(10, 20_000, 5)
-    assert (
-        "its points were reported through the channel of the local users: this is the answer of the local world"
-        in story
-    )
+    assert "The trusted group was not used: at ε = 2 it is too small to help in 5 dimensions. It paid nothing" in story
+    assert "this is the answer of the local group alone" in story
     assert "decided" not in story
 
 
@@ -78,7 +76,8 @@ def test_a_private_size() -> None:
 
 def test_a_private_size_that_turned_out_too_small() -> None:
     story = _story(10, 20_000, 5, neighbors="add-remove")
-    assert "The trusted group is too small to help in this many dimensions, and was not used." in story
+    assert "The trusted group was not used: at ε = 2 it is too small to help in 5 dimensions." in story
+    assert "It paid for its size only" in story
     assert "decided" not in story
 
 
@@ -87,7 +86,7 @@ def test_a_release_with_and_without_a_ledger() -> None:
     assert "simulation" not in told
     assert "No ledger" not in told
     untold = _story(500, 5000, random_state=None)
-    assert "No ledger has been told: whoever counts what these users have spent must add this study." in untold
+    assert "No ledger records this study: whoever counts what these users have spent must add it." in untold
     # A simulation is not written down, whatever ledger it is given.
     ledger = Ledger(Privacy(epsilon=2))
     assert "a simulation" in _story(500, 5000, ledger=ledger)
@@ -105,7 +104,7 @@ def test_the_table_has_a_line_for_each_step_and_costs_add_up() -> None:
     first = next(i for i, line in enumerate(lines) if line.startswith("step"))
     table = lines[first + 1 : first + 1 + len(model.spending_)]
     for line, step in zip(table, model.spending_, strict=True):
-        assert line.startswith(step.what)
+        assert line.startswith(step.purpose)
         assert f"{step.local_users:,}" in line
     assert sum(float(step.trusted_epsilon) for step in model.spending_) == pytest.approx(2)
     assert sum(step.local_users for step in model.spending_) == 20_000
@@ -123,5 +122,5 @@ def test_one_center_has_no_next_one() -> None:
 
 
 def test_there_is_no_story_before_the_end() -> None:
-    with pytest.raises(ParameterError, match="the model must be fitted first"):
+    with pytest.raises(ProtocolError, match="This HybridKMeans is not fitted. Call fit"):
         HybridKMeans(2, epsilon=1, bounds=[(0, 1)]).explain()

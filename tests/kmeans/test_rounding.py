@@ -5,8 +5,8 @@ import pytest
 
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.reports.question_text import question_of
-from hybriddp.kmeans.reports.questions import GridQuestion
+from hybriddp.kmeans.reports.base import question_of
+from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import FRACTION, Histogram
 
 

@@ -13,6 +13,7 @@ from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.study import KMeansStudy
+from tests.kmeans.servers import started
 
 # Ages, incomes, visits: units that have nothing to do with each other.
 PEOPLE = np.array([[25.0, 25_000, 3], [45, 70_000, 10], [70, 40_000, 30]])
@@ -111,7 +112,7 @@ def test_a_weight_decides_what_clusters_are_about() -> None:
 def test_devices_measure_as_the_study_says(scale: Any) -> None:  # noqa: ANN401
     study = KMeansStudy("people", n_clusters=3, bounds=BOUNDS, epsilon=2, scale=scale)
     assert KMeansStudy.from_json(study.to_json()) == study
-    server = HybridKMeansServer(study, n_local=20_000, trusted=_points()[:1000], random_state=1)
+    server = started(study, n_local=20_000, trusted=_points()[:1000], random_state=1)
     asked = server.round
     assert asked is not None
     on_device = Round.from_json(asked.to_json(), study=study)
@@ -133,7 +134,7 @@ def test_devices_measure_as_the_study_says(scale: Any) -> None:  # noqa: ANN401
 def test_a_round_with_another_scale_is_of_another_study() -> None:
     study, other = (KMeansStudy("people", n_clusters=3, bounds=BOUNDS, epsilon=2, scale=s) for s in ("bounds", "none"))
     assert study.digest != other.digest
-    server = HybridKMeansServer(other, n_local=20_000, random_state=1)
+    server = started(other, n_local=20_000, random_state=1)
     assert server.round is not None
     with pytest.raises(Exception, match="another study than the one agreed to"):
         Round.from_json(server.round.to_json(), study=study)

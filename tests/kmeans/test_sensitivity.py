@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.measure import COUNT_WEIGHT
+from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
 from hybriddp.kmeans.clustering import BLOCK, nearest, products
-from hybriddp.kmeans.protocol.trusted_points import PointArray
-from hybriddp.kmeans.reports.questions import GridQuestion, Labels, Projection
+from hybriddp.kmeans.points import PointArray
+from hybriddp.kmeans.reports.base import Labels, Projection
+from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import (
     UNIT,
     ClusterSizes,
@@ -21,7 +22,7 @@ from hybriddp.kmeans.statistics import (
     SecondMoments,
     Statistic,
     UserCount,
-    fitted,
+    clip_l1,
 )
 from hybriddp.kmeans.study import KMeansStudy
 
@@ -40,7 +41,7 @@ def _statistics(d: int) -> list[Statistic]:
         Histogram(GridQuestion(view, np.full(q, -0.3), np.full(q, 0.1), (7,) * q)),
         ClusterSizes(Labels(corners)),
         ClusterSums(Labels(corners), corners, np.array([0.01, 0.5, 2.0]), COUNT_WEIGHT),
-        ClusterSums(Labels(view.see(corners), view), corners, np.full(3, 0.1), COUNT_WEIGHT),
+        ClusterSums(Labels(view.project(corners), view), corners, np.full(3, 0.1), COUNT_WEIGHT),
         ClusterSums(Labels(corners[:1]), corners[:1], np.array([1e-12]), 1),
         SecondMoments(np.full(d, 0.5), 0.05 * d),
         SecondMoments(np.full(d, 0.5), 1e-9),
@@ -117,8 +118,8 @@ def test_who_leaves_does_not_change_the_labels_of_those_who_stay(d: int, k: int)
         view = Projection(rng.random(d), np.linalg.qr(rng.standard_normal((d, d)))[0][:2])
         statistics = [
             ClusterSums(Labels(centers), centers, np.ones(k), COUNT_WEIGHT),
-            ClusterSums(Labels(view.see(centers), view), centers, np.ones(k), COUNT_WEIGHT),
-            Histogram(GridQuestion(view, view.see(between[None])[0], np.full(2, 0.1), (4, 4))),
+            ClusterSums(Labels(view.project(centers), view), centers, np.ones(k), COUNT_WEIGHT),
+            Histogram(GridQuestion(view, view.project(between[None])[0], np.full(2, 0.1), (4, 4))),
         ]
         crowds = [np.tile(between, (n, 1)) for n in (0, 1, 2, 3, 4, 5, 8, 9, 16, 17)]
         for statistic, (fewer, more) in product(statistics, pairwise(crowds)):
@@ -162,8 +163,8 @@ def test_a_group_is_the_sum_of_its_users_across_blocks() -> None:
         ),
     )
 )
-def test_what_is_fitted_is_never_longer_than_the_unit(vectors: FloatArray) -> None:
-    whole = fitted(vectors)
+def test_what_is_clipped_is_never_longer_than_the_unit(vectors: FloatArray) -> None:
+    whole = clip_l1(vectors)
     assert whole.dtype == np.int64
     for row, vector in zip(whole.tolist(), vectors, strict=True):
         assert sum(map(abs, row)) <= UNIT
@@ -174,13 +175,13 @@ def test_what_is_fitted_is_never_longer_than_the_unit(vectors: FloatArray) -> No
 def test_long_vectors_keep_their_length_but_for_rounding(n: int) -> None:
     signs = (-1.0) ** np.arange(n)
     for size in (1.0, 1e3, 1e6, 1e300, np.inf):
-        length = int(np.abs(fitted(size * signs[None])).sum())
+        length = int(np.abs(clip_l1(size * signs[None])).sum())
         assert UNIT - n < length <= UNIT
     # Entries of half a part each would round up together to more than the unit.
     ones = np.full((1, 2 * UNIT), 0.5 / UNIT)
-    assert np.abs(fitted(np.nextafter(ones, 1))).sum() <= UNIT
+    assert np.abs(clip_l1(np.nextafter(ones, 1))).sum() <= UNIT
 
 
 def test_what_is_not_a_number_counts_nothing() -> None:
-    assert fitted(np.array([[np.nan, 0.5]])).tolist() == [[0, UNIT // 2]]
-    assert fitted(np.array([[np.inf, -np.inf]])).tolist() == [[UNIT // 2, -UNIT // 2]]
+    assert clip_l1(np.array([[np.nan, 0.5]])).tolist() == [[0, UNIT // 2]]
+    assert clip_l1(np.array([[np.inf, -np.inf]])).tolist() == [[UNIT // 2, -UNIT // 2]]

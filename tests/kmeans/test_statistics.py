@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybriddp.kmeans.reports.questions import GridQuestion, Labels
+from hybriddp.kmeans.reports.base import Labels
+from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import (
     UNIT,
     ClusterSizes,
@@ -14,7 +15,7 @@ from hybriddp.kmeans.statistics import (
     SecondMoments,
     Statistic,
     UserCount,
-    fitted,
+    clip_l1,
 )
 
 RNG = np.random.default_rng(6)
@@ -88,14 +89,14 @@ def test_second_moments_are_those_of_the_definition() -> None:
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=6))
-def test_fitted_vectors_are_short_and_keep_their_direction(vector: list[float]) -> None:
+def test_clipped_vectors_are_short_and_keep_their_direction(vector: list[float]) -> None:
     exact = np.array(vector)
-    (whole,) = fitted(exact[None])
+    (whole,) = clip_l1(exact[None])
     length = float(np.abs(exact).sum())
     assert int(np.abs(whole).sum()) <= UNIT
     if max(np.abs(exact)) <= 1e6:
         np.testing.assert_allclose(whole, UNIT * exact / max(length, 1.0), atol=1.5 + len(vector))
 
 
-def test_fitted_vectors_that_are_short_are_only_rounded() -> None:
-    np.testing.assert_array_equal(fitted(np.array([[1.0, 0.0], [-0.5, 0.5]])), [[UNIT, 0], [-UNIT // 2, UNIT // 2]])
+def test_clipped_vectors_that_are_short_are_only_rounded() -> None:
+    np.testing.assert_array_equal(clip_l1(np.array([[1.0, 0.0], [-0.5, 0.5]])), [[UNIT, 0], [-UNIT // 2, UNIT // 2]])

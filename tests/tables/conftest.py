@@ -26,11 +26,17 @@ ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A real session on two cores, for the whole run."""
+    """A real session on two cores, for the whole run; its tests are one group, so that one worker has them all."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").appName("hybriddp tests")
-    options = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.driver.host": "127.0.0.1"}
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",  # more stages, for tables that are not this small
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # starts soon, and ends soon
+    }
     for key, value in options.items():
         builder = builder.config(key, value)
     with pytest.MonkeyPatch.context() as patch:
@@ -48,15 +54,21 @@ def on_spark(session: Any, frame: pl.DataFrame, path: Path) -> Any:  # noqa: ANN
     return session.read.parquet(str(path))
 
 
-@pytest.fixture(params=[*ENGINES, "spark"])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[pl.DataFrame], Any]:
-    if request.param == "spark":
-        session = request.getfixturevalue("spark")
-        return lambda frame: on_spark(session, frame, tmp_path / "table.parquet")
-    return ENGINES[request.param]
-
-
 @pytest.fixture(params=list(ENGINES))
-def local_engine(request: pytest.FixtureRequest) -> Callable[[pl.DataFrame], Any]:
-    """All of them but Spark, which takes seconds for what the others do at once."""
+def engine(request: pytest.FixtureRequest) -> Callable[[pl.DataFrame], Any]:
+    """All of them but Spark, which takes seconds for what the others do at once: its turn is in test_spark.py."""
     return ENGINES[request.param]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Hive partitions, and what writers leave beside them."""
+    for i, (country, year) in enumerate([("DE", 2025), ("DE", 2026), ("FR", 2026)]):
+        part = tmp_path / "users" / f"country={country}" / f"year={year}"
+        part.mkdir(parents=True)
+        pl.DataFrame({"x": [10.0 * i, 5.0]}).write_parquet(part / "part-0.parquet")
+    (tmp_path / "users" / "_SUCCESS").touch()
+    (tmp_path / "users" / "_temporary").mkdir()
+    pl.DataFrame({"x": [99.0]}).write_parquet(tmp_path / "users" / "_temporary" / "x.parquet")
+    pl.DataFrame({"x": [99.0]}).write_parquet(tmp_path / "users" / ".hidden.parquet")
+    return tmp_path / "users"

@@ -10,13 +10,12 @@ mechanism; `TableChannel`, a table of your own.
 Every channel is a table of whole numbers whose privacy is proven in exact arithmetic whenever one is made.
 """
 
-from hybriddp.channels.channel import Channel
+from hybriddp.channels.channel import Channel, channel_from_json
 from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import NumericChannel
 from hybriddp.channels.response import RandomizedResponse
 from hybriddp.channels.table import TableChannel
-from hybriddp.channels.text import channel_from_json
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.channels.window import WindowChannel
 

@@ -1,24 +1,30 @@
 """What every local randomizer can do: prove itself, sample, and travel as text.
 
 A channel is a table of whole numbers: row *j* says how many of $2^B$ equally likely draws give each code when the
-input is *j*. Nothing about it is approximate, so its privacy is a comparison of integers, made whenever a channel is
-built or parsed. **A channel that has not been verified cannot exist.**
+input is *j*. Nothing about it is approximate, so its privacy is a comparison of integers (`require_private`), made
+whenever a channel is built or parsed. **A channel that has not been verified cannot exist.**
+
+Every channel has exactly one text, and nothing else is accepted. A parser that only accepts a channel's own text, byte
+for byte, has nothing to be tricked with: no second key of the same name, no float that looks like an integer, no
+spaces, no other order.
 """
 
 import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.grid import as_array, type_words
+from hybriddp.odds import SHIFT, canonical_epsilon, is_canonical, odds
 from hybriddp.randomness import ByteSource, byte_source
 
 CHUNK = 1 << 15  # inputs drawn at a time: their random bytes and scratch arrays stay in the cache
+LONGEST_TEXT = 1 << 24  # characters
 
 
 class Channel(ABC):
@@ -29,6 +35,22 @@ class Channel(ABC):
 
     epsilon: str
     """What a report through this channel promises, as a decimal."""
+
+    _kinds: ClassVar[dict[str, type["Channel"]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
+        super().__init_subclass__(**options)
+        if "kind" in cls.__dict__:
+            Channel._kinds[cls.kind] = cls
+
+    @classmethod
+    def of(cls, **integers: Any) -> Self:  # noqa: ANN401  (whatever a text may hold: `verify` looks at all of it)
+        """The channel with these attributes, verified like every other one."""
+        channel = cls.__new__(cls)
+        for name, value in integers.items():
+            setattr(channel, name, value)
+        channel._seal()  # noqa: SLF001  (of its own class)
+        return channel
 
     @property
     @abstractmethod
@@ -60,6 +82,11 @@ class Channel(ABC):
     @abstractmethod
     def fields(self) -> dict[str, Any]:
         """What the text of the channel holds, in its order."""
+
+    @classmethod
+    @abstractmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """The channel with what its text holds."""
 
     def sample(self, inputs: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> NDArray[Any]:
         """One report per input, each from fresh random bytes of the system.
@@ -101,8 +128,6 @@ class Channel(ABC):
         object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from hybriddp.channels.text import channel_from_json
-
         return channel_from_json, (self.to_json(),)  # a pickled or copied channel is verified anew
 
     def __eq__(self, other: object) -> bool:
@@ -128,6 +153,11 @@ class FiniteChannel(Channel):
         """The codes that these random bytes give for checked inputs, the same in every language."""
 
     @property
+    def code_type(self) -> np.dtype[Any]:
+        """One byte up to 256 codes, two beyond."""
+        return np.dtype(np.uint8 if self.n_codes <= 256 else np.uint16)
+
+    @property
     def chunk(self) -> int:
         """How many reports are drawn at a time: as many as keep their random bytes in the cache."""
         return max(1, min(CHUNK, 8 * CHUNK // self.bytes_per_report))
@@ -137,10 +167,62 @@ class FiniteChannel(Channel):
         return self.codes(inputs, source.take(len(inputs) * self.bytes_per_report))
 
 
+def channel_from_json(text: str, *, epsilon: float | str | None = None) -> Channel:
+    """The channel that a text describes, verified.
+
+    Parameters
+    ----------
+    text : str
+        What `Channel.to_json` wrote.
+    epsilon : float or str, optional
+        The ε that the user was shown. A channel for another one is refused.
+
+    Examples
+    --------
+    >>> from hybriddp.channels import RandomizedResponse
+    >>> text = RandomizedResponse(epsilon=1, n_categories=2).to_json()
+    >>> text
+    '{"type":"response","version":2,"epsilon":"1","categories":2,"bits":32,"low":1155094610,"extra":1984778076}'
+    >>> channel_from_json(text, epsilon=1.0)
+    RandomizedResponse(epsilon='1', n_codes=2)
+    """
+    short = isinstance(text, str) and len(text) <= LONGEST_TEXT
+    require(short, f"its text is not a string of at most {LONGEST_TEXT} characters")
+    try:
+        fields = json.loads(text)
+        channel = Channel._kinds[fields["type"]].from_fields(fields)  # noqa: SLF001  (of this module)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as reason:
+        raise ProtocolError("The channel is refused: its text does not describe a channel.") from reason
+    require(fields.get("version") == 2, "its text is not of version 2; write it anew with this version of hybriddp")
+    require(channel.to_json() == text, "its text is not in the form that channels are written in")
+    if epsilon is not None:
+        promised = canonical_epsilon(epsilon)
+        require(channel.epsilon == promised, f"it is for epsilon {channel.epsilon}, but {promised} was promised")
+    return channel
+
+
 def require(condition: bool, sentence: str) -> None:
     """Nothing, if the condition holds; `ProtocolError` with the sentence if not."""
     if not condition:
         raise ProtocolError(f"The channel is refused: {sentence}.")
+
+
+def require_canonical(epsilon: object) -> None:
+    """`ProtocolError` unless ε is written in its one form."""
+    require(is_canonical(epsilon), "its epsilon is not a decimal from 0.01 to 20 in its shortest form")
+
+
+def require_private(likely: int, unlikely: int, epsilon: str) -> None:
+    r"""The inequality that every table's privacy rests on: $\text{likely}/\text{unlikely} \le e^\epsilon$.
+
+    A channel calls it with the largest and the smallest weight that two inputs can give to the same code; for a window
+    these are $a + b$ and $a$. All are integers, and `odds` is $2^{96} e^\epsilon$ rounded down, so this is a proof.
+    """
+    require_canonical(epsilon)
+    require(
+        likely << SHIFT <= unlikely * odds(epsilon),
+        f"it is not {epsilon}-private: one input makes a code more than e^{epsilon} times as likely as another does",
+    )
 
 
 def is_integer(value: object, lower: int, upper: int) -> bool:

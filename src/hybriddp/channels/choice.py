@@ -1,12 +1,13 @@
 """A report of one code out of several that are all true: the window channel over sets of codes."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
-from hybriddp.channels.channel import FiniteChannel, integer_inputs, require
+from hybriddp.channels.channel import integer_inputs, require
+from hybriddp.channels.response import WindowResponse
 from hybriddp.channels.window import Window
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.odds import canonical_epsilon
@@ -14,7 +15,7 @@ from hybriddp.odds import canonical_epsilon
 MOST_CODES = 32
 
 
-class ChoiceResponse(FiniteChannel):
+class ChoiceResponse(WindowResponse):
     r"""A report of one of $n$ codes, $k$ of which are true: each of these with weight $a + b$, every other with $a$.
 
     What is true is a set of exactly $k$ codes, whichever they are, given as the bits of an integer. All sets are of one
@@ -41,56 +42,24 @@ class ChoiceResponse(FiniteChannel):
     kind: ClassVar[str] = "choice"
 
     def __init__(self, *, epsilon: float | str, n_codes: int, n_chosen: int) -> None:
-        text = canonical_epsilon(epsilon)
+        self.epsilon = canonical_epsilon(epsilon)
         n_codes = _check.integer("n_codes", n_codes, at_least=2)
         if n_codes not in (2, 4, 8, 16, MOST_CODES):
             raise ParameterError("n_codes", "2, 4, 8, 16 or 32", n_codes)
         n_chosen = _check.integer("n_chosen", n_chosen, at_least=1)
         if n_chosen >= n_codes:
             raise ParameterError("n_chosen", f"an integer from 1 to {n_codes - 1}", n_chosen)
-        self._set(text, Window.for_epsilon(text, n_codes=n_codes, width=n_chosen))
-
-    @classmethod
-    def of(cls, *, epsilon: str, window: Window) -> "ChoiceResponse":
-        """The channel with these integers."""
-        channel = cls.__new__(cls)
-        channel._set(epsilon, window)  # noqa: SLF001  (of its own class)
-        return channel
-
-    def _set(self, epsilon: str, window: Window) -> None:
-        self.epsilon, self.window = epsilon, window
+        self.window = Window.for_epsilon(self.epsilon, n_codes=n_codes, width=n_chosen)
         self._seal()
 
     def verify(self) -> None:
-        """Prove the privacy in integers."""
         self.window.verify(self.epsilon)
         n = self.window.n_codes
         require(n <= MOST_CODES and n & (n - 1) == 0, f"its number of codes is not a power of two up to {MOST_CODES}")
 
     @property
-    def n_codes(self) -> int:
-        """How many different codes there are."""
-        return self.window.n_codes
-
-    @property
     def n_chosen(self) -> int:
-        """How many of them are true."""
         return self.window.width
-
-    @property
-    def bits(self) -> int:
-        """$B$: a draw is one of $2^B$ equally likely ones."""
-        return self.window.bits
-
-    @property
-    def bytes_per_report(self) -> int:
-        """One word."""
-        return self.window.bytes_of_a_draw
-
-    @property
-    def code_type(self) -> np.dtype[Any]:
-        """One byte."""
-        return np.dtype(np.uint8)
 
     def weights(self, chosen: int) -> tuple[int, ...]:
         """How many of the $2^B$ draws give each code when the bits of ``chosen`` are true."""
@@ -98,7 +67,6 @@ class ChoiceResponse(FiniteChannel):
         return tuple(w.low + (w.extra if chosen >> code & 1 else 0) for code in range(w.n_codes))
 
     def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
-        """Inputs are sets of exactly so many codes, as integers."""
         sets = integer_inputs(inputs, (1 << self.n_codes) - 1, "sets of codes").astype(np.int64)
         bad = np.count_nonzero(np.bitwise_count(sets) != self.n_chosen)
         if bad:
@@ -109,10 +77,7 @@ class ChoiceResponse(FiniteChannel):
 
     def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
         """Per report, little endian: one word that chooses a place, those of the true codes first, in their order."""
-        if self.window.bytes_of_a_draw == 4:
-            u: NDArray[Any] = raw.view("<u4")
-        else:
-            u = raw.view("<u8") & np.uint64((1 << self.bits) - 1)
+        u = self.draws(raw)
         place = self.window.code(np.zeros(len(u), u.dtype), u).astype(np.int8)
         true = (inputs[:, None] >> np.arange(self.n_codes) & 1).astype(np.int8)
         places = np.where(true > 0, np.cumsum(true, axis=1), self.n_chosen + np.cumsum(1 - true, axis=1)) - 1
@@ -122,13 +87,9 @@ class ChoiceResponse(FiniteChannel):
         return codes
 
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds."""
         w = self.window
-        return {
-            "epsilon": self.epsilon,
-            "codes": w.n_codes,
-            "chosen": w.width,
-            "bits": w.bits,
-            "low": w.low,
-            "extra": w.extra,
-        }
+        return {"epsilon": self.epsilon, "codes": w.n_codes, "chosen": w.width, **w.fields()}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        return cls.of(epsilon=fields["epsilon"], window=Window.from_fields(fields, fields["codes"], fields["chosen"]))

@@ -15,22 +15,22 @@ Every window channel has less variance; this one is here to reproduce the paper.
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
-from hybriddp.channels.channel import require
-from hybriddp.channels.number import NumberChannel
+from hybriddp.channels.channel import require, require_canonical
+from hybriddp.channels.numeric import NumberChannel
 from hybriddp.grid import UNITS
-from hybriddp.odds import canonical_epsilon, is_canonical
+from hybriddp.odds import canonical_epsilon
 from hybriddp.randomness import ByteSource
 
 _PRECISION = 2048
 _WORD = 32
 _SLACK = Fraction(1, 1 << 60)
-_TAIL = 1000  # magnitudes are cut where they are at least e^1000 times less likely than 0
+_TAIL = 1000  # magnitudes end where they are at least e^1000 times less likely than 0
 
 
 class DiscreteLaplace(NumberChannel):
@@ -49,39 +49,29 @@ class DiscreteLaplace(NumberChannel):
     """
 
     kind: ClassVar[str] = "discrete-laplace"
+    code_type = np.dtype(np.int64)
 
     def __init__(self, *, epsilon: float | str) -> None:
         self.epsilon = canonical_epsilon(epsilon)
         self._seal()
 
-    @classmethod
-    def of(cls, *, epsilon: str) -> "DiscreteLaplace":
-        """The channel for this decimal."""
-        require(is_canonical(epsilon), "its epsilon is not a decimal from 0.01 to 20 in its shortest form")
-        return cls(epsilon=epsilon)
-
     def verify(self) -> None:
-        r"""Prove that the slack pays for the cut expansions and the clamp for the cut tail.
+        r"""Prove that the slack pays for the shortened expansions, and the clamp for the shortened tail.
 
         Let $\lambda = -\log q$ and $T = 2^I$, so $\lambda T/2 > 500$. A digit has probability at least $e^{-1001}$;
-        cutting its expansion changes that by less than $2^{-2048}$, so by a factor within $1 \pm 2^{-600}$. Two outputs
+        ending its expansion changes that by less than $2^{-2048}$, so by a factor within $1 \pm 2^{-600}$. Two outputs
         differ in at most all $I$ digits. Between the clamps every output is reached from every input, and the odds are
-        $q$ to the power of at most $2^{24}$. At a clamp, tails are compared: cutting them at $T$ multiplies their odds
+        $q$ to the power of at most $2^{24}$. At a clamp, tails are compared: ending them at $T$ multiplies their odds
         by at most $1/(1 - q^{T/2 - 2^{24}}) < 1 + 2^{-600}$. All of it together is below the slack of $2^{-60}$.
         """
+        require_canonical(self.epsilon)
         require(self.limit * self.rate > _TAIL // 2, "its clamp is too close")
         require((self.limit - UNITS) * self.rate > 420, "its clamp is too close")  # e^-420 < 2^-600
         require(Fraction(4 * self.n_digits + 2, 1 << 600) <= _SLACK, "it has too many digits")
 
     @property
     def n_codes(self) -> int:
-        """All integers between the clamps."""
         return UNITS + 2 * self.limit + 1
-
-    @property
-    def code_type(self) -> np.dtype[Any]:
-        """Signed integers."""
-        return np.dtype(np.int64)
 
     @cached_property
     def rate(self) -> Fraction:
@@ -139,8 +129,11 @@ class DiscreteLaplace(NumberChannel):
         return noise
 
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds."""
         return {"epsilon": self.epsilon}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        return cls.of(epsilon=fields["epsilon"])
 
 
 def _words(count: int, source: ByteSource) -> NDArray[np.uint32]:

@@ -11,7 +11,6 @@ the unit range (a quarter of that), so that for bounds (lower, upper) they are m
 
 from abc import abstractmethod
 from bisect import bisect_right
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -22,9 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.channels.channel import FiniteChannel, require
-from hybriddp.channels.number import NumberChannel
-from hybriddp.grid import UNITS
+from hybriddp.channels.channel import CHUNK, Channel, FiniteChannel, integer_inputs, require
+from hybriddp.errors import DataError
+from hybriddp.grid import UNITS, Grid, as_array, as_floats
+from hybriddp.randomness import byte_source
 
 VALUE_BITS = 24  # code values are whole multiples of 2^-24 half ranges
 LARGEST_VALUE = 1 << 40
@@ -35,12 +35,39 @@ MOST_ROWS = 1 << CELL_BITS
 _SHARES = 1 << SHARE_BITS
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """First and second moments of a report at the edges of the cells, in half ranges."""
+class NumberChannel(Channel):
+    """A channel that takes units of a grid, and so any number between bounds."""
 
-    mean: FloatArray
-    square: FloatArray
+    def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
+        """Inputs are units of the grid."""
+        return integer_inputs(inputs, UNITS, "units")
+
+    def randomize(
+        self,
+        values: ArrayLike,
+        *,
+        bounds: tuple[float, float],
+        random_state: int | np.random.Generator | None = None,
+    ) -> NDArray[Any]:
+        """One report per value, as the users' own devices would make it.
+
+        Parameters
+        ----------
+        values : array_like
+            A number or a one-dimensional array of any numeric type. A missing or infinite value is an error.
+        bounds : (float, float)
+            The public range; values outside are moved to the nearer bound.
+        random_state : int or numpy.random.Generator, optional
+            For simulation only: with it the codes can be repeated, and are **not private**.
+        """
+        grid = Grid.of(bounds)
+        array = as_array(values)
+        if array.ndim > 1:
+            raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
+        flat = np.atleast_1d(array)
+        grid.refuse_missing(flat, chunk=CHUNK)
+        codes = self.draw(len(flat), lambda part: grid.units(as_floats(flat[part])), byte_source(random_state))
+        return codes if array.ndim else codes[0]
 
 
 class NumericChannel(NumberChannel, FiniteChannel):
@@ -74,8 +101,6 @@ class NumericChannel(NumberChannel, FiniteChannel):
         """The table as floats: one row per input, one column per code. For errors and simulations, not for draws."""
         return np.array([self.weights(row) for row in range(self.n_rows)], float) / (1 << self.bits)
 
-    # From a value to a code ---------------------------------------------------------------------------------------
-
     @property
     def values(self) -> FloatArray:
         """The value of each code on the unit range: 0 is the lower bound, 1 the upper one."""
@@ -106,8 +131,6 @@ class NumericChannel(NumberChannel, FiniteChannel):
             entries.append((row << SHARE_BITS) + share)  # a full share carries into the row
         return np.array(entries, np.uint32)
 
-    # How wrong a report is ----------------------------------------------------------------------------------------
-
     def row_mean(self, row: int) -> Fraction:
         """The input that the row stands for, in half ranges, exactly."""
         return Fraction(self.row_sums()[row][0], 1 << (self.bits + VALUE_BITS))
@@ -123,7 +146,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
         position = _check.numbers("x", x, _check.WEIGHT) * CELLS
         cell = np.minimum(np.floor(position), CELLS - 1).astype(np.int64)
         inside = position - cell
-        m, s = self._moments.mean, self._moments.square
+        m, s = self._moments
         mean = m[cell] + inside * (m[cell + 1] - m[cell])
         square = s[cell] + inside * (s[cell + 1] - s[cell])
         result: FloatArray = (square - mean**2) / 4
@@ -132,7 +155,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
     @cached_property
     def worst_variance(self) -> float:
         """The largest variance of a report over all inputs, on the unit range."""
-        m, s = self._moments.mean, self._moments.square
+        m, s = self._moments
         step_m, step_s = np.diff(m), np.diff(s)
         # Inside a cell the variance s + f·Δs - (m + f·Δm)² is a concave parabola in f.
         inside = np.clip((step_s / (2 * step_m) - m[:-1]) / step_m, 0.0, 1.0)
@@ -141,18 +164,19 @@ class NumericChannel(NumberChannel, FiniteChannel):
     @cached_property
     def least_variance(self) -> float:
         """The smallest variance of a report over all inputs, on the unit range: at a cell's edge."""
-        return float(np.min(self._moments.square - self._moments.mean**2)) / 4
+        m, s = self._moments
+        return float(np.min(s - m**2)) / 4
 
     @cached_property
     def mean_variance(self) -> float:
         """The variance of a report, averaged over inputs that are uniform between the bounds."""
-        m, s = self._moments.mean, self._moments.square
+        m, s = self._moments
         mean_squared = (m[:-1] ** 2 + m[:-1] * m[1:] + m[1:] ** 2) / 3
         return float(np.mean((s[:-1] + s[1:]) / 2 - mean_squared)) / 4
 
     @cached_property
     def worst_bias(self) -> Fraction:
-        """The largest bias of a report over all units, as a share of the range, exactly.
+        """The largest bias of a report over all units, as a fraction of the range, exactly.
 
         Between the edges of a cell the mean of a report is exactly linear in the units, so the largest is at an edge.
         """
@@ -184,15 +208,18 @@ class NumericChannel(NumberChannel, FiniteChannel):
     @cached_property
     def rounding_variance(self) -> float:
         """What rounding an input to one of its two rows adds to the variance, on average over uniform inputs."""
-        rows = [float(self.row_mean(row)) / 2 for row in range(self.n_rows)]
-        gaps = np.diff(np.clip(rows, -0.5, 0.5))
-        return float((gaps**3).sum() / 6)
+        return float((self._row_gaps**3).sum() / 6)
 
     @cached_property
     def worst_rounding_variance(self) -> float:
         """The most that rounding an input to one of its two rows can add: halfway between the two farthest rows."""
+        return float(self._row_gaps.max() ** 2) / 4
+
+    @cached_property
+    def _row_gaps(self) -> FloatArray:
+        """The distances between the inputs of neighboring rows, on the unit range."""
         rows = [float(self.row_mean(row)) / 2 for row in range(self.n_rows)]
-        return float(np.diff(np.clip(rows, -0.5, 0.5)).max() ** 2) / 4
+        return np.diff(np.clip(rows, -0.5, 0.5))
 
     @property
     def largest_value(self) -> float:
@@ -200,7 +227,8 @@ class NumericChannel(NumberChannel, FiniteChannel):
         return max(map(abs, self.code_values)) / (1 << VALUE_BITS)
 
     @cached_property
-    def _moments(self) -> Moments:
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        """First and second moments of a report at the edges of the cells, in half ranges."""
         sums = self.row_sums()
         one = 1 << (self.bits + VALUE_BITS)
         mean = np.array([total / one for total, _ in sums])
@@ -208,12 +236,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
         row = (self.lookup >> SHARE_BITS).astype(np.int64)
         share = (self.lookup & (_SHARES - 1)) / _SHARES
         above = np.minimum(row + 1, self.n_rows - 1)
-        return Moments(
-            mean=mean[row] + share * (mean[above] - mean[row]),
-            square=square[row] + share * (square[above] - square[row]),
-        )
-
-    # Proof --------------------------------------------------------------------------------------------------------
+        return mean[row] + share * (mean[above] - mean[row]), square[row] + share * (square[above] - square[row])
 
     def verify_rows(self) -> None:
         """Prove that the rows stand for increasing inputs that cover the range, so that every input has a row."""

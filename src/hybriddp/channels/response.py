@@ -1,18 +1,60 @@
 """Randomized response: the window channel of width 1 over categories."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
-from hybriddp.channels.channel import FiniteChannel, integer_inputs, require
-from hybriddp.channels.window import MOST_CODES, Window
+from hybriddp._check import FloatArray, IntArray
+from hybriddp.channels.channel import integer_inputs, require
+from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.window import MOST_CODES, OfWindow, Window
 from hybriddp.errors import ParameterError
 from hybriddp.odds import canonical_epsilon
+from hybriddp.randomness import ByteSource
 
 
-class RandomizedResponse(FiniteChannel):
+class WindowResponse(OfWindow, SymbolChannel):
+    """A report of one code: each of the true ones with weight $a + b$, every other one with weight $a$."""
+
+    @property
+    def n_symbols(self) -> int:
+        return self.window.n_codes
+
+    @property
+    def bytes_per_report(self) -> int:
+        return self.window.bytes_of_a_draw
+
+    def draws(self, raw: NDArray[np.uint8]) -> NDArray[Any]:
+        """One uniform integer below $2^B$ per report, little endian."""
+        return raw.view("<u4") if self.bytes_per_report == 4 else raw.view("<u8") & np.uint64((1 << self.bits) - 1)
+
+    @property
+    def hit_probability(self) -> float:
+        return (self.window.low + self.window.extra) / (1 << self.bits)
+
+    @property
+    def miss_probability(self) -> float:
+        return self.window.low / (1 << self.bits)
+
+    def signed_variance(self, n_signed: int, fraction: FloatArray | float) -> FloatArray | float:
+        r"""$m q/(p - q)^2 + \pi/(p - q)$: a report supports one symbol, with a sign or without."""
+        return (n_signed * self.miss_probability / self.gap + fraction) / self.gap
+
+    def valid_reports(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+        return (reports >= 0) & (reports < self.n_codes)
+
+    def supports(self, reports: NDArray[Any], groups: IntArray, n_groups: int) -> IntArray:
+        m = self.n_codes
+        counts = np.bincount(groups * m + reports.astype(np.int64), minlength=n_groups * m)
+        return counts.reshape(n_groups, m).astype(np.int64)
+
+    def simulate_supports(self, symbols: IntArray, groups: IntArray, n_groups: int, source: ByteSource) -> IntArray:
+        return self.supports(self.draw(len(symbols), lambda part: symbols[part], source), groups, n_groups)
+
+
+class RandomizedResponse(WindowResponse):
     r"""A report of one of $d$ categories: the true one with weight $a + b$, every other one with weight $a$.
 
     Parameters
@@ -32,71 +74,37 @@ class RandomizedResponse(FiniteChannel):
     kind: ClassVar[str] = "response"
 
     def __init__(self, *, epsilon: float | str, n_categories: int) -> None:
-        text = canonical_epsilon(epsilon)
+        self.epsilon = canonical_epsilon(epsilon)
         n_categories = _check.integer("n_categories", n_categories, at_least=2)
         if n_categories > MOST_CODES:
             raise ParameterError("n_categories", f"an integer from 2 to {MOST_CODES}", n_categories)
-        self._set(text, Window.for_epsilon(text, n_codes=n_categories, width=1))
-
-    @classmethod
-    def of(cls, *, epsilon: str, window: Window) -> "RandomizedResponse":
-        """The channel with these integers."""
-        channel = cls.__new__(cls)
-        channel._set(epsilon, window)  # noqa: SLF001  (of its own class)
-        return channel
-
-    def _set(self, epsilon: str, window: Window) -> None:
-        self.epsilon, self.window = epsilon, window
+        self.window = Window.for_epsilon(self.epsilon, n_codes=n_categories, width=1)
         self._seal()
 
     def verify(self) -> None:
-        """Prove the privacy in integers."""
         self.window.verify(self.epsilon)
         require(self.window.width == 1, "its window is wider than one code")
-
-    @property
-    def n_codes(self) -> int:
-        """One code for each category."""
-        return self.window.n_codes
 
     @property
     def n_rows(self) -> int:
         """One row for each category."""
         return self.window.n_codes
 
-    @property
-    def bits(self) -> int:
-        """$B$: a draw is one of $2^B$ equally likely ones."""
-        return self.window.bits
-
-    @property
-    def bytes_per_report(self) -> int:
-        """One word."""
-        return self.window.bytes_of_a_draw
-
-    @property
-    def code_type(self) -> np.dtype[Any]:
-        """One byte up to 256 categories, two beyond."""
-        return np.dtype(np.uint8 if self.n_codes <= 256 else np.uint16)
-
     def weights(self, row: int) -> tuple[int, ...]:
         """How many of the $2^B$ draws give each code when the category is ``row``."""
-        w = self.window
-        return tuple(w.low + (w.extra if code == row else 0) for code in range(w.n_codes))
+        return self.window.weights(row)
 
     def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
-        """Inputs are categories."""
         return integer_inputs(inputs, self.n_codes - 1, "categories")
 
     def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
         """Per report, little endian: one word that chooses the code."""
-        if self.window.bytes_of_a_draw == 4:
-            u: NDArray[Any] = raw.view("<u4")
-        else:
-            u = raw.view("<u8") & np.uint64((1 << self.bits) - 1)
+        u = self.draws(raw)
         return self.window.code(inputs.astype(u.dtype), u).astype(self.code_type)
 
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds."""
-        w = self.window
-        return {"epsilon": self.epsilon, "categories": w.n_codes, "bits": w.bits, "low": w.low, "extra": w.extra}
+        return {"epsilon": self.epsilon, "categories": self.window.n_codes, **self.window.fields()}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        return cls.of(epsilon=fields["epsilon"], window=Window.from_fields(fields, fields["categories"], 1))

@@ -9,11 +9,16 @@ in closed form:
 - a short window with sine values, the best for ε ≥ 5.5: $\propto \sin(\mu (i + 1/2)/n)$, where $\mu$ is the smallest
   positive root of $\tan(\mu w/2) = \mu/(2D)$, $w = k/n$, $D = (e^\epsilon - 1)/(1 + (e^\epsilon - 1) w)$.
 
-In between, and for averages over a prior, the values are optimized numerically (`optimal.py`). Values need no proof:
-wrong ones make a worse estimate, never a less private report.
+In between, and for averages over a prior, the values are optimized. For a window of fixed width the variance in every
+row is a convex quadratic in the values, so the least worst-case variance is a convex program: minimize $V$ subject to
+$\mathrm{Var}_j(v) \le V$ for every row and the last row's mean being 1. The best width is searched on a quarter of the
+codes and refined on all of them.
+
+Values need no proof: wrong ones make a worse estimate, never a less private report.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,10 +28,11 @@ from hybriddp._check import FloatArray
 
 HALF_WINDOW_UP_TO = 0.75
 SINE_WINDOW_FROM = 5.5
+_COARSE = 4  # the coarse search for a width uses a quarter of the codes
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class WindowShape:
     """The window's width in codes, and the values of the upper half of the codes up to a factor."""
 
     width: int
@@ -53,11 +59,16 @@ class RowMoments:
         return float(np.sum(np.diff(self.mean) * (self.square[:-1] + self.square[1:])) / 4 - 1 / 3)
 
 
-def row_moments(epsilon: float, shape: Shape) -> RowMoments:
+def _weights(epsilon: float, n_codes: int, width: int) -> tuple[float, float]:
+    """The low weight of a code and the extra one inside of the window, as probabilities."""
+    low = 1 / (n_codes + width * math.expm1(epsilon))
+    return low, low * math.expm1(epsilon)
+
+
+def row_moments(epsilon: float, shape: WindowShape) -> RowMoments:
     """The rows of a shape with real-valued weights."""
-    n, k = 2 * len(shape.half), shape.width
-    low = 1 / (n + k * math.expm1(epsilon))
-    extra = low * math.expm1(epsilon)
+    k = shape.width
+    low, extra = _weights(epsilon, 2 * len(shape.half), k)
     full = np.concatenate([-shape.half[::-1], shape.half])
     full = full / (extra * full[-k:].sum())
     totals = np.concatenate([[0.0], np.cumsum(full)])
@@ -68,7 +79,7 @@ def row_moments(epsilon: float, shape: Shape) -> RowMoments:
 
 
 @lru_cache(maxsize=64)
-def best_shape(epsilon: float, *, n_codes: int, prior: str | None) -> Shape:
+def best_shape(epsilon: float, *, n_codes: int, prior: str | None) -> WindowShape:
     """The shape with the least worst-case variance, or with the least average one if there is a prior."""
     if prior is None and epsilon <= HALF_WINDOW_UP_TO:
         return half_window(epsilon, n_codes)
@@ -76,26 +87,24 @@ def best_shape(epsilon: float, *, n_codes: int, prior: str | None) -> Shape:
         return sine_window(epsilon, n_codes)
     from threadpoolctl import threadpool_limits
 
-    from hybriddp.channels.optimal import least_mean, least_worst
-
     with threadpool_limits(1):  # more threads on a busy machine wait for each other: a hundred times slower
         return least_worst(epsilon, n_codes) if prior is None else least_mean(epsilon, n_codes)
 
 
-def half_window(epsilon: float, n_codes: int) -> Shape:
+def half_window(epsilon: float, n_codes: int) -> WindowShape:
     """The exponential shape on a window of half of the codes."""
     d = 2 * math.tanh(epsilon / 2)
     i = np.arange(n_codes // 2)
-    return Shape(width=n_codes // 2, half=np.exp(2 * d * (i + 0.5) / n_codes))
+    return WindowShape(width=n_codes // 2, half=np.exp(2 * d * (i + 0.5) / n_codes))
 
 
-def sine_window(epsilon: float, n_codes: int) -> Shape:
+def sine_window(epsilon: float, n_codes: int) -> WindowShape:
     """The sine shape on the window for which it varies least."""
     shapes = [shape for k in range(1, n_codes // 2) if (shape := _sine(epsilon, n_codes, k)) is not None]
     return min(shapes, key=lambda shape: row_moments(epsilon, shape).worst_variance())
 
 
-def _sine(epsilon: float, n_codes: int, k: int) -> Shape | None:
+def _sine(epsilon: float, n_codes: int, k: int) -> WindowShape | None:
     """The sine shape on a window of ``k`` codes; None if its values would turn back before the last code."""
     w = k / n_codes
     d = math.expm1(epsilon) / (1 + math.expm1(epsilon) * w)
@@ -108,4 +117,155 @@ def _sine(epsilon: float, n_codes: int, k: int) -> Shape | None:
             low = middle
         else:
             high = middle
-    return Shape(width=k, half=np.sin(low * (np.arange(n_codes // 2) + 0.5) / n_codes))
+    return WindowShape(width=k, half=np.sin(low * (np.arange(n_codes // 2) + 0.5) / n_codes))
+
+
+# Optimized values -----------------------------------------------------------------------------------------------------
+
+
+class _Program:
+    """The rows of a window as quadratic forms in the values of the upper half, for rows from the middle up."""
+
+    def __init__(self, epsilon: float, n_codes: int, width: int) -> None:
+        self.low, self.extra = _weights(epsilon, n_codes, width)
+        n_rows, half = n_codes - width + 1, n_codes // 2
+        code = np.arange(n_codes)
+        rows = np.arange(n_rows // 2, n_rows)[:, None]
+        inside = ((code >= rows) & (code < rows + width)).astype(float)
+        mirrored = inside[:, half - 1 :: -1]  # the lower half, whose values are the negatives of the upper half's
+        self.count = inside[:, half:] + mirrored
+        self.sign = inside[:, half:] - mirrored
+
+    def variances(self, v: FloatArray) -> FloatArray:
+        mean = self.extra * (self.sign @ v)
+        result: FloatArray = 2 * self.low * (v @ v) + self.extra * (self.count @ (v * v)) - mean**2
+        return result
+
+    def gradients(self, v: FloatArray) -> FloatArray:
+        mean = self.extra * (self.sign @ v)
+        result: FloatArray = (
+            2 * (2 * self.low + self.extra * self.count) * v - 2 * self.extra * mean[:, None] * self.sign
+        )
+        return result
+
+    def solve(self, start: FloatArray) -> FloatArray:
+        """The values with the least worst-case variance over the rows."""
+        from scipy.optimize import minimize
+
+        last = np.append(self.extra * self.sign[-1], 0.0)
+        start = start / (last[:-1] @ start)
+        objective = np.append(np.zeros(len(start)), 1.0)
+        found = minimize(
+            lambda x: x[-1],
+            np.append(start, self.variances(start).max()),
+            jac=lambda _: objective,
+            method="SLSQP",
+            constraints=[
+                {
+                    "type": "ineq",
+                    "fun": lambda x: x[-1] - self.variances(x[:-1]),
+                    "jac": lambda x: np.hstack([-self.gradients(x[:-1]), np.ones((len(self.count), 1))]),
+                },
+                {"type": "eq", "fun": lambda x: last @ x - 1.0, "jac": lambda _: last[None, :]},
+            ],
+            options={"maxiter": 400, "ftol": 1e-10},
+        )
+        values: FloatArray = found.x[:-1]
+        return values
+
+
+def least_worst(epsilon: float, n_codes: int) -> WindowShape:
+    """The shape with the least worst-case variance."""
+    coarse_codes = max(n_codes // _COARSE // 2 * 2, 16)
+    search = _Search(epsilon, coarse_codes, half_window(min(epsilon, 1.0), coarse_codes).half)
+    widths = range(1, coarse_codes // 2 + 1)
+    best = search.best(search.best(widths[::3]) + step for step in (-2, -1, 0, 1, 2))
+    if coarse_codes == n_codes:
+        return search.tried[best]
+    place = (np.arange(n_codes // 2) + 0.5) / n_codes
+    start = np.interp(place, (np.arange(coarse_codes // 2) + 0.5) / coarse_codes, search.tried[best].half)
+    search = _Search(epsilon, n_codes, start)
+    width = round(best * n_codes / coarse_codes)
+    for step in (2, 1):
+        width = search.best((width - step, width, width + step))
+    return search.tried[width]
+
+
+class _Search:
+    """Widths that have been tried, with their solutions; each solution starts from the best one so far."""
+
+    def __init__(self, epsilon: float, n_codes: int, start: FloatArray) -> None:
+        self.epsilon, self.n_codes, self.start = epsilon, n_codes, start
+        self.tried: dict[int, WindowShape] = {}
+
+    def best(self, widths: Iterable[int]) -> int:
+        """The width among these that varies least; those that are no widths are passed over."""
+        allowed = [width for width in widths if 1 <= width <= self.n_codes // 2]
+        best = min(allowed, key=self._variance)
+        self.start = self.tried[best].half
+        return best
+
+    def _variance(self, width: int) -> float:
+        if width not in self.tried:
+            half = _Program(self.epsilon, self.n_codes, width).solve(self.start)
+            self.tried[width] = WindowShape(width=width, half=half)
+        return row_moments(self.epsilon, self.tried[width]).worst_variance()
+
+
+def least_mean(epsilon: float, n_codes: int) -> WindowShape:
+    """The shape with the least variance on average over uniform inputs.
+
+    The average is not convex in the values; the descent starts from an exponential shape. Widths are tried downhill.
+    """
+    tried: dict[int, WindowShape] = {}
+    start = half_window(min(epsilon, 1.0), n_codes).half
+
+    def variance(width: int) -> float:
+        if width not in tried:
+            tried[width] = WindowShape(width=width, half=_descend(epsilon, WindowShape(width=width, half=start)))
+        return row_moments(epsilon, tried[width]).mean_variance()
+
+    width = min(range(n_codes // 16, n_codes // 2 + 1, n_codes // 16), key=variance)
+    for step in (n_codes // 32, n_codes // 64, 2, 1):
+        near = [w for w in (width - step, width, width + step) if 1 <= w <= n_codes // 2]
+        width = min(near, key=variance)
+    return tried[width]
+
+
+def _descend(epsilon: float, start: WindowShape) -> FloatArray:
+    """Minimize the average variance over positive, increasing values: the variables are logarithms of increments."""
+    from scipy.optimize import minimize
+
+    def target(logarithms: FloatArray) -> tuple[float, FloatArray]:
+        increments = np.exp(logarithms)
+        shape = WindowShape(width=start.width, half=np.cumsum(increments))
+        average = row_moments(epsilon, shape).mean_variance()
+        gradient = mean_variance_gradient(epsilon, shape)
+        return math.log(average), np.cumsum(gradient[::-1])[::-1] * increments / average
+
+    logarithms = np.log(np.diff(start.half, prepend=0.0))
+    found = minimize(target, logarithms, jac=True, method="L-BFGS-B", options={"maxiter": 150})
+    return np.cumsum(np.exp(found.x))
+
+
+def mean_variance_gradient(epsilon: float, shape: WindowShape) -> FloatArray:
+    r"""The derivative of `RowMoments.mean_variance` by the values of the upper half.
+
+    With rows' means $t_j$ and mean squares $M_j$ it is $F = \sum_j (t_{j+1} - t_j)(M_j + M_{j+1})/4 - 1/3$.
+    """
+    n, k = 2 * len(shape.half), shape.width
+    low, extra = _weights(epsilon, n, k)
+    moments = row_moments(epsilon, shape)
+    t, m = np.diff(moments.mean), moments.square[:-1] + moments.square[1:]
+    by_mean = (np.append(0.0, m) - np.append(m, 0.0)) / 4
+    by_square = (np.append(0.0, t) + np.append(t, 0.0)) / 4
+    scale = extra * np.concatenate([-shape.half[::-1], shape.half])[-k:].sum()
+    full = np.concatenate([-shape.half[::-1], shape.half]) / scale
+    # For each code, sums over the rows whose window contains it.
+    mean_sums, square_sums = np.convolve(by_mean, np.ones(k)), np.convolve(by_square, np.ones(k))
+    by_value = extra * mean_sums + 2 * full * (low * by_square.sum() + extra * square_sums)
+    # The values are scaled so that the last row's mean is 1.
+    by_value = by_value / scale
+    by_value[-k:] -= extra * (by_value @ full)
+    result: FloatArray = by_value[n // 2 :] - by_value[n // 2 - 1 :: -1]
+    return result

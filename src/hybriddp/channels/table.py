@@ -6,16 +6,16 @@ the inputs that the rows stand for are *redefined* as the rows' exact means.
 """
 
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
-from hybriddp.channels.channel import is_integer, require
+from hybriddp.channels.channel import is_integer, require, require_private
 from hybriddp.channels.numeric import LARGEST_VALUE, MOST_ROWS, VALUE_BITS, NumericChannel
 from hybriddp.errors import ParameterError
-from hybriddp.odds import SHIFT, canonical_epsilon, is_canonical, odds
+from hybriddp.odds import SHIFT, canonical_epsilon, odds
 
 BITS = 32
 MOST_CODES = 1 << 12
@@ -36,6 +36,8 @@ class TableChannel(NumericChannel):
     """
 
     kind: ClassVar[str] = "table"
+    bits = BITS
+    bytes_per_report = 8  # a word for the code and one for the row
 
     def __init__(self, *, epsilon: float | str, rows: Any, values: Any) -> None:  # noqa: ANN401
         self.epsilon = canonical_epsilon(epsilon)
@@ -45,14 +47,6 @@ class TableChannel(NumericChannel):
         except TypeError:
             raise ParameterError("rows", "a sequence of rows, and values a sequence of numbers", rows) from None
         self._seal()
-
-    @classmethod
-    def of(cls, *, epsilon: str, rows: Any, values: Any) -> "TableChannel":  # noqa: ANN401
-        """The channel with these integers, whose epsilon must be in its shortest form."""
-        require(is_canonical(epsilon), "its epsilon is not a decimal from 0.01 to 20 in its shortest form")
-        require(isinstance(rows, list) and all(isinstance(row, list) for row in rows), "its rows are not lists")
-        require(isinstance(values, list), "its values are not a list")
-        return cls(epsilon=epsilon, rows=rows, values=values)
 
     @classmethod
     def from_probabilities(cls, probabilities: ArrayLike, values: ArrayLike, *, epsilon: float | str) -> "TableChannel":
@@ -65,7 +59,7 @@ class TableChannel(NumericChannel):
         values : array_like
             The value of each code, with inputs between -1 and 1.
         epsilon : float or str
-            What the channel is supposed to promise. Probabilities beyond that are cut down to it.
+            What the channel is supposed to promise. Probabilities beyond that are clamped to it.
         """
         text = canonical_epsilon(epsilon)
         p = np.atleast_2d(_check.numbers("probabilities", probabilities, _check.WEIGHT))
@@ -86,9 +80,8 @@ class TableChannel(NumericChannel):
         require(all(len(row) == n for row in rows), "its rows have not one weight for each code")
         require(all(is_integer(w, 1, 1 << BITS) for row in rows for w in row), "its weights are not positive integers")
         require(all(sum(row) == 1 << BITS for row in rows), "its rows do not add up to 2^32")
-        limit = odds(self.epsilon)
         for column in zip(*rows, strict=True):
-            require(max(column) << SHIFT <= min(column) * limit, f"it is not {self.epsilon}-private")
+            require_private(max(column), min(column), self.epsilon)
         require(
             all(is_integer(v, -LARGEST_VALUE, LARGEST_VALUE) for v in self._code_values),
             "its values are not integers of at most 2^40",
@@ -97,40 +90,20 @@ class TableChannel(NumericChannel):
 
     @property
     def n_codes(self) -> int:
-        """How many different codes there are."""
         return len(self._code_values)
 
     @property
     def n_rows(self) -> int:
-        """How many rows the table has."""
         return len(self.rows_of_weights)
 
     @property
-    def bits(self) -> int:
-        """$B$ is 32."""
-        return BITS
-
-    @property
     def code_values(self) -> tuple[int, ...]:
-        """The value of each code."""
         return self._code_values
 
-    @property
-    def code_type(self) -> np.dtype[Any]:
-        """One byte up to 256 codes, two beyond."""
-        return np.dtype(np.uint8 if self.n_codes <= 256 else np.uint16)
-
-    @property
-    def bytes_per_report(self) -> int:
-        """A word for the code and one for the row."""
-        return 8
-
     def weights(self, row: int) -> tuple[int, ...]:
-        """How many of the $2^{32}$ draws give each code in this row."""
         return self.rows_of_weights[row]
 
     def row_sums(self) -> list[tuple[int, int]]:
-        """For each row, the sum of weight times value, and of weight times squared value."""
         v = self._code_values
         return [
             (sum(w * x for w, x in zip(row, v, strict=True)), sum(w * x * x for w, x in zip(row, v, strict=True)))
@@ -157,12 +130,13 @@ class TableChannel(NumericChannel):
         return np.ascontiguousarray(ends.T)
 
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds."""
-        return {
-            "epsilon": self.epsilon,
-            "values": list(self._code_values),
-            "rows": [list(row) for row in self.rows_of_weights],
-        }
+        rows = [list(row) for row in self.rows_of_weights]
+        return {"epsilon": self.epsilon, "values": list(self._code_values), "rows": rows}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        rows, values = tuple(tuple(row) for row in fields["rows"]), tuple(fields["values"])
+        return cls.of(epsilon=fields["epsilon"], rows_of_weights=rows, _code_values=values)
 
 
 def _whole_rows(p: NDArray[np.float64], limit: int) -> list[list[int]]:

@@ -1,4 +1,4 @@
-r"""Unary encoding: one bit per category, each flipped on its own.
+r"""Unary encoding: one bit per category, each flipped on its own; and when it is better than randomized response.
 
 Not a table, since there are $2^d$ codes, but a product of tables of two rows: a bit that stands for the true category
 is reported as 1 in $P$ of $2^{32}$ draws, any other bit in $Q$ of them. Two inputs differ in two bits, so the report
@@ -8,25 +8,50 @@ $$
 \frac{P}{Q} \cdot \frac{2^{32} - Q}{2^{32} - P} \le e^\epsilon.
 $$
 
-$P = 2^{31}$ and the smallest private $Q$ give the optimized encoding of [WBLJ17], whose variance does not grow with the
-number of categories.
+$P = 2^{31}$ and the smallest private $Q$ give the optimized encoding of [WBLJ17]. Its variance per user and category,
+$4e^\epsilon/(e^\epsilon - 1)^2$, does not grow with the number $M$ of categories; that of randomized response is
+$(e^\epsilon + M - 2)/(e^\epsilon - 1)^2$, the smaller one up to $M = 3e^\epsilon + 2$.
 """
 
-from typing import Any, ClassVar
+import math
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
-from hybriddp.channels.channel import FiniteChannel, integer_inputs, is_integer, require
+from hybriddp._check import FloatArray, IntArray
+from hybriddp.channels.channel import integer_inputs, is_integer, require, require_private
+from hybriddp.channels.response import RandomizedResponse
+from hybriddp.channels.symbol import SymbolChannel
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.odds import SHIFT, canonical_epsilon, is_canonical, odds
+from hybriddp.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.randomness import ByteSource
 
 BITS = 32
 MOST_CATEGORIES = 4096
 
 
-class UnaryEncoding(FiniteChannel):
+def symbol_channel(epsilon: str, n_symbols: int) -> SymbolChannel:
+    """The channel with the least variance for this many symbols.
+
+    Examples
+    --------
+    >>> symbol_channel("1", 8), symbol_channel("1", 12).n_symbols
+    (RandomizedResponse(epsilon='1', n_codes=8), 12)
+    """
+    if n_symbols < 3 * math.exp(float(epsilon)) + 2:
+        return RandomizedResponse(epsilon=epsilon, n_categories=n_symbols)
+    return UnaryEncoding(epsilon=epsilon, n_categories=n_symbols)
+
+
+def symbol_variance(epsilon: float, n_symbols: int) -> float:
+    """$V$ of that channel: the variance that one user adds to the count of every symbol."""
+    factor = math.exp(epsilon)
+    return min(factor + n_symbols - 2, 4 * factor) / (factor - 1) ** 2
+
+
+class UnaryEncoding(SymbolChannel):
     """A report of one of many categories as a row of bits.
 
     A report is packed into bytes: category *i* is bit *i* mod 8 of byte *i* div 8.
@@ -41,68 +66,52 @@ class UnaryEncoding(FiniteChannel):
     Examples
     --------
     >>> channel = UnaryEncoding(epsilon=1.0, n_categories=20)
-    >>> channel.one / 2**32, channel.zero / 2**32
+    >>> channel.hit_probability, channel.miss_probability
     (0.5, 0.2689)
     >>> channel.sample([3, 19]).shape
     (2, 3)
     """
 
     kind: ClassVar[str] = "unary"
+    sends_bits: ClassVar[bool] = True
+    code_type = np.dtype(np.uint8)
 
     def __init__(self, *, epsilon: float | str, n_categories: int) -> None:
-        text = canonical_epsilon(epsilon)
-        n_categories = _check.integer("n_categories", n_categories, at_least=2)
+        self.epsilon = canonical_epsilon(epsilon)
+        self.n_categories = _check.integer("n_categories", n_categories, at_least=2)
         if n_categories > MOST_CATEGORIES:
             raise ParameterError("n_categories", f"an integer from 2 to {MOST_CATEGORIES}", n_categories)
         # P = 2^31 turns the inequality into (2^32 - Q)/Q <= odds.
-        self._set(text, n_categories, 1 << 31, -((-1 << (BITS + SHIFT)) // (odds(text) + (1 << SHIFT))))
-
-    @classmethod
-    def of(cls, *, epsilon: str, n_categories: int, one: int, zero: int) -> "UnaryEncoding":
-        """The channel with these integers."""
-        channel = cls.__new__(cls)
-        channel._set(epsilon, n_categories, one, zero)  # noqa: SLF001  (of its own class)
-        return channel
-
-    def _set(self, epsilon: str, n_categories: int, one: int, zero: int) -> None:
-        self.epsilon, self.n_categories, self.one, self.zero = epsilon, n_categories, one, zero
+        self.one, self.zero = 1 << 31, -((-1 << (BITS + SHIFT)) // (odds(self.epsilon) + (1 << SHIFT)))
         self._seal()
 
     def verify(self) -> None:
-        """Prove the privacy in integers."""
         total = 1 << BITS
-        require(is_canonical(self.epsilon), "its epsilon is not a decimal from 0.01 to 20 in its shortest form")
         require(
             is_integer(self.n_categories, 2, MOST_CATEGORIES),
             f"its number of categories is not an integer from 2 to {MOST_CATEGORIES}",
         )
         require(is_integer(self.one, 1, total - 1), "its weight of a true 1 is not an integer below 2^32")
         require(is_integer(self.zero, 1, self.one - 1), "its weight of a false 1 is not a smaller positive integer")
-        likely, unlikely = self.one * (total - self.zero), self.zero * (total - self.one)
-        require(likely << SHIFT <= unlikely * odds(self.epsilon), f"it is not {self.epsilon}-private")
+        require_private(self.one * (total - self.zero), self.zero * (total - self.one), self.epsilon)
 
     @property
     def n_codes(self) -> int:
-        """Two to the power of the number of categories."""
         return 1 << self.n_categories
 
     @property
+    def n_symbols(self) -> int:
+        return self.n_categories
+
+    @property
     def report_bytes(self) -> int:
-        """How many bytes a report has."""
         return (self.n_categories + 7) // 8
 
     @property
     def bytes_per_report(self) -> int:
-        """One word for each category."""
         return 4 * self.n_categories
 
-    @property
-    def code_type(self) -> np.dtype[Any]:
-        """Packed bits."""
-        return np.dtype(np.uint8)
-
     def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
-        """Inputs are categories."""
         return integer_inputs(inputs, self.n_categories - 1, "categories")
 
     def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
@@ -113,14 +122,83 @@ class UnaryEncoding(FiniteChannel):
         weight = np.where(own, np.uint32(self.one), np.uint32(self.zero))
         return np.packbits(words < weight, axis=1, bitorder="little")
 
-    def ones(self, reports: NDArray[np.uint8]) -> NDArray[np.int64]:
+    @property
+    def hit_probability(self) -> float:
+        return self.one / (1 << BITS)
+
+    @property
+    def miss_probability(self) -> float:
+        return self.zero / (1 << BITS)
+
+    def signed_variance(self, n_signed: int, fraction: FloatArray | float) -> FloatArray | float:
+        r"""$m q(1 - q)/(p - q)^2 + \pi(1 - 2q)/(p - q)$: the bits of a report are independent."""
+        q = self.miss_probability
+        return (n_signed * q * (1 - q) / self.gap + fraction * (1 - 2 * q)) / self.gap
+
+    def valid_reports(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+        # The bits of the last byte that stand for nothing are 0.
+        valid: NDArray[np.bool_] = reports[:, -1] < 1 << (8 - -self.n_categories % 8)
+        return valid
+
+    def ones(self, reports: NDArray[np.uint8]) -> IntArray:
         """How many of the reports have each category's bit set."""
         if reports.dtype != np.uint8 or reports.ndim != 2 or reports.shape[1] != self.report_bytes:
             raise DataError(f"reports must be rows of {self.report_bytes} bytes, got shape {reports.shape}.")
         bits = np.unpackbits(reports, axis=1, count=self.n_categories, bitorder="little")
-        ones: NDArray[np.int64] = np.sum(bits, axis=0, dtype=np.int64)
+        ones: IntArray = np.sum(bits, axis=0, dtype=np.int64)
         return ones
 
+    def supports(self, reports: NDArray[Any], groups: IntArray, n_groups: int) -> IntArray:
+        reports = reports.astype(np.uint8, copy=False)
+        return np.stack([self.ones(reports[groups == group]) for group in range(n_groups)])
+
+    def simulate_supports(self, symbols: IntArray, groups: IntArray, n_groups: int, source: ByteSource) -> IntArray:
+        # The bits of a report are independent, so a count of bits is a sum of two binomials.
+        m = self.n_categories
+        true = np.bincount(groups * m + symbols, minlength=n_groups * m).reshape(n_groups, m).astype(np.int64)
+        false = true.sum(axis=1, keepdims=True) - true
+        return binomials(true, self.one, source) + binomials(false, self.zero, source)
+
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds."""
         return {"epsilon": self.epsilon, "categories": self.n_categories, "one": self.one, "zero": self.zero}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        return cls.of(
+            epsilon=fields["epsilon"], n_categories=fields["categories"], one=fields["one"], zero=fields["zero"]
+        )
+
+
+def binomials(trials: IntArray, weight: int, source: ByteSource) -> IntArray:
+    r"""How many of ``trials`` uniform words of 32 bits are below ``weight``, exactly, for each of many counts.
+
+    Words are compared with the weight bit by bit, the most significant first, and only those that agree so far go on.
+    How many of $m$ bits are 1 is the number of ones in $m$ random bits, so 2 bits per trial are enough on average, and
+    no word is ever written down.
+    """
+    below = np.zeros(trials.size, np.int64)
+    undecided = trials.ravel().copy()
+    for shift in range(BITS - 1, -1, -1):
+        if not undecided.any():
+            break
+        ones = _coins(undecided, source)
+        if weight >> shift & 1:  # a word with 0 here is below
+            below += undecided - ones
+            undecided = ones
+        else:  # a word with 1 here is above
+            undecided = undecided - ones
+    return below.reshape(trials.shape)  # words that agree to the end are equal, not below
+
+
+def _coins(tosses: IntArray, source: ByteSource) -> IntArray:
+    """The number of heads in each of many rows of fair tosses."""
+    words = np.maximum((tosses + 63) >> 6, 1)
+    ends = np.cumsum(words)
+    bits = source.take(8 * int(ends[-1])).view("<u8")
+    used = tosses - 64 * (words - 1)  # of the last word of each row: 0 to 64
+    mask = np.where(
+        used > 0, np.uint64(0xFFFFFFFFFFFFFFFF) >> (64 - np.maximum(used, 1)).astype(np.uint64), np.uint64(0)
+    )
+    bits[ends - 1] &= mask
+    heads: IntArray = np.add.reduceat(np.bitwise_count(bits), ends - words, dtype=np.int64)
+    return heads

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp import _check
-from hybriddp.channels.channel import is_integer, require
+from hybriddp.channels.channel import FiniteChannel, is_integer, require, require_private
 from hybriddp.channels.numeric import LARGEST_VALUE, MOST_ROWS, VALUE_BITS, NumericChannel
-from hybriddp.channels.shapes import Shape, best_shape
+from hybriddp.channels.shapes import WindowShape, best_shape
 from hybriddp.errors import ParameterError
-from hybriddp.odds import SHIFT, canonical_epsilon, is_canonical, odds
+from hybriddp.odds import SHIFT, canonical_epsilon, odds
 
 MOST_CODES = 1 << 16
 _NARROW, _WIDE = 32, 48  # the two possible B
@@ -32,23 +32,13 @@ _NARROW, _WIDE = 32, 48  # the two possible B
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The integers of a window channel.
+    """The integers of a window channel."""
 
-    Attributes
-    ----------
-    n_codes, width : int
-        $n$ and $k$.
-    bits : int
-        $B$, 32 or 48.
-    low, extra : int
-        $a$ and $b$.
-    """
-
-    n_codes: int
-    width: int
-    bits: int
-    low: int
-    extra: int
+    n_codes: int  # n
+    width: int  # k
+    bits: int  # B, 32 or 48
+    low: int  # a
+    extra: int  # b
 
     @classmethod
     def for_epsilon(cls, epsilon: str, *, n_codes: int, width: int) -> "Window":
@@ -68,14 +58,26 @@ class Window:
     def verify(self, epsilon: str) -> None:
         """Prove the form and the privacy, in integers."""
         n, k, a, b = self.n_codes, self.width, self.low, self.extra
-        require(is_canonical(epsilon), "its epsilon is not a decimal from 0.01 to 20 in its shortest form")
         require(is_integer(n, 2, MOST_CODES), f"its number of codes is not an integer from 2 to {MOST_CODES}")
         require(is_integer(k, 1, n - 1), "its window is not an integer of at least 1 and below the number of codes")
         require(self.bits in (_NARROW, _WIDE) and type(self.bits) is int, "its bits are not 32 or 48")
         require(is_integer(a, 1, 1 << self.bits), "its low weight is not a positive integer")
         require(is_integer(b, 1, 1 << self.bits), "its extra weight is not a positive integer")
         require(n * a + k * b == 1 << self.bits, "its weights do not add up to 2 to the power of its bits")
-        require((a + b) << SHIFT <= a * odds(epsilon), f"it is not {epsilon}-private: the odds (a + b)/a are too large")
+        require_private(a + b, a, epsilon)  # (a + b)/a <= e^ε
+
+    def weights(self, row: int) -> tuple[int, ...]:
+        """How many of the $2^B$ draws give each code in this row."""
+        return tuple(self.low + (self.extra if row <= code < row + self.width else 0) for code in range(self.n_codes))
+
+    def fields(self) -> dict[str, Any]:
+        """What every text of a window holds."""
+        return {"bits": self.bits, "low": self.low, "extra": self.extra}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any], n_codes: int, width: int) -> "Window":
+        """The window with these integers, which nobody has looked at yet."""
+        return cls(n_codes=n_codes, width=width, bits=fields["bits"], low=fields["low"], extra=fields["extra"])
 
     @property
     def bytes_of_a_draw(self) -> int:
@@ -100,7 +102,22 @@ class Window:
         return code
 
 
-class WindowChannel(NumericChannel):
+class OfWindow(FiniteChannel):
+    """A channel whose table is a window."""
+
+    window: Window
+
+    @property
+    def n_codes(self) -> int:
+        return self.window.n_codes
+
+    @property
+    def bits(self) -> int:
+        """$B$: a draw is one of $2^B$ equally likely ones."""
+        return self.window.bits
+
+
+class WindowChannel(OfWindow, NumericChannel):
     """The best one-byte report of a number.
 
     Parameters
@@ -110,8 +127,8 @@ class WindowChannel(NumericChannel):
     n_codes : int
         16, 32, 64, 128 or 256; 256 fill a byte.
     prior : {None, "uniform"}
-        None: the least variance for the worst input. ``"uniform"``: the least
-        variance on average over uniform inputs, at the price of a larger one at the bounds.
+        None: the least variance for the worst input. ``"uniform"``: the least variance on average over uniform inputs,
+        at the price of a larger one at the bounds.
 
     Examples
     --------
@@ -127,31 +144,24 @@ class WindowChannel(NumericChannel):
 
     kind: ClassVar[str] = "window"
 
+    half: tuple[int, ...]
+    """The values of the upper half of the codes."""
+
     def __init__(self, *, epsilon: float | str, n_codes: int = 256, prior: str | None = None) -> None:
-        text = canonical_epsilon(epsilon)
+        self.epsilon = canonical_epsilon(epsilon)
         n_codes = _check.integer("n_codes", n_codes, at_least=16)
         if n_codes not in (16, 32, 64, 128, 256):
             raise ParameterError("n_codes", "16, 32, 64, 128 or 256", n_codes)
         if prior is not None and not (isinstance(prior, str) and prior == "uniform"):
             raise ParameterError("prior", 'None or "uniform"', prior)
-        stored = _common().get(text) if n_codes == 256 and prior is None else None
+        stored = _common().get(self.epsilon) if n_codes == 256 and prior is None else None
         if stored is not None:
-            window = Window.for_epsilon(text, n_codes=n_codes, width=stored["window"])
-            self._set(text, window, tuple(stored["half"]))
-            return
-        shape = best_shape(float(text), n_codes=n_codes, prior=prior)
-        window = Window.for_epsilon(text, n_codes=n_codes, width=shape.width)
-        self._set(text, window, whole_values(shape, window))
-
-    @classmethod
-    def of(cls, *, epsilon: str, window: Window, half: tuple[int, ...]) -> "WindowChannel":
-        """The channel with these integers; ``half`` are the values of the upper half of the codes."""
-        channel = cls.__new__(cls)
-        channel._set(epsilon, window, half)  # noqa: SLF001  (of its own class)
-        return channel
-
-    def _set(self, epsilon: str, window: Window, half: tuple[int, ...]) -> None:
-        self.epsilon, self.window, self.half = epsilon, window, half
+            self.window = Window.for_epsilon(self.epsilon, n_codes=n_codes, width=stored["window"])
+            self.half = tuple(stored["half"])
+        else:
+            shape = best_shape(float(self.epsilon), n_codes=n_codes, prior=prior)
+            self.window = Window.for_epsilon(self.epsilon, n_codes=n_codes, width=shape.width)
+            self.half = whole_values(shape, self.window)
         self._seal()
 
     def verify(self) -> None:
@@ -164,16 +174,6 @@ class WindowChannel(NumericChannel):
         self.verify_rows()
 
     @property
-    def n_codes(self) -> int:
-        """How many different codes there are."""
-        return self.window.n_codes
-
-    @property
-    def bits(self) -> int:
-        """$B$."""
-        return self.window.bits
-
-    @property
     def n_rows(self) -> int:
         """How many rows the table has: $n - k + 1$."""
         return self.window.n_codes - self.window.width + 1
@@ -184,19 +184,12 @@ class WindowChannel(NumericChannel):
         return 2 * self.window.bytes_of_a_draw
 
     @property
-    def code_type(self) -> np.dtype[Any]:
-        """One byte, up to 256 codes."""
-        return np.dtype(np.uint8 if self.n_codes <= 256 else np.uint16)
-
-    @property
     def code_values(self) -> tuple[int, ...]:
         """The value of each code: the upper half, and its mirror image."""
         return tuple(-v for v in reversed(self.half)) + self.half
 
     def weights(self, row: int) -> tuple[int, ...]:
-        """How many of the $2^B$ draws give each code in this row."""
-        w = self.window
-        return tuple(w.low + (w.extra if row <= code < row + w.width else 0) for code in range(w.n_codes))
+        return self.window.weights(row)
 
     def row_sums(self) -> list[tuple[int, int]]:
         """For each row, the sum of weight times value (the low weights cancel), and of weight times squared value."""
@@ -220,20 +213,17 @@ class WindowChannel(NumericChannel):
         return self.window.code(row, u).astype(self.code_type)
 
     def fields(self) -> dict[str, Any]:
-        """What the text of the channel holds."""
         w = self.window
-        return {
-            "epsilon": self.epsilon,
-            "codes": w.n_codes,
-            "window": w.width,
-            "bits": w.bits,
-            "low": w.low,
-            "extra": w.extra,
-            "half": list(self.half),
-        }
+        codes = {"epsilon": self.epsilon, "codes": w.n_codes, "window": w.width}
+        return {**codes, **w.fields(), "half": list(self.half)}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        window = Window.from_fields(fields, fields["codes"], fields["window"])
+        return cls.of(epsilon=fields["epsilon"], window=window, half=tuple(fields["half"]))
 
 
-def whole_values(shape: Shape, window: Window) -> tuple[int, ...]:
+def whole_values(shape: WindowShape, window: Window) -> tuple[int, ...]:
     """The shape scaled so that the last row stands for the upper bound, rounded up to whole values."""
     half = np.maximum.accumulate(np.maximum(shape.half, 0.0))
     full = np.concatenate([-half[::-1], half])

@@ -1,6 +1,6 @@
-"""The command line, one file per command.
+"""Differential privacy for people who trust you and people who do not, in one answer.
 
-Exit codes: 0 done, 1 an optional part is missing, 2 wrong usage, 3 refused for privacy, 4 the data cannot be used.
+Exit codes: 0 done, 1 an optional library is missing, 2 wrong usage, 3 refused for privacy, 4 the data cannot be used.
 """
 
 import sys
@@ -12,22 +12,18 @@ import typer
 
 from hybriddp import __version__
 from hybriddp.cli import amplify, channel, demo, figures, ledger, mean, plan, randomize, simulate
-from hybriddp.cli.flags import in_flags, options_of
-from hybriddp.cli.screen import wrap
+from hybriddp.cli.terminal import in_options, options_of, wrap
 from hybriddp.errors import HybridDPError
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="hybriddp",
-    help=(
-        "Differential privacy for people who trust you and people who do not, in one answer.\n\n"
-        "Exit codes: 0 done, 1 an optional part is missing, 2 wrong usage, 3 refused for privacy, "
-        "4 the data cannot be used."
-    ),
+    help=__doc__,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # paragraphs are wrapped anew
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -41,7 +37,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and stop.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Options of the program as a whole."""
@@ -63,7 +59,7 @@ def main() -> None:
     try:
         app()
     except HybridDPError as error:
-        words = in_flags(str(error), options_of(app, *sys.argv[1:]))
+        words = in_options(str(error), options_of(app, *sys.argv[1:]))
         typer.secho(wrap(f"Error: {words}"), err=True, fg=typer.colors.RED)
         sys.exit(error.exit_code)
     except Exception as error:

@@ -2,30 +2,26 @@
 
 import json
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 
 from hybriddp.channels import WindowChannel
-from hybriddp.channels.bound import lower_bound, tabulated
-from hybriddp.channels.comparison import hybrid, laplace, one_bit, piecewise
-from hybriddp.cli.numbers import decimal
-from hybriddp.cli.screen import console, say
-from hybriddp.errors import DataError
+from hybriddp.channels.comparison import hybrid, laplace, lower_bound, one_bit, piecewise, tabulated
+from hybriddp.cli import options
+from hybriddp.cli.options import option
+from hybriddp.cli.terminal import print_table, say, say_written, write_text
 
 
 def channel(
-    epsilon: Annotated[
-        str, typer.Option(help="Privacy of one report, from 0.01 to 20. Smaller is more private.", parser=decimal)
-    ],
-    prior: Annotated[str | None, typer.Option(help="'uniform' for the least variance on average.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the channel's text here.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg, .pdf).")] = None,
-    codes: Annotated[bool, typer.Option("--codes", help="List what every code is worth.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    epsilon: options.Epsilon,
+    prior: Annotated[str | None, option("'uniform' for the least variance on average.")] = None,
+    output: Annotated[Path | None, option("Write the channel as JSON to this file.", "--output", "-o")] = None,
+    plot: options.Plot = None,
+    codes: Annotated[bool, option("List the value of every code.", "--codes")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show the one-byte report of a number: its proof of privacy and its variance.
 
@@ -41,14 +37,23 @@ def channel(
     if as_json:
         typer.echo(json.dumps(_as_dict(made), indent=2))
         return
-    screen = console()
-    screen.print(_variances(made))
+    mechanisms = _mechanisms(made)
+    print_table(
+        ("mechanism", "worst variance", "of this channel's"),
+        [(name, f"{v:.5g}", f"{v / made.worst_variance:.4g} ×") for name, v in mechanisms.items()],
+        title=f"One report of a number at ε = {made.epsilon}",
+        bold=[name == "this channel" for name in mechanisms],
+    )
     say(_proof(made))
     if codes:
-        screen.print(_codes(made))
-    for path, what in ((output, "Text"), (plot, "Picture")):
-        if path is not None:
-            say(f"{what}: {path}")
+        quarter = made.n_codes // 4
+        columns = [range(row, made.n_codes, quarter) for row in range(quarter)]
+        print_table(
+            ("code", "value") * 4,
+            [[text for code in row for text in (str(code), f"{made.values[code]:.6f}")] for row in columns],
+            title="What codes are worth, with values from 0 to 1",
+        )
+    say_written(output, plot)
 
 
 def _mechanisms(made: WindowChannel) -> dict[str, float]:
@@ -63,17 +68,6 @@ def _mechanisms(made: WindowChannel) -> dict[str, float]:
     if made.epsilon in tabulated():
         rows["no unbiased report can be below"] = lower_bound(made.epsilon)
     return rows
-
-
-def _variances(made: WindowChannel) -> Table:
-    table = Table(title=f"One report of a number at ε = {made.epsilon}", title_justify="left", box=box.SIMPLE_HEAD)
-    table.add_column("mechanism", no_wrap=True)
-    table.add_column("worst variance", justify="right")
-    table.add_column("of this channel's", justify="right")
-    for name, variance in _mechanisms(made).items():
-        style = "bold green" if name == "this channel" else None
-        table.add_row(name, f"{variance:.5g}", f"{variance / made.worst_variance:.4g} ×", style=style)
-    return table
 
 
 def _proof(made: WindowChannel) -> str:
@@ -96,18 +90,6 @@ def _rounded_up(x: float) -> str:
     return f"{math.ceil(x / step) * step:.3g}"
 
 
-def _codes(made: WindowChannel) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title="What codes are worth, with values from 0 to 1", title_justify="left")
-    for _ in range(4):
-        table.add_column("code", justify="right")
-        table.add_column("value", justify="right")
-    quarter = made.n_codes // 4
-    for row in range(quarter):
-        cells = [(code, made.values[code]) for code in range(row, made.n_codes, quarter)]
-        table.add_row(*(text for code, value in cells for text in (str(code), f"{value:.6f}")))
-    return table
-
-
 def _as_dict(made: WindowChannel) -> dict[str, Any]:
     return {
         "epsilon": made.epsilon,
@@ -123,8 +105,6 @@ def _as_dict(made: WindowChannel) -> dict[str, Any]:
 
 
 def _write(made: WindowChannel, path: Path) -> None:
-    try:
+    with suppress(OSError):  # writing will say it
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(made.to_json(), encoding="utf-8")
-    except OSError as reason:
-        raise DataError(f"The channel cannot be written to {path}: {reason}.") from reason
+    write_text(path, made.to_json())

@@ -1,31 +1,40 @@
 """``hybriddp demo``: the whole way on the bundled flights, from devices to one answer beside the truth."""
 
 import json
+import os
+import shlex
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich import box
-from rich.table import Table
 
 from hybriddp import _check
-from hybriddp.cli.next_steps import next_steps
-from hybriddp.cli.numbers import Share, share
-from hybriddp.cli.progress import trials_bar
-from hybriddp.cli.screen import console, say
+from hybriddp.cli import options
+from hybriddp.cli.options import option
+from hybriddp.cli.terminal import print_table, say, say_written, trials_bar
 from hybriddp.data import flight_delays
-from hybriddp.errors import MissingExtraError
 from hybriddp.mean import Estimate, MeanStudy
 from hybriddp.simulation import Simulation, simulate
 from hybriddp.tables import summarize
-
-if TYPE_CHECKING:
-    import polars as pl
+from hybriddp.tables.chunks import require_polars
 
 BOUNDS = (-60.0, 1440.0)
 """At most an hour early, at most a day late: what one would say without seeing the data."""
+
+STEPS = (
+    ("More privacy, and more who trust", "hybriddp demo --epsilon 0.1 --trusted 1%"),
+    ("What your study would give", "hybriddp plan --users 2,000,000 --trusted 0.2% --epsilon 0.5 --bounds 0 600"),
+    ("What the devices do, and why it is private", "hybriddp channel --epsilon 1"),
+    ("The same for a table of your own", "hybriddp mean --help"),
+)
+"""What a command shows, and the command."""
+
+_ENDINGS = {"fish": ".fish", "csh": ".csh", "tcsh": ".csh"}
+"""Shells that need a script of their own."""
 
 _ROSTER = {"trusted-only": "trusted only", "full-local": "full local", "adaptive": "hybrid"}
 
@@ -35,20 +44,17 @@ class Demo:
     """One run on the flights, and what many such runs would err by. Not a private release."""
 
     truth: float
-    rejected: int
     estimates: dict[str, Estimate]
     simulation: Simulation
 
 
 def demo(
-    epsilon: Annotated[float, typer.Option(help="Privacy promised to every user. Smaller is more private.")] = 1.0,
-    trusted: Annotated[
-        Share, typer.Option(help="Who trusts the curator: 0.2%, 0.002 or 650 users.", parser=share)
-    ] = "0.2%",  # type: ignore[assignment]  # read by the parser
-    trials: Annotated[int, typer.Option(help="How often to repeat, to observe the error.")] = 400,
-    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg, .pdf).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    epsilon: Annotated[float, option("Privacy parameter ε of every user. Smaller is more private.")] = 1.0,
+    trusted: options.Trusted = "0.2%",  # type: ignore[assignment]  # read by the parser
+    trials: options.Trials = 400,
+    seed: Annotated[int, option("Seed of the simulation.")] = 0,
+    plot: options.Plot = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show what the hybrid model buys, on 327,346 real flight delays.
 
@@ -78,10 +84,9 @@ def demo(
     if as_json:
         typer.echo(json.dumps(_as_dict(result, seed), indent=2))
         return
-    console().print(_table(result))
+    _print(result)
     say(_words(result, seed))
-    if plot is not None:
-        say(f"Picture: {plot}")
+    say_written(plot)
     say(f"\n{next_steps()}")
 
 
@@ -90,57 +95,42 @@ def _run(study: MeanStudy, simulation: Simulation, seed: int) -> Demo:
     delays = np.random.default_rng(seed).permutation(flight_delays()).astype(float)
     raw = delays[: simulation.n_trusted]
     codes = study.randomize(delays[simulation.n_trusted :], random_state=seed + 1)
-    trusted, local = summarize(_users(raw, codes.codes), study, value="delay", report="code")
+    # The table that a curator has: a row per user, with a raw value or with a code.
+    table = require_polars().DataFrame(
+        {"delay": [*raw.tolist(), *[None] * len(codes)], "code": [*[None] * len(raw), *codes.tolist()]}
+    )
+    trusted, local = summarize(table, study, value="delay", report="code")
     estimates = {
         weight: study.estimate(trusted=values, local=local, weight=weight, random_state=seed + 2)
         for weight, values in (("trusted-only", trusted), ("full-local", raw), ("adaptive", trusted))
     }
-    rejected = (trusted.rejected if trusted else 0) + (local.rejected if local else 0)
-    return Demo(float(np.clip(delays, *BOUNDS).mean()), rejected, estimates, simulation)
+    return Demo(float(np.clip(delays, *BOUNDS).mean()), estimates, simulation)
 
 
-def _users(raw: np.ndarray[Any, Any], codes: np.ndarray[Any, Any]) -> "pl.DataFrame":
-    """The table that a curator has: a row per user, with a raw value or with a code."""
-    try:
-        import polars as pl
-    except ImportError:
-        raise MissingExtraError("polars", extra="tables", purpose="The table of the demonstration") from None
-    empty = [None] * len(codes)
-    delay = pl.concat([pl.Series("delay", raw), pl.Series("delay", empty, dtype=pl.Float64)])
-    code = pl.concat([pl.Series("code", [None] * len(raw), dtype=pl.UInt8), pl.Series("code", codes)])
-    return pl.DataFrame([delay, code])
-
-
-def _table(result: Demo) -> Table:
-    n = result.simulation.n_trusted + result.simulation.n_local
-    table = Table(
-        title=f"Mean arrival delay of {n:,} flights, in minutes",
-        caption="error: typical (root mean squared) over the repetitions. theory: what the\n"
-        "formulas say; approximate for the hybrid. gain: squared error of the better of\n"
-        "trusted only and full local over this one's, in the same repetitions.",
-        title_justify="left",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1),
-    )
-    table.add_column("", no_wrap=True)
-    for heading in ("weight", "answer", "95 % interval", "error", "theory", "gain"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_row("no privacy", "", f"{result.truth:.2f}", "", "0", "0", "", end_section=True)
+def _print(result: Demo) -> None:
+    rows = [("no privacy", "", f"{result.truth:.2f}", "", "0", "0", "")]
     for name, label in _ROSTER.items():
         estimate, outcome = result.estimates[name], result.simulation[name]
-        interval = estimate.interval(0.95)
-        table.add_row(
+        interval, error = estimate.interval(0.95), outcome.observed_mse**0.5
+        row = (
             label,
             f"{100 * estimate.weight:.1f} %",
             f"{estimate.value:.2f}",
             f"{interval.lower:.1f} … {interval.upper:.1f}",
-            f"{outcome.observed_mse**0.5:.2f}±{outcome.observed_mse_se / (2 * outcome.observed_mse**0.5):.2f}",
+            f"{error:.2f}±{outcome.observed_mse_se / (2 * error):.2f}",
             f"{outcome.predicted_mse**0.5:.2f}",
             f"{_observed_gain(result.simulation, name):.2f}",
-            style="bold green" if name == "adaptive" else None,
         )
-    return table
+        rows.append(row)
+    print_table(
+        ("", "weight", "answer", "95 % interval", "error", "theory", "gain"),
+        rows,
+        title=f"Mean arrival delay of {result.simulation.n_trusted + result.simulation.n_local:,} flights, in minutes",
+        caption="error: typical (root mean squared) over the repetitions. theory: what the\n"
+        "formulas say; approximate for the hybrid. gain: squared error of the better of\n"
+        "trusted only and full local over this one's, in the same repetitions.",
+        bold=[False, *(name == "adaptive" for name in _ROSTER)],
+    )
 
 
 def _words(result: Demo, seed: int) -> str:
@@ -163,15 +153,7 @@ def _observed_gain(s: Simulation, name: str) -> float:
 
 
 def gain_in_words(gain: float) -> str:
-    """What the hybrid buys, or what it costs.
-
-    Examples
-    --------
-    >>> gain_in_words(1.374)
-    'The squared error of the hybrid is 27 % below that of the better single group.'
-    >>> gain_in_words(0.78)
-    'The hybrid does not pay here: its squared error is 28 % above that of the better single group.'
-    """
+    """What the hybrid buys, or what it costs."""
     change = 100 * abs(1 / gain - 1)
     if change < 0.5:
         return "The squared error of the hybrid is that of the better single group."
@@ -201,3 +183,25 @@ def _as_dict(result: Demo, seed: int) -> dict[str, Any]:
         "estimates": {name: estimate.to_dict() for name, estimate in result.estimates.items()},
         "simulation": s.to_dict()["estimators"],
     }
+
+
+def next_steps() -> str:
+    """The steps, a command per line and nothing else on it, so that whole lines can be pasted."""
+    activate = activation()
+    first = () if activate is None else (("Let this shell find hybriddp", activate),)
+    return "\n".join(["What to try next:", *(f"  {words}:\n    {command}" for words, command in (*first, *STEPS))])
+
+
+def activation() -> str | None:
+    """The command that activates the environment of this Python, or None where the shell finds its hybriddp already."""
+    programs = Path(sys.executable).parent
+    found = shutil.which("hybriddp")
+    script = programs / "activate"
+    if (found is not None and Path(found).parent == programs) or not script.exists():
+        return None
+    here = Path.cwd()
+    shown = str(script.relative_to(here) if script.is_relative_to(here) else script)
+    if os.name == "nt":
+        return shown
+    ending = _ENDINGS.get(Path(os.environ.get("SHELL", "")).name, "")
+    return f"{'source' if ending else '.'} {shlex.quote(shown + ending)}"

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from hybriddp import _check
-from hybriddp.cli.progress import trials_bar
-from hybriddp.cli.screen import say
+from hybriddp.cli import options
+from hybriddp.cli.options import option
+from hybriddp.cli.terminal import say, trials_bar
 from hybriddp.errors import ParameterError
 from hybriddp.figures.paper import FIGURES, Made, make, select
 from hybriddp.figures.paper.figure import PaperFigure
@@ -17,17 +18,15 @@ from hybriddp.figures.paper.figure import PaperFigure
 
 def figures(
     numbers: Annotated[
-        list[int] | None, typer.Argument(help="Which figures; none of them lists what there is.")
+        list[int] | None, typer.Argument(help="Numbers of figures; without any, all are listed.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All figures of the paper.")] = False,
-    output: Annotated[Path, typer.Option(help="Folder for the files; made if it is not there.")] = Path("figures"),
+    everything: Annotated[bool, option("Draw all figures of the paper.", "--all")] = False,
+    output: Annotated[Path, option("Folder for the files; created if missing.")] = Path("figures"),
     trials: Annotated[
-        int, typer.Option(help="How often the pipeline runs for each simulated dot; a fiftieth of it for K-means.")
+        int, option("Number of repetitions for each simulated dot; a fiftieth of it for K-means.")
     ] = 1000,
-    simulation: Annotated[
-        bool, typer.Option("--simulation/--no-simulation", help="Whether dots are simulated beside the theory.")
-    ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
+    simulation: Annotated[bool, option("Simulate dots beside the theory.", "--simulation/--no-simulation")] = True,
+    as_json: options.AsJson = False,
 ) -> None:
     """Draw the paper's figures: a picture (PNG and SVG) and the numbers behind it (CSV) of each.
 
@@ -68,17 +67,9 @@ def _print(made: Sequence[Made]) -> None:
 
 def _as_dict(chosen: Sequence[PaperFigure], made: Sequence[Made], trials: int | None) -> dict[str, Any]:
     files = {result.figure.number: [str(path) for path in result.files] for result in made}
-    return {
-        "private_release": False,
-        "trials": trials,
-        "figures": [
-            {
-                "number": figure.number,
-                "title": figure.title,
-                "shows": figure.shows,
-                "differs": figure.differs,
-                "files": files.get(figure.number, []),
-            }
-            for figure in chosen
-        ],
-    }
+    figures = [
+        {name: getattr(figure, name) for name in ("number", "title", "shows", "differs")}
+        | {"files": files.get(figure.number, [])}
+        for figure in chosen
+    ]
+    return {"private_release": False, "trials": trials, "figures": figures}

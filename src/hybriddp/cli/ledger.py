@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hybriddp.cli.numbers import decimal
-from hybriddp.cli.screen import say
+from hybriddp.cli import options
+from hybriddp.cli.options import option
+from hybriddp.cli.terminal import say
 from hybriddp.errors import ParameterError
 from hybriddp.privacy import LARGEST_DELTA, Privacy, outright
 from hybriddp.release import Ledger
@@ -16,27 +17,26 @@ from hybriddp.release.ledger_check import check_ledger, repair_ledger
 
 app = typer.Typer(
     name="ledger",
+    rich_markup_mode="markdown",
     help=(
-        "Create a privacy budget, see what is left of it, check its file.\n\n"
+        "Create a privacy budget, show what is left of it, check its file.\n\n"
         "Other commands spend from it with --ledger PATH: what a user has spent adds up over all of them."
     ),
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_Path = Annotated[Path, typer.Argument(metavar="PATH", help="The ledger file.")]
+_Path = Annotated[Path, typer.Argument(metavar="PATH", help="Ledger file.")]
 
 
 @app.command()
 def create(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The new ledger file.")],
-    epsilon: Annotated[
-        str, typer.Option(help="What every user may spend in total, from 0.01 to 1000.", parser=decimal)
-    ],
-    delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.", parser=decimal)] = "0",
-    accountant: Annotated[str, typer.Option(help=f"How costs add up: {', '.join(ACCOUNTANTS)}.")] = "basic",
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="New ledger file.")],
+    epsilon: Annotated[str, option("Budget of every user in total, from 0.01 to 1000.", parser=options.decimal)],
+    delta: options.Delta = "0",
+    accountant: Annotated[str, option(f"How costs add up: {', '.join(ACCOUNTANTS)}.")] = "basic",
 ) -> None:
-    """Create a ledger with a budget. Both stay as they are; a file that exists is left alone (exit code 4)."""
+    """Create a ledger with a budget, which cannot be changed later. An existing file is left alone (exit code 4)."""
     budget = Privacy.total(epsilon=epsilon, delta=delta)
     if budget.exact_delta > LARGEST_DELTA:
         words = f"at most {float(LARGEST_DELTA):g}, and far below 1 over the number of users"
@@ -49,8 +49,8 @@ def create(
 @app.command()
 def show(
     path: _Path,
-    latest: Annotated[int, typer.Option(min=0, help="How many of the latest events are listed.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, with all events.")] = False,
+    latest: Annotated[int, option("Number of the latest events to list.", min=0)] = 20,
+    as_json: Annotated[bool, option("Print the result as JSON, with all events.", "--json")] = False,
 ) -> None:
     """Show the budget, the latest events and what is left."""
     ledger = Ledger.open(path)
@@ -63,22 +63,22 @@ def show(
 @app.command()
 def verify(
     path: _Path,
-    contains: Annotated[str | None, typer.Option(help="A checksum that this ledger had before.")] = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Drop a last line that breaks off.")] = False,
+    contains: Annotated[str | None, option("An earlier checksum of this ledger.")] = None,
+    repair: Annotated[bool, option("Drop an incomplete last line.", "--repair")] = False,
 ) -> None:
-    """Check that every line is in its place and that the events are within the budget (exit codes 4 and 3 if not).
+    """Check that no line is missing or changed and that the events are within the budget (exit codes 4 and 3 if not).
 
-    A last line that breaks off belongs to a release that was never drawn, if a program stopped while writing it; then
-    --repair drops it and notes that it did. If the file was cut by something else, restore it from a copy instead.
+    An incomplete last line belongs to a release that was never drawn, if a program stopped while writing it: --repair
+    drops it and notes that it did. If the file was cut by something else, restore it from a copy instead.
     """
     if repair:
         repaired = repair_ledger(path)
         if repaired.dropped:
             say(f"Dropped, and noted: {repaired.dropped}")
         elif repaired.ended:
-            say("The last line was whole: it has its line break again, and its event counts.")
+            say("The last line was complete but for its line break, which it has again: its event counts.")
         else:
-            say("The last line does not break off: nothing to do.")
+            say("The last line is complete: nothing to do.")
     found = check_ledger(path, contains=contains)
     Ledger.open(path)  # refuses events that cost more than the budget
     say(f"{path}: {found.events:,} event{'s' * (found.events != 1)}, every line in its place, within the budget.")
@@ -87,20 +87,6 @@ def verify(
         return
     say(f"Checksum: {found.checksum}")
     say("Kept elsewhere, it shows later whether lines were cut off: --contains CHECKSUM.")
-
-
-def ledger_for_study(path: Path, privacy: Privacy) -> Ledger:
-    """The ledger of a command: the one that is there, with its own budget, or a new one with the study's."""
-    return Ledger.open(path) if path.exists() else Ledger(privacy, path=path)
-
-
-def tell_of_new(path: Path, privacy: Privacy) -> None:
-    """Say which budget a ledger has that a command created; said when it is there, not when the study is refused."""
-    say(
-        f"{path} was not there: it was created with the study's own ε = {privacy.epsilon}, δ = {privacy.delta} as the "
-        "budget, which is enough for this study alone. For more: hybriddp ledger create.",
-        err=True,
-    )
 
 
 def _as_dict(ledger: Ledger) -> dict[str, Any]:

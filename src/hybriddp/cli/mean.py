@@ -2,20 +2,16 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from hybriddp.cli.ledger import ledger_for_study, tell_of_new
-from hybriddp.cli.numbers import amount
-from hybriddp.cli.numbers import decimal as written
-from hybriddp.cli.screen import console, say
-from hybriddp.cli.sources import Sources
-from hybriddp.cli.targets import check_targets, write_page
-from hybriddp.cli.text_options import Decimal, Encoding, Missing, Separator, Thousands, csv_format
-from hybriddp.cli.waiting import waiting
+from hybriddp.cli import options
+from hybriddp.cli.options import option
+from hybriddp.cli.terminal import check_targets, print_wide, say, say_written, waiting, write_text
 from hybriddp.errors import ParameterError
 from hybriddp.mean import Estimate, MeanStudy
 from hybriddp.mean.diagnostics import words
@@ -23,9 +19,9 @@ from hybriddp.mean.page import page
 from hybriddp.mean.story import parts_table
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from hybriddp.tables import GroupedSummaries, Summaries
-from hybriddp.tables.engines import ENGINES
-from hybriddp.tables.users import REPEATED
+from hybriddp.tables import CsvFormat, GroupedSummaries, Summaries, simulate_local, summarize, summarize_both
+from hybriddp.tables.chunks import ENGINES
+from hybriddp.tables.mean.summarize import REPEATED, Progress
 
 SIMULATION = (
     "SIMULATION, NOT a private release: the reports of those who do not trust were made here, from their raw values."
@@ -33,69 +29,51 @@ SIMULATION = (
 
 
 def mean(
-    bounds: Annotated[
-        tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.", parser=amount)
-    ],
-    epsilon: Annotated[str, typer.Option(help="Privacy promised to every user, from 0.01 to 20.", parser=written)],
+    bounds: options.Bounds,
+    epsilon: options.Epsilon,
     files: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="FILE...",
-            help="Parquet, .csv, .tsv or .jsonl files with one row per user; * for many, or a folder of Parquet.",
+            help="Parquet, .csv, .tsv or .jsonl files, one row per user; * for many, or a folder of Parquet files.",
         ),
     ] = None,
-    value: Annotated[str | None, typer.Option(help="The column of raw values, of users who trust.")] = None,
-    report: Annotated[str | None, typer.Option(help="The column of codes, of local users.")] = None,
-    trusted_file: Annotated[
-        list[str] | None, typer.Option(help="A file of trusted users, with --value; may be repeated.")
-    ] = None,
-    local_file: Annotated[
-        list[str] | None, typer.Option(help="A file of local users, with --report; may be repeated.")
-    ] = None,
-    trusted_if: Annotated[
-        str | None, typer.Option(help="The column that says who trusts: consent, or consent=yes.")
-    ] = None,
-    simulate_local: Annotated[
-        bool, typer.Option("--simulate-local", help="Make the others' reports from their raw values, to try it out.")
-    ] = False,
-    seed: Annotated[int | None, typer.Option(help="Make a simulation repeatable.")] = None,
-    user: Annotated[
-        str | None, typer.Option(help="The column that names users, if some may have several rows.")
-    ] = None,
-    repeated: Annotated[
-        str, typer.Option(help=f"If a user has several rows: {' or '.join(REPEATED)} (keep that row).")
-    ] = "refuse",
-    ledger: Annotated[
-        Path | None, typer.Option(help="Ledger file with its own budget; created for this study if missing.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="What the values are; the column's name if not given.")] = None,
-    delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.", parser=written)] = "0",
+    value: Annotated[str | None, option("Column of raw values, of trusted users.")] = None,
+    report: Annotated[str | None, option("Column of codes, of local users.")] = None,
+    trusted_file: Annotated[list[str] | None, option("File of trusted users, with --value; may be repeated.")] = None,
+    local_file: Annotated[list[str] | None, option("File of local users, with --report; may be repeated.")] = None,
+    trusted_if: Annotated[str | None, option("Column that says who trusts: consent, or consent=yes.")] = None,
+    simulate_local: Annotated[bool, option("Simulate the reports of all others.", "--simulate-local")] = False,
+    seed: Annotated[int | None, option("Make a simulation repeatable.")] = None,
+    user: Annotated[str | None, option("Column of user names, if users may have several rows.")] = None,
+    repeated: Annotated[str, option(f"What to do about several rows of a user: {', '.join(REPEATED)}.")] = "refuse",
+    ledger: Annotated[Path | None, option("Ledger file; created if missing.")] = None,
+    name: Annotated[str | None, option("Name of the study; the column's if not given.")] = None,
+    delta: options.Delta = "0",
     sd_at_most: Annotated[
         float | None,
-        typer.Option(help="Public knowledge that values vary by no more: a narrower interval.", parser=amount),
+        option("Public bound on the standard deviation: a narrower interval.", parser=options.amount),
     ] = None,
-    group: Annotated[str | None, typer.Option(help="A column for one mean per group, with --keys.")] = None,
-    keys: Annotated[str | None, typer.Option(help="The public keys of the groups: DE,FR,IT.")] = None,
+    group: Annotated[str | None, option("Column for one mean per group, with --keys.")] = None,
+    keys: Annotated[str | None, option("Public keys of the groups: DE,FR,IT.")] = None,
     single_group: Annotated[
-        bool, typer.Option("--single-group", help="Allow an estimate from one group if the other is empty.")
+        bool, option("Allow an estimate from one group if the other is empty.", "--single-group")
     ] = False,
-    engine: Annotated[str, typer.Option(help=f"What reads Parquet: {', '.join(ENGINES)}.")] = "polars",
-    separator: Separator = None,
-    decimal: Decimal = None,
-    thousands: Thousands = None,
-    encoding: Encoding = None,
-    missing: Missing = None,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg, .pdf).")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with table, picture and story here.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="With --json: also what the curator has beside it, not rounded.")
-    ] = False,
+    engine: Annotated[str, option(f"Engine that reads Parquet files: {', '.join(ENGINES)}.")] = "polars",
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
+    missing: options.Missing = None,
+    plot: options.Plot = None,
+    html: options.Html = None,
+    as_json: options.AsJson = False,
+    full: Annotated[bool, option("With --json: unrounded numbers, too. Not for publication.", "--full")] = False,
     diagnostics: Annotated[
-        bool, typer.Option("--diagnostics", help="Tell the curator what was clamped and left out: not for publication.")
+        bool, option("Show what was clamped and left out. Not for publication.", "--diagnostics")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count, check and show --diagnostics; spend and release nothing.")
+        bool, option("Count, check and show --diagnostics; spend and release nothing.", "--dry-run")
     ] = False,
 ) -> None:
     """Estimate a mean from trusted users' values and local users' reports, once.
@@ -104,7 +82,7 @@ def mean(
     code 3).
     """
     study = MeanStudy(_title(name, value), bounds=bounds, epsilon=epsilon, delta=delta, sd_at_most=sd_at_most)
-    sources = Sources(
+    sources = _Sources(
         files or [],
         trusted_file or [],
         local_file or [],
@@ -116,7 +94,7 @@ def mean(
         user,
         repeated,
         engine,
-        csv_format(separator, decimal, thousands, encoding, missing),
+        CsvFormat(separator, decimal, thousands, encoding, missing or ()),
         single_group,
     )
     _check_ledger(ledger, sources, dry_run=dry_run)
@@ -126,24 +104,13 @@ def mean(
         summaries = sources.summarize(study, group, public, progress)
     if diagnostics or dry_run:
         _diagnose(summaries)
-    options: dict[str, Any] = {"single_group": single_group}
     new = ledger is not None and not ledger.exists()
+    how: dict[str, Any] = {"single_group": single_group}
     if simulate_local:
-        options["random_state"] = np.random.default_rng(seed)
-    elif dry_run:
-        options["ledger"] = _copy(ledger, study.privacy)
-    elif ledger is not None:
-        options["ledger"] = ledger_for_study(ledger, study.privacy)
-    if isinstance(summaries, Summaries):
-        estimate = study.estimate(trusted=summaries.trusted, local=summaries.local, **options)
-        estimates, published = [estimate], estimate.to_dict(full=full)
+        how["random_state"] = np.random.default_rng(seed)
     else:
-        parts = study.estimate_parts(summaries.by, summaries, **options)
-        estimates = list(parts.values())
-        published = {
-            "by": group,
-            "parts": [{"key": key, "estimate": part.to_dict(full=full)} for key, part in parts.items()],
-        }
+        how["ledger"] = _open_ledger(ledger, study.privacy, dry_run=dry_run)
+    estimates, published = _estimate(study, summaries, full=full, **how)
     if dry_run:  # what was computed is thrown away: it was there to be checked on its way
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
         return
@@ -154,17 +121,92 @@ def mean(
         if simulate_local:
             say(SIMULATION, bold=True)
         _show(estimates)
-    if ledger is not None and new:
-        tell_of_new(ledger, study.privacy)
-    _write(estimates, plot, html)
+    if new:
+        say(
+            f"{ledger} was not there: it was created with the study's own ε = {study.privacy.epsilon}, "
+            f"δ = {study.privacy.delta} as the budget, which is enough for this study alone. For more: hybriddp ledger "
+            "create.",
+            err=True,
+        )
+    if plot is not None:
+        from hybriddp.figures.estimate import draw
+
+        draw(estimates, path=plot)
+    if html is not None:
+        write_text(html, page(estimates))
     if not as_json:
-        _name_written(ledger, plot, html)
+        say_written(ledger, plot, html)
 
 
-def _name_written(*targets: Path | None) -> None:
-    for target in targets:
-        if target is not None:
-            say(f"Written: {target}")
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """The files and columns that were named, and which users are in which file; the options of the command."""
+
+    files: list[str]
+    trusted_files: list[str]
+    local_files: list[str]
+    value: str | None
+    report: str | None
+    trusted_if: str | None
+    simulated: bool
+    seed: int | None
+    user: str | None
+    repeated: str
+    engine: str
+    csv: CsvFormat
+    single_group: bool
+
+    def __post_init__(self) -> None:
+        apart = bool(self.trusted_files or self.local_files)
+        if apart == bool(self.files):
+            raise ParameterError("files", "named, or --trusted-file and --local-file are, but not both", self.files)
+        if apart and not self.single_group and not (self.trusted_files and self.local_files):
+            given, other = ("trusted_file", "local") if self.trusted_files else ("local_file", "trusted")
+            remedy = "With --single-group one of them is enough."
+            raise ParameterError(
+                given, f"given together with --{other}-file", self.trusted_files or self.local_files, remedy=remedy
+            )
+        if apart and (self.trusted_if is not None or self.simulated):
+            raise ParameterError("trusted_if", "left out: the files say who trusts", self.trusted_if)
+        if self.simulated and (self.trusted_if is None or self.report is not None or self.user is not None):
+            raise ParameterError("simulate_local", "given with --trusted-if, without --report and --user", None)
+        alone = self.single_group and not self.trusted_files and self.trusted_if is None and not self.simulated
+        if self.value is None and not (alone and self.report is not None):
+            remedy = "With --single-group, --report alone is enough for local users."
+            raise ParameterError("value", "the column of raw values", None, remedy=remedy)
+        if self.report is None and not self.simulated and not (self.single_group and not self.local_files):
+            remedy = (
+                "To try out a raw table: --trusted-if and --simulate-local. For trusted users alone: --single-group."
+            )
+            raise ParameterError("report", "the column of codes", None, remedy=remedy)
+        if self.seed is not None and not self.simulated:
+            raise ParameterError("seed", "given with --simulate-local only", self.seed)
+
+    @property
+    def has_trusted(self) -> bool:
+        """Whether there are values, of which something is released."""
+        return bool(self.trusted_files) or (self.value is not None and not self.local_files)
+
+    def summarize(
+        self, study: MeanStudy, group: str | None, keys: list[str], progress: Progress
+    ) -> Summaries | GroupedSummaries:
+        """The summaries of all users, or of each key."""
+        shared: dict[str, Any] = {"engine": self.engine, "csv": self.csv}
+        if group is not None:
+            shared |= {"group": group, "keys": keys}
+        if self.simulated:
+            shared |= {"value": self.value, "trusted_if": self.trusted_if, "random_state": self.seed}
+            return simulate_local(self.files, study, **shared)
+        shared |= {"user": self.user, "repeated": self.repeated, "progress": progress}
+        if self.trusted_files and self.local_files:
+            shared |= {"value": self.value, "report": self.report}
+            return summarize_both(self.trusted_files, self.local_files, study, **shared)
+        shared |= {"value": None if self.local_files else self.value, "trusted_if": self.trusted_if}
+        shared |= {"report": None if self.trusted_files else self.report}
+        found: Summaries | GroupedSummaries = summarize(
+            self.files or self.trusted_files or self.local_files, study, **shared
+        )
+        return found
 
 
 def _title(name: str | None, value: str | None) -> str:
@@ -173,7 +215,7 @@ def _title(name: str | None, value: str | None) -> str:
     return str(name or value)
 
 
-def _check_ledger(ledger: Path | None, sources: Sources, *, dry_run: bool) -> None:
+def _check_ledger(ledger: Path | None, sources: _Sources, *, dry_run: bool) -> None:
     """Raise `ParameterError` if there is a ledger and nothing to pay for, or the other way round."""
     if sources.simulated and ledger is not None:
         raise ParameterError("ledger", "left out: a simulation spends nothing", str(ledger))
@@ -181,9 +223,29 @@ def _check_ledger(ledger: Path | None, sources: Sources, *, dry_run: bool) -> No
         raise ParameterError("ledger", "given: what is released must be paid for", None)
 
 
-def _copy(path: Path | None, privacy: Privacy) -> Ledger:
-    """A ledger in memory with what the file says, in which nothing is spent for good."""
-    return Ledger(privacy) if path is None or not path.exists() else Ledger.from_json(Ledger.open(path).to_json())
+def _open_ledger(path: Path | None, privacy: Privacy, *, dry_run: bool) -> Ledger | None:
+    """The ledger with its own budget, or a new one with the study's; in a dry run a copy, in which nothing is spent."""
+    if dry_run:
+        return Ledger(privacy) if path is None or not path.exists() else Ledger.from_json(Ledger.open(path).to_json())
+    if path is None:
+        return None
+    return Ledger.open(path) if path.exists() else Ledger(privacy, path=path)
+
+
+def _estimate(
+    study: MeanStudy,
+    summaries: Summaries | GroupedSummaries,
+    *,
+    full: bool,
+    **how: Any,  # noqa: ANN401
+) -> tuple[list[Estimate], dict[str, Any]]:
+    """The estimate, or that of each key, and what is published of it."""
+    if isinstance(summaries, Summaries):
+        estimate = study.estimate(trusted=summaries.trusted, local=summaries.local, **how)
+        return [estimate], estimate.to_dict(full=full)
+    parts = study.estimate_parts(summaries.by, summaries, **how)
+    published = [{"key": key, "estimate": part.to_dict(full=full)} for key, part in parts.items()]
+    return list(parts.values()), {"by": summaries.by, "parts": published}
 
 
 def _keys(group: str | None, keys: str | None) -> list[str]:
@@ -204,20 +266,11 @@ def _diagnose(summaries: Summaries | GroupedSummaries) -> None:
         say(f"Rows that have none of the keys: {summaries.other:,}.", err=True)
 
 
-def _write(estimates: Sequence[Estimate], plot: Path | None, html: Path | None) -> None:
-    if plot is not None:
-        from hybriddp.figures.estimate import draw
-
-        draw(estimates, path=plot)
-    if html is not None:
-        write_page(html, page(estimates))
-
-
 def _show(estimates: Sequence[Estimate]) -> None:
     if len(estimates) == 1:
         say(estimates[0].explain())
         return
-    console().print(parts_table(estimates))
+    print_wide(parts_table(estimates))
     say(str(estimates[0].privacy))
     users = estimates[0].study.users
     say(f"Who has which {users.by if users else 'key'} is public; nobody is in two parts.")

@@ -1,25 +1,24 @@
 """``hybriddp plan``: what a study would give, and what a wanted error takes, before anything is collected."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 
-from hybriddp.cli.flags import in_options
-from hybriddp.cli.numbers import Share, amount, decimal, share
-from hybriddp.cli.numbers import users as parse_users
-from hybriddp.cli.screen import console, say, wrap
-from hybriddp.cli.targets import check_targets, write_page
-from hybriddp.cli.waiting import waiting
+from hybriddp.cli import options
+from hybriddp.cli.options import option
+from hybriddp.cli.terminal import (
+    check_targets,
+    in_options,
+    print_table,
+    say,
+    say_written,
+    waiting,
+    wrap,
+    write_text,
+)
 from hybriddp.errors import ParameterError
 from hybriddp.planning import (
-    BoundsChoice,
-    Difference,
-    EpsilonChoice,
     Plan,
     bounds_choices,
     crossovers,
@@ -51,56 +50,51 @@ _UNKNOWNS = {"epsilon": "epsilon", "users": "n_users", "trusted": "trusted_fract
 
 
 def make_plan(
-    bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value: 0 250,000.", parser=amount)],
-    users: Annotated[int | None, typer.Option(help="How many users: 252,540.", parser=parse_users)] = None,
+    bounds: options.Bounds,
+    users: Annotated[int | None, option("Number of users: 252,540.", parser=options.users)] = None,
     trusted: Annotated[
-        Share | None, typer.Option(help="Who would trust the curator: 1%, 0.01 or 2,500 users.", parser=share)
+        options.UserShare | None,
+        option(
+            "How many users trust the curator: 1%, 0.01 or 2,500 users.",
+            metavar="<share>",
+            parser=options.user_share,
+        ),
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.", parser=decimal)
+        str | None, option("Privacy parameter ε of every user, from 0.01 to 20.", parser=options.decimal)
     ] = None,
     sd: Annotated[
         float | None,
-        typer.Option(help="How much values vary. Not known? Best and worst case are shown.", parser=amount),
+        option("Standard deviation of the values. If unknown, best and worst case.", parser=options.amount),
     ] = None,
     sd_at_most: Annotated[
         float | None,
-        typer.Option(help="Public knowledge that values vary by no more; the study will rely on it.", parser=amount),
+        option("Public bound on the standard deviation, which the study relies on.", parser=options.amount),
     ] = None,
     mean: Annotated[
-        float | None, typer.Option(help="A rough guess of the mean: with --sd, what bounds cut off.", parser=amount)
+        float | None,
+        option("Rough guess of the mean: with --sd, shows what bounds clip.", parser=options.amount),
     ] = None,
-    mean_gap: Annotated[
-        float, typer.Option(help="By how much the mean of those who trust would be higher.", parser=amount)
-    ] = 0.0,
-    delta: Annotated[str, typer.Option(help="0, or a small number for Gaussian noise.", parser=decimal)] = "0",
-    solve_for: Annotated[str | None, typer.Option(help="Find this: epsilon, users or trusted.")] = None,
+    mean_gap: Annotated[float, option("Mean of trusted users minus mean of local users.", parser=options.amount)] = 0.0,
+    delta: options.Delta = "0",
+    solve_for: Annotated[str | None, option("Find the smallest epsilon, users or trusted.")] = None,
     target_rmse: Annotated[
-        float | None, typer.Option(help="The typical error that would be fine, with --solve-for.", parser=amount)
+        float | None, option("Root mean squared error to reach, with --solve-for.", parser=options.amount)
     ] = None,
-    paper: Annotated[
-        bool, typer.Option("--paper", help="Also the paper's estimators, with its Laplace noise.")
-    ] = False,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture here (.png, .svg, .pdf).")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with everything here.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    paper: Annotated[bool, option("Show the paper's estimators, too.", "--paper")] = False,
+    plot: options.Plot = None,
+    html: options.Html = None,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Say what a study would give, before a single value is collected.
+    """Predict the error of a study, before a single value is collected.
 
     The answer comes first, in three lines: what you get, whether it is worth it, and what would change it.
 
-    With --solve-for and --target-rmse: the smallest ε, number of users or share of opt-ins that gives an error as small
-    as wanted.
+    With --solve-for and --target-rmse: the smallest ε, number of users or fraction of trusted users that reaches an
+    error.
     """
     check_targets(plot, html)
-    others: dict[str, Any] = {
-        "bounds": bounds,
-        "sd": sd,
-        "sd_at_most": sd_at_most,
-        "mean": mean,
-        "mean_gap": mean_gap,
-        "delta": delta,
-    }
+    others = {"bounds": bounds, "sd": sd, "sd_at_most": sd_at_most, "mean": mean, "mean_gap": mean_gap, "delta": delta}
     known = {"n_users": users, "trusted_fraction": _fraction(trusted, users), "epsilon": epsilon}
     with waiting("planning"):
         made, found = _make(known, others, solve_for, target_rmse)
@@ -110,7 +104,7 @@ def make_plan(
         if plot is not None:
             made.plot(plot)
         if html is not None:
-            write_page(html, page(made))
+            write_text(html, page(made))
     if as_json:
         typer.echo(json.dumps({"solved": found, **made.to_dict()}, indent=2))
         return
@@ -119,24 +113,50 @@ def make_plan(
     for line in map(in_options, answer):
         lead, _, rest = line.partition(": ")
         typer.echo(wrap(line).replace(f"{lead}:", typer.style(f"{lead}:", bold=True), 1) if rest else line)
-    screen = console()
-    screen.print(_epsilons(made, epsilons))
-    screen.print(_bounds(made, choices))
-    screen.print(_options(made))
-    screen.print(_differences(rows))
+    print_table(
+        EPSILON_HEADINGS,
+        [epsilon_cells(row) for row in epsilons],
+        title="\nWhat ε costs",
+        caption="guessed right at most: between two candidates, by whoever sees it.",
+        bold=[row.epsilon == made.privacy.epsilon for row in epsilons],
+    )
+    print_table(
+        BOUNDS_HEADINGS,
+        [bounds_cells(row) for row in choices],
+        title="\nWhat bounds cost",
+        caption=cut_words(made),
+        bold=[row.bounds == made.bounds for row in choices],
+    )
+    print_table(
+        HEADINGS,
+        [cells(made[name]) for name in SINGLE],
+        title="\nEither group alone, and both, with one-byte reports",
+        caption="error: typical (root mean squared). noise: its share of the squared error.\n"
+        "R, r: squared error of the better, the worse of trusted only and everybody local over this one's.",
+        bold=[name == OURS for name in SINGLE],
+    )
+    print_table(
+        DIFFERENCE_HEADINGS,
+        [difference_cells(row) for row in rows],
+        title="\nTypical errors if those who trust are different",
+        caption="all with one-byte reports; known variance: the paper's weight.",
+    )
     if paper:
-        screen.print(_papers(made))
+        print_table(
+            HEADINGS,
+            [cells(option) for option in made.papers],
+            title="\nThe paper's estimators, with Laplace noise for both groups",
+            caption="R, r: over the paper's own trusted only and everybody local, with Laplace noise too.",
+        )
     say("\n" + "\n".join([*details(made, crossing), differing()]))
-    for written in (plot, html):
-        if written is not None:
-            say(f"Written: {written}")
+    say_written(plot, html)
 
 
-def _fraction(trusted: Share | None, users: int | None) -> float | None:
+def _fraction(trusted: options.UserShare | None, users: int | None) -> float | None:
     if trusted is None:
         return None
     if trusted.fraction is None and users is None:
-        raise ParameterError("trusted", "a share such as 0.2% when --users is not given", trusted.count)
+        raise ParameterError("trusted", "a share of the users such as 0.2% when --users is not given", trusted.count)
     return trusted.of(users or 0, "trusted")
 
 
@@ -164,60 +184,3 @@ def _answer(made: Plan, found: str, target: float | None) -> str:
         "trusted_fraction": f"{made.n_trusted:,} opt-ins ({percent(made.trusted_fraction)})",
     }[found]
     return f"{value} gives a typical error within {given(target or 0.0)}.\n"
-
-
-def _new(title: str, caption: str, headings: Sequence[str]) -> Table:
-    table = Table(
-        title=f"\n{title}",
-        title_justify="left",
-        title_style="bold",
-        caption=caption,
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1),
-    )
-    for i, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if i else "left", no_wrap=i == 0)
-    return table
-
-
-def _epsilons(made: Plan, rows: Sequence[EpsilonChoice]) -> Table:
-    table = _new("What ε costs", "guessed right at most: between two candidates, by whoever sees it.", EPSILON_HEADINGS)
-    for row in rows:
-        table.add_row(*epsilon_cells(row), style="bold green" if row.epsilon == made.privacy.epsilon else None)
-    return table
-
-
-def _bounds(made: Plan, rows: Sequence[BoundsChoice]) -> Table:
-    table = _new("What bounds cost", cut_words(made), BOUNDS_HEADINGS)
-    for row in rows:
-        table.add_row(*bounds_cells(row), style="bold green" if row.bounds == made.bounds else None)
-    return table
-
-
-def _options(made: Plan) -> Table:
-    table = _new(
-        "Either group alone, and both, with one-byte reports",
-        "error: typical (root mean squared). noise: its share of the squared error.\n"
-        "R, r: squared error of the better, the worse of trusted only and everybody local over this one's.",
-        HEADINGS,
-    )
-    for name in SINGLE:
-        table.add_row(*cells(made[name]), style="bold green" if name == OURS else None)
-    return table
-
-
-def _papers(made: Plan) -> Table:
-    words = "R, r: over the paper's own trusted only and everybody local, with Laplace noise too."
-    table = _new("The paper's estimators, with Laplace noise for both groups", words, HEADINGS)
-    for option in made.papers:
-        table.add_row(*cells(option))
-    return table
-
-
-def _differences(rows: Sequence[Difference]) -> Table:
-    words = "all with one-byte reports; known variance: the paper's weight."
-    table = _new("Typical errors if those who trust are different", words, DIFFERENCE_HEADINGS)
-    for row in rows:
-        table.add_row(*difference_cells(row))
-    return table

@@ -6,50 +6,44 @@ from typing import Annotated
 
 import typer
 
-from hybriddp.cli.numbers import amount
-from hybriddp.cli.numbers import decimal as written
-from hybriddp.cli.screen import say
-from hybriddp.cli.text_options import Decimal, Encoding, Missing, Separator, Thousands, csv_format
+from hybriddp.cli import options
+from hybriddp.cli.options import option
+from hybriddp.cli.terminal import say
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.diagnostics import HEADING
-from hybriddp.tables.digests import DIGEST_COLUMN
-from hybriddp.tables.files import read_columns, write_table
-from hybriddp.tables.names import ending
+from hybriddp.tables import CsvFormat
+from hybriddp.tables.chunks import read_columns
+from hybriddp.tables.mean.report_files import DIGEST_COLUMN, write_table
+from hybriddp.tables.paths import output_format
 
 
 def randomize(
-    file: Annotated[Path, typer.Argument(help="A Parquet, .csv, .tsv or .jsonl file with one row per user.")],
-    value: Annotated[str, typer.Option(help="The column that holds the values.")],
-    bounds: Annotated[
-        tuple[float, float], typer.Option(help="The public range of a value, chosen without looking.", parser=amount)
-    ],
-    epsilon: Annotated[str, typer.Option(help="Privacy of one report, from 0.01 to 20.", parser=written)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the reports go (.parquet, .csv, .jsonl).")],
-    name: Annotated[
-        str | None, typer.Option(help="The study's name, as for `mean`; the column's if not given.")
-    ] = None,
-    delta: Annotated[str, typer.Option(help="The study's delta, as for `mean`.", parser=written)] = "0",
-    keep: Annotated[list[str] | None, typer.Option(help="A column to copy as it is; may be repeated.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Make the run repeatable. Then the reports are not private.")] = None,
-    separator: Separator = None,
-    decimal: Decimal = None,
-    thousands: Thousands = None,
-    encoding: Encoding = None,
-    missing: Missing = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    diagnostics: Annotated[
-        bool, typer.Option("--diagnostics", help="Tell the curator what was left out: not for publication.")
-    ] = False,
+    file: Annotated[Path, typer.Argument(help="Parquet, .csv, .tsv or .jsonl file, one row per user.")],
+    value: Annotated[str, option("Column of values.")],
+    bounds: options.Bounds,
+    epsilon: options.Epsilon,
+    output: Annotated[Path, option("File for the reports (.parquet, .csv, .jsonl).", "--output", "-o")],
+    name: Annotated[str | None, option("Name of the study; the column's if not given.")] = None,
+    delta: Annotated[str, option("The study's δ, as for `mean`.", parser=options.decimal)] = "0",
+    keep: Annotated[list[str] | None, option("Column to copy unchanged; may be repeated.")] = None,
+    seed: Annotated[int | None, option("Make the run repeatable. Then the reports are not private.")] = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
+    missing: options.Missing = None,
+    as_json: options.AsJson = False,
+    diagnostics: Annotated[bool, option("Show what was left out. Not for publication.", "--diagnostics")] = False,
 ) -> None:
     """Simulate the devices of local users: read values, write one randomized code per value.
 
     On real devices a value never leaves. Here all of them are in one file, so this is for tests and for planning.
-    Missing, NaN and infinite values get no report. The file knows the study that the reports were made for.
+    Missing, NaN and infinite values get no report. The file names the study that the reports were made for.
     """
     study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
     kept = keep or []
-    csv = csv_format(separator, decimal, thousands, encoding, missing)
+    csv = CsvFormat(separator, decimal, thousands, encoding, missing or ())
     if (
         value in kept
         or {"code", DIGEST_COLUMN} & {column.strip().lower() for column in kept}
@@ -62,14 +56,11 @@ def randomize(
         raise ParameterError("seed", "an integer of at least 0", seed)
     if output.resolve() == file.resolve():
         raise DataError(f"The reports cannot be written over the values in {file}. Name another file.")
-    ending(output)
+    output_format(output)
     frame = read_columns(file, [value], others=kept, csv=csv)
     if frame.is_empty():
         raise DataError(f"{file.name} has no rows.")
-    column = frame.get_column(value)
-    if not column.dtype.is_numeric():
-        raise DataError(f"Column {value!r} must hold numbers, but holds {column.dtype}.")
-    placed = study.grid.place(column.cast(float).to_numpy())
+    placed = study.grid.place(frame.get_column(value).cast(float).to_numpy())
     codes = study.channel.sample(placed.units, random_state=seed)
     reports = frame.filter(placed.accepted).with_columns(code=codes).select([*kept, "code"])
     write_table(reports, output, study=study.digest, seeded=seed is not None)

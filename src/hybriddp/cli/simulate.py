@@ -4,49 +4,44 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 
 from hybriddp import _check
-from hybriddp.cli.numbers import Share, amount, decimal, share
-from hybriddp.cli.numbers import users as parse_users
-from hybriddp.cli.progress import trials_bar
-from hybriddp.cli.screen import console, say
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.cli import options
+from hybriddp.cli.options import option
+from hybriddp.cli.terminal import print_table, say, trials_bar
+from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.simulation import Simulation, simulate
+from hybriddp.simulation.outcome import Outcome
 from hybriddp.simulation.trial import ESTIMATORS
+from hybriddp.tables.chunks import read_columns
 from hybriddp.wording import percent, significant
 
 
 def run_simulation(
-    data: Annotated[
-        str, typer.Argument(help="A file with a column of values, or a distribution: 'normal(40,20)', in their units.")
-    ],
-    bounds: Annotated[tuple[float, float], typer.Option(help="The public range of a value.", parser=amount)],
-    epsilon: Annotated[str, typer.Option(help="Privacy promised to everybody, from 0.01 to 20.", parser=decimal)],
-    trusted: Annotated[Share, typer.Option(help="Who would trust the curator: 1%, 0.01 or 2,500 users.", parser=share)],
-    value: Annotated[str | None, typer.Option(help="The column of values, if data is a file.")] = None,
+    data: Annotated[str, typer.Argument(help="File with a column of values, or a distribution: 'normal(40,20)'.")],
+    bounds: options.Bounds,
+    epsilon: options.Epsilon,
+    trusted: options.Trusted,
+    value: Annotated[str | None, option("Column of values, if DATA is a file.")] = None,
     users: Annotated[
-        int | None, typer.Option(help="Draw so many people anew in every trial: 100,000.", parser=parse_users)
+        int | None, option("Draw this many users anew in every trial: 100,000.", parser=options.users)
     ] = None,
-    trials: Annotated[int, typer.Option(help="How often.")] = 1000,
-    channel: Annotated[str, typer.Option(help="window, or laplace for the paper's setting.")] = "window",
-    estimators: Annotated[str, typer.Option(help="Names or fixed weights, with commas between.")] = ",".join(
-        ESTIMATORS
-    ),
-    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
-    processes: Annotated[int | None, typer.Option(help="How many share the work; one per core if not given.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="Keep the sums here, to go on after a stop.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    trials: options.Trials = 1000,
+    channel: Annotated[str, option("window, or laplace for the paper's setting.")] = "window",
+    estimators: Annotated[str, option("Names or fixed weights, separated by commas.")] = ",".join(ESTIMATORS),
+    seed: Annotated[int, option("Seed of the simulation.")] = 0,
+    processes: Annotated[int | None, option("Number of processes; one per core if not given.")] = None,
+    checkpoint: Annotated[Path | None, option("File for intermediate sums, to resume from.")] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Run the real pipeline many times and compare what happens with what the formulas predict.
 
     Devices, summaries, release and estimate are the real ones, but seeded: a simulation, not a private release.
 
     Distributions by the mean and sd of the values: normal(mean,sd), lognormal(mean,sd), gamma(mean,sd),
-    exponential(mean), uniform(low,high). On the bounds: beta(α,β), uniform, and bernoulli(p), which has a share p at
-    the upper bound. What lies outside of the bounds is clamped.
+    exponential(mean), uniform(low,high). On the bounds: beta(α,β), uniform, and bernoulli(p), which is the upper bound
+    with probability p. Values outside of the bounds are clamped.
     """
     study = MeanStudy("simulation", bounds=bounds, epsilon=epsilon, channel=channel)
     _check.integer("trials", trials, at_least=2)
@@ -69,7 +64,16 @@ def run_simulation(
     if as_json:
         typer.echo(result.to_json())
         return
-    console().print(_table(result))
+    print_table(
+        ("estimator", "weight", "theory", "observed", "z", "R", "r", "cover"),
+        [_cells(outcome) for outcome in result.outcomes],
+        caption="theory, observed: typical (root mean squared) errors. z: how far apart they\nare, in standard errors; "
+        "none where theory is approximate (≈).\n"
+        "R, r: squared error of the better, the worse of trusted-only and full-local\n(in theory, with this channel) "
+        "over the observed one.\n"
+        "cover: how often the 95 % interval held the mean of the users' values.",
+        bold=[outcome.name == "adaptive" for outcome in result.outcomes],
+    )
     if (words := clamped(result)) is not None:
         say(words)
     say(
@@ -79,7 +83,7 @@ def run_simulation(
 
 
 def clamped(result: Simulation) -> str | None:
-    """What the bounds cut off, or None."""
+    """What the bounds clip, or None."""
     if result.outside < 1e-6:
         return None
     low, high = (significant(bound, 6) for bound in result.study.bounds)
@@ -98,12 +102,8 @@ def _values(data: str, value: str | None) -> Any:  # noqa: ANN401
         return data
     if value is None:
         raise ParameterError("value", "the name of a column, since data is a file", value)
-    from hybriddp.tables.files import read_columns
-
-    column = read_columns(Path(data), [value]).get_column(value)
-    if not column.dtype.is_numeric():
-        raise DataError(f"Column {value!r} must hold numbers, but holds {column.dtype}.")
-    return column.drop_nulls().drop_nans().to_numpy() if column.dtype.is_float() else column.drop_nulls().to_numpy()
+    column = read_columns(Path(data), [value]).get_column(value).drop_nulls()
+    return (column.drop_nans() if column.dtype.is_float() else column).to_numpy()
 
 
 def _estimator(name: str) -> str | float:
@@ -113,31 +113,15 @@ def _estimator(name: str) -> str | float:
         return name
 
 
-def _table(result: Simulation) -> Table:
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        caption="theory, observed: typical (root mean squared) errors. z: how far apart they\nare, in standard errors; "
-        "none where theory is approximate (≈).\n"
-        "R, r: squared error of the better, the worse of trusted-only and full-local\n(in theory, with this channel) "
-        "over the observed one.\n"
-        "cover: how often the 95 % interval held the mean of the users' values.",
-        caption_justify="left",
-        padding=(0, 1),
+def _cells(o: Outcome) -> tuple[str, ...]:
+    theory = significant(o.predicted_mse**0.5)
+    return (
+        o.name,
+        f"{100 * o.weight:.1f} %",
+        theory if o.is_exact else f"≈ {theory}",
+        significant(o.observed_mse**0.5),
+        f"{o.z:+.1f}" if o.is_exact else "",
+        significant(o.gain_over_best),
+        significant(o.gain_over_worst),
+        f"{100 * o.coverage:.0f} %",
     )
-    table.add_column("estimator", no_wrap=True)
-    for heading in ("weight", "theory", "observed", "z", "R", "r", "cover"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for o in result.outcomes:
-        theory = significant(o.predicted_mse**0.5)
-        table.add_row(
-            o.name,
-            f"{100 * o.weight:.1f} %",
-            theory if o.is_exact else f"≈ {theory}",
-            significant(o.observed_mse**0.5),
-            f"{o.z:+.1f}" if o.is_exact else "",
-            significant(o.gain_over_best),
-            significant(o.gain_over_worst),
-            f"{100 * o.coverage:.0f} %",
-            style="bold green" if o.name == "adaptive" else None,
-        )
-    return table

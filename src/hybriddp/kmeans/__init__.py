@@ -3,14 +3,15 @@
 **For points in memory**: `HybridKMeans`, in the manner of scikit-learn.
 
 **For a real study**: `KMeansStudy` says what is asked, `HybridKMeansServer` hands out a `Round` at a time, devices
-answer it, and `RoundTally` answers go back.
+answer it with `RoundReports`, and a `RoundTally` of them goes back.
 
 The paper's three algorithms are in `hybriddp.kmeans.paper`.
 """
 
 from hybriddp.kmeans.estimator import HybridKMeans
-from hybriddp.kmeans.protocol.round import Reports, Round, RoundTally
+from hybriddp.kmeans.protocol.devices import RoundReports
+from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer, Spending
 from hybriddp.kmeans.study import KMeansStudy
 
-__all__ = ["HybridKMeans", "HybridKMeansServer", "KMeansStudy", "Reports", "Round", "RoundTally", "Spending"]
+__all__ = ["HybridKMeans", "HybridKMeansServer", "KMeansStudy", "Round", "RoundReports", "RoundTally", "Spending"]

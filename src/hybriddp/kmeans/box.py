@@ -17,38 +17,23 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.grid import Grid, type_words
+from hybriddp.grid import Grid, clamp_and_scale, type_words
 from hybriddp.kmeans.clustering import blocks
 
 Scale = str | tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """Points in the unit box.
+class PlacedPoints:
+    """Points in the unit box."""
 
-    Attributes
-    ----------
-    points : ndarray, shape (n, d)
-        Where they are.
-    clamped : int
-        How many lay outside of the bounds and were moved to the nearest point inside.
-    """
-
-    points: FloatArray = field(repr=False)  # raw values are not for logs
-    clamped: int
+    points: FloatArray = field(repr=False)  # shape (n, d); raw values are not for logs
+    clamped: int  # how many lay outside of the bounds, and were moved to the nearest point inside
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
     """The public range of every dimension.
-
-    Attributes
-    ----------
-    bounds : tuple of (float, float)
-        Lower and upper bound of each dimension.
-    scale : "bounds", "none" or tuple of float
-        What distances are measured by.
 
     Examples
     --------
@@ -60,8 +45,8 @@ class Box:
     array([[1. , 0.5]])
     """
 
-    bounds: tuple[tuple[float, float], ...]
-    scale: Scale = "bounds"
+    bounds: tuple[tuple[float, float], ...]  # lower and upper, of each dimension
+    scale: Scale = "bounds"  # what distances are measured by: "bounds", "none" or weights
 
     @classmethod
     def of(cls, bounds: Sequence[tuple[float, float]], scale: str | Sequence[float] = "bounds") -> "Box":
@@ -118,23 +103,15 @@ class Box:
         scaled: FloatArray = (points - self.lower) * self.factors
         return scaled
 
-    def place(self, points: ArrayLike, what: str = "points") -> Placed:
+    def place(self, points: ArrayLike, what: str = "points") -> PlacedPoints:
         """Points in the unit box; `DataError` if one is missing, not a number, or of another dimension."""
         return self.place_checked(self.check(points, what))
 
-    def place_checked(self, points: NDArray[Any]) -> Placed:
-        """Points that `check` has let pass, in the unit box.
-
-        Clamp, subtract, multiply: a table's engine does the same and gets the same bits (`hybriddp.tables.vertices`).
-        It does not divide, since some engines multiply by the inverse instead.
-        """
+    def place_checked(self, points: NDArray[Any]) -> PlacedPoints:
+        """Points that `check` has let pass, in the unit box."""
         x = np.asarray(points, np.float64)
-        placed = np.clip(x, self.lower, self.upper)
-        clamped = int(np.count_nonzero((placed != x).any(axis=1)))
-        placed -= self.lower
-        placed *= self.factors
-        np.minimum(placed, self.widths, out=placed)  # the product may be beyond by its rounding
-        return Placed(placed, clamped)
+        clamped = int(np.count_nonzero(((x < self.lower) | (x > self.upper)).any(axis=1)))
+        return PlacedPoints(place_coordinates(x, self.lower, self.upper, self.factors, self.widths), clamped)
 
     def check(self, points: ArrayLike, what: str = "points") -> NDArray[Any]:
         """The points as a two-dimensional array of finite numbers, or `DataError`."""
@@ -162,6 +139,16 @@ class Box:
         lower, upper = np.array(self.bounds).T
         inside: FloatArray = np.clip(lower + self.units * centers, lower, upper)
         return inside
+
+
+def place_coordinates(x: Any, lower: Any, upper: Any, factor: Any, width: Any) -> Any:  # noqa: ANN401
+    """Coordinates in the unit box: of all dimensions as an array, or of one as an expression of a table's engine."""
+    return clamp_and_scale(x, lower, upper, factor).clip(None, width)  # a product may be beyond by its rounding
+
+
+def grid_position(x: Any, low: Any, per_step: Any, last: Any) -> Any:  # noqa: ANN401
+    """Where coordinates are on a grid, in steps, moved into it if they lie outside; arrays or expressions, too."""
+    return ((x - low) * per_step).clip(0.0, last)
 
 
 def _scale_of(scale: object, d: int) -> Scale:

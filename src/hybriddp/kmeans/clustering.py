@@ -18,18 +18,10 @@ BLOCK = 1 << 14  # points looked at at a time: their distances stay in the cache
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """Centers and what they cost.
+    """Centers and what they cost."""
 
-    Attributes
-    ----------
-    centers : ndarray, shape (n_clusters, n_dimensions)
-        The centers.
-    cost : float
-        The weighted sum of squared distances to the nearest center.
-    """
-
-    centers: FloatArray
-    cost: float
+    centers: FloatArray  # shape (n_clusters, n_dimensions)
+    cost: float  # the weighted sum of squared distances to the nearest center
 
 
 def blocks(count: int, size: int = BLOCK) -> Iterator[slice]:
@@ -93,22 +85,10 @@ def weighted_kmeans(
     generator: np.random.Generator,
     iterations: int = 100,
 ) -> list[Clustering]:
-    """K-means of weighted points from several starts, the cheapest result first.
+    """K-means of weighted points from several starts, of so many iterations at most; the cheapest result first.
 
-    Parameters
-    ----------
-    points : ndarray, shape (n, d)
-        Where there is weight.
-    weights : ndarray, shape (n,)
-        How much: not negative, and not all zero.
-    n_clusters : int
-        How many centers. If there are fewer points, some centers coincide.
-    starts : int
-        How often to begin anew.
-    generator : numpy.random.Generator
-        Chooses the starts. It decides nothing that is private.
-    iterations : int
-        The most steps of one start.
+    Weights are not negative, and not all zero. If there are fewer points than clusters, some centers coincide. The
+    generator chooses the starts; it decides nothing that is private.
     """
     centers = _plus_plus(points, weights, n_clusters, starts, generator)
     moments = weights[:, None] * points

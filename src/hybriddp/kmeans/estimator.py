@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray
-from hybriddp.errors import ParameterError
+from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.clustering import nearest
-from hybriddp.kmeans.columns import columns_by_name, names_of, require_alike, warn_of_names
-from hybriddp.kmeans.protocol.round import Round, RoundTally, simulate_devices
+from hybriddp.kmeans.explain import html_table, story
+from hybriddp.kmeans.points import PointArray, columns_by_name, names_of, require_alike, warn_of_names
+from hybriddp.kmeans.protocol.devices import SimulatedDevices
+from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer, Spending
-from hybriddp.kmeans.protocol.trusted_points import PointArray
 from hybriddp.kmeans.study import KMeansStudy, short_parameters
 from hybriddp.privacy import Privacy
-from hybriddp.randomness import ByteSource, byte_source, simulation_generator
+from hybriddp.randomness import byte_source, simulation_generator
 from hybriddp.release.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
 
 _LONGEST = 180  # letters of the parameters in a `repr`
 
-State = int | np.random.Generator | None
-
 
 @dataclass(frozen=True, slots=True)
 class Clamped:
-    """How many points of each group lay outside of the bounds. Not private: for the curator's eyes."""
+    """Number of points of each group outside of the bounds. Not private: for the curator's eyes."""
 
     trusted: int
     local: int
@@ -41,14 +39,14 @@ class Clamped:
 class HybridKMeans:
     """K-means of the points of people who trust the curator and of people who do not.
 
-    The points of the trusted group are released through noise; every local user answers one question, through a channel
-    with all of ε. Bounds are required and never read from the data. There are no ``labels_`` and no ``inertia_``: they
-    would be raw numbers about private points.
+    Statistics of the trusted group's points are released with noise; every local user answers one question, through a
+    channel with all of ε. Bounds are required and never read from the data. There are no ``labels_`` and no
+    ``inertia_``: they would be raw numbers about private points.
 
     Parameters
     ----------
     n_clusters : int
-        How many centers are wanted.
+        Number of centers.
     epsilon : float or str
         What every user is promised in total.
     bounds : sequence of (float, float), or dict
@@ -57,7 +55,7 @@ class HybridKMeans:
     random_state : int or numpy.random.Generator, optional
         For simulation only: what comes out is **not** a private release.
     neighbors : {"replace-one", "add-remove"}
-        What is hidden of a trusted user: where her point is, or whether she is there at all.
+        What is hidden of a trusted user: where their point is, or whether they are there at all.
     name : str
         What the points are; a ledger tells studies apart by it.
     scale : {"bounds", "none"} or sequence of float
@@ -72,11 +70,11 @@ class HybridKMeans:
     standard_errors_ : ndarray, shape (n_clusters, n_features)
         How uncertain each coordinate is, through noise and sampling. What an unlucky start costs is not in it.
     sizes_ : ndarray, shape (n_clusters,)
-        The share of users nearest to each center, as released.
+        The fraction of users nearest to each center, as released.
     trusted_weight_ : ndarray, shape (n_clusters,)
         How much of each center the trusted group decided, from 0 to 1.
     n_iter_ : int
-        How many steps there were.
+        Number of steps.
     feature_names_in_ : ndarray of str
         The names of the columns, if the bounds or the points had any.
     n_trusted_, n_local_ : int
@@ -87,10 +85,10 @@ class HybridKMeans:
         What was asked, under which promise.
     privacy_ : Privacy
         What was promised to everybody.
-    joined_local_ : bool
-        Whether the trusted group was too small to help by noisy sums, and its points were reported like local ones.
+    trusted_used_ : bool
+        Whether the trusted group took part. One that cannot help is not used, and its users pay nothing.
     clamped_ : Clamped
-        How many points lay outside of the bounds. Not private: not for publication, and not pickled with the model.
+        Number of points outside of the bounds. Not private: not for publication, and not pickled with the model.
     private_release_ : bool
         Whether the result may be published: not if a ``random_state`` was given.
 
@@ -156,11 +154,11 @@ class HybridKMeans:
         trusted_points, local_points : array_like or dataframe, shape (n, n_features), optional
             The points of the groups. Columns with names are put in the order of the bounds if these have names, else of
             the trusted group's columns; see ``feature_names_in_``. If only one group has names, it is refused: nothing
-            would say that the orders agree. Without one of the groups the study falls back to
-            the other's world, and `explain` says so. With add-remove, trusted points that are given but empty are a
-            group whose size is private: leave them out if there is no such group.
+            would say that the orders agree. Without one of the groups the study is that of the other alone, and
+            `explain` says so. With add-remove, trusted points that are given but empty are a group whose size is
+            private: leave them out if there is no such group.
         ledger : Ledger, optional
-            Where releases are written down before their noise is drawn; `BudgetError` if there is not enough left.
+            Where releases are recorded before their noise is drawn; `BudgetError` if there is not enough left.
         """
         study = self.study
         names = self._names(trusted_points, local_points)
@@ -171,13 +169,16 @@ class HybridKMeans:
         nobody = np.empty((0, study.box.n_dimensions))
         trusted = None if trusted_points is None else PointArray(study.box, trusted_points, "trusted_points")
         local = PointArray(study.box, nobody if local_points is None else local_points, "local_points")
-        random_state, device_state = _states(self.random_state)
+        curator_state, device_state = self.random_state, self.random_state
+        if isinstance(curator_state, (int, np.integer)):  # one seed must not give both the same noise
+            curator_state, device_state = (simulation_generator(curator_state, who) for who in ("curator", "devices"))
         server = HybridKMeansServer(
-            study, n_local=local.count, trusted=trusted, ledger=ledger, random_state=random_state
+            study, n_local=local.count, trusted=trusted, ledger=ledger, random_state=curator_state
         )
-        devices = _Devices(local, byte_source(device_state))
+        server.start()
+        devices = SimulatedDevices(local, byte_source(device_state))
         while server.round is not None:
-            server.absorb(devices.answer(server.round))
+            server.absorb(RoundTally(devices.answer(server.round.asks), round_digest=server.round.digest))
         self.clamped_ = Clamped(0 if trusted is None else trusted.clamped, local.clamped)
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
@@ -193,7 +194,7 @@ class HybridKMeans:
         return next((names for names in map(names_of, tables) if names is not None), None)
 
     def _take(self, server: HybridKMeansServer) -> "HybridKMeans":
-        """What a server that has ended found."""
+        """Set the attributes from a server that has ended."""
         result, box = server.result, server.study.box
         self.study_: KMeansStudy = server.study
         self.cluster_centers_ = server.cluster_centers
@@ -205,9 +206,9 @@ class HybridKMeans:
         self.n_features_in_ = box.n_dimensions
         self.privacy_: Privacy = server.study.privacy
         self.private_release_ = not server.seeded
-        self.counted_ = server.counted
-        self.joined_local_ = server.joins_local
-        self.n_trusted_, self.n_local_ = server.n_trusted, server.n_local
+        self.in_ledger_ = server.in_ledger
+        self.trusted_used_ = server.trusted_used
+        self.n_trusted_, self.n_local_ = server.n_trusted or 0, server.n_local
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:  # noqa: N803  (scikit-learn's name)
@@ -245,34 +246,20 @@ class HybridKMeans:
     # Looking ------------------------------------------------------------------------------------------------------
 
     def explain(self) -> str:
-        """What was spent where, how much each group had to say, and which centers are uncertain."""
-        from hybriddp.kmeans.explain import story
-
-        self._require_fitted()
-        return story(self)
+        """What was spent where, how much each group decided, and which centers are uncertain."""
+        return story(self._require_fitted())
 
     def plot(self, path: Path | str | None = None, *, dimensions: tuple[int, int] = (0, 1)) -> "Figure":
-        """The centers with ellipses of their uncertainty (95 %), in two of the dimensions.
-
-        Parameters
-        ----------
-        path : Path or str, optional
-            Where to write the picture: .png, .svg or .pdf.
-        dimensions : (int, int)
-            Which dimensions are shown.
-        """
+        """The centers with ellipses of their uncertainty (95 %), in two of the dimensions; .png, .svg or .pdf."""
         from hybriddp.figures.kmeans import draw_centers
 
-        self._require_fitted()
-        return draw_centers(self, None if path is None else Path(path), dimensions)
+        return draw_centers(self._require_fitted(), None if path is None else Path(path), dimensions)
 
     # scikit-learn's conventions -----------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """The parameters, by name."""
-        return {
-            name: getattr(self, name) for name in inspect.signature(type(self).__init__).parameters if name != "self"
-        }
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> "HybridKMeans":  # noqa: ANN401
         """Change parameters by name."""
@@ -302,7 +289,7 @@ class HybridKMeans:
 
     def _require_fitted(self) -> "HybridKMeans":
         if not self.__sklearn_is_fitted__():
-            raise ParameterError("the model", "fitted first, with fit(trusted_points, local_points)", "not fitted")
+            raise ProtocolError("This HybridKMeans is not fitted. Call fit() first.")
         return self
 
     def __repr__(self) -> str:
@@ -312,31 +299,4 @@ class HybridKMeans:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the centers as a table, once there are any."""
-        from hybriddp.kmeans.html_table import html_table
-
         return html_table(self)
-
-
-class _Devices:
-    """The devices of the local users, in random order: each answers once."""
-
-    def __init__(self, points: PointArray, source: ByteSource) -> None:
-        self.points, self.source = points, source
-        self.rng = np.random.default_rng(source.take(32).tolist())
-        self.order = self.rng.permutation(points.count)
-        self.asked = Fraction(0)
-
-    def answer(self, asked: Round) -> RoundTally:
-        answers, n = [], len(self.order)
-        for ask in asked.asks:
-            first, self.asked = self.asked, self.asked + ask.user_fraction
-            users = self.order[int(first * n) : int(self.asked * n)]
-            answers.append(simulate_devices(ask, self.points.points_of(users), source=self.source, rng=self.rng))
-        return RoundTally(tuple(answers), round_digest=asked.digest)
-
-
-def _states(random_state: int | np.random.Generator | None) -> tuple[State, State]:
-    """States for the server and for the devices: one seed must not give both the same noise."""
-    if random_state is None or isinstance(random_state, np.random.Generator):
-        return random_state, random_state
-    return simulation_generator(random_state, "curator"), simulation_generator(random_state, "devices")

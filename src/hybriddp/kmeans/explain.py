@@ -1,6 +1,7 @@
-"""A fitted model in plain words."""
+"""A fitted model in plain words, and as a small table of HTML for notebooks."""
 
 import math
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,28 +15,38 @@ if TYPE_CHECKING:
 _UNCERTAIN = 0.1  # a center is called uncertain if it may be off by this part of the distance to the next one
 _AT_BOUND = 0.005  # and at a bound if it is as near to it as this part of the range
 _SHOWN = 6  # coordinates, or names, in a line
+_MOST_COLUMNS, _MOST_ROWS = 12, 50  # of the table
 
 
 def story(model: "HybridKMeans") -> str:
-    """What was spent where, how much each group had to say, and which centers are uncertain."""
-    return "\n".join(
-        [
-            _head(model),
-            *_groups(model),
-            *_scaling(model),
-            "",
-            *_spending(model),
-            "",
-            *_centers(model),
-            "",
-            *_promise(model),
-        ]
-    )
-
-
-def _head(model: "HybridKMeans") -> str:
+    """What was spent where, how much each group decided, and which centers are uncertain."""
     k, d = model.cluster_centers_.shape
-    return f"{model.study_.name}: {k} center{'s' if k > 1 else ''} in {d} dimension{'s' if d > 1 else ''}."
+    head = f"{model.study_.name}: {k} center{'s' if k > 1 else ''} in {d} dimension{'s' if d > 1 else ''}."
+    parts = [[head, *_groups(model), *_scaling(model)], _spending(model), _centers(model), _promise(model)]
+    return "\n\n".join("\n".join(lines) for lines in parts)
+
+
+def html_table(model: "HybridKMeans") -> str:
+    """The centers with their standard errors and fractions of users; the parameters if there are no centers yet."""
+    if not model.__sklearn_is_fitted__():
+        return f"<pre>{escape(repr(model))}</pre>"
+    k, d = model.cluster_centers_.shape
+    names = list(getattr(model, "feature_names_in_", [f"dimension {j}" for j in range(d)]))
+    more = d > _MOST_COLUMNS
+    heads = ["center", "fraction of users", *names[:_MOST_COLUMNS], *(["…"] if more else [])]
+    rows = []
+    for at in range(min(k, _MOST_ROWS)):
+        cells = [*_coordinates(model, at)[:_MOST_COLUMNS], *(["…"] if more else [])]
+        rows.append(_row("td", [str(at), f"{100 * model.sizes_[at]:.0f} %", *cells]))
+    if k > _MOST_ROWS:
+        rows.append(_row("td", [f"and {k - _MOST_ROWS:,} more"]))
+    seeded = "" if model.private_release_ else " A simulation, not a private release."
+    caption = f"{model.study_.name}: {k} center{'s' if k > 1 else ''}, ε = {model.privacy_.epsilon}.{seeded}"
+    return f"<table><caption>{escape(caption)}</caption>{_row('th', heads)}{''.join(rows)}</table>"
+
+
+def _row(cell: str, texts: list[str]) -> str:
+    return "<tr>" + "".join(f"<{cell}>{escape(text)}</{cell}>" for text in texts) + "</tr>"
 
 
 def _groups(model: "HybridKMeans") -> list[str]:
@@ -45,32 +56,29 @@ def _groups(model: "HybridKMeans") -> list[str]:
     if not trusted or not local:
         only = "local" if local else "trusted"
         lines.append(f"There was only the {only} group, so this is the answer of a single model, not a hybrid.")
-    if model.joined_local_:
-        reason = (
-            "is too small to help in this many dimensions by noisy sums" if local else "has too small an ε to share"
-        )
+    elif not model.trusted_used_:
+        size = model.study_.size_is_private
         lines.append(
-            f"The trusted group {reason}, so its points were reported through the channel of the local users: this is "
-            "the answer of the local world."
+            f"The trusted group was not used: at ε = {model.privacy_.epsilon} it is too small to help in "
+            f"{model.n_features_in_} dimensions. It paid {'for its size only' if size else 'nothing'}, and this is the "
+            "answer of the local group alone."
         )
-    elif trusted and local and not model.trusted_weight_.any():
-        lines.append("The trusted group is too small to help in this many dimensions, and was not used.")
-    elif trusted and local:
+    else:
         weight = 100 * float(np.average(model.trusted_weight_, weights=np.maximum(model.sizes_, 1e-12)))
-        share = 100 * trusted / (trusted + local)
-        lines.append(f"The trusted group, {share:.2g} % of the users, decided {weight:.0f} % of where the centers are.")
+        percent = 100 * trusted / (trusted + local)
+        lines.append(
+            f"The trusted group, {percent:.2g} % of the users, decided {weight:.0f} % of where the centers are."
+        )
     return lines
 
 
 def _spending(model: "HybridKMeans") -> list[str]:
-    width = max(len(step.what) for step in model.spending_)
-    joined = "  trusted reports" if model.joined_local_ else ""
-    lines = [f"{'step':{width}}  trusted ε  local reports{joined}"]
+    width = max(len(step.purpose) for step in model.spending_)
+    lines = [f"{'step':{width}}  trusted ε  local reports"]
     for step in model.spending_:
         cost = "-" if float(step.trusted_epsilon) == 0 else step.trusted_epsilon
         users = f"{step.local_users:,}" if step.local_users else "-"
-        own = f"  {step.trusted_users:>15,}" if step.trusted_users else f"  {'-':>15}"
-        lines.append(f"{step.what:{width}}  {cost:>9}  {users:>13}{own if joined else ''}")
+        lines.append(f"{step.purpose:{width}}  {cost:>9}  {users:>13}")
     return lines
 
 
@@ -78,12 +86,13 @@ def _centers(model: "HybridKMeans") -> list[str]:
     # Uncertain or not is told where distances are measured: years and dollars do not add up.
     box = model.study_.box
     places, errors = box.scaled(model.cluster_centers_), np.linalg.norm(model.standard_errors_ / box.units, axis=1)
-    lines = []
-    doubtful = []
+    lines, doubtful = [], []
     for k, place in enumerate(places):
+        numbers = zip(_names(model), _coordinates(model, k), strict=True)
+        shown = _first([f"{name} {number}" if name else number for name, number in numbers])
+        lines.append(f"center {k}: ({shown}), {100 * model.sizes_[k]:.0f} % of the users")
         others = np.delete(places, k, axis=0)
         apart = float(np.min(np.linalg.norm(others - place, axis=1))) if len(others) else float("inf")
-        lines.append(f"center {k}: ({_coordinates(model, k)}), {100 * model.sizes_[k]:.0f} % of the users")
         if errors[k] > _UNCERTAIN * apart:
             doubtful.append(k)
     at_bounds = _at_bounds(model, places)
@@ -95,13 +104,9 @@ def _centers(model: "HybridKMeans") -> list[str]:
     return lines + at_bounds
 
 
-def _coordinates(model: "HybridKMeans", k: int) -> str:
-    """The coordinates of a center with their standard errors, the first few of them."""
-    shown = [
-        f"{name} {number}" if name else number
-        for name, number in zip(_names(model), coordinates(model, k), strict=True)
-    ]
-    return ", ".join(shown[:_SHOWN]) + (", …" if len(shown) > _SHOWN else "")
+def _first(texts: list[str]) -> str:
+    """The first few of them."""
+    return ", ".join(texts[:_SHOWN]) + (", …" if len(texts) > _SHOWN else "")
 
 
 def _names(model: "HybridKMeans") -> list[str]:
@@ -109,7 +114,7 @@ def _names(model: "HybridKMeans") -> list[str]:
     return list(getattr(model, "feature_names_in_", [""] * model.n_features_in_))
 
 
-def coordinates(model: "HybridKMeans", k: int) -> list[str]:
+def _coordinates(model: "HybridKMeans", k: int) -> list[str]:
     """Each coordinate of a center and its standard error, with no more digits than the error leaves."""
     return [_give_or_take(x, e) for x, e in zip(model.cluster_centers_[k], model.standard_errors_[k], strict=True)]
 
@@ -139,8 +144,7 @@ def _at_bounds(model: "HybridKMeans", places: FloatArray) -> list[str]:
     ]
     if not found:
         return []
-    shown = ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
-    return [f"At a bound: {shown}. Check the units and the bounds, or take it for noise."]
+    return [f"At a bound: {_first(found)}. Check the units and the bounds, or take it for noise."]
 
 
 def _scaling(model: "HybridKMeans") -> list[str]:
@@ -148,7 +152,7 @@ def _scaling(model: "HybridKMeans") -> list[str]:
     box = model.study_.box
     sides = box.upper - box.lower
     if not isinstance(box.scale, str):
-        weights = ", ".join(f"{weight:g}" for weight in box.scale[:_SHOWN]) + (", …" if len(sides) > _SHOWN else "")
+        weights = _first([f"{weight:g}" for weight in box.scale])
         return [f"Distances measure every dimension by its bounds, with the weights {weights}."]
     if np.ptp(sides) <= 1e-9 * sides.max():
         return []
@@ -159,19 +163,15 @@ def _scaling(model: "HybridKMeans") -> list[str]:
     return [f"Distances are in the units of the data as they are: {name}, the widest dimension, can count most."]
 
 
-def _neighbors(model: "HybridKMeans") -> str:
-    relation = NEIGHBORS[model.study_.neighbors]
-    local = "; of a local user, her point is replaced" if model.study_.size_is_private else ""
-    return f"{relation.value}{local}"
-
-
 def _promise(model: "HybridKMeans") -> list[str]:
+    local = "; of a local user, their point is replaced" if model.study_.size_is_private else ""
+    neighbors = f"{NEIGHBORS[model.study_.neighbors].value}{local}"
     lines = [
-        f"Every user is promised ε = {model.privacy_.epsilon}. Neighbors: {_neighbors(model)}.",
+        f"Every user is promised ε = {model.privacy_.epsilon}. Neighbors: {neighbors}.",
         "Local users report once, with all of ε; the steps of the trusted group add up to no more than ε.",
     ]
     if not model.private_release_:
         lines.append("A random_state was given: this is a simulation, not a private release.")
-    elif not model.counted_:
-        lines.append("No ledger has been told: whoever counts what these users have spent must add this study.")
+    elif not model.in_ledger_:
+        lines.append("No ledger records this study: whoever counts what these users have spent must add it.")
     return lines

@@ -1,22 +1,40 @@
-r"""What the curator computes from the trusted group's points before noise: vectors of whole numbers.
+r"""Statistics of the trusted group, before noise, and their sensitivity.
 
-Of each statistic we know how much one user adds to it at most, as the sum of all absolute values ($L_1$). If a user's
-point is replaced, what she added leaves and something else of that size comes: the sensitivity is twice that bound. If
-a user joins or leaves, it is the bound itself. Bounds are enforced on integers, user by user, whatever the
-floating-point steps before have done.
+A statistic is a vector of integers: the sum over all users of one vector each. No user's vector is longer than
+`max_contribution` in $L_1$ (the sum of absolute values), whatever the point is. Two neighboring groups differ in
+`KMeansStudy.changed_users` of these vectors: if a point is replaced, one leaves and another one comes (2); if a user
+joins or leaves, that is one (1). So by the triangle inequality the $L_1$ sensitivity of every K-means release is
+
+$$
+\text{sensitivity} = \text{changed\_users} \times \text{max\_contribution},
+$$
+
+| statistic       | one user's vector                                     | max_contribution      |
+| --------------- | ----------------------------------------------------- | --------------------- |
+| `UserCount`     | 1                                                     | 1                     |
+| `Histogram`     | 1 at one vertex                                       | 1                     |
+| `ClusterSizes`  | 1 at one center                                       | 1                     |
+| `ClusterSums`   | count_weight at one center, and a clipped residual    | count_weight + `UNIT` |
+| `SecondMoments` | a clipped matrix                                      | `UNIT`                |
+
+and noise for that sensitivity is what the server adds. Clipping to `UNIT` is done on integers, user by user
+(`clip_l1`): the bounds hold whatever the floating-point steps before have done.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.clustering import blocks
-from hybriddp.kmeans.reports.questions import GridQuestion, Labels
+from hybriddp.kmeans.reports.base import Labels
+from hybriddp.kmeans.reports.grid import GridQuestion
 
 UNIT = 1 << 20
-"""What a residual of the length of its radius, or a matrix of the size of its bound, adds to a sum."""
+"""The $L_1$ length, in integers, of a residual as long as its radius, or of a matrix as large as its bound."""
 
 FRACTION = 1 << 20
 """Parts of a step of the grid."""
@@ -25,6 +43,17 @@ REST_HASH, VERTEX_HASH = 648055, 434333
 """`FRACTION` over the golden ratio, and times √2 - 1: multiples of them, modulo `FRACTION`, are spread evenly.
 
 All products stay far below 2^53, where integers are exact in every engine.
+"""
+
+VERTEX_FORMULAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "vertex": lambda at: at["fine"] // FRACTION,
+    "rest": lambda at: at["fine"] - at["vertex"] * FRACTION,  # not every engine has remainders
+    "mixed": lambda at: at["rest"] * REST_HASH + at["vertex"] * VERTEX_HASH,
+    "hash": lambda at: at["mixed"] - at["mixed"] // FRACTION * FRACTION,
+}
+"""From a position in parts of a step, ``fine``, to a vertex, which is one higher where ``hash`` is below ``rest``.
+
+One after the other, for arrays and for the columns of a table alike.
 """
 
 
@@ -39,7 +68,7 @@ class Statistic(ABC):
     @property
     @abstractmethod
     def max_contribution(self) -> int:
-        """The most that one user adds, all absolute values added up."""
+        """The largest $L_1$ length of one user's vector; times `changed_users` it is the sensitivity."""
 
     @abstractmethod
     def compute(self, points: FloatArray) -> IntArray:
@@ -50,18 +79,10 @@ class Statistic(ABC):
 class UserCount(Statistic):
     """How many users there are. Costs nothing where group sizes are public."""
 
-    @property
-    def size(self) -> int:
-        """One number."""
-        return 1
-
-    @property
-    def max_contribution(self) -> int:
-        """One user counts one."""
-        return 1
+    size: ClassVar[int] = 1
+    max_contribution: ClassVar[int] = 1  # a user counts once
 
     def compute(self, points: FloatArray) -> IntArray:
-        """The number of points."""
         return np.array([len(points)], np.int64)
 
 
@@ -70,30 +91,25 @@ class Histogram(Statistic):
     """How many users are at each vertex of a grid.
 
     Rounding to a vertex is not drawn but computed: a hash of the position decides between up and down. For values that
-    spread over many positions this is as good as dice, it is the same in every engine, and a user is at one vertex for
-    sure.
+    spread over many positions this is as good as chance, it is the same in every engine, and a user is at one vertex.
     """
 
     grid: GridQuestion
+    max_contribution: ClassVar[int] = 1  # a user is at exactly one vertex: `compute` gives each one index
 
     @property
     def size(self) -> int:
-        """One number for each vertex."""
         return self.grid.n_symbols
-
-    @property
-    def max_contribution(self) -> int:
-        """A user is at one vertex."""
-        return 1
 
     def compute(self, points: FloatArray) -> IntArray:
         """The number of users at each vertex."""
         counts = np.zeros(self.size, np.int64)
         last = np.array(self.grid.sizes) - 1
         for part in blocks(len(points)):
-            fine = np.floor(self.grid.position(points[part]) * FRACTION).astype(np.int64)
-            vertex, rest = np.divmod(fine, FRACTION)
-            vertex += (rest * REST_HASH + vertex * VERTEX_HASH) % FRACTION < rest
+            cells = {"fine": np.floor(self.grid.position(points[part]) * FRACTION).astype(np.int64)}
+            for name, formula in VERTEX_FORMULAS.items():
+                cells[name] = formula(cells)
+            vertex = cells["vertex"] + (cells["hash"] < cells["rest"])
             counts += np.bincount(self.grid.index(np.minimum(vertex, last)), minlength=self.size)
         return counts
 
@@ -103,28 +119,22 @@ class ClusterSizes(Statistic):
     """How many users are nearest to each center."""
 
     labels: Labels
+    max_contribution: ClassVar[int] = 1  # a user has exactly one label
 
     @property
     def size(self) -> int:
-        """One number for each center."""
         return len(self.labels.centers)
 
-    @property
-    def max_contribution(self) -> int:
-        """A user is nearest to one center."""
-        return 1
-
     def compute(self, points: FloatArray) -> IntArray:
-        """The number of users of each cluster."""
-        return np.bincount(self.labels.of(points), minlength=self.size).astype(np.int64)
+        return np.bincount(self.labels.nearest(points), minlength=self.size).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums(Statistic):
-    """How many users are nearest to each center, and the sum of their residuals, each cut to a radius in $L_1$.
+    """How many users are nearest to each center, and the sum of their residuals, each clipped to a radius in $L_1$.
 
     Residuals are measured in parts of the radius of their cluster: a residual of that length adds `UNIT`, and a user
-    adds ``count_weight`` to the count of her cluster. All numbers get the same noise.
+    adds ``count_weight`` to the count of their cluster. All numbers get the same noise.
     """
 
     labels: Labels
@@ -134,44 +144,36 @@ class ClusterSums(Statistic):
 
     @property
     def size(self) -> int:
-        """A count and a vector for each cluster."""
         return int(len(self.centers) * (1 + self.centers.shape[1]))
 
     @property
     def max_contribution(self) -> int:
-        """A user is in one cluster."""
-        return UNIT + self.count_weight
+        return self.count_weight + UNIT  # in one cluster: its count, and a residual that `clip_l1` clips to UNIT
 
     def compute(self, points: FloatArray) -> IntArray:
         """Weighted counts, then sums cluster by cluster."""
         k, d = self.centers.shape
         counts, sums = np.zeros(k, np.int64), np.zeros((k, d), np.int64)
         for part in blocks(len(points)):
-            label = self.labels.of(points[part])
-            rest = (points[part] - self.centers[label]) / self.radii[label, None]
-            whole = fitted(rest)
+            label = self.labels.nearest(points[part])
+            residuals = (points[part] - self.centers[label]) / self.radii[label, None]
             counts += np.bincount(label, minlength=k)
-            np.add.at(sums, label, whole)
+            np.add.at(sums, label, clip_l1(residuals))
         return np.concatenate([self.count_weight * counts, sums.ravel()])
 
 
 @dataclass(frozen=True, slots=True)
 class SecondMoments(Statistic):
-    r"""The sum of $zz^T$, $z = x - \mu$: the upper triangle, each user's cut to ``bound`` in $L_1$."""
+    r"""The sum of $zz^T$, $z = x - \mu$: the upper triangle, each user's clipped to ``bound`` in $L_1$."""
 
     center: FloatArray
     bound: float
+    max_contribution: ClassVar[int] = UNIT  # all entries of a user together, by `clip_l1`
 
     @property
     def size(self) -> int:
-        """The upper triangle."""
         d = len(self.center)
         return d * (d + 1) // 2
-
-    @property
-    def max_contribution(self) -> int:
-        """A matrix of the size of the bound."""
-        return UNIT
 
     def compute(self, points: FloatArray) -> IntArray:
         """The entries of the upper triangle, row by row."""
@@ -179,22 +181,22 @@ class SecondMoments(Statistic):
         total = np.zeros(self.size, np.int64)
         for part in blocks(len(points), max(1, (1 << 20) // self.size)):
             z = points[part] - self.center
-            total += fitted(z[:, rows] * z[:, columns] / self.bound).sum(axis=0)
+            total += clip_l1(z[:, rows] * z[:, columns] / self.bound).sum(axis=0)
         return total
 
 
-def fitted(vectors: FloatArray) -> IntArray:
-    r"""Vectors in whole parts of $2^{-20}$, those longer than 1 in $L_1$ shortened to it, exactly.
+def clip_l1(vectors: FloatArray) -> IntArray:
+    r"""Vectors in integers, `UNIT` for 1; those longer than 1 in $L_1$ are clipped: no row is longer than `UNIT`.
 
     Examples
     --------
-    >>> fitted(np.array([[0.25, -0.25], [3.0, 1.0]])).tolist()
+    >>> clip_l1(np.array([[0.25, -0.25], [3.0, 1.0]])).tolist()
     [[262144, -262144], [786432, 262144]]
     """
     # What is not a number would become the smallest integer, whose absolute value is negative: no bound would hold.
     whole = np.rint(np.clip(np.nan_to_num(vectors), -1e6, 1e6) * UNIT).astype(np.int64)
     length = np.abs(whole).sum(axis=1, keepdims=True)
     # Towards zero, so that the sum of the absolute values is never above UNIT.
-    short = np.sign(whole) * (np.abs(whole) * UNIT // np.maximum(length, UNIT))
-    result: IntArray = np.where(length > UNIT, short, whole)
+    clipped = np.sign(whole) * (np.abs(whole) * UNIT // np.maximum(length, UNIT))
+    result: IntArray = np.where(length > UNIT, clipped, whole)
     return result

@@ -43,8 +43,8 @@ class KMeansStudy:
         with positive weights, dimension *j* counts ``scale[j]`` times as much as that; with ``"none"``, by the units of
         the data as they are.
     neighbors : {"replace-one", "add-remove"}
-        What is hidden of a trusted user: where her point is, or whether she is there at all. The latter makes the size
-        of the trusted group private too.
+        What is hidden of a trusted user: where their point is, or whether they are there at all. The latter makes the
+        size of the trusted group private too.
 
     Examples
     --------
@@ -89,23 +89,13 @@ class KMeansStudy:
         least = Fraction(SMALLEST) / SIZE_EPSILON_FRACTION  # a release cannot cost less than the least ε
         if neighbors == "add-remove" and privacy.exact_epsilon < least:
             raise ParameterError("epsilon", f"at least {float(least):g} with neighbors='add-remove'", epsilon)
-        for field, value in (
-            ("name", name),
-            ("n_clusters", n_clusters),
-            ("box", box),
-            ("privacy", privacy),
-            ("neighbors", neighbors),
-        ):
+        values = {"name": name, "n_clusters": n_clusters, "box": box, "privacy": privacy, "neighbors": neighbors}
+        for field, value in values.items():
             object.__setattr__(self, field, value)
 
     def __repr__(self) -> str:
-        shown = {
-            "n_clusters": self.n_clusters,
-            "bounds": list(self.box.bounds),
-            "epsilon": self.privacy.epsilon,
-            "scale": self.box.scale,
-            "neighbors": self.neighbors,
-        }
+        fields = {**self.fields(), "bounds": list(self.box.bounds), "scale": self.box.scale}
+        shown = {name: fields[name] for name in ("n_clusters", "bounds", "epsilon", "scale", "neighbors")}
         return f"KMeansStudy({_short(self.name, 32)}, {short_parameters(shown)})"
 
     @property
@@ -143,6 +133,8 @@ class KMeansStudy:
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "KMeansStudy":
         """The study with these plain values; `ProtocolError` if they are not one."""
+        if isinstance(fields, dict) and fields.get("version") != 2:  # what is no dict is refused below
+            raise ProtocolError("The study is refused: its text is not of version 2. Make the study anew.")
         try:
             study = cls(
                 fields["name"],
@@ -155,7 +147,7 @@ class KMeansStudy:
         except (KeyError, TypeError, ParameterError) as reason:
             raise ProtocolError(f"The study is refused: {reason}.") from None
         if study.fields() != fields:
-            raise ProtocolError("The study is refused: it is not in its one form, version 2.")
+            raise ProtocolError("The study is refused: it is not in the form that studies are written in.")
         return study
 
     @classmethod
@@ -170,7 +162,7 @@ class KMeansStudy:
 
 
 def short_parameters(parameters: Mapping[str, object], longest: int = 32) -> str:
-    """Parameters as a call has them, for a `repr` that fits into a log: long ones are counted, or cut."""
+    """Parameters as a call has them, for a `repr` that fits into a log: long ones are counted, or shortened."""
     return ", ".join(f"{name}={_short(value, longest)}" for name, value in parameters.items())
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
+from hybriddp.channels.channel import channel_from_json
 from hybriddp.channels.laplace import DiscreteLaplace
-from hybriddp.channels.text import channel_from_json
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import UNITS, Grid, as_array, as_floats, type_words

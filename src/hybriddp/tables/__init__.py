@@ -4,12 +4,12 @@ For K-means, `trusted_points` lets a table be the trusted group, and `count_repo
 round. `simulate_local` and, in Spark, `simulate_devices` play the local users of a table.
 """
 
-from hybriddp.tables.codes import count_reports, report_table
-from hybriddp.tables.csv_format import CsvFormat
-from hybriddp.tables.devices import simulate_devices
-from hybriddp.tables.points import TrustedTable, trusted_points
-from hybriddp.tables.summaries import GroupedSummaries, Summaries
-from hybriddp.tables.summarize import simulate_local, summarize, summarize_both
+from hybriddp.tables.dialect import CsvFormat
+from hybriddp.tables.kmeans.points import TrustedTable, trusted_points
+from hybriddp.tables.kmeans.reports import count_reports, report_table
+from hybriddp.tables.mean.simulate import simulate_devices, simulate_local
+from hybriddp.tables.mean.summarize import summarize, summarize_both
+from hybriddp.tables.mean.tally import GroupedSummaries, Summaries
 
 __all__ = [
     "CsvFormat",

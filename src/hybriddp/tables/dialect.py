@@ -1,50 +1,113 @@
-"""How a CSV file is written: detected from its header and a prefix of fixed size, where that is safe.
+"""How a text file is written: as `CsvFormat` says, or detected from its header and a prefix where that is safe.
 
 The prefix tells separators, marks and encodings only, never bounds or anything else that goes into an answer. What can
-be read in two ways, such as ``1,234``, is refused with the name of the option that says which is meant.
+be read in two ways is refused with the name of the option that says which is meant: ``1.234`` is a thousand and some in
+half of Europe and one and a bit elsewhere, and read the wrong way an answer is 1,000 times too small and looks right.
 """
 
 import codecs
 import gzip
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from hybriddp.errors import DataError, raise_unchained
-from hybriddp.tables.csv_format import MISSING_WORDS, CsvFormat
-from hybriddp.tables.marks import two_ways
-from hybriddp.tables.names import File
+from hybriddp.errors import DataError, ParameterError, raise_unchained
+from hybriddp.tables.paths import File
+
+if TYPE_CHECKING:
+    import polars as pl
 
 PREFIX = 1 << 16
 """Bytes that are looked at, after decompression."""
 
+MISSING_WORDS = ("na", "n/a", "#n/a", "#na", "nan", "null", "none")
+"""Words, in small letters, that stand for a missing number wherever one is expected; so does an empty cell."""
+
 SEPARATORS = (",", ";", "\t", "|")
+_WORDS = {
+    "separator": {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "pipe": "|"},
+    "decimal": {"comma": ",", "dot": ".", "point": "."},
+    "thousands": {"space": " ", "comma": ",", "dot": ".", "point": ".", "apostrophe": "'"},
+}
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
          (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # fmt: skip
 _EXPONENT = re.compile(r"[eE][+-]?\d+$")
+_GROUPED = r"^[+-]?[1-9]\d{0,2}\.\d{3}$"  # a fraction, or thousands
+_WHOLE = r"^[+-]?\d+$"
+_FRACTION = r"^[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFormat:
+    r"""How .csv, .tsv and .json files are written; what is None is detected, or refused where that is not safe.
+
+    Parameters
+    ----------
+    separator : str, optional
+        What stands between cells: one character, or ``"tab"``.
+    decimal : {".", ","}, optional
+        What stands before the fraction of a number. If it is given, thousands are separated as ``thousands`` says and
+        not at all if that is None.
+    thousands : {",", ".", " ", "'", "_"}, optional
+        What stands between the thousands of a number.
+    encoding : str, optional
+        As Python names it, such as ``"latin-1"`` or ``"cp1252"``. UTF-8 is detected, and UTF-16 with a byte-order mark.
+    missing : sequence of str
+        More words that stand for a missing number, besides NA, N/A, NaN, NULL and None.
+
+    Examples
+    --------
+    >>> CsvFormat(separator="tab", decimal=",", missing=("n.a.",)).separator
+    '\t'
+    """
+
+    separator: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+    missing: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for name, words in _WORDS.items():
+            given = getattr(self, name)
+            object.__setattr__(self, name, words.get(given, given) if isinstance(given, str) else given)
+        separator, decimal, thousands = self.separator, self.decimal, self.thousands
+        if separator is not None and (
+            not isinstance(separator, str) or len(separator.encode()) != 1 or separator in '"\r\n'
+        ):
+            raise ParameterError("separator", "one character such as , ; | or the word tab", separator)
+        if decimal not in (None, ".", ","):
+            raise ParameterError("decimal", "a dot or a comma", decimal)
+        if thousands not in (None, ",", ".", " ", "'", "_") or (decimal is not None and thousands == decimal):
+            raise ParameterError("thousands", "one of , . ' _ or space, and not the decimal mark", thousands)
+        if isinstance(self.missing, str) or not all(isinstance(word, str) for word in self.missing):
+            raise ParameterError("missing", "words", self.missing)
+        object.__setattr__(self, "missing", tuple(word.strip() for word in self.missing))
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except (LookupError, TypeError):
+                raise ParameterError("encoding", "one that Python knows, such as latin-1", self.encoding) from None
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one file is written.
-
-    Attributes
-    ----------
-    separator, encoding : str
-        Between cells, and of the text.
-    decimal : str or None
-        The decimal mark; None if none was seen and it could be either one: then numbers with a mark are refused.
-    thousands : str or None
-        What stands between thousands.
-    certain : bool
-        Whether somebody said what a dot means, or a number showed it; if not, all numbers have to be looked at.
-    """
+    """How one file is written; see `CsvFormat`."""
 
     separator: str
     encoding: str
-    decimal: str | None
+    decimal: str | None  # None if no mark was seen and it could be either one: numbers with a mark are refused
     thousands: str | None
-    certain: bool = True
+    certain: bool = True  # whether an option or a number says what a dot means; if not, all numbers are looked at
+
+
+def declared(file: File, csv: CsvFormat) -> Dialect:
+    """What the options say alone: for JSON, and for remote files, whose prefix is not ours to fetch."""
+    separator = csv.separator or ("\t" if file.format == ".tsv" else ",")
+    decimal = csv.decimal or ("," if csv.thousands == "." else ".")
+    certain = csv.decimal is not None or csv.thousands is not None
+    return Dialect(separator, csv.encoding or "utf-8", decimal, csv.thousands, certain)
 
 
 def detect(file: File, csv: CsvFormat, wanted: Sequence[str], numbers: Sequence[str]) -> Dialect:
@@ -57,10 +120,12 @@ def detect(file: File, csv: CsvFormat, wanted: Sequence[str], numbers: Sequence[
             f"{file.name} ends its lines as old Macs did, with a carriage return alone, so all of it is one line here. "
             "Save it with the line ends of Unix or Windows."
         )
-    separator = csv.separator or ("\t" if file.kind == ".tsv" else _separator(file, text, wanted))
+    separator = csv.separator or ("\t" if file.format == ".tsv" else _separator(file, text, wanted))
     if csv.decimal is not None:
         return Dialect(separator, encoding, csv.decimal, csv.thousands)
-    cells = _cells(text, separator, numbers)
+    frame = _texts(text, separator)
+    columns = [name for name in frame.columns if name.strip() in numbers]
+    cells = [cell.strip() for name in columns for cell in frame[name].drop_nulls()]
     return _marked(file, cells, Dialect(separator, encoding, None, csv.thousands), csv)
 
 
@@ -77,19 +142,6 @@ def read_bytes(file: File, size: int = -1) -> bytes:
             return content
     with open(file.name, "rb") as stream:
         return stream.read(size)
-
-
-def header(text: str, separator: str) -> list[str]:
-    """The names of the columns, by the reader that will read the rest."""
-    import polars as pl
-
-    try:
-        names = pl.read_csv(
-            text.encode(), separator=separator, n_rows=0, infer_schema=False, truncate_ragged_lines=True
-        )
-    except pl.exceptions.PolarsError:
-        return []
-    return [name.strip() for name in names.columns]
 
 
 def _encoding(file: File, raw: bytes) -> str:
@@ -120,7 +172,8 @@ def _decoded(file: File, raw: bytes, encoding: str) -> str:
 
 def _separator(file: File, text: str, wanted: Sequence[str]) -> str:
     """The separator by which the header has all columns that are wanted."""
-    headers = {mark: header(text, mark) for mark in SEPARATORS}
+    headers = {mark: _texts(text, mark, n_rows=0).columns for mark in SEPARATORS}
+    headers = {mark: [name.strip() for name in names] for mark, names in headers.items()}
     fitting = [mark for mark, names in headers.items() if set(wanted) <= set(names)]
     if not fitting:  # a column is missing: the reader will say which
         return max(SEPARATORS, key=lambda mark: len(headers[mark]))
@@ -135,16 +188,16 @@ def _separator(file: File, text: str, wanted: Sequence[str]) -> str:
     )
 
 
-def _cells(text: str, separator: str, numbers: Sequence[str]) -> list[str]:
-    """Cells of the prefix that should be numbers."""
+def _texts(text: str, separator: str, n_rows: int | None = None) -> "pl.DataFrame":
+    """The prefix by the reader that will read the rest; without columns where it fails, since it will say so then."""
     import polars as pl
 
     try:
-        frame = pl.read_csv(text.encode(), separator=separator, infer_schema=False, truncate_ragged_lines=True)
+        return pl.read_csv(
+            text.encode(), separator=separator, n_rows=n_rows, infer_schema=False, truncate_ragged_lines=True
+        )
     except pl.exceptions.PolarsError:
-        return []  # the reader will say it
-    columns = [name for name in frame.columns if name.strip() in numbers]
-    return [cell.strip() for name in columns for cell in frame[name].drop_nulls()]
+        return pl.DataFrame()
 
 
 def _marked(file: File, cells: Iterable[str], found: Dialect, csv: CsvFormat) -> Dialect:
@@ -172,13 +225,13 @@ def _marked(file: File, cells: Iterable[str], found: Dialect, csv: CsvFormat) ->
     return replace(found, decimal=".", certain=csv.thousands is not None)
 
 
+@dataclass(slots=True)
 class _Seen:
     """Which marks were seen, and what they must mean."""
 
-    def __init__(self) -> None:
-        self.decimals: set[str] = set()
-        self.thousands: set[str] = set()
-        self.doubtful: set[str] = set()
+    decimals: set[str] = field(default_factory=set)
+    thousands: set[str] = field(default_factory=set)
+    doubtful: set[str] = field(default_factory=set)
 
     def look(self, cell: str) -> None:
         """Take a cell into account; one that is no number is left to the reader."""
@@ -186,16 +239,51 @@ class _Seen:
         if not body or not re.fullmatch(r"[\d.,]+", body):
             return
         dots, commas = body.count("."), body.count(",")
+        mark = "." if dots else ","
         if dots and commas:
             last = max(body.rfind("."), body.rfind(","))
             self.decimals.add(body[last])
             self.thousands.add("," if body[last] == "." else ".")
         elif dots > 1 or commas > 1:
-            self.thousands.add("." if dots else ",")
+            self.thousands.add(mark)
         elif dots or commas:
-            mark = "." if dots else ","
             whole, fraction = body.split(mark)
-            grouped = (
-                len(fraction) == 3 and 1 <= len(whole) <= 3 and not whole.startswith("0") and body == cell.lstrip("+-")
-            )
-            (self.doubtful if grouped else self.decimals).add(mark)
+            plain = len(fraction) == 3 and 1 <= len(whole) <= 3 and not whole.startswith("0")
+            (self.doubtful if plain and body == cell.lstrip("+-") else self.decimals).add(mark)
+
+
+def two_ways(name: str) -> DataError:
+    """The error that the numbers of a file can be read in two ways."""
+    return DataError(
+        f"{name} has numbers that can be read in two ways, since . and , may stand before a fraction or "
+        "between thousands. Say what they mean with --decimal, and --thousands if they are separated "
+        "(in Python: CsvFormat)."
+    )
+
+
+def refuse_doubtful(frame: "pl.LazyFrame", cells: Mapping[str, "pl.Expr"], name: str, *, likely: bool) -> None:
+    """Raise `DataError` if dots may stand between thousands in columns of texts.
+
+    A dot stands before a fraction for certain if any cell of the file can be read in no other way, such as ``0.5``. If
+    there is none, a column of nothing but cells like ``1.234`` is refused unless dots before fractions are ``likely``,
+    and one that has integers beside them always: computers write all numbers of a column with a fraction, or some with
+    a shorter one, while 950 and 1.234 are what people write who separate thousands by dots.
+    """
+    import polars as pl
+
+    # Most files that come here are of integers, and a search for a dot costs much less than one for numbers.
+    dots = [cell.str.contains(".", literal=True).any().alias(str(i)) for i, cell in enumerate(cells.values())]
+    if not dots or not any(frame.select(dots).collect(engine="streaming").row(0)):
+        return
+    looks: dict[str, pl.Expr] = {}
+    for i, cell in enumerate(cells.values()):
+        text = cell.str.strip_chars()
+        grouped = text.str.contains(_GROUPED)
+        looks |= {f"grouped{i}": grouped.any(), f"whole{i}": text.str.contains(_WHOLE).any()}
+        looks[f"certain{i}"] = (text.str.contains(_FRACTION) & ~grouped).any()
+    found = frame.select(**looks).collect(engine="streaming").row(0, named=True)
+    if any(found[f"certain{i}"] for i in range(len(cells))):
+        return
+    for i in range(len(cells)):
+        if found[f"grouped{i}"] and (found[f"whole{i}"] or not likely):
+            raise two_ways(name)

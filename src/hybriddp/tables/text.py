@@ -10,14 +10,13 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from hybriddp.errors import DataError
-from hybriddp.tables.columns import require_column
-from hybriddp.tables.csv_format import MISSING_WORDS, CsvFormat
-from hybriddp.tables.dialect import Dialect, detect, read_bytes
-from hybriddp.tables.marks import refuse_doubtful
-from hybriddp.tables.names import File, shown
+from hybriddp.tables.dialect import MISSING_WORDS, CsvFormat, Dialect, declared, detect, read_bytes, refuse_doubtful
+from hybriddp.tables.paths import File, table_title
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,26 +26,12 @@ _ROWS_FOR_TYPES = 10_000  # rows that Polars looks at to tell the types of colum
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The columns that are read.
-
-    Attributes
-    ----------
-    numbers : sequence of str
-        Those that hold numbers.
-    texts : sequence of str
-        Those that are texts even if they look like numbers.
-    others : sequence of str
-        Those whose type is told from their first rows.
-    optional : sequence of str
-        Texts that need not be there, in small letters; their names may be spelled in others.
-    csv : CsvFormat
-        How text files are written.
-    """
+    """The columns that are read, and how text files are written."""
 
     numbers: Sequence[str] = ()
-    texts: Sequence[str] = ()
-    others: Sequence[str] = ()
-    optional: Sequence[str] = ()
+    texts: Sequence[str] = ()  # even if they look like numbers
+    others: Sequence[str] = ()  # of a type that is told from their first rows
+    optional: Sequence[str] = ()  # texts that need not be there; in small letters, but may be spelled otherwise
     csv: CsvFormat = field(default_factory=CsvFormat)
 
     @property
@@ -55,11 +40,29 @@ class Wanted:
         return list(dict.fromkeys([*self.numbers, *self.texts, *self.others]))
 
 
+def require_column(column: str, known: Sequence[str], table: str, *, certain: bool = True) -> None:
+    """Nothing, if the table has the column; `DataError` with the nearest name if not.
+
+    Unless it is ``certain`` that these are names, none of them is shown, not even one that is near: the first row of a
+    file without a header is somebody's.
+    """
+    if column in known:
+        return
+    near = get_close_matches(column, known, n=1)
+    if not certain:
+        hint = "Is its first row a header, is the name spelled as it is there, and is --separator right?"
+    elif near:
+        hint = f"Did you mean {near[0]!r}?"
+    else:
+        hint = f"It has {', '.join(map(repr, known[:20]))}."
+    raise DataError(f"{table} has no column {column!r}. {hint}")
+
+
 def scan_text(files: Sequence[File], wanted: Wanted) -> "pl.LazyFrame":
     """The wanted columns of text files, one after the other."""
     import polars as pl
 
-    frames = [_scan(file, wanted, strict=True) for file in files]
+    frames = [_scan(file, wanted) for file in files]
     return frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed")
 
 
@@ -70,25 +73,24 @@ def bad_cell(files: Sequence[File], wanted: Wanted) -> str | None:
     for file in files:
         if not file.is_text:
             continue
-        if file.kind in (".csv", ".tsv") and not file.compression and (row := _long_row(file, wanted)) is not None:
+        if file.is_csv and not file.compression and (row := _long_row(file, wanted)) is not None:
             return (
                 f"{file.name} has more cells in row {row:,} (the header not counted) than columns. If commas stand "
                 "before fractions there, numbers must be quoted, or cells separated by something else (--separator)."
             )
         for name in wanted.numbers:
-            rows = _scan(file, wanted, strict=False, bad_in=name).filter(pl.col("bad")).select(pl.col("row").first())
-            found = rows.collect()
+            found = _scan(file, wanted, bad_in=name).filter("bad").select(pl.col("row").first()).collect()
             if found.height and found.item() is not None:
                 return (
                     f"{file.name} has no number in column {name!r}, row {found.item() + 1:,} (the header not counted). "
                     "If that is a word for a missing value, name it with --missing; --decimal and --thousands say how "
                     "numbers are written (in Python: CsvFormat). Units such as EUR or % must not stand beside numbers."
                 )
-    lines = [file.name for file in files if file.kind in (".json", ".jsonl")]
+    lines = [file.name for file in files if file.format in (".json", ".jsonl")]
     if lines:
         return (
-            f"{shown(lines)} cannot be read. If texts and numbers are mixed in a column, write all as numbers: texts "
-            f"that come only after row {_ROWS_FOR_TYPES:,} are not read."
+            f"{table_title(lines)} cannot be read. If texts and numbers are mixed in a column, write all as numbers: "
+            f"texts that come only after row {_ROWS_FOR_TYPES:,} are not read."
         )
     return None
 
@@ -110,21 +112,22 @@ def _long_row(file: File, wanted: Wanted) -> int | None:
     return min(long, default=None)
 
 
-def _scan(file: File, wanted: Wanted, *, strict: bool, bad_in: str | None = None) -> "pl.LazyFrame":
+def _scan(file: File, wanted: Wanted, *, bad_in: str | None = None) -> "pl.LazyFrame":
+    """The wanted columns of a file; or, with ``bad_in``, which rows have no number in that column."""
     import polars as pl
 
-    frame, dialect = _open(file, wanted, as_numbers=strict)
-    names = frame.collect_schema().names()
+    frame, dialect = _open(file, wanted, as_numbers=bad_in is None)
+    schema = frame.collect_schema()
+    names = schema.names()
     spelled = {name.strip(): name for name in names}  # names may be padded, too
     for name in wanted.required:
-        require_column(name, list(spelled), file.name, certain=file.kind not in (".csv", ".tsv"))
+        require_column(name, list(spelled), file.name, certain=not file.is_csv)
     for name in (*wanted.required, *wanted.optional):
         if f"{name}_duplicated_0" in spelled or [other.strip() for other in names].count(name) > 1:
             raise DataError(f"{file.name} has two columns of the name {name!r}. Rename one of them.")
-    schema = frame.collect_schema()
-    if strict and not dialect.certain:
+    if bad_in is None and not dialect.certain:
         # People with decimal commas do not separate cells by them; one column has no separator that says anything.
-        likely = file.kind == ".csv" and dialect.separator == "," and len(spelled) > 1
+        likely = file.format == ".csv" and dialect.separator == "," and len(spelled) > 1
         texts = {name: pl.col(spelled[name]) for name in wanted.numbers if schema[spelled[name]] == pl.String}
         refuse_doubtful(frame, texts, file.name, likely=likely)
     if bad_in is not None:
@@ -133,14 +136,14 @@ def _scan(file: File, wanted: Wanted, *, strict: bool, bad_in: str | None = None
         return frame.with_row_index("row").select("row", bad=bad)
     columns: dict[str, pl.Expr] = {}
     more = [name for name in spelled if name.lower() in wanted.optional and name not in wanted.required]
-    if file.kind in (".csv", ".tsv"):
+    if file.is_csv:
         frame = _checked_rows(frame, [spelled[name] for name in (*wanted.required, *more)])
     for name in (*wanted.required, *more):
         cell = pl.col(spelled[name])
         if name in wanted.numbers and schema[spelled[name]] == pl.Float64:
             columns[name] = cell
         elif name in wanted.numbers:
-            columns[name] = _number_text(cell, dialect, wanted.csv).cast(pl.Float64, strict=strict)
+            columns[name] = _number_text(cell, dialect, wanted.csv).cast(pl.Float64)
         elif schema[spelled[name]] == pl.String:
             stripped = cell.str.strip_chars()
             columns[name] = pl.when(stripped != "").then(stripped)
@@ -154,15 +157,13 @@ def _open(file: File, wanted: Wanted, *, as_numbers: bool) -> "tuple[pl.LazyFram
 
     What are numbers in JSON already may stay numbers: only texts need somebody to say what their marks mean.
     """
-    if file.kind in (".csv", ".tsv"):
+    if file.is_csv:
         return _open_csv(file, wanted)
     import polars as pl
 
-    csv = wanted.csv
-    decimal = csv.decimal or ("," if csv.thousands == "." else ".")
-    dialect = Dialect(",", "utf-8", decimal, csv.thousands, csv.decimal is not None or csv.thousands is not None)
+    dialect = declared(file, wanted.csv)
     first = b"" if file.remote else read_bytes(file, 1 << 12).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    if file.kind == ".json" and first == b"[":
+    if file.format == ".json" and first == b"[":
         content = io.BytesIO(read_bytes(file).removeprefix(b"\xef\xbb\xbf"))
         found = pl.read_json(content, infer_schema_length=None)
         content.seek(0)
@@ -176,14 +177,7 @@ def _open(file: File, wanted: Wanted, *, as_numbers: bool) -> "tuple[pl.LazyFram
 def _open_csv(file: File, wanted: Wanted) -> "tuple[pl.LazyFrame, Dialect]":
     import polars as pl
 
-    csv = wanted.csv
-    if file.remote:  # its prefix is not ours to fetch
-        separator = csv.separator or ("\t" if file.kind == ".tsv" else ",")
-        decimal = csv.decimal or ("," if csv.thousands == "." else ".")
-        certain = csv.decimal is not None or csv.thousands is not None
-        dialect = Dialect(separator, csv.encoding or "utf-8", decimal, csv.thousands, certain)
-    else:
-        dialect = detect(file, csv, wanted.required, wanted.numbers)
+    dialect = declared(file, wanted.csv) if file.remote else detect(file, wanted.csv, wanted.required, wanted.numbers)
     source: Any = file.name
     if dialect.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig", "ascii"):
         if file.remote:
@@ -205,23 +199,13 @@ def _checked_rows(frame: "pl.LazyFrame", columns: list[str]) -> "pl.LazyFrame":
     """
     schema = frame.collect_schema()
     return frame.map_batches(
-        _Chosen(columns),
+        methodcaller("select", columns),
         predicate_pushdown=False,
         projection_pushdown=False,
         slice_pushdown=False,
         streamable=True,
         schema={name: schema[name] for name in columns},
     )
-
-
-class _Chosen:
-    """Some columns of a batch."""
-
-    def __init__(self, columns: list[str]) -> None:
-        self.columns = columns
-
-    def __call__(self, batch: "pl.DataFrame") -> "pl.DataFrame":
-        return batch.select(self.columns)
 
 
 def _types(frame: Any, wanted: Wanted, *, as_numbers: bool) -> dict[str, Any]:  # noqa: ANN401

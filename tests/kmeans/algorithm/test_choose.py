@@ -4,10 +4,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybriddp.kmeans.algorithm.choose import conversation, joins_local
-from hybriddp.kmeans.algorithm.step import Centers, Published, Step, StepResult
-from hybriddp.kmeans.reports.symbols import n_symbols
-from hybriddp.kmeans.reports.tally import ReportTally
+from hybriddp.errors import ParameterError
+from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_enough_epsilon, trusted_is_used
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
+from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
+from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.statistics import UserCount
 from hybriddp.kmeans.study import SIZE_EPSILON_FRACTION, KMeansStudy
 
@@ -18,28 +19,28 @@ def _study(d: int, **change: Any) -> KMeansStudy:  # noqa: ANN401
 
 def _steps(study: KMeansStudy, n_trusted: int, n_local: int, size: int | None = None) -> list[Step]:
     """All steps, if nobody answers, releases are zero, and the size is released as ``size``."""
-    talk = conversation(study, has_trusted=n_trusted > 0, n_trusted=n_trusted, n_local=n_local)
+    algorithm = choose_algorithm(study, has_trusted=n_trusted > 0, n_trusted=n_trusted, n_local=n_local)
     steps: list[Step] = []
     heard: StepResult | None = None
     while True:
         try:
-            step = next(talk) if heard is None else talk.send(heard)
+            step = next(algorithm) if heard is None else algorithm.send(heard)
         except StopIteration as end:
-            assert isinstance(end.value, Centers)  # noqa: PT017
+            assert isinstance(end.value, ClusterEstimate)  # noqa: PT017
             return steps
         steps.append(step)
-        shapes = [(ask.question.n_variants, n_symbols(ask.channel)) for ask in step.asks]
+        shapes = [(ask.question.n_variants, ask.channel.n_symbols) for ask in step.asks]
         answers = tuple(ReportTally(np.zeros(shape, np.int64), np.zeros(shape[0], np.int64)) for shape in shapes)
         published = None
         if step.release is not None:
             values = np.zeros(step.release.statistic.size, np.int64)
             if isinstance(step.release.statistic, UserCount):
                 values[0] = size or 0
-            published = Published(values, 1.0)
+            published = PublishedVector(values, 1.0)
         heard = StepResult(answers, published)
 
 
-def _share(steps: list[Step]) -> Fraction:
+def _users(steps: list[Step]) -> Fraction:
     return sum((ask.user_fraction for step in steps for ask in step.asks), Fraction(0))
 
 
@@ -54,7 +55,7 @@ def test_nobody_is_asked_twice_and_no_more_than_epsilon_is_spent(
     d: int, neighbors: str, n_trusted: int, n_local: int
 ) -> None:
     steps = _steps(_study(d, neighbors=neighbors), n_trusted, n_local, n_trusted)
-    assert _share(steps) == (1 if n_local else 0)
+    assert _users(steps) == (1 if n_local else 0)
     assert _cost(steps) <= 1
     if n_trusted == 1000:
         assert _cost(steps) == 1
@@ -66,7 +67,7 @@ def test_a_private_size_is_released_first_and_only_what_was_released_is_used(d: 
     first, second = _steps(study, 7, 1000, 500), _steps(study, 70_000, 1000, 500)
     assert isinstance(first[0].release.statistic, UserCount) if first[0].release else False
     assert _cost(first[:1]) == SIZE_EPSILON_FRACTION == Fraction(1, 20)
-    assert [step.what for step in first] == [step.what for step in second]
+    assert [step.purpose for step in first] == [step.purpose for step in second]
     for a, b in zip(first, second, strict=True):
         assert [ask.channel.to_json() for ask in a.asks] == [ask.channel.to_json() for ask in b.asks]
         assert (a.release is None) == (b.release is None)
@@ -84,22 +85,38 @@ def test_noise_may_make_a_private_size_anything(size: int, d: int, n_local: int)
     assert _steps(_study(d, neighbors="add-remove"), 100, n_local, size)
 
 
-def test_a_small_group_joins_the_local_users_in_many_dimensions_only() -> None:
-    assert joins_local(_study(5), 10, 100_000)
-    assert not joins_local(_study(3), 10, 100_000)
-    assert not joins_local(_study(5), 10_000, 100_000)
-    assert not joins_local(_study(5), 0, 100_000)
-    assert not joins_local(_study(5), 10, 0)
-    assert not joins_local(_study(5, neighbors="add-remove"), 10, 100_000)
-    assert joins_local(_study(5, epsilon=0.06), 10**6, 100)  # a release of 15 % of it would be below 0.01
-    assert joins_local(_study(5, epsilon=0.06), 10**6, 0)
-    assert not joins_local(_study(5, epsilon=0.1), 10**6, 100)
-    assert not joins_local(_study(5, epsilon=0.1), 10**6, 0)
+def test_a_small_group_is_not_used_in_many_dimensions() -> None:
+    assert not trusted_is_used(_study(5), 10, 100_000)
+    assert trusted_is_used(_study(3), 10, 100_000)
+    assert trusted_is_used(_study(5), 10_000, 100_000)
+    assert trusted_is_used(_study(5), 10, 0)
+    assert trusted_is_used(_study(5, neighbors="add-remove"), 1, 100_000)  # 1 stands for whether there is a group
+    assert not trusted_is_used(_study(5, epsilon=0.06), 10**6, 100)  # a release of a tenth of it would be below 0.01
+    assert trusted_is_used(_study(5, epsilon=0.1), 10**6, 100)
+    assert trusted_is_used(_study(5, epsilon=0.1), 10**6, 0)
+    for d, neighbors in ((2, "replace-one"), (5, "replace-one"), (5, "add-remove")):
+        assert not trusted_is_used(_study(d, neighbors=neighbors), 0, 100_000)
 
 
-def test_a_group_that_joins_is_not_released() -> None:
+def test_a_group_that_is_not_used_pays_nothing_and_changes_nothing() -> None:
     steps = _steps(_study(5), 10, 100_000)
     assert _cost(steps) == 0
-    assert _share(steps) == 1
-    unused = _steps(_study(5, neighbors="add-remove"), 10, 100_000, 10)
-    assert _cost(unused) == SIZE_EPSILON_FRACTION
+    assert _users(steps) == 1
+    for step, alone in zip(steps, _steps(_study(5), 0, 100_000), strict=True):
+        assert [ask.channel for ask in step.asks] == [ask.channel for ask in alone.asks]
+        for asked, other in zip(step.asks, alone.asks, strict=True):
+            np.testing.assert_equal(asked.question.fields(), other.question.fields())
+    private = _steps(_study(5, neighbors="add-remove"), 10, 100_000, 10)
+    assert _cost(private) == SIZE_EPSILON_FRACTION
+
+
+@pytest.mark.parametrize(("d", "epsilon", "n_local"), [(5, "0.1", 0), (3, "0.01", 0), (5, "0.01", 3), (5, "0.2", 0)])
+def test_enough_epsilon_is_not_refused(d: int, epsilon: str, n_local: int) -> None:
+    require_enough_epsilon(_study(d, epsilon=epsilon), 1000, n_local)
+    assert _steps(_study(d, epsilon=epsilon), 1000, n_local)
+
+
+def test_too_small_an_epsilon_for_a_trusted_group_alone_is_refused() -> None:
+    for check in (require_enough_epsilon, _steps):
+        with pytest.raises(ParameterError, match=r"epsilon must be at least 0\.1 .* Nothing has been spent\."):
+            check(_study(4, epsilon="0.099"), 1000, 0)

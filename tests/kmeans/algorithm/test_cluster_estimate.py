@@ -2,77 +2,88 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from hybriddp.kmeans.algorithm.cluster_estimate import GUARD, Known, half_distances, moved
-from hybriddp.kmeans.algorithm.measure import Measured
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
+from hybriddp.kmeans.algorithm.tuning import GUARD_LEVEL, LEAST_SIZE
+from hybriddp.kmeans.reports.base import ResidualSums
 
-ONE = np.ones(1)
-
-
-def _known(center: list[float], variance: float) -> Known:
-    shape = (1, len(center))
-    return Known(np.array([center]), np.full(shape, variance), ONE, 0.1 * ONE, 0.25 * ONE)
+FAR = 1e9
 
 
-def _news(step: list[float], variance: float) -> Measured:
-    return Measured(0.9 * ONE, 0.05 * ONE, np.array([step]), np.full((1, len(step)), variance), 0.75 * ONE)
+def _known(centers: FloatArray, variance: float, trusted_weight: float = 0.0) -> ClusterEstimate:
+    """Clusters of size 1, so that a sum is a shift."""
+    k = len(centers)
+    ones = np.ones(k)
+    return ClusterEstimate(centers, np.full(centers.shape, variance), ones, ones, np.full(k, trusted_weight))
+
+
+def _sums(shift: FloatArray, variance: float) -> ResidualSums:
+    return ResidualSums(np.ones(len(shift)), 1.0, shift, np.full(shift.shape, variance))
 
 
 def test_a_center_moves_as_far_as_the_measurement_deserves() -> None:
     """By hand: v = .01 and v' = .03 give a gain of a quarter."""
-    found = moved(_known([0.5, 0.5], 0.01), _news([0.08, -0.04], 0.03), np.ones(2))
-    np.testing.assert_allclose(found.centers, [[0.52, 0.49]])
-    np.testing.assert_allclose(found.variance, 0.01 * 0.03 / 0.04)
-    np.testing.assert_allclose(found.trusted_weight, 0.75 * 0.25 + 0.25 * 0.75)
-    np.testing.assert_array_equal(found.sizes, [0.9])
-    np.testing.assert_array_equal(found.size_variance, [0.05])
+    known, sums = _known(np.array([[0.5, 0.5]]), 0.01, 0.25), _sums(np.array([[0.08, -0.04]]), 0.03)
+    for local, trusted, said in ((sums, None, 0.0), (None, sums, 1.0)):
+        found = known.update(local, trusted, max_shift=np.array([FAR]), widths=np.ones(2))
+        np.testing.assert_allclose(found.centers, [[0.52, 0.49]])
+        np.testing.assert_allclose(found.variance, 0.01 * 0.03 / 0.04)
+        np.testing.assert_allclose(found.trusted_weight, 0.75 * 0.25 + 0.25 * said)
+        np.testing.assert_allclose(found.size_variance, [0.5])
+
+
+def test_both_groups_are_weighted_by_precision_and_means_are_sums_over_sizes() -> None:
+    """By hand, for one cluster in one dimension whose center is not known at all."""
+    local = ResidualSums(np.array([0.5]), 0.01, np.array([[0.1]]), np.array([[0.02]]))
+    trusted = ResidualSums(np.array([0.7]), 0.04, np.array([[0.2]]), np.array([[0.01]]))
+    known = ClusterEstimate(np.array([[0.3]]), np.array([[1e6]]), np.array([0.4]), np.array([0.02]), np.zeros(1))
+    found = known.update(local, trusted, max_shift=np.array([FAR]), widths=np.ones(1))
+    precision = 1 / 0.02 + 1 / 0.01 + 1 / 0.04
+    size = (0.4 / 0.02 + 0.5 / 0.01 + 0.7 / 0.04) / precision
+    np.testing.assert_allclose(found.sizes, [size])
+    np.testing.assert_allclose(found.size_variance, [1 / precision])
+    mean = 0.3 + (0.1 / 0.02 + 0.2 / 0.01) / (1 / 0.02 + 1 / 0.01) / size
+    np.testing.assert_allclose(found.centers, [[mean]], rtol=1e-6)
+    np.testing.assert_allclose(found.variance, [[1 / (1 / 0.02 + 1 / 0.01) / size**2]], rtol=1e-6)
+    np.testing.assert_allclose(found.trusted_weight, [2 / 3])
+
+
+def test_shifts_are_not_too_long_and_sizes_not_too_small() -> None:
+    sums = ResidualSums(np.array([-0.3, 0.3]), 1e-9, np.array([[0.01], [-5.0]]), np.array([[0.02], [0.02]]))
+    known = ClusterEstimate(np.full((2, 1), 0.6), np.full((2, 1), 1e12), np.full(2, 0.5), np.ones(2), np.zeros(2))
+    found = known.update(sums, None, max_shift=np.array([FAR, 0.5]), widths=np.ones(1))
+    np.testing.assert_allclose(found.centers, [[0.6 + 0.01 / (LEAST_SIZE / 2)], [0.1]])
+    np.testing.assert_allclose(found.sizes, [0.0, 0.3], atol=1e-6)
+    np.testing.assert_array_equal(found.trusted_weight, [0, 0])
 
 
 @pytest.mark.parametrize("d", [1, 2, 8])
 @pytest.mark.parametrize("k", [1, 5])
-def test_a_step_that_is_too_long_for_the_variances_raises_them(d: int, k: int) -> None:
+def test_a_shift_that_is_too_long_for_the_variances_raises_them(d: int, k: int) -> None:
+    """Exactly at the quantile: where variances are right, one study in a thousand, all clusters together."""
     v, fresh = 1e-4, 3e-4
-    limit = chi2.isf(GUARD / k, d) / d * (v + fresh)
+    limit = chi2.isf(GUARD_LEVEL / k, d) / d * (v + fresh)
     for factor, raised in ((0.999, False), (1.001, True)):
-        step = np.sqrt(factor * limit)
-        known = Known(np.full((k, d), 0.5), np.full((k, d), v), np.ones(k), np.ones(k), np.zeros(k))
-        steps = np.zeros((k, d))
-        steps[0] = step
-        news = Measured(np.ones(k), np.ones(k), steps, np.full((k, d), fresh), np.zeros(k))
-        found = moved(known, news, np.ones(d))
-        implied = step**2 - fresh if raised else v
+        shift = np.zeros((k, d))
+        shift[0] = np.sqrt(factor * limit)
+        known = _known(np.full((k, d), 0.5), v)
+        found = known.update(_sums(shift, fresh), None, max_shift=np.full(k, FAR), widths=np.ones(d))
+        implied = factor * limit - fresh if raised else v
         gain = implied / (implied + fresh)
-        np.testing.assert_allclose(found.centers[0], 0.5 + gain * step)
+        np.testing.assert_allclose(found.centers[0], 0.5 + gain * shift[0])
         np.testing.assert_allclose(found.variance[0], gain * fresh)
         np.testing.assert_allclose(found.centers[1:], 0.5)
         np.testing.assert_allclose(found.variance[1:], v * fresh / (v + fresh))
 
 
-def test_the_guard_is_quiet_where_the_variances_are_right() -> None:
-    """One study in a thousand, all clusters together: of 20,000, 20 give or take 4.5."""
-    rng = np.random.default_rng(0)
-    k, d, runs, v, fresh = 5, 3, 20_000, 2e-4, 1e-4
-    limit = chi2.isf(GUARD / k, d) / d
-    steps = rng.normal(0, np.sqrt(v + fresh), (runs, k, d))
-    loud = int(np.any(np.mean(steps**2, axis=2) > limit * (v + fresh), axis=1).sum())
-    known = Known(np.full((k, d), 0.5), np.full((k, d), v), np.ones(k), np.ones(k), np.zeros(k))
-    raised = 0
-    for step in steps[:2000]:
-        news = Measured(np.ones(k), np.ones(k), step, np.full((k, d), fresh), np.zeros(k))
-        raised += bool((moved(known, news, np.ones(d)).variance > 1.0001 * v * fresh / (v + fresh)).any())
-    assert abs(loud - runs * GUARD) < 5 * np.sqrt(runs * GUARD)
-    assert raised == int(np.any(np.mean(steps[:2000] ** 2, axis=2) > limit * (v + fresh), axis=1).sum())
-
-
-def test_nothing_measured_moves_nothing() -> None:
-    known = _known([0.5, 0.5], 0.01)
-    found = moved(known, Measured.nothing(ONE, ONE, 2), np.ones(2))
-    np.testing.assert_array_equal(found.centers, known.centers)
-    np.testing.assert_array_equal(found.variance, known.variance)
-    np.testing.assert_array_equal(found.trusted_weight, known.trusted_weight)
+def test_nothing_measured_changes_nothing() -> None:
+    known = _known(np.array([[0.5, 0.5]]), 0.01)
+    assert known.update(None, None, max_shift=np.ones(1), widths=np.ones(2)) is known
 
 
 def test_centers_stay_in_the_box() -> None:
-    found = moved(_known([0.9, 0.1], 1.0), _news([5.0, -5.0], 0.1), np.array([1.0, 0.3]))
+    known, sums = _known(np.array([[0.9, 0.1]]), 1.0), _sums(np.array([[5.0, -5.0]]), 0.1)
+    found = known.update(sums, None, max_shift=np.array([FAR]), widths=np.array([1.0, 0.3]))
     np.testing.assert_array_equal(found.centers, [[1.0, 0.0]])
 
 

@@ -6,21 +6,19 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.covariance import (
-    BOUNDS,
-    LEAST,
-    MOST,
-    SQUARES,
-    USUAL,
-    Rough,
-    fine_shape,
-    rough_shape,
+from hybriddp.kmeans.algorithm.covariance import InitialMoments, estimate_moments, initial_moments
+from hybriddp.kmeans.algorithm.plan import Effort
+from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, Step, StepResult
+from hybriddp.kmeans.algorithm.tuning import (
+    LEAST_VARIANCE,
+    MATRIX_RADII,
+    MOST_VARIANCE,
+    SQUARE_RADII,
+    USUAL_VARIANCE,
 )
-from hybriddp.kmeans.algorithm.problem import Effort, Problem
-from hybriddp.kmeans.algorithm.step import Published, Step, StepResult
-from hybriddp.kmeans.protocol.round import simulate_devices
-from hybriddp.kmeans.reports.direction import SecondMomentQuestion
-from hybriddp.kmeans.reports.moments import usual_size
+from hybriddp.kmeans.protocol.devices import simulate_devices
+from hybriddp.kmeans.reports.clipping import usual_size
+from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
 from hybriddp.kmeans.statistics import SecondMoments
 from hybriddp.randomness import byte_source
 
@@ -32,27 +30,30 @@ def _problem(n_trusted: int, n_local: int, d: int = D, epsilon: str = "4") -> Pr
     return Problem(4, np.ones(d), epsilon, 2, n_trusted, n_local)
 
 
-def _answered(talk: Any, points: FloatArray, trusted: FloatArray) -> Any:  # noqa: ANN401
+def _answered(algorithm: Any, points: FloatArray, trusted: FloatArray) -> Any:  # noqa: ANN401
     """What a step returns if all local users answer and the trusted group's numbers have no noise."""
-    step: Step = next(talk)
+    step: Step = next(algorithm)
     answers = tuple(
         simulate_devices(ask, iter([points]), source=byte_source(1), rng=np.random.default_rng(1)) for ask in step.asks
     )
-    published = None if step.release is None else Published(step.release.statistic.compute(trusted), 1e4)
+    published = None if step.release is None else PublishedVector(step.release.statistic.compute(trusted), 1e4)
     with pytest.raises(StopIteration) as end:
-        talk.send(StepResult(answers, published))
+        algorithm.send(StepResult(answers, published))
     return end.value.value
 
 
-def test_cuts_are_wide_where_there_is_little_noise() -> None:
+def test_radii_are_wide_where_there_is_little_noise() -> None:
     points, _ = _normal_points(3)
-    rough = Rough(points.mean(axis=0), np.full(D, 1e-4), 0.02)
-    for n, cut, bound in ((10**8, max(SQUARES), max(BOUNDS)), (1000, min(SQUARES), min(BOUNDS))):
-        step = next(fine_shape(_problem(n, n), rough, Effort(Fraction(1, 10), Fraction(1, 10))))
+    initial = InitialMoments(points.mean(axis=0), np.full(D, 1e-4), 0.02)
+    for n, radius, bound in (
+        (10**8, max(SQUARE_RADII), max(MATRIX_RADII)),
+        (1000, min(SQUARE_RADII), min(MATRIX_RADII)),
+    ):
+        step = next(estimate_moments(_problem(n, n), initial, Effort(Fraction(1, 10), Fraction(1, 10))))
         assert step.release is not None
         assert isinstance(step.asks[2].question, SecondMomentQuestion)
         assert isinstance(step.release.statistic, SecondMoments)
-        assert step.asks[2].question.radius == pytest.approx(sqrt(cut * D * 0.02))
+        assert step.asks[2].question.radius == pytest.approx(sqrt(radius * D * 0.02))
         assert step.release.statistic.bound == pytest.approx(bound * usual_size(D) * 0.02)
 
 
@@ -64,45 +65,45 @@ def _normal_points(seed: int, n: int = N) -> tuple[FloatArray, FloatArray]:
     return 0.45 + rng.standard_normal((n, D)) @ np.linalg.cholesky(spread).T, spread
 
 
-def test_the_rough_shape_is_about_right() -> None:
+def test_initial_moments_are_about_right() -> None:
     points, spread = _normal_points(1)
-    rough = _answered(rough_shape(_problem(0, N), EVERYBODY), points, points)
-    np.testing.assert_allclose(rough.mean, points.mean(axis=0), atol=0.02)
-    assert rough.spread == pytest.approx(np.trace(spread) / D, rel=0.1)
+    initial = _answered(initial_moments(_problem(0, N), EVERYBODY), points, points)
+    np.testing.assert_allclose(initial.mean, points.mean(axis=0), atol=0.02)
+    assert initial.spread == pytest.approx(np.trace(spread) / D, rel=0.1)
 
 
-def test_without_local_users_the_rough_shape_is_a_guess() -> None:
+def test_without_local_users_initial_moments_are_a_guess() -> None:
     with pytest.raises(StopIteration) as end:
-        next(rough_shape(_problem(100, 0), EVERYBODY))
-    assert end.value.value.spread == USUAL
+        next(initial_moments(_problem(100, 0), EVERYBODY))
+    assert end.value.value.spread == USUAL_VARIANCE
     np.testing.assert_array_equal(end.value.value.mean, np.full(D, 0.5))
 
 
 @pytest.mark.parametrize("points", [np.full((N, D), 0.5), np.random.default_rng(0).choice([0.0, 1.0], (N, D))])
-def test_the_rough_spread_stays_within_what_is_assumed(points: FloatArray) -> None:
-    rough = _answered(rough_shape(_problem(0, N), EVERYBODY), points, points)
-    assert LEAST <= rough.spread <= MOST
+def test_the_initial_spread_stays_within_what_is_assumed(points: FloatArray) -> None:
+    initial = _answered(initial_moments(_problem(0, N), EVERYBODY), points, points)
+    assert LEAST_VARIANCE <= initial.spread <= MOST_VARIANCE
 
 
 def test_squares_that_nobody_is_asked_for_do_not_count_as_zero() -> None:
     """In very many dimensions; else the spread would come out far too small."""
-    d, n = 256, 40_000
+    d, n = 256, 10_000
     points = np.clip(0.5 + 0.18 * np.random.default_rng(0).standard_normal((n, d)), 0, 1)
-    rough = _answered(rough_shape(_problem(0, n, d, "10"), EVERYBODY), points, points)
-    assert rough.spread == pytest.approx(0.18**2, rel=0.35)
+    initial = _answered(initial_moments(_problem(0, n, d, "10"), EVERYBODY), points, points)
+    assert initial.spread == pytest.approx(0.18**2, rel=0.35)
 
 
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(0, N), (N, 0), (N, N)])
-def test_the_fine_shape_is_the_covariance(n_trusted: int, n_local: int) -> None:
-    """Near the middle of a guess that is slightly off; with the trusted group, cutting shrinks it a little."""
+def test_the_estimate_is_the_covariance(n_trusted: int, n_local: int) -> None:
+    """Near the middle of a guess that is slightly off; with the trusted group, clipping shrinks it a little."""
     points, spread = _normal_points(2)
-    rough = Rough(points.mean(axis=0) + 0.02, np.full(D, 0.02**2), float(np.trace(spread)) / D)
-    talk = fine_shape(_problem(n_trusted, n_local), rough, Effort(Fraction(1), Fraction(1, 5)))
-    shape = _answered(talk, points, points)
+    initial = InitialMoments(points.mean(axis=0) + 0.02, np.full(D, 0.02**2), float(np.trace(spread)) / D)
+    algorithm = estimate_moments(_problem(n_trusted, n_local), initial, Effort(Fraction(1), Fraction(1, 5)))
+    found = _answered(algorithm, points, points)
     if n_local:
-        np.testing.assert_allclose(shape.mean, points.mean(axis=0), atol=0.012)
-    correlation = np.corrcoef(shape.covariance.ravel(), spread.ravel())[0, 1]
+        np.testing.assert_allclose(found.mean, points.mean(axis=0), atol=0.012)
+    correlation = np.corrcoef(found.covariance.ravel(), spread.ravel())[0, 1]
     assert correlation > 0.95
-    assert np.trace(shape.covariance) == pytest.approx(np.trace(spread), rel=0.25)
-    widest = np.linalg.eigh(shape.covariance)[1][:, -1]
+    assert np.trace(found.covariance) == pytest.approx(np.trace(spread), rel=0.25)
+    widest = np.linalg.eigh(found.covariance)[1][:, -1]
     assert abs(widest @ np.array([1.0, 1, 0, -1, 0])) / sqrt(3) > 0.95

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hybriddp.kmeans.algorithm.low_dim import box_grid, few_dimensions, local_grid_users
+from hybriddp.kmeans.algorithm.low_dim import box_grid, local_grid_users, low_dim_algorithm
 from hybriddp.kmeans.algorithm.problem import Problem
 
 
@@ -49,7 +49,7 @@ def test_local_users_are_asked_for_the_grid_where_theirs_is_sharper() -> None:
 
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(0, 1), (0, 10_000), (10, 10_000), (10_000, 10_000), (100, 0)])
 def test_the_first_step_asks_whoever_is_there(n_trusted: int, n_local: int) -> None:
-    step = next(few_dimensions(_problem([1.0, 1.0], n_trusted, n_local)))
+    step = next(low_dim_algorithm(_problem([1.0, 1.0], n_trusted, n_local)))
     assert bool(step.asks) == (local_grid_users(_problem([1.0, 1.0], n_trusted, n_local)) > 0)
     assert (step.release is not None) == (n_trusted > 0)
     assert step.asks or step.release

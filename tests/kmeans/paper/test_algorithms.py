@@ -13,14 +13,21 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.clustering import wcss
 from hybriddp.kmeans.paper.algorithms import PaperClustering, full_local, hybrid, privacy_weight, trusted_only
-from hybriddp.kmeans.paper.groups import LocalGroup, Moments, Scales, TrustedGroup, truth_probability
+from hybriddp.kmeans.paper.groups import (
+    ClusterMoments,
+    LaplaceScales,
+    PaperLocalGroup,
+    PaperTrustedGroup,
+    truth_probability,
+)
 from hybriddp.theory import Setting
 
 CENTERS = np.array([(0.20, 0.25), (0.35, 0.80), (0.65, 0.40), (0.85, 0.75)])
 PUBLIC: dict[str, Any] = {"n_clusters": 4, "epsilon": 7.0, "bounds": [(0, 1)] * 2}
 PRINTED: dict[str, Any] = {"weights": "printed", "debias": False, "neighbors": "add-remove"}
 REPAIRED: dict[str, Any] = {"neighbors": "add-remove"}  # as the numbers below were found
-TRIALS = 20
+TRIALS = 30
+LIMIT = 8.0  # standard errors, of which most are estimated: Student's t with 29 degrees of freedom is beyond in 8e-9
 
 
 def _points(rng: np.random.Generator, per_cluster: int = 40_000) -> FloatArray:
@@ -76,17 +83,18 @@ KNOWN = [
 ]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     "known", KNOWN, ids=lambda k: f"{k.reading.get('weights', 'repaired')}-{k.iterations}-{k.every}"
 )
 def test_costs_are_those_of_an_earlier_implementation(known: Known) -> None:
-    """Within three standard errors. The seeds are fixed: there are no false alarms."""
-    assert abs(known.off()) < 3
+    assert abs(known.off()) < LIMIT
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("factor", [0.8, 1.2])
 def test_noise_that_is_wrong_by_a_fifth_would_be_noticed(factor: float) -> None:
-    assert abs(KNOWN[4].off(epsilon=7.0 / factor)) > 3
+    assert abs(KNOWN[0].off(epsilon=7.0 / factor)) > LIMIT
 
 
 def test_assigning_the_noisy_reports_is_useless() -> None:
@@ -97,9 +105,9 @@ def test_assigning_the_noisy_reports_is_useless() -> None:
 
 
 def test_scales_are_those_of_the_paper_and_double_where_a_point_is_replaced() -> None:
-    printed = Scales.of(n_dimensions=2, iterations=5, epsilon=7.0, replace_one=False)
-    assert printed == Scales(trusted=(2 + 1) * 5 / 7, local=2 * 6 / 7)
-    assert Scales.of(n_dimensions=2, iterations=5, epsilon=7.0, replace_one=True).trusted == 2 * printed.trusted
+    printed = LaplaceScales.of(n_dimensions=2, iterations=5, epsilon=7.0, replace_one=False)
+    assert printed == LaplaceScales(trusted=(2 + 1) * 5 / 7, local=2 * 6 / 7)
+    assert LaplaceScales.of(n_dimensions=2, iterations=5, epsilon=7.0, replace_one=True).trusted == 2 * printed.trusted
 
 
 def test_a_replaced_point_changes_counts_and_sums_by_what_the_scale_covers() -> None:
@@ -107,7 +115,7 @@ def test_a_replaced_point_changes_counts_and_sums_by_what_the_scale_covers() -> 
     d, centers = 3, np.array([[0.9] * 3, [0.95] * 3])
 
     def moments(points: FloatArray) -> FloatArray:
-        found = TrustedGroup(points.astype(np.float32), scale=0.0, generator=rng).moments(centers)
+        found = PaperTrustedGroup(points.astype(np.float32), scale=0.0, generator=rng).moments(centers)
         return np.concatenate([found.counts, found.sums.ravel()])
 
     others = rng.random((50, d))
@@ -132,11 +140,12 @@ def _laplace_off(noise: FloatArray, scale: float) -> float:
     return abs(float(np.mean(np.abs(noise))) / scale - 1) * math.sqrt(noise.size)
 
 
+@pytest.mark.statistical
 def test_both_groups_add_laplace_noise_of_their_scale() -> None:
-    """False alarms: 1e-7 each, and the seeds are fixed."""
+    """Within 6.5 standard errors: 1e-10 each. The variance is within seven of its own."""
     nowhere = np.zeros((1, 100_000))
-    trusted = TrustedGroup(nowhere.astype(np.float32), scale=3.0, generator=np.random.default_rng(1))
-    local = LocalGroup(
+    trusted = PaperTrustedGroup(nowhere.astype(np.float32), scale=3.0, generator=np.random.default_rng(1))
+    local = PaperLocalGroup(
         nowhere.astype(np.float32),
         scale=3.0,
         truth=0.5,
@@ -145,27 +154,28 @@ def test_both_groups_add_laplace_noise_of_their_scale() -> None:
         generator=np.random.default_rng(2),
     )
     for noise in (trusted.moments(nowhere).sums, local.moments(nowhere).sums):
-        assert _laplace_off(noise, 3.0) < 5.5
-        assert _laplace_off(noise, 3.0 * 1.2) > 5.5
-        assert _laplace_off(noise, 3.0 * 0.8) > 5.5
+        assert _laplace_off(noise, 3.0) < 6.5
+        assert _laplace_off(noise, 3.0 * 1.2) > 6.5
+        assert _laplace_off(noise, 3.0 * 0.8) > 6.5
         assert noise.var() == pytest.approx(2 * 3.0**2, rel=0.05)
 
 
-def _local_moments(*, truth: float, debias: bool) -> Moments:
+def _local_moments(*, truth: float, debias: bool) -> ClusterMoments:
     """200,000 users without noise on their points: 50, 30 and 20 % of them at three places."""
     points = np.repeat(PLACES, [100_000, 60_000, 40_000], axis=0).astype(np.float32)
     rng = np.random.default_rng(3)
-    group = LocalGroup(points, scale=0.0, truth=truth, debias=debias, assign_on_report=False, generator=rng)
+    group = PaperLocalGroup(points, scale=0.0, truth=truth, debias=debias, assign_on_report=False, generator=rng)
     return group.moments(PLACES)
 
 
 PLACES = np.array([[0.1], [0.5], [0.9]])
 
 
+@pytest.mark.statistical
 def test_debiased_counts_and_sums_are_those_of_the_clusters() -> None:
-    """False alarms: below 1e-7 each (no count varies more than a fair coin's), and the seeds are fixed."""
+    """Within 6.5 standard errors: below 1e-10 each, since no count varies more than a fair coin's."""
     true = np.array([0.5, 0.3, 0.2])
-    limit = 5.5 * 0.5 / math.sqrt(200_000)
+    limit = 6.5 * 0.5 / math.sqrt(200_000)
     debiased = _local_moments(truth=0.4, debias=True)
     assert np.abs(debiased.counts / 200_000 - true).max() < limit / 0.4
     assert np.abs(debiased.sums[:, 0] / 200_000 - true * PLACES[:, 0]).max() < limit / 0.4
@@ -176,9 +186,9 @@ def test_debiased_counts_and_sums_are_those_of_the_clusters() -> None:
 
 @pytest.mark.parametrize("printed", [False, True])
 def test_the_weight_is_the_privacy_weight_of_the_theory(printed: bool) -> None:
-    scales = Scales.of(n_dimensions=2, iterations=5, epsilon=7.0, replace_one=False)
-    trusted = Moments(np.array([400.0, 37.5, -3.0]), np.zeros((3, 2)))
-    local = Moments(np.array([39_600.0, 1e4, 200.0]), np.zeros((3, 2)))
+    scales = LaplaceScales.of(n_dimensions=2, iterations=5, epsilon=7.0, replace_one=False)
+    trusted = ClusterMoments(np.array([400.0, 37.5, -3.0]), np.zeros((3, 2)))
+    local = ClusterMoments(np.array([39_600.0, 1e4, 200.0]), np.zeros((3, 2)))
     found = privacy_weight(trusted, local, scales, printed=printed)
     for w, n_t, n_l in zip(found, [400.0, 37.5, 1.0], local.counts, strict=True):
         setting = Setting(
@@ -330,7 +340,7 @@ def test_columns_with_names_are_put_in_the_order_of_the_trusted_group() -> None:
     plain = hybrid(points[:100], points[100:], **public)
     named = hybrid(frame[:100], frame[["b", "a"]][100:], **public)
     np.testing.assert_array_equal(named.centers, plain.centers)
-    with pytest.raises(DataError, match="local has names of columns and trusted has none"):
+    with pytest.raises(DataError, match="local has column names and trusted has none"):
         hybrid(points[:100], frame[100:], **public)
     np.testing.assert_array_equal(trusted_only(frame, **public).centers, trusted_only(points, **public).centers)
     np.testing.assert_array_equal(full_local(frame, **public).centers, full_local(points, **public).centers)

@@ -1,15 +1,65 @@
+"""The account of releases: their sensitivity, what they cost, and what a ledger is charged."""
+
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from hybriddp.kmeans.reports.base import Labels
+from hybriddp.kmeans.reports.grid import GridQuestion
 
 from hybriddp.errors import BudgetError
-from hybriddp.kmeans import HybridKMeans
-from hybriddp.kmeans.protocol.budget import Account
+from hybriddp.kmeans import HybridKMeans, KMeansStudy
+from hybriddp.kmeans.points import PointArray
+from hybriddp.kmeans.protocol import budget as budget_module
+from hybriddp.kmeans.protocol.budget import Account, sensitivity
+from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, SecondMoments, Statistic, UserCount
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
+from hybriddp.release.vector import PrivateVector, release_vector
 
 POINTS = np.random.default_rng(0).random((200, 2))
+MIDDLES = np.array([[0.25, 0.5], [0.75, 0.5]])
+CONTRIBUTIONS: list[tuple[Statistic, int]] = [  # what one user adds at most, all absolute values added up
+    (UserCount(), 1),
+    (Histogram(GridQuestion(None, np.zeros(2), np.full(2, 0.5), (3, 3))), 1),
+    (ClusterSizes(Labels(MIDDLES)), 1),
+    (ClusterSums(Labels(MIDDLES), MIDDLES, np.full(2, 0.2), 1 << 18), (1 << 20) + (1 << 18)),
+    (SecondMoments(np.full(2, 0.5), 0.3), 1 << 20),
+]
+
+
+@pytest.mark.parametrize(("statistic", "contribution"), CONTRIBUTIONS, ids=lambda s: type(s).__name__)
+def test_the_sensitivity_is_what_changed_users_contribute(statistic: Statistic, contribution: int) -> None:
+    for neighbors, changed in (("replace-one", 2), ("add-remove", 1)):
+        study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1, neighbors=neighbors)
+        assert sensitivity(study, statistic) == changed * contribution
+
+
+@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
+def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_epsilon(
+    d: int, neighbors: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[Statistic] = []
+    noised: list[tuple[int, str]] = []
+    exact = PointArray.exact
+
+    def compute(group: PointArray, statistic: Statistic) -> np.ndarray:
+        computed.append(statistic)
+        return exact(group, statistic)
+
+    def record(values: np.ndarray, *, sensitivity: int, privacy: Privacy, random_state: object) -> PrivateVector:
+        noised.append((sensitivity, privacy.epsilon))
+        return release_vector(values, sensitivity=sensitivity, privacy=privacy, random_state=random_state)
+
+    monkeypatch.setattr(PointArray, "exact", compute)
+    monkeypatch.setattr(budget_module, "release_vector", record)
+    points = np.random.default_rng(1).random((3000, d))
+    model = HybridKMeans(2, epsilon=2, bounds=[(0, 1)] * d, neighbors=neighbors).fit(points[:2000], points[2000:])
+    changed = 2 if neighbors == "replace-one" else 1
+    costs = [step.trusted_epsilon for step in model.spending_ if step.trusted_epsilon != "0"]
+    assert noised == [(changed * s.max_contribution, cost) for s, cost in zip(computed, costs, strict=True)]
+    assert sum(map(Fraction, costs)) == 2
 
 
 @pytest.mark.parametrize("epsilon", [10, 11, 15, 20])

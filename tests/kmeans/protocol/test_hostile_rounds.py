@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from hybriddp.channels import Channel, RandomizedResponse, UnaryEncoding, WindowChannel
 from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.unary import symbol_channel
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.reports.question_text import question_of
-from hybriddp.kmeans.reports.symbols import symbol_channel
+from hybriddp.kmeans.reports.base import question_of
 from hybriddp.kmeans.study import KMeansStudy
 
 
@@ -25,7 +25,7 @@ def _message(d: int, n_symbols: int, question: dict[str, Any]) -> str:
     study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * d, epsilon=1)
     channel = json.loads(symbol_channel("1", n_symbols).to_json())
     asks = [{"question": question, "channel": channel, "user_fraction": "1"}]
-    fields = {"type": "kmeans-round", "version": 2, "study": study.fields(), "number": 1, "what": "a grid"}
+    fields = {"type": "kmeans-round", "version": 2, "study": study.fields(), "number": 1, "purpose": "a grid"}
     return json.dumps({**fields, "asks": asks})
 
 
@@ -47,10 +47,10 @@ def test_directions_in_which_a_point_has_no_place_are_refused(axes: list[list[fl
     ("kind", "fields", "reason"),
     [
         ("grid", {"low": [0.0], "step": [5e-324], "sizes": [2]}, "at least 1e-100"),
-        ("residual", {"centers": [[0.5]], "radii": [5e-324], "coordinates": [[0]]}, "radii"),
+        ("label_signs", {"centers": [[0.5]], "radii": [5e-324], "coordinates": [[0]]}, "radii"),
         ("direction", {"centers": [[0.5]], "radii": [0.0]}, "radii"),
         ("direction", {"centers": [[float("inf")]], "radii": [1.0]}, "up to"),
-        ("pair", {"center": [float("nan")], "radius": 1.0}, "up to"),
+        ("second_moment", {"center": [float("nan")], "radius": 1.0}, "up to"),
         ("length", {"center": [0.5], "radius": 5e-324}, "radius"),
     ],
 )
@@ -60,8 +60,8 @@ def test_numbers_that_a_device_cannot_divide_by_are_refused(kind: str, fields: d
 
 
 LENGTH = {"kind": "length", "center": [0.5], "radius": 0.5}
-DIRECTION = {"kind": "direction", "centers": [[0.5]], "radii": [0.5], "flips": [[1]] * 4, "chosen": 1}
-FIVE = {"kind": "direction", "centers": [[0.5] * 5], "radii": [0.5], "flips": [[1, 1, -1, 1, -1]] * 2, "chosen": 3}
+DIRECTION = {"kind": "direction", "centers": [[0.5]], "radii": [0.5], "sign_flips": [[1]] * 4, "chosen": 1}
+FIVE = {"kind": "direction", "centers": [[0.5] * 5], "radii": [0.5], "sign_flips": [[1, 1, -1, 1, -1]] * 2, "chosen": 3}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,9 @@ def _lists(elements: st.SearchStrategy[float], *shape: int) -> st.SearchStrategy
 
 
 @given(
-    st.data(), st.sampled_from(["grid", "seen grid", "residual", "direction", "pair", "length"]), st.integers(0, 2**32)
+    st.data(),
+    st.sampled_from(["grid", "seen grid", "label_signs", "direction", "second_moment", "length"]),
+    st.integers(0, 2**32),
 )
 def test_every_symbol_is_one_of_the_question(data: st.DataObject, kind: str, seed: int) -> None:
     d = 3
@@ -114,16 +116,16 @@ def test_every_symbol_is_one_of_the_question(data: st.DataObject, kind: str, see
         fields = {"low": data.draw(_lists(numbers, d)), "step": data.draw(_lists(positive, d)), "sizes": [2, 3, 4]}
         if kind == "seen grid":
             fields |= {"origin": data.draw(_lists(numbers, d)), "axes": data.draw(_lists(numbers, d, d))}
-    elif kind in ("pair", "length"):
+    elif kind in ("second_moment", "length"):
         fields = {"center": data.draw(_lists(numbers, d)), "radius": data.draw(positive)}
-        if kind == "pair":
-            fields |= {"left": [[1, -1, 1]] * 4, "right": [[1, 1, -1]] * 4, "chosen": 4}
+        if kind == "second_moment":
+            fields |= {"left_sign_flips": [[1, -1, 1]] * 4, "right_sign_flips": [[1, 1, -1]] * 4, "chosen": 4}
     else:
         fields = {"centers": data.draw(_lists(numbers, 3, d)), "radii": data.draw(_lists(positive, 3))}
-        if kind == "residual":
+        if kind == "label_signs":
             fields["coordinates"] = [[0, 2], [1, 2]]
         else:
-            fields |= {"flips": [[1, -1, 1]] * 4, "chosen": 3}
+            fields |= {"sign_flips": [[1, -1, 1]] * 4, "chosen": 3}
     question = question_of(d, {"kind": kind.removeprefix("seen "), **fields})
     rng = np.random.default_rng(seed)
     points = np.concatenate([rng.random((20, d)), [[0.0] * d, [1.0] * d]])

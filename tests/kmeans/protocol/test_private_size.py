@@ -5,10 +5,10 @@ import pytest
 
 from hybriddp.errors import DataError
 from hybriddp.kmeans.estimator import HybridKMeans
-from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
+from tests.kmeans.servers import started
 
 
 def _study(d: int, neighbors: str = "add-remove", k: int = 3) -> KMeansStudy:
@@ -22,8 +22,8 @@ def test_no_user_and_one_user_are_treated_alike(d: int, n_local: int) -> None:
     seen = []
     for n_trusted in (0, 1, 2):
         ledger = Ledger(Privacy(epsilon=2))  # which counts replaced values
-        server = HybridKMeansServer(_study(d), n_local=n_local, trusted=np.full((n_trusted, d), 0.5), ledger=ledger)
-        seen.append((ledger.events[0].what, ledger.events[0].epsilon, '"n_trusted":1' in server.to_json()))
+        server = started(_study(d), n_local=n_local, trusted=np.full((n_trusted, d), 0.5), ledger=ledger)
+        seen.append((ledger.events[0].what, ledger.events[0].epsilon, '"n_trusted":"private"' in server.to_json()))
     assert seen == 3 * [("K-means: the size of the trusted group", "0.1", True)]
 
 
@@ -39,8 +39,8 @@ def test_an_empty_group_goes_all_the_way() -> None:
 
 def test_where_sizes_are_public_too_few_users_are_refused_and_an_empty_group_is_none() -> None:
     with pytest.raises(DataError, match="at least as many users as clusters"):
-        HybridKMeansServer(_study(2, "replace-one"), n_local=1, trusted=np.full((1, 2), 0.5))
+        started(_study(2, "replace-one"), n_local=1, trusted=np.full((1, 2), 0.5))
     with pytest.raises(DataError, match="at least as many users as clusters"):
-        HybridKMeansServer(_study(2), n_local=1)
-    server = HybridKMeansServer(_study(2, "replace-one"), n_local=50, trusted=np.empty((0, 2)), random_state=1)
+        started(_study(2), n_local=1)
+    server = started(_study(2, "replace-one"), n_local=50, trusted=np.empty((0, 2)), random_state=1)
     assert server.n_trusted == 0

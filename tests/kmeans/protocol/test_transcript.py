@@ -8,18 +8,26 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import DataError, ProtocolError
+from hybriddp.kmeans.protocol.budget import decimal
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.protocol.transcript import State, decimal
+from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.kmeans.study import KMeansStudy
+from tests.kmeans.servers import started
 
 RNG = np.random.default_rng(2)
-STUDY = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10), (0, 10)], epsilon=1)
+
+
+def _study(d: int = 2, neighbors: str = "replace-one", epsilon: float = 1) -> KMeansStudy:
+    return KMeansStudy("visits", n_clusters=2, bounds=[(0, 10)] * d, epsilon=epsilon, neighbors=neighbors)
+
+
+STUDY, SMALL = _study(), _study(5, epsilon=0.05)
 POINTS = RNG.choice([[2.0, 3.0], [7.0, 8.0]], 4040) + 0.3 * RNG.standard_normal((4040, 2))
 
 
 def _server(study: KMeansStudy = STUDY, *, rounds: int = 1) -> HybridKMeansServer:
     """A server that has absorbed so many rounds."""
-    server = HybridKMeansServer(study, n_local=4000, trusted=POINTS[:40], random_state=1)
+    server = started(study, n_local=4000, trusted=POINTS[:40], random_state=1)
     for turn in range(rounds):
         assert server.round is not None
         server.absorb(server.round.count(server.round.answer(POINTS[40 + turn :: 4], random_state=turn)))
@@ -31,7 +39,7 @@ FIELDS: dict[str, Any] = json.loads(SERVER.to_json())
 
 
 def test_text_and_state_are_inverses() -> None:
-    assert State.from_json(SERVER.to_json()).to_json() == SERVER.to_json()
+    assert ServerState.from_json(SERVER.to_json()).to_json() == SERVER.to_json()
     for rounds in range(4):
         text = _server(rounds=rounds).to_json()
         again = HybridKMeansServer.from_json(text, trusted=POINTS[:40], random_state=1)
@@ -51,44 +59,54 @@ def test_a_text_with_one_field_broken_is_refused(name: str, value: object) -> No
         HybridKMeansServer.from_json(json.dumps(fields), trusted=POINTS[:40], random_state=1)
 
 
-def _with_heard(**change: object) -> str:
-    (heard,) = FIELDS["heard"]
-    return json.dumps({**FIELDS, "heard": [{**heard, **change}]})
+def _with_result(**change: object) -> str:
+    (result,) = FIELDS["results"]
+    return json.dumps({**FIELDS, "results": [{**result, **change}]})
 
 
-SUPPORTS = FIELDS["heard"][0]["answers"][0]["supports"]
-USERS = FIELDS["heard"][0]["answers"][0]["users"]
-VALUES = FIELDS["heard"][0]["published"]["values"]
+SUPPORTS = FIELDS["results"][0]["tallies"][0]["support_counts"]
+USERS = FIELDS["results"][0]["tallies"][0]["users"]
+VALUES = FIELDS["results"][0]["release"]["values"]
+VARIANCE = FIELDS["results"][0]["release"]["variance"]
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        _with_heard(answers=[]),
-        _with_heard(answers=None),
-        _with_heard(answers=[{"supports": SUPPORTS}]),
-        _with_heard(answers=[{"supports": SUPPORTS, "users": USERS}] * 2),
-        _with_heard(answers=[{"supports": [SUPPORTS[0][:-1]], "users": USERS}]),
-        _with_heard(answers=[{"supports": SUPPORTS, "users": [0]}]),
-        _with_heard(answers=[{"supports": SUPPORTS, "users": [10**40]}]),
-        _with_heard(answers=[{"supports": SUPPORTS, "users": [float("nan")]}]),
-        _with_heard(answers=[{"supports": [[-1, *SUPPORTS[0][1:]]], "users": USERS}]),
-        _with_heard(answers=[{"supports": [[0.5, *SUPPORTS[0][1:]]], "users": USERS}]),
-        _with_heard(published=None),
-        _with_heard(published={"values": VALUES}),
-        _with_heard(published={"values": VALUES[:-1], "variance": 1.0}),
-        _with_heard(published={"values": [VALUES], "variance": 1.0}),
-        _with_heard(published={"values": VALUES, "variance": 0.0}),
-        _with_heard(published={"values": VALUES, "variance": -1.0}),
-        _with_heard(published={"values": VALUES, "variance": float("nan")}),
-        _with_heard(published={"values": VALUES, "variance": float("inf")}),
-        _with_heard(published={"values": [0.5] * len(VALUES), "variance": 1.0}),
-        json.dumps({**FIELDS, "heard": FIELDS["heard"] * 2}),
-        json.dumps({**FIELDS, "heard": FIELDS["heard"] * 9}),
-        json.dumps({**FIELDS, "heard": []}),
-        json.dumps({**FIELDS, "pending": {"values": [1, 2], "variance": 1.0}}),
+        _with_result(tallies=[]),
+        _with_result(tallies=None),
+        _with_result(tallies=[{"support_counts": SUPPORTS}]),
+        _with_result(tallies=[{"support_counts": SUPPORTS, "users": USERS}] * 2),
+        _with_result(tallies=[{"support_counts": [SUPPORTS[0][:-1]], "users": USERS}]),
+        _with_result(tallies=[{"support_counts": SUPPORTS, "users": [0]}]),
+        _with_result(tallies=[{"support_counts": SUPPORTS, "users": [10**40]}]),
+        _with_result(tallies=[{"support_counts": SUPPORTS, "users": [float("nan")]}]),
+        _with_result(tallies=[{"support_counts": [[-1, *SUPPORTS[0][1:]]], "users": USERS}]),
+        _with_result(tallies=[{"support_counts": [[0.5, *SUPPORTS[0][1:]]], "users": USERS}]),
+        _with_result(release=None),
+        _with_result(release={"values": VALUES}),
+        _with_result(release={"values": VALUES[:-1], "variance": VARIANCE}),
+        _with_result(release={"values": [VALUES], "variance": VARIANCE}),
+        _with_result(release={"values": [2**63 - 1, *VALUES[1:]], "variance": VARIANCE}),
+        _with_result(release={"values": [-(2**63), *VALUES[1:]], "variance": VARIANCE}),
+        _with_result(release={"values": [2**64, *VALUES[1:]], "variance": VARIANCE}),
+        _with_result(release={"values": VALUES, "variance": 1.01 * VARIANCE}),
+        _with_result(release={"values": VALUES, "variance": 0.0}),
+        _with_result(release={"values": VALUES, "variance": -1.0}),
+        _with_result(release={"values": VALUES, "variance": float("nan")}),
+        _with_result(release={"values": VALUES, "variance": float("inf")}),
+        _with_result(release={"values": [0.5] * len(VALUES), "variance": VARIANCE}),
+        json.dumps({**FIELDS, "results": FIELDS["results"] * 2}),
+        json.dumps({**FIELDS, "results": FIELDS["results"] * 9}),
+        json.dumps({**FIELDS, "results": []}),
+        json.dumps({**FIELDS, "pending_release": {"values": [1, 2], "variance": VARIANCE}}),
         json.dumps({**FIELDS, "n_local": 400_000}),
-        json.dumps({**FIELDS, "waiting_for": "0" * 64}),
+        json.dumps({**FIELDS, "n_trusted": "private"}),
+        json.dumps({**FIELDS, "study": {**FIELDS["study"], "neighbors": "add-remove"}}),
+        json.dumps({**FIELDS, "open_round": None, "pending_release": FIELDS["results"][0]["release"]}),
+        json.dumps({**FIELDS, "ledger_nonce": "0"}),
+        json.dumps({**FIELDS, "version": 1}),
+        json.dumps({**FIELDS, "open_round": "0" * 64}),
         json.dumps({**FIELDS, "study": {**FIELDS["study"], "epsilon": "2"}}),
         json.dumps({**FIELDS, "study": {**FIELDS["study"], "n_clusters": 3}}),
         "",
@@ -101,10 +119,68 @@ def test_a_state_that_cannot_be_is_refused(text: str) -> None:
         HybridKMeansServer.from_json(text, trusted=POINTS[:40], random_state=1)
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"n_local": 0, "n_trusted": 0}, "at least as many users as clusters"),
+        (
+            {"study": {**_study(5).fields(), "epsilon": "0.05"}, "n_local": 0, "n_trusted": 40},
+            "epsilon must be at least",
+        ),
+    ],
+)
+def test_a_state_of_a_study_that_could_not_begin_is_refused(change: dict[str, Any], reason: str) -> None:
+    fields = {**FIELDS, "results": [], "pending_release": None, "open_round": None, **change}
+    with pytest.raises(ProtocolError, match=f"The state is refused: .*{reason}"):
+        HybridKMeansServer.from_json(json.dumps(fields), random_state=1)
+
+
+def _hostile(value: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
+    """The same with other integers here and there, as large as they may be and larger."""
+    if isinstance(value, dict):
+        return {name: _hostile(inner, rng) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_hostile(inner, rng) for inner in value]
+    if type(value) is int and rng.random() < 0.3:
+        return int(rng.choice([0, -1, 1, 2**39, 2**40, 2**62, -(2**62), 2**62 + 1, 10**6]))
+    return value
+
+
+@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("d", [2, 5])
+def test_whatever_integers_a_state_holds_it_goes_on_or_is_refused(d: int, neighbors: str) -> None:
+    """Nothing else is raised: what the algorithm is told has been checked before."""
+    study = _study(d, neighbors)
+    points = np.random.default_rng(d).uniform(0, 10, (2400, d))
+    server = started(study, n_local=400, trusted=points[:2000], random_state=1)
+    states = []
+    while server.round is not None:
+        server.absorb(server.round.count(server.round.answer(points[2000:], random_state=1)))
+        states.append(json.loads(server.to_json()))
+    rng = np.random.default_rng(1)
+    taken = 0
+    for turn in range(60):
+        fields = states[turn % len(states)]
+        results = []
+        for result in fields["results"]:
+            if turn % 2 and result["release"]:  # numbers that may have been released, if they are odd
+                values = np.clip(_hostile(result["release"]["values"], rng), -(2**62), 2**62)
+                results.append({**result, "release": {**result["release"], "values": values.tolist()}})
+            else:
+                results.append(result if turn % 2 else _hostile(result, rng))
+        text = json.dumps({**fields, "results": results, "pending_release": None, "open_round": None})
+        try:
+            HybridKMeansServer.from_json(text, random_state=1)
+            taken += 1
+        except ProtocolError:
+            pass
+    assert taken > 10
+
+
 def test_a_state_of_a_simulation_goes_on_as_one() -> None:
     with pytest.raises(ProtocolError, match="a simulation: it goes on with a random_state"):
         HybridKMeansServer.from_json(SERVER.to_json(), trusted=POINTS[:40])
-    private = HybridKMeansServer(STUDY, n_local=4000, trusted=POINTS[:40])
+    private = started(STUDY, n_local=4000, trusted=POINTS[:40])
     with pytest.raises(ProtocolError, match="a private study: it goes on without"):
         HybridKMeansServer.from_json(private.to_json(), trusted=POINTS[:40], random_state=1)
 
@@ -123,11 +199,11 @@ def test_the_text_holds_no_point_and_no_exact_number_of_the_trusted_group() -> N
         "n_local",
         "n_trusted",
         "seeded",
-        "counted",
+        "in_ledger",
         "rejected",
-        "heard",
-        "pending",
-        "waiting_for",
+        "results",
+        "pending_release",
+        "open_round",
     }
     text = SERVER.to_json()
     assert not any(repr(float(x)) in text for x in POINTS.ravel())
@@ -139,12 +215,12 @@ def test_a_private_size_is_not_in_the_text() -> None:
     """The same text but for the noise, whatever the size is."""
     study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10), (0, 10)], epsilon=1, neighbors="add-remove")
     for n in (1, 777):
-        fields = json.loads(HybridKMeansServer(study, n_local=4000, trusted=POINTS[:n], random_state=1).to_json())
-        assert fields["n_trusted"] == 1
-        assert fields["heard"][0]["published"]["values"] != [n]
+        fields = json.loads(started(study, n_local=4000, trusted=POINTS[:n], random_state=1).to_json())
+        assert fields["n_trusted"] == "private"
+        assert fields["results"][0]["release"]["values"] != [n]
         again = HybridKMeansServer.from_json(json.dumps(fields), trusted=POINTS[:n], random_state=1)
-        assert again.n_trusted == max(fields["heard"][0]["published"]["values"][0], 1)
-    public = json.loads(HybridKMeansServer(STUDY, n_local=4000, trusted=POINTS[:777], random_state=1).to_json())
+        assert again.n_trusted == max(fields["results"][0]["release"]["values"][0], 1)
+    public = json.loads(started(STUDY, n_local=4000, trusted=POINTS[:777], random_state=1).to_json())
     assert public["n_trusted"] == 777
 
 

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.choose import conversation
-from hybriddp.kmeans.algorithm.step import Step, StepResult
-from hybriddp.kmeans.protocol import server as server_module
+from hybriddp.kmeans.algorithm.choose import choose_algorithm
+from hybriddp.kmeans.algorithm.problem import Step, StepResult
+from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
-from hybriddp.kmeans.protocol.transcript import State
+from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release.vector import PrivateVector, release_vector
 from tests.kmeans.exact import Setting
+from tests.kmeans.servers import started
 
 SETTINGS = [
     Setting(1, 3, "1", "replace-one", 40, 300),
@@ -53,10 +54,10 @@ def _run(
 ) -> tuple[list[str], list[str], list[RoundTally], FloatArray]:
     """Rounds and states as texts, what was answered, and the centers."""
     ledger = Ledger(Privacy(epsilon=20))
-    server = HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=trusted, ledger=ledger)
+    server = started(setting.study, n_local=setting.n_local, trusted=trusted, ledger=ledger)
 
     def state() -> str:
-        return server.to_json().replace(f'"ledger":"{ledger.nonce}"', '"ledger":"…"')  # which is random
+        return server.to_json().replace(f'"ledger_nonce":"{ledger.nonce}"', '"ledger_nonce":"…"')  # which is random
 
     rounds, states, given = list[str](), [state()], list[RoundTally]()
     while server.round is not None:
@@ -74,13 +75,11 @@ def test_other_points_with_the_same_published_numbers_give_the_same_study(
     """Grids, radii, shares, costs, sensitivities, states and centers: all the same, to the last bit."""
     trusted, local = setting.points()
     tape = Tape()
-    monkeypatch.setattr(server_module, "release_vector", tape.record)
+    monkeypatch.setattr(budget_module, "release_vector", tape.record)
     rounds, states, answers, centers = _run(setting, trusted, None, local)
     wanted, tape.asked = tape.asked, []
-    assert bool(tape.vectors) != setting.joins_local
-    monkeypatch.setattr(server_module, "release_vector", tape.play)
-    if setting.joins_local:  # answers of its users are part of what is published
-        return
+    assert bool(tape.vectors) == setting.trusted_used
+    monkeypatch.setattr(budget_module, "release_vector", tape.play)
     sizes = [len(trusted)] if setting.neighbors == "replace-one" else [0, 1, len(trusted) + 1]
     for n in sizes:
         for other in (
@@ -98,7 +97,7 @@ def test_other_points_with_the_same_published_numbers_give_the_same_study(
 @every_setting
 def test_a_state_taken_up_with_other_points_asks_the_same_and_says_the_same(setting: Setting) -> None:
     trusted, local = setting.points()
-    server = HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=trusted)
+    server = started(setting.study, n_local=setting.n_local, trusted=trusted)
     while server.round is not None:
         text = server.to_json()
         for other in (np.zeros_like(trusted), np.full_like(trusted, 0.3)):
@@ -114,43 +113,43 @@ def test_a_state_taken_up_with_other_points_asks_the_same_and_says_the_same(sett
 def _public(step: Step) -> tuple[str, list[tuple[str, str, Fraction]], object]:
     asks = [(repr(ask.question), ask.channel.to_json(), ask.user_fraction) for ask in step.asks]
     release = None if step.release is None else (repr(step.release.statistic), step.release.epsilon_fraction)
-    return step.what, asks, release
+    return step.purpose, asks, release
 
 
 @every_setting
 def test_the_algorithm_is_a_function_of_what_it_hears(setting: Setting) -> None:
     """Replayed from a state's text alone, without any server or points, it wants the same things in the same order."""
     trusted, local = setting.points()
-    server = HybridKMeansServer(setting.study, n_local=setting.n_local, trusted=trusted, random_state=1)
+    server = started(setting.study, n_local=setting.n_local, trusted=trusted, random_state=1)
     while server.round is not None:
         server.absorb(server.round.count(server.round.answer(local, random_state=2)))
-    heard = State.from_json(server.to_json()).heard
+    results = ServerState.from_json(server.to_json()).results
 
     def replay() -> list[object]:
-        talk = conversation(setting.study, has_trusted=True, n_trusted=setting.n_trusted, n_local=setting.n_local)
+        talk = choose_algorithm(setting.study, has_trusted=True, n_trusted=setting.n_trusted, n_local=setting.n_local)
         wanted: list[object] = []
         try:
             step = next(talk)
-            for what in heard:
+            for result in results:
                 wanted.append(_public(step))
-                step = talk.send(StepResult(what.answers, what.published))
+                step = talk.send(StepResult(result.answers, result.published))
         except StopIteration as end:
             wanted.append(end.value.centers.tolist())
         return wanted
 
     assert replay() == replay()
-    assert len(replay()) == len(heard) + 1
+    assert len(replay()) == len(results) + 1
     assert replay()[-1] == server.result.centers.tolist()
 
 
 def test_where_the_size_is_private_no_text_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = Setting(2, 2, "1", "add-remove", 1234, 100)
     tape = Tape()
-    monkeypatch.setattr(server_module, "release_vector", tape.record)
+    monkeypatch.setattr(budget_module, "release_vector", tape.record)
     trusted, _ = setting.points()
-    server = HybridKMeansServer(setting.study, n_local=100, trusted=trusted)
+    server = started(setting.study, n_local=100, trusted=trusted)
     assert server.n_trusted == max(int(tape.vectors[0].values[0]), 1)
     state = json.loads(server.to_json())
-    assert state["n_trusted"] == 1
-    noisy = ("heard", "pending", "waiting_for")  # private numbers, whose digits may be any
+    assert state["n_trusted"] == "private"
+    noisy = ("results", "pending_release", "open_round")  # private numbers, whose digits may be any
     assert "1234" not in json.dumps({key: value for key, value in state.items() if key not in noisy})

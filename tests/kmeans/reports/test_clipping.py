@@ -11,6 +11,8 @@ from hybriddp.kmeans.reports.clipping import (
     clipping_factor_signs,
     clipping_factor_sums,
     squared_lengths,
+    undo_clipping,
+    usual_size,
 )
 
 DIMENSIONS = [1, 2, 3, 4, 8, 16, 64]
@@ -59,11 +61,11 @@ def test_lengths_keep_the_derivative_of_the_mean(d: int) -> None:
 
 @pytest.mark.parametrize("d", [4, 5, 8, 16, 64])
 def test_sums_keep_the_derivative_of_the_mean(d: int) -> None:
-    """By the same normal vectors with a shift and with the opposite one; 0.001 is three errors of that.
+    """By normal vectors with a shift and with the opposite one; 0.001 is three errors of that (the seed is fixed).
 
     That sums of absolute values are normal is an approximation, which is off by less than 0.055/d.
     """
-    n, step = 3_000_000 // d if d < 16 else 200_000, 0.02
+    n, step = 3_000_000 // d, 0.02
     vectors = np.random.default_rng(d).standard_normal((n, d))
 
     def mean(shift: float, radius: float) -> float:
@@ -143,3 +145,35 @@ def test_squared_lengths_are_equally_likely(d: int) -> None:
     squares = squared_lengths(d)
     np.testing.assert_allclose(stats.chi2(d).cdf(squares), (np.arange(200) + 0.5) / 200, rtol=1e-9)
     assert squares.mean() == pytest.approx(d, rel=0.006 / math.sqrt(d))
+
+
+# Squares
+
+
+@pytest.mark.parametrize("d", [4, 8, 30])
+@pytest.mark.parametrize("value", [0.2, 0.6, 0.9])
+def test_clipping_is_undone(d: int, value: float) -> None:
+    """By quadrature over the distribution of the squared length, and the slope by differences."""
+
+    def clipped(mean: float) -> float:
+        end = d / mean
+        inside = quad(lambda x: mean * x / d * stats.chi2.pdf(x, d), 0, end)[0]
+        return float(inside + stats.chi2.sf(end, d))
+
+    found, slope = undo_clipping(clipped(value), d)
+    assert found == pytest.approx(value, rel=0.01)
+    assert slope == pytest.approx((clipped(1.01 * value) - clipped(0.99 * value)) / (0.02 * value), rel=0.06, abs=0.01)
+
+
+@pytest.mark.parametrize("mean", [-1.0, 0.0, 1.0, 7.0])
+def test_noise_that_no_length_has_is_taken_for_the_nearest_one(mean: float) -> None:
+    assert undo_clipping(mean, 5) == undo_clipping(0.02 if mean < 0.5 else 0.95, 5)
+
+
+@pytest.mark.parametrize("d", [1, 4, 10])
+def test_the_usual_size_is_the_mean_of_a_normal_matrix(d: int) -> None:
+    r"""$E|z_i z_j|$ by quadrature: of one variable for i = j, of two independent ones else."""
+    absolute = 2 * quad(lambda x: x * stats.norm.pdf(x), 0, 20)[0]
+    square = 2 * quad(lambda x: x * x * stats.norm.pdf(x), 0, 20)[0]
+    mean = d * square + d * (d - 1) / 2 * absolute**2
+    assert usual_size(d) == pytest.approx(mean, rel=1e-9)

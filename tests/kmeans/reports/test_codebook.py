@@ -1,15 +1,13 @@
 import math
-from functools import lru_cache
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.linalg import hadamard as another_hadamard
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.reports.codebook import Directions, Pairs, hadamard, order_of, paired_row
+from tests.kmeans.codebooks import DIMENSIONS, row_pairs
 
-DIMENSIONS = [1, 2, 3, 4, 5, 8, 16, 20, 64]
 every_dimension = pytest.mark.parametrize("d", DIMENSIONS)
 
 
@@ -18,21 +16,6 @@ def _rows(directions: Directions) -> FloatArray:
     shape = directions.n_codebooks, directions.codebook
     n = math.prod(shape)
     return directions.sums(np.eye(n).reshape(n, *shape)).reshape(*shape, -1)
-
-
-@lru_cache(maxsize=len(DIMENSIONS))
-def _matrices(d: int) -> NDArray[np.float32]:
-    """All symmetric matrices of pairs, shape (n_codebooks, codebook, d, d), in the same way: of -1, 0 and 1."""
-    pairs = Pairs.of(d)
-    shape = pairs.n_codebooks, pairs.left.codebook
-    n = math.prod(shape)
-    one = np.zeros(n)
-    found = np.empty((n, d, d), np.float32)
-    for i in range(n):
-        one[i] = 1.0
-        found[i] = pairs.sums(one.reshape(shape))
-        one[i] = 0.0
-    return found.reshape(*shape, d, d)
 
 
 def _whole(d: int, n: int) -> FloatArray:
@@ -59,7 +42,7 @@ def test_the_order_is_the_next_power_of_two(d: int, order: int) -> None:
 
 
 @every_dimension
-def test_directions_are_rows_of_signs_in_whole_hands(d: int) -> None:
+def test_directions_are_rows_of_signs_in_whole_codebooks(d: int) -> None:
     directions = Directions.of(d)
     assert directions.n_codebooks >= 4
     assert directions.codebook == min(16, 2 ** (d - 1))  # in few dimensions there are not more
@@ -72,20 +55,20 @@ def test_directions_are_rows_of_signs_in_whole_hands(d: int) -> None:
 
 @every_dimension
 @pytest.mark.parametrize("stream", [0, 1, 2])
-def test_no_direction_is_twice_in_a_hand_and_none_is_the_opposite_of_another(d: int, stream: int) -> None:
+def test_no_direction_is_twice_in_a_codebook_and_none_is_the_opposite_of_another(d: int, stream: int) -> None:
     for codebook in _rows(Directions.of(d, stream)):
         assert len(np.unique(codebook * codebook[:, :1], axis=0)) == len(codebook)
 
 
 @every_dimension
-def test_coordinates_are_orthogonal_over_all_hands(d: int) -> None:
+def test_coordinates_are_orthogonal_over_all_codebooks(d: int) -> None:
     directions = Directions.of(d)
     rows = _rows(directions).reshape(-1, d)
     np.testing.assert_array_equal(rows.T @ rows, len(rows) * np.eye(d))
 
 
 @every_dimension
-def test_products_are_those_with_the_directions_of_the_hand(d: int) -> None:
+def test_products_are_those_with_the_directions_of_the_codebook(d: int) -> None:
     directions = Directions.of(d)
     codebooks = np.arange(3 * directions.n_codebooks) % directions.n_codebooks
     vectors = _whole(d, len(codebooks))
@@ -137,56 +120,59 @@ def test_every_row_has_a_partner_and_every_row_is_the_product_of_two_partners(or
     np.testing.assert_array_equal(np.sort(rows ^ paired_row(rows, order)), rows)
 
 
-@every_dimension
-def test_the_diagonals_are_those_of_the_matrices_and_differ_all_over_a_hand(d: int) -> None:
-    pairs = Pairs.of(d)
-    codebooks = np.arange(pairs.n_codebooks)
-    diagonals = np.einsum("hijj->hij", _matrices(d))
-    squares = _whole(d, len(codebooks)) ** 2
-    found = pairs.diagonals(squares, codebooks)
-    np.testing.assert_array_equal(found, np.einsum("hij,hj->hi", diagonals, squares))
-    if d > 2:
-        of_basis = diagonals.reshape(len(codebooks), -1, min(pairs.left.order, pairs.left.codebook), d)
-        assert all(len(np.unique(some, axis=0)) == len(some) for codebook in of_basis[::7] for some in codebook)
-
-
 # Pairs
 
 
 @every_dimension
-def test_pairs_are_all_pairs_of_rows_of_two_bases_each_once(d: int) -> None:
+def test_sums_of_pairs_are_those_of_their_matrices_and_all_pairs_of_rows_are_there_once(d: int) -> None:
+    """Sums are linear in the counts: random ones, which tell all pairs apart, and some pairs alone."""
     pairs = Pairs.of(d)
     order, bases = pairs.left.order, len(pairs.left.sign_flips)
-    assert pairs.n_codebooks * pairs.left.codebook == bases * order**2
-    left, right = _rows(pairs.left).reshape(bases, order, d), _rows(pairs.right).reshape(bases, order, d)
-    xor, basis, row = np.meshgrid(np.arange(order), np.arange(bases), np.arange(order), indexing="ij")
-    u, v = left[basis.ravel(), row.ravel()], right[basis.ravel(), (paired_row(row, order) ^ xor).ravel()]
-    outer = u[:, :, None] * v[:, None, :]
-    np.testing.assert_array_equal(_matrices(d).reshape(-1, d, d), (outer + outer.swapaxes(1, 2)) / 2)
+    shape = pairs.n_codebooks, pairs.left.codebook
+    assert math.prod(shape) == bases * order**2
+    xor, row = np.divmod(np.arange(order**2), order)
+    assert len(np.unique(row * order + (paired_row(row, order) ^ xor))) == order**2
+    u, v = row_pairs(pairs, np.arange(pairs.n_codebooks))
+    rng = np.random.default_rng(d)
+    for turn in range(10):
+        counts = rng.integers(-1000, 1000, shape).astype(np.float64)
+        if turn > 1:
+            counts *= rng.permutation(counts.size).reshape(shape) == 0  # one of them alone
+        total = np.einsum("hi,hia,hib->ab", counts, u, v, optimize=True)
+        np.testing.assert_array_equal(pairs.sums(counts), (total + total.T) / 2)
 
 
 @every_dimension
-def test_products_of_pairs_are_those_with_the_matrices_of_the_hand(d: int) -> None:
+def test_the_diagonals_are_those_of_the_matrices_and_differ_all_over_a_codebook(d: int) -> None:
+    pairs = Pairs.of(d)
+    codebooks = np.arange(pairs.n_codebooks)
+    u, v = row_pairs(pairs, codebooks)
+    squares = _whole(d, len(codebooks)) ** 2
+    np.testing.assert_array_equal(pairs.diagonals(squares, codebooks), np.einsum("hij,hj->hi", u * v, squares))
+    if d > 2:
+        of_basis = (u * v).reshape(len(codebooks), -1, min(pairs.left.order, pairs.left.codebook), d)
+        assert all(len(np.unique(some, axis=0)) == len(some) for codebook in of_basis[::7] for some in codebook)
+
+
+@every_dimension
+def test_products_of_pairs_are_those_with_the_matrices_of_the_codebook(d: int) -> None:
     pairs = Pairs.of(d)
     codebooks = np.random.default_rng(d).permutation(pairs.n_codebooks)
     vectors = _whole(d, len(codebooks))
-    squares = vectors[:, :, None] * vectors[:, None, :]
-    expected = np.einsum("hiab,hab->hi", _matrices(d)[codebooks], squares)
+    u, v = row_pairs(pairs, codebooks)
+    expected = np.einsum("hia,ha->hi", u, vectors) * np.einsum("hia,ha->hi", v, vectors)
     np.testing.assert_array_equal(pairs.products(vectors, codebooks), expected)
 
 
 @every_dimension
-def test_symmetric_matrices_have_orthogonal_coordinates_over_all_pairs(d: int) -> None:
-    """A tight frame: orthonormal coordinates are the entries, those off the diagonal times √2.
-
-    Here these are doubled instead, so that all numbers are whole and twice their squares are expected.
-    """
+def test_pairs_are_a_tight_frame_of_all_matrices(d: int) -> None:
+    """The sum of (uᵀAv)(uᵀBv) over all pairs is their number times the product of A and B, entry by entry."""
     pairs = Pairs.of(d)
-    n = pairs.n_codebooks * pairs.left.codebook
-    i, j = np.triu_indices(d)
-    factor = np.where(i == j, 1, 2).astype(np.float32)
-    entries = _matrices(d).reshape(n, d, d)[:, i, j] * factor
-    np.testing.assert_array_equal(entries.T @ entries, n * np.diag(factor))
+    u, v = (rows.reshape(-1, d) for rows in row_pairs(pairs, np.arange(pairs.n_codebooks)))
+    for a, b in np.random.default_rng(d).integers(-9, 10, (5, 2, d, d)).astype(np.float64):
+        for other in (a, b):
+            found = np.sum(((u @ a) * v).sum(axis=1) * ((u @ other) * v).sum(axis=1))
+            assert found == len(u) * np.sum(a * other)
 
 
 @every_dimension

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from hybriddp.kmeans.reports.codebook import Directions, Pairs, codebook_size
-from hybriddp.kmeans.reports.direction import (
-    direction_gains,
-    pair_gains,
-)
+from hybriddp.kmeans.reports.direction import direction_gains
+from hybriddp.kmeans.reports.second_moment import pair_gains
 from tests.kmeans.codebooks import (
     DIMENSIONS,
     direction_question,
@@ -97,52 +95,54 @@ def test_gains_of_pairs_are_slopes_of_the_definition(d: int) -> None:
     np.testing.assert_allclose(pair_gains(d).diagonal[chosen - 1], diagonal.mean(axis=1) / squares.mean(), rtol=0.15)
 
 
-@pytest.mark.parametrize("d", [6, 16])
-@pytest.mark.parametrize("chosen", [3, 9])
+@pytest.mark.statistical
+@pytest.mark.parametrize(("d", "chosen"), [(6, 9), (16, 3)])
 def test_a_wide_coordinate_is_seen_as_wide_as_a_wide_direction(d: int, chosen: int) -> None:
-    """The diagonal has the same scale as the rest: both within 8 %."""
-    question, n = pair_question(d, chosen), 300_000
+    """The diagonal has the same scale as the rest: both within 12 %, so that a fifth off does not pass."""
+    question, n = pair_question(d, chosen), 150_000
     rng = np.random.default_rng([d, chosen])
     for axis in (np.eye(d)[1], np.ones(d) / math.sqrt(d)):
         vectors = rng.standard_normal((n, d))
         vectors += 0.4 * (vectors @ axis)[:, None] * axis
         codebooks = np.arange(n) % question.n_variants
-        found = question.sums(members(question, question.symbols(vectors, codebooks, rng), codebooks)) / n
+        found = question.sums(members(question, question.symbols(vectors, codebooks, rng, steady=False), codebooks)) / n
         along = float(axis @ found @ axis - np.trace(found) / d)
         assert along == pytest.approx(float(np.mean((unit(vectors) @ axis) ** 2 - 1 / d)), rel=0.12)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("kind", ["direction", "pair"])
 def test_points_at_their_center_say_nothing(kind: str) -> None:
-    """All products are 0, and the set is whatever comes first; but the dice turn it around half of the time."""
+    """All products are 0: the set is any one, turned around half of the time. Within 6.5 standard errors."""
     d, chosen = 20, 4
     question: Any = direction_question(d, chosen, n_centers=2) if kind == "direction" else pair_question(d, chosen, 0.8)
     n = 400 * question.n_variants
     at = question.centers[1] if kind == "direction" else question.center
     variants = np.arange(n) % question.n_variants
-    sets = question.symbols(np.tile(at, (n, 1)), variants, np.random.default_rng(0))
+    sets = question.symbols(np.tile(at, (n, 1)), variants, np.random.default_rng(0), steady=False)
     found = question.sums(members(question, sets, variants)) / n
     gain = direction_gains(d)[chosen - 1] if kind == "direction" else pair_gains(d).diagonal[chosen - 1]
-    assert np.abs(found).max() < 5.5 * chosen / float(gain) / math.sqrt(n)
+    assert np.abs(found).max() < 6.5 * chosen / float(gain) / math.sqrt(n)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("kind", ["direction", "pair"])
 @pytest.mark.parametrize("d", [4, 16])
 def test_equal_products_do_not_point_anywhere(kind: str, d: int) -> None:
     """Points at all corners of a box about the center: means are 0, and the covariance is round.
 
-    Within 5.5 standard errors, for which a sum of ``chosen`` signs is taken as one large step.
+    Within 6.5 standard errors, for which a sum of ``chosen`` signs is taken as one large step.
     """
     chosen = 5
     question: Any = direction_question(d, chosen) if kind == "direction" else pair_question(d, chosen)
-    n = (200_000 // question.n_variants + 1) * question.n_variants
+    n = (100_000 // question.n_variants + 1) * question.n_variants
     rng = np.random.default_rng([d, 3])
     points = rng.choice([-0.5, 0.5], (n, d))
     variants = np.arange(n) % question.n_variants
-    found = question.sums(members(question, question.symbols(points, variants, rng), variants)) / n
+    found = question.sums(members(question, question.symbols(points, variants, rng, steady=False), variants)) / n
     if kind == "pair":
         found = found - np.trace(found) / d * np.eye(d)
         gain = min(pair_gains(d).diagonal[chosen - 1], pair_gains(d).off_diagonal[chosen - 1])
     else:
         gain = direction_gains(d)[chosen - 1]
-    assert np.abs(found).max() < 5.5 * chosen / float(gain) / math.sqrt(n)
+    assert np.abs(found).max() < 6.5 * chosen / float(gain) / math.sqrt(n)

@@ -1,4 +1,4 @@
-"""What a local user says, from her point to her code: never more than e^ε as likely as from any other point."""
+"""What a local user says, from their point to their code: never more than e^ε as likely as from any other point."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -11,13 +11,16 @@ from scipy import stats
 from hybriddp._check import FloatArray
 from hybriddp.channels import RandomizedResponse, UnaryEncoding
 from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.symbol import SymbolChannel
 from hybriddp.channels.unary import BITS
 from hybriddp.kmeans.protocol.round import Round
+from hybriddp.kmeans.reports.base import Ask, Labels, Projection, Question
 from hybriddp.kmeans.reports.codebook import Directions, Pairs
-from hybriddp.kmeans.reports.direction import DirectionQuestion, LengthQuestion, SecondMomentQuestion
-from hybriddp.kmeans.reports.questions import GridQuestion, Labels, Projection, Question, ResidualQuestion
-from hybriddp.kmeans.reports.symbols import SymbolChannel, n_symbols
-from hybriddp.kmeans.reports.tally import Ask
+from hybriddp.kmeans.reports.direction import DirectionQuestion
+from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
+from hybriddp.kmeans.reports.length import LengthQuestion
+from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
 from hybriddp.odds import SHIFT, odds
 from tests.kmeans.exact import channels, likelihood, symbol_law, talks
 
@@ -46,6 +49,7 @@ def _largest_ratio(channel: SymbolChannel) -> Fraction:
         table = np.array([channel.weights(((1 << k) - 1) << shift) for shift in (0, n - k)])
         assert np.all(table.sum(axis=1) == 1 << channel.bits)
         return Fraction(int(table.max()), int(table.min()))
+    assert isinstance(channel, UnaryEncoding)
     # Bits are independent: the largest ratio is the product over bits, of which only those of s and s' differ.
     total = 1 << BITS
     own, other = (Fraction(channel.one, total), Fraction(channel.zero, total))
@@ -93,7 +97,7 @@ def test_every_question_fits_its_channel_and_every_channel_has_all_of_epsilon() 
     for setting, steps in talks().items():
         for ask in (ask for step in steps for ask in step.asks):
             assert ask.channel.epsilon == setting.study.privacy.epsilon
-            assert ask.question.n_symbols <= n_symbols(ask.channel)
+            assert ask.question.n_symbols <= ask.channel.n_symbols
 
 
 # Question and channel together
@@ -104,7 +108,7 @@ def _points(ask: Ask, d: int) -> FloatArray:
     corners = np.array(list(product((0.0, 1.0), repeat=min(d, 3))))
     corners = np.pad(corners, ((0, 0), (0, d - corners.shape[1])), mode="edge")
     question = ask.question
-    centers = question.centers if isinstance(question, ResidualQuestion | DirectionQuestion) else rng.random((2, d))
+    centers = question.centers if isinstance(question, LabelSignsQuestion | DirectionQuestion) else rng.random((2, d))
     between = (centers[:1] + centers[-1:]) / 2
     points: FloatArray = np.concatenate([corners, centers[:2], between, rng.random((2, d))])
     return points.clip(0, 1)
@@ -119,6 +123,7 @@ def _codes(channel: SymbolChannel, laws: list[dict[int, Fraction]], rng: np.rand
     if isinstance(channel, ChoiceResponse):
         yield from np.arange(channel.n_codes)[:, None]
         return
+    assert isinstance(channel, UnaryEncoding)
     rows = np.concatenate(
         [np.eye(channel.n_categories, dtype=np.uint8)[symbols], rng.integers(0, 2, (3, channel.n_categories), np.uint8)]
     )
@@ -131,7 +136,7 @@ def test_no_point_makes_a_code_more_likely_than_epsilon_allows() -> None:
     kinds: dict[tuple[str, int, str, str, int], Ask] = {}
     for setting, steps in talks().items():
         for ask in (ask for step in steps for ask in step.asks):
-            signs = ask.question.n_signs if isinstance(ask.question, ResidualQuestion) else 0
+            signs = ask.question.n_signs if isinstance(ask.question, LabelSignsQuestion) else 0
             kinds.setdefault((ask.question.kind, min(signs, 3), ask.channel.kind, setting.epsilon, setting.d), ask)
     assert len(kinds) > 50
     for (*_, epsilon, d), ask in kinds.items():
@@ -161,8 +166,8 @@ TURNED = Projection(np.array([0.5, 0.5]), np.array([[0.6, 0.8]]))
 QUESTIONS: list[Question] = [
     GridQuestion(None, np.zeros(2), np.array([0.5, 0.25]), (3, 5)),
     GridQuestion(TURNED, np.array([-0.2]), np.array([0.1]), (4,)),
-    ResidualQuestion(Labels(CENTERS), CENTERS, RADII, np.array([[0, 1], [1, 1]])),
-    ResidualQuestion(Labels(TURNED.see(CENTERS), TURNED), CENTERS, RADII, np.empty((1, 0), np.int64)),
+    LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.array([[0, 1], [1, 1]])),
+    LabelSignsQuestion(Labels(TURNED.project(CENTERS), TURNED), CENTERS, RADII, np.empty((1, 0), np.int64)),
 ]
 
 
@@ -189,7 +194,7 @@ def test_the_oracles_law_of_vectors_is_that_of_the_question(question: Question, 
 
 
 def _check_law(question: Question, point: FloatArray) -> None:
-    # Chi-square with a false-alarm probability below 1e-7 per variant; the dice are seeded.
+    # Chi-square with a false-alarm probability below 1e-10 per variant; the dice are seeded.
     rng, n = np.random.default_rng(3), 20_000
     for variant in range(min(question.n_variants, 16)):
         law = symbol_law(question, point, variant)
@@ -200,9 +205,9 @@ def _check_law(question: Question, point: FloatArray) -> None:
         assert counts.sum() == n
         expected = n * np.array([float(p) for p in law.values()])
         if len(law) > 1:
-            assert stats.chisquare(counts, expected).pvalue > 1e-7
+            assert stats.chisquare(counts, expected).pvalue > 1e-10
             wrong = expected * np.where(np.arange(len(law)) == np.argmax(expected), 0.8, 1.0)
-            assert stats.chisquare(counts, n * wrong / wrong.sum()).pvalue < 1e-7
+            assert stats.chisquare(counts, n * wrong / wrong.sum()).pvalue < 1e-10
 
 
 def test_every_round_of_every_study_is_within_the_limits() -> None:
@@ -210,7 +215,7 @@ def test_every_round_of_every_study_is_within_the_limits() -> None:
     for setting, steps in talks().items():
         for number, step in enumerate(steps, start=1):
             if step.asks:
-                asked = Round(setting.study, number, step.what, step.asks)
+                asked = Round(setting.study, number, step.purpose, step.asks)
                 assert Round.from_json(asked.to_json(), study=setting.study).to_json() == asked.to_json()
                 kinds |= {ask.question.kind for ask in step.asks}
-    assert kinds == {"grid", "residual", "direction", "pair", "length"}
+    assert kinds == {"grid", "label_signs", "direction", "second_moment", "length"}

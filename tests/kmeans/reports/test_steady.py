@@ -14,11 +14,12 @@ import pytest
 import hybriddp
 from hybriddp.channels import RandomizedResponse
 from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.unary import symbol_channel
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.protocol.round import Round
+from hybriddp.kmeans.reports import codebook
 from hybriddp.kmeans.reports.codebook import Directions, Pairs
 from hybriddp.kmeans.reports.steady import largest_steadily, nearest_steadily, rows_steadily
-from hybriddp.kmeans.reports.symbols import symbol_channel
 from hybriddp.kmeans.study import KMeansStudy
 
 SOURCE = str(Path(hybriddp.__file__).parent)
@@ -56,17 +57,17 @@ SEEN = {"label_centers": [[0.0], [1.0], [1.0]], "origin": [0.0, 0.0], "axes": [[
 FLIPS = Directions.of(2).sign_flips.tolist()
 QUESTIONS: dict[str, dict[str, Any]] = {
     "grid": {"kind": "grid", "low": [0.0, 0.0], "step": [0.5, 1.0], "sizes": [3, 2]},
-    "label": {"kind": "residual", **TWICE, "coordinates": [[]]},
-    "label in a view": {"kind": "residual", **TWICE, **SEEN, "coordinates": [[]]},
-    "signs": {"kind": "residual", **TWICE, "coordinates": [[0, 1]]},
-    "direction": {"kind": "direction", **TWICE, "flips": FLIPS, "chosen": 2},
-    "direction in a view": {"kind": "direction", **TWICE, **SEEN, "flips": FLIPS, "chosen": 1},
-    "pair": {
-        "kind": "pair",
+    "label": {"kind": "label_signs", **TWICE, "coordinates": [[]]},
+    "label in a view": {"kind": "label_signs", **TWICE, **SEEN, "coordinates": [[]]},
+    "signs": {"kind": "label_signs", **TWICE, "coordinates": [[0, 1]]},
+    "direction": {"kind": "direction", **TWICE, "sign_flips": FLIPS, "chosen": 2},
+    "direction in a view": {"kind": "direction", **TWICE, **SEEN, "sign_flips": FLIPS, "chosen": 1},
+    "second_moment": {
+        "kind": "second_moment",
         "center": [0.5, 0.5],
         "radius": 0.2,
-        "left": Pairs.of(2).left.sign_flips.tolist(),
-        "right": Pairs.of(2).right.sign_flips.tolist(),
+        "left_sign_flips": Pairs.of(2).left.sign_flips.tolist(),
+        "right_sign_flips": Pairs.of(2).right.sign_flips.tolist(),
         "chosen": 2,
     },
     "length": {"kind": "length", "center": [0.5, 0.5], "radius": 0.2},
@@ -85,7 +86,7 @@ def _round(name: str, *, unary: bool = False) -> Round:
     else:
         channel = RandomizedResponse(epsilon=1, n_categories=SYMBOLS[name])
     asks = [{"question": question, "channel": json.loads(channel.to_json()), "user_fraction": "1"}]
-    fields = {"type": "kmeans-round", "version": 2, "study": study.fields(), "number": 1, "what": "x", "asks": asks}
+    fields = {"type": "kmeans-round", "version": 2, "study": study.fields(), "number": 1, "purpose": "x", "asks": asks}
     return Round.from_json(json.dumps(fields), study=study)
 
 
@@ -103,6 +104,20 @@ def test_a_unary_report_takes_the_same_steps_too() -> None:
     asked.answer([[0.5, 0.5]], random_state=1)
     first, *others = (_steps(asked, point) for point in POINTS)
     assert all(steps == first for steps in others)
+
+
+@pytest.mark.parametrize("name", [name for name, fields in QUESTIONS.items() if "chosen" in fields])
+def test_a_device_selects_by_comparing_all_pairs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A selection takes as many steps as it takes, which the recorder cannot see: it is one call."""
+
+    def refused(*_: Any) -> None:  # noqa: ANN401
+        raise AssertionError("a device must not select the fast way")
+
+    monkeypatch.setattr(codebook, "_largest", refused)
+    for function in ("argpartition", "partition", "argsort", "sort"):
+        monkeypatch.setattr(np, function, refused)
+    (reports,) = _round(name).answer(POINTS)
+    assert len(reports.codes) == len(POINTS)
 
 
 def test_the_recorder_tells_a_path_that_depends_on_the_point() -> None:

@@ -1,70 +1,64 @@
-r"""Which algorithm, and what the trusted group does in it: decided by public numbers only.
+"""Which algorithm, and whether the trusted group takes part in it: decided by public numbers only.
 
-Where group sizes are public and the trusted group is too small to help in many dimensions, its points are reported as
-if they were local: the curator lets each of them answer one question, through the same channel. Its users then pay what
-local users pay, ε, and count as much. So are they if the trusted group is alone and ε is too small to be shared out.
+In more than three dimensions a trusted group that is too small, beside the local users, to help is not used: it pays
+nothing. (A group whose size is private has paid for its size by then, and for nothing else.)
 """
 
 from fractions import Fraction
 
-from hybriddp.kmeans.algorithm.high_dim import LEAST_EPSILON_FRACTION, many_dimensions, trusted_takes_part
-from hybriddp.kmeans.algorithm.low_dim import few_dimensions
-from hybriddp.kmeans.algorithm.problem import Problem
-from hybriddp.kmeans.algorithm.step import Algorithm, Release, Step
+from hybriddp.errors import ParameterError
+from hybriddp.kmeans.algorithm import tuning
+from hybriddp.kmeans.algorithm.high_dim import high_dim_algorithm
+from hybriddp.kmeans.algorithm.low_dim import low_dim_algorithm
+from hybriddp.kmeans.algorithm.plan import LEAST_EPSILON_FRACTION, trusted_takes_part
+from hybriddp.kmeans.algorithm.problem import Algorithm, Problem, Release, Step
 from hybriddp.kmeans.statistics import UserCount
 from hybriddp.kmeans.study import SIZE_EPSILON_FRACTION, KMeansStudy
 from hybriddp.odds import SMALLEST
 
-FEW = 3
-"""Up to so many dimensions a grid covers the whole box."""
+
+def trusted_is_used(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
+    """Whether a trusted group of this size takes part. One whose size is private always does: its size is released."""
+    if not n_trusted or study.size_is_private:
+        return n_trusted > 0
+    return _is_used(_problem(study, n_trusted, n_local))
 
 
-def joins_local(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
-    """Whether the trusted group's points are reported as if they were local."""
-    if study.size_is_private or not n_trusted or study.box.n_dimensions <= FEW:
-        return False
-    problem = _problem(study, n_trusted, n_local)
-    return not _takes_part(problem) if n_local else not _affordable(problem)
+def require_enough_epsilon(study: KMeansStudy, n_trusted: int, n_local: int) -> None:
+    """Raise `ParameterError` if the trusted group is alone, and ε too small to be divided into its releases."""
+    if n_trusted and not n_local and not trusted_is_used(study, n_trusted, n_local):
+        least = float(Fraction(SMALLEST) / LEAST_EPSILON_FRACTION)
+        raise ParameterError(
+            "epsilon",
+            f"at least {least:g} without local users in more than {tuning.MAX_LOW_DIM} dimensions, where it is divided "
+            "into releases",
+            study.privacy.epsilon,
+            remedy="Nothing has been spent.",
+        )
 
 
-def conversation(study: KMeansStudy, *, has_trusted: bool, n_trusted: int, n_local: int) -> Algorithm:
-    """The algorithm for a study.
-
-    Parameters
-    ----------
-    study : KMeansStudy
-        The study.
-    has_trusted : bool
-        Whether there is a trusted group at all.
-    n_trusted : int
-        Its size. Not looked at where it is private: it is released first.
-    n_local : int
-        The size of the local group.
-    """
+def choose_algorithm(study: KMeansStudy, *, has_trusted: bool, n_trusted: int, n_local: int) -> Algorithm:
+    """The algorithm for a study; where the size of the trusted group is private, it is released, not looked at."""
+    require_enough_epsilon(study, n_trusted, n_local)
     epsilon_left = Fraction(1)
     if not has_trusted:
         n_trusted = 0
     elif study.size_is_private:
-        heard = yield Step("the size of the trusted group", release=Release(UserCount(), SIZE_EPSILON_FRACTION))
-        assert heard.published is not None  # noqa: S101
-        n_trusted, epsilon_left = max(int(heard.published.values[0]), 1), 1 - SIZE_EPSILON_FRACTION
-    elif joins_local(study, n_trusted, n_local):
-        n_trusted, n_local = 0, n_trusted + n_local
+        size = yield Step("the size of the trusted group", release=Release(UserCount(), SIZE_EPSILON_FRACTION))
+        n_trusted, epsilon_left = max(int(size.released.values[0]), 1), 1 - SIZE_EPSILON_FRACTION
     problem = _problem(study, n_trusted, n_local, epsilon_left)
-    if study.box.n_dimensions <= FEW:
-        return (yield from few_dimensions(problem))
-    if n_local and not _takes_part(problem):
+    if not _is_used(problem):
         problem = _problem(study, 0, n_local, epsilon_left)
-    return (yield from many_dimensions(problem))
+    algorithm = low_dim_algorithm if problem.n_dimensions <= tuning.MAX_LOW_DIM else high_dim_algorithm
+    return (yield from algorithm(problem))
 
 
-def _takes_part(problem: Problem) -> bool:
-    return _affordable(problem) and trusted_takes_part(problem)
-
-
-def _affordable(problem: Problem) -> bool:
-    """Whether each release would cost as much as the least that a promise can be about."""
-    return Fraction(problem.epsilon) * problem.epsilon_left * LEAST_EPSILON_FRACTION >= Fraction(SMALLEST)
+def _is_used(problem: Problem) -> bool:
+    """Whether the trusted group helps, and each release would cost at least the least ε that a promise can be about."""
+    if problem.n_dimensions <= tuning.MAX_LOW_DIM:
+        return True
+    cheapest = Fraction(problem.epsilon) * problem.epsilon_left * LEAST_EPSILON_FRACTION
+    return cheapest >= Fraction(SMALLEST) and (not problem.n_local or trusted_takes_part(problem))
 
 
 def _problem(study: KMeansStudy, n_trusted: int, n_local: int, epsilon_left: Fraction = Fraction(1)) -> Problem:

@@ -1,13 +1,13 @@
-r"""Centers that are moved to where the measured means are, as far as the measurement deserves.
+r"""What is known of the clusters at any time, and how a measurement changes it.
 
-A center $c$ with variance $v$ and a measured step $s$ with variance $v'$ become
+A center $c$ with variance $v$ and a measured shift $s$ with variance $v'$ become
 
 $$
 c + \frac{v}{v + v'} s, \qquad \frac{v v'}{v + v'}.
 $$
 
-If the step is longer than both variances can explain (a chi-square test at level .001 for all clusters together), then
-$v$ was too small, and is raised to what the step says.
+If the shift is longer than both variances can explain (a chi-square test for all clusters together), then $v$ was too
+small, and is raised to what the shift says.
 """
 
 from dataclasses import dataclass
@@ -15,25 +15,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.measure import Measured
-
-GUARD = 0.001
+from hybriddp.kmeans.algorithm import tuning
+from hybriddp.kmeans.reports.base import ResidualSums
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of the centers so far.
+class ClusterEstimate:
+    """Centers and sizes of the clusters, with their variances; the centers are those of the unit box.
 
     Attributes
     ----------
     centers : ndarray, shape (K, d)
-        Where they are.
+        The centers.
     variance : ndarray, shape (K, d)
-        How uncertain each coordinate is.
+        The variance of each coordinate that noise and sampling leave, as far as is known.
     sizes : ndarray, shape (K,)
-        The share of users in each cluster.
+        The fraction of users in each cluster.
     size_variance : ndarray, shape (K,)
-        How uncertain the shares are.
+        The variance of each size.
     trusted_weight : ndarray, shape (K,)
         How much of each center the trusted group decided.
     """
@@ -44,6 +43,50 @@ class Known:
     size_variance: FloatArray
     trusted_weight: FloatArray
 
+    def update(
+        self, local: ResidualSums | None, trusted: ResidualSums | None, *, max_shift: FloatArray, widths: FloatArray
+    ) -> "ClusterEstimate":
+        """The estimate after both groups said how far the mean of each cluster is from its center.
+
+        Everything is weighted by its precision. A mean is a ratio of sums to sizes; no center shifts by more than
+        ``max_shift``, shape (K,), in a coordinate, and none leaves the box.
+        """
+        measured = [sums for sums in (local, trusted) if sums is not None]
+        if not measured:
+            return self
+        size_precision = 1 / self.size_variance + sum(1 / (s.size_variance + 1e-12) for s in measured)
+        said = sum(s.sizes / (s.size_variance + 1e-12) for s in measured)
+        sizes = (self.sizes / self.size_variance + said) / size_precision
+        safe = np.maximum(sizes, tuning.LEAST_SIZE / len(sizes))[:, None]
+        precision = sum(1 / s.variance for s in measured)
+        total = sum(s.sums / s.variance for s in measured) / precision
+        shift = np.clip(total / safe, -max_shift[:, None], max_shift[:, None])
+        shift_variance = 1 / precision / safe**2
+        trusted_weight = 0.0 if trusted is None else np.mean(1 / trusted.variance / precision, axis=1)
+
+        variance = _guarded(self.variance, shift, shift_variance)
+        gain = variance / (variance + shift_variance)
+        mean_gain = gain.mean(axis=1)
+        return ClusterEstimate(
+            centers=np.clip(self.centers + gain * shift, 0.0, widths),
+            variance=(1 - gain) * variance,
+            sizes=np.maximum(sizes, 0),
+            size_variance=1 / size_precision,
+            trusted_weight=(1 - mean_gain) * self.trusted_weight + mean_gain * trusted_weight,
+        )
+
+
+def _guarded(variance: FloatArray, shift: FloatArray, shift_variance: FloatArray) -> FloatArray:
+    """The variances of the centers, raised where a shift is too long for them."""
+    from scipy.special import chdtri
+
+    k, d = shift.shape
+    limit = chdtri(d, tuning.GUARD_LEVEL / k) / d
+    square = np.mean(shift**2, axis=1)
+    long = square > limit * np.mean(variance + shift_variance, axis=1)
+    implied = square - np.mean(shift_variance, axis=1)
+    return np.where(long[:, None], np.maximum(variance, implied[:, None]), variance)
+
 
 def half_distances(centers: FloatArray) -> FloatArray:
     """Half of the distance from each center to the nearest other one; 1/2 if there is none."""
@@ -52,28 +95,3 @@ def half_distances(centers: FloatArray) -> FloatArray:
     nearest = [np.sum((np.delete(centers, k, axis=0) - center) ** 2, axis=1).min() for k, center in enumerate(centers)]
     half: FloatArray = 0.5 * np.sqrt(nearest)
     return half
-
-
-def moved(known: Known, news: Measured, widths: FloatArray) -> Known:
-    """The centers after a measurement, kept in the box."""
-    variance = _guarded(known.variance, news.step, news.variance)
-    gain = variance / (variance + news.variance)  # 0 where nothing was measured
-    share = gain.mean(axis=1)
-    return Known(
-        centers=np.clip(known.centers + gain * news.step, 0.0, widths),
-        variance=(1 - gain) * variance,
-        sizes=news.sizes,
-        size_variance=news.size_variance,
-        trusted_weight=(1 - share) * known.trusted_weight + share * news.trusted_weight,
-    )
-
-
-def _guarded(variance: FloatArray, step: FloatArray, fresh: FloatArray) -> FloatArray:
-    """The variances, raised where a step is too long for them."""
-    from scipy.special import chdtri
-
-    k, d = step.shape
-    limit = chdtri(d, GUARD / k) / d
-    long = np.mean(step**2, axis=1) > limit * np.mean(variance + fresh, axis=1)
-    implied = np.mean(step**2, axis=1) - np.mean(fresh, axis=1)
-    return np.where(long[:, None], np.maximum(variance, implied[:, None]), variance)

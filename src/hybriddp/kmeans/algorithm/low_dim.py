@@ -1,4 +1,4 @@
-r"""Up to three dimensions: a grid for everybody's first guess, then refinement by local users.
+r"""Up to three dimensions: a grid on the box for first centers, then refinement by local users.
 
 1. The trusted group's histogram on a grid, with noise. If a grid of local reports is the sharper one, half of the local
    users are asked for their vertex too, and both are blended.
@@ -16,71 +16,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.cells import Frequencies, blended, start
-from hybriddp.kmeans.algorithm.cluster_estimate import Known
-from hybriddp.kmeans.algorithm.problem import Effort, Problem
-from hybriddp.kmeans.algorithm.rounds import ClipRadius, next_round
-from hybriddp.kmeans.algorithm.step import Algorithm, Centers, Release, Step, StepResult
-from hybriddp.kmeans.reports.questions import GridQuestion
-from hybriddp.kmeans.reports.symbols import symbol_channel, symbol_variance
-from hybriddp.kmeans.reports.tally import Ask
-from hybriddp.kmeans.statistics import Histogram
-
-ROUNDS = (ClipRadius(signs=2.5, lengths=1.6), ClipRadius(signs=1.7, lengths=0.7))
-"""Where residuals are cut in each round: wide first, while the centers are uncertain."""
-
-BALANCE = 4.0
-"""How far the noise on a vertex stays below its share, roughly: fewer vertices blur, more drown in noise."""
-
-_MOST_VERTICES = 4096
+from hybriddp.channels.unary import symbol_variance
+from hybriddp.kmeans.algorithm import tuning
+from hybriddp.kmeans.algorithm.grid_start import blended, box_start, grid_frequencies
+from hybriddp.kmeans.algorithm.plan import Effort
+from hybriddp.kmeans.algorithm.problem import Algorithm, Problem
+from hybriddp.kmeans.algorithm.rounds import next_round
+from hybriddp.kmeans.reports.grid import GridQuestion
 
 
-def few_dimensions(problem: Problem) -> Algorithm:
-    """The algorithm: hands out what it wants to know, is given what was published."""
+def low_dim_algorithm(problem: Problem) -> Algorithm:
+    """K-means in up to three dimensions."""
     n_grid = local_grid_users(problem)
     grid = box_grid(problem, n_grid)
-    asks: tuple[Ask, ...] = ()
-    grid_share = Fraction(1, 2) if n_grid else Fraction(0)
-    if n_grid:
-        asks = (Ask(grid, symbol_channel(problem.epsilon, grid.n_symbols), grid_share),)
-    release = Release(Histogram(grid), problem.epsilon_left) if problem.n_trusted else None
-    heard = yield Step("a grid for the first centers", asks, release)
-    blend = blended(_trusted(heard, problem), _local(heard, asks))
-    begin = start(grid, blend.frequencies, problem.n_clusters, problem.rng())
-    weight = np.full(problem.n_clusters, blend.trusted_weight)
-    known = Known(begin.centers, begin.variance, begin.sizes, begin.size_variance, weight)
-    sd = np.sqrt(begin.spread)
-    effort = Effort((1 - grid_share) / len(ROUNDS), Fraction(0))
-    for turn, cut in enumerate(ROUNDS if problem.n_local else (), start=1):
-        what = f"refinement, round {turn} of {len(ROUNDS)}"
-        known = yield from next_round(problem, what, known, sd, effort, cut)
-    return Centers(known.centers, known.variance, known.sizes, known.trusted_weight)
+    grid_users = tuning.BOX_USERS if n_grid else Fraction(0)
+    effort = Effort(grid_users, Fraction(1))
+    found = yield from grid_frequencies(problem, "a grid for the first centers", grid, effort)
+    frequencies = blended(*found) if len(found) == 2 else found[0]
+    known, spread = box_start(grid, frequencies, problem.n_clusters, problem.rng())
+    turns = len(tuning.LOW_DIM_RADII)
+    effort = Effort((1 - grid_users) / turns, Fraction(0))
+    for turn, clip in enumerate(tuning.LOW_DIM_RADII, start=1):
+        purpose = f"refinement, round {turn} of {turns}"
+        known = yield from next_round(problem, purpose, known, np.sqrt(spread), effort, clip)
+    return known
 
 
 def local_grid_users(problem: Problem) -> int:
     """How many local users are asked for their vertex: half of them if theirs is the sharper grid, else none."""
-    n = problem.n_local // 2
+    n = int(tuning.BOX_USERS * problem.n_local)
     if not problem.n_trusted:
         return max(n, 1)  # nobody else can be asked
-    unary = symbol_variance(float(problem.epsilon), _MOST_VERTICES)
-    trusted = problem.n_trusted * problem.trusted_epsilon / problem.changed_users
-    return n if math.sqrt(2 * n / unary) > trusted else 0
+    unary = symbol_variance(float(problem.epsilon), tuning.MAX_BOX_VERTICES)
+    return n if math.sqrt(2 * n / unary) > _trusted_sharpness(problem) else 0
 
 
 def box_grid(problem: Problem, n_grid: int) -> GridQuestion:
-    """A grid of the box with about as many vertices as the noise allows, all steps alike."""
+    """A grid on the box with about as many vertices as the noise allows, all steps alike."""
     d, epsilon = problem.n_dimensions, float(problem.epsilon)
-    sharpness = [problem.n_trusted * problem.trusted_epsilon / problem.changed_users]
+    sharpness = _trusted_sharpness(problem)
     if n_grid:
         # V depends on M where there are few symbols: one step of iteration is enough.
-        rough = math.sqrt(2 * n_grid / symbol_variance(epsilon, _MOST_VERTICES))
-        m = max(2, int((rough / BALANCE) ** (2 * d / (2 + d))))
-        sharpness.append(math.sqrt(2 * n_grid / symbol_variance(epsilon, m)))
-    m = (max(sharpness) / BALANCE) ** (2 * d / (2 + d))
-    m = min(max(m, 2**d, 4 * problem.n_clusters), _MOST_VERTICES)
-    sizes = _grid_sizes(problem.widths, m)
-    step = problem.widths / (sizes - 1)
-    return GridQuestion(None, np.zeros(d), step, tuple(int(size) for size in sizes))
+        rough = math.sqrt(2 * n_grid / symbol_variance(epsilon, tuning.MAX_BOX_VERTICES))
+        m = max(2, int((rough / tuning.BOX_BALANCE) ** (2 * d / (2 + d))))
+        sharpness = max(sharpness, math.sqrt(2 * n_grid / symbol_variance(epsilon, m)))
+    wanted = (sharpness / tuning.BOX_BALANCE) ** (2 * d / (2 + d))
+    least = max(2**d, tuning.VERTICES_PER_CLUSTER * problem.n_clusters)
+    sizes = _grid_sizes(problem.widths, min(max(wanted, least), tuning.MAX_BOX_VERTICES))
+    return GridQuestion(None, np.zeros(d), problem.widths / (sizes - 1), tuple(int(size) for size in sizes))
+
+
+def _trusted_sharpness(problem: Problem) -> float:
+    return problem.n_trusted * problem.trusted_epsilon / problem.changed_users
 
 
 def _grid_sizes(widths: FloatArray, m: float) -> NDArray[np.int64]:
@@ -94,25 +81,6 @@ def _grid_sizes(widths: FloatArray, m: float) -> NDArray[np.int64]:
             sizes[wide] = np.ceil(wanted[wide] - 1e-9)
             break
         wide &= ~thin
-    while np.prod(sizes) > _MOST_VERTICES:
+    while np.prod(sizes) > tuning.MAX_BOX_VERTICES:
         sizes[np.argmax(sizes)] -= 1
     return sizes
-
-
-def _trusted(heard: StepResult, problem: Problem) -> Frequencies | None:
-    published = heard.published
-    if published is None:
-        return None
-    n, m = problem.n_trusted, len(published.values)
-    threshold = problem.changed_users / problem.trusted_epsilon * math.log(m) / n
-    return Frequencies(published.values / n, published.variance / n**2, n, threshold)
-
-
-def _local(heard: StepResult, asks: tuple[Ask, ...]) -> Frequencies | None:
-    if not asks:
-        return None
-    (answers,), (ask,) = heard.answers, asks
-    n, m = max(int(answers.users.sum()), 1), ask.question.n_symbols  # nobody may have answered
-    variance = symbol_variance(float(ask.channel.epsilon), m) / n
-    shares = answers.counts(ask.channel)[0] / n
-    return Frequencies(shares, variance, n, math.sqrt(2 * math.log(m) * variance))

@@ -1,11 +1,20 @@
-"""What is public before anything is asked."""
+"""What the algorithm is given, what it asks for, and what it is told: never a point.
 
+The algorithm is a generator: it yields steps and is sent what was published in return, so that everything it computes
+is post-processing, by construction.
+"""
+
+from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
+from hybriddp.errors import ProtocolError
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
+from hybriddp.kmeans.reports.base import Ask, ReportTally
+from hybriddp.kmeans.statistics import Statistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,14 +24,13 @@ class Problem:
     Attributes
     ----------
     n_clusters : int
-        $K$.
+        How many centers are wanted, $K$.
     widths : ndarray, shape (d,)
         The widths of the box; the largest is 1.
     epsilon : str
         What every user is promised, as a decimal.
     changed_users : int
-        2 if neighbors differ in one user's point (what she added leaves, something else comes), 1 if a user joins or
-        leaves.
+        2 if neighbors differ in one user's point (one contribution leaves, another comes), 1 if a user joins or leaves.
     n_trusted, n_local : int
         The sizes of the groups.
     epsilon_left : Fraction
@@ -39,7 +47,7 @@ class Problem:
 
     @property
     def n_dimensions(self) -> int:
-        """$d$."""
+        """The number of dimensions of the box, $d$."""
         return len(self.widths)
 
     @property
@@ -49,25 +57,53 @@ class Problem:
 
     @property
     def trusted_epsilon(self) -> float:
-        """What the trusted group has left."""
+        """What the trusted group has left of ε."""
         return float(self.epsilon) * float(self.epsilon_left)
 
     def rng(self) -> np.random.Generator:
-        """Dice for post-processing: always the same ones, so that whoever has what was published gets what we got."""
+        """For post-processing: always the same, so that whoever has what was published gets what we got."""
         return np.random.default_rng([self.n_clusters, self.n_dimensions, self.n_trusted, self.n_local])
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
-    """What a step may cost.
+class Release:
+    """A statistic of the trusted group, and the fraction of ε that its release costs."""
 
-    Attributes
-    ----------
-    user_fraction : Fraction
-        Of the local users.
-    epsilon_fraction : Fraction
-        Of the trusted group's ε.
-    """
-
-    user_fraction: Fraction
+    statistic: Statistic
     epsilon_fraction: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is wanted at the same time, of local users and of the trusted group, and what for."""
+
+    purpose: str
+    asks: tuple[Ask, ...] = ()
+    release: Release | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedVector:
+    """The numbers of a release, and the variance of the noise on each."""
+
+    values: IntArray
+    variance: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What came back: a tally of reports for each ask, and the vector of the release."""
+
+    answers: tuple[ReportTally, ...] = ()
+    published: PublishedVector | None = None
+
+    @property
+    def released(self) -> PublishedVector:
+        """The vector of a release that was wanted; `ProtocolError` if it is missing."""
+        if self.published is None:
+            raise ProtocolError("A release was wanted, but nothing was published.")
+        return self.published
+
+
+Algorithm = Generator[Step, StepResult, ClusterEstimate]
+"""Yields what it wants to know, is sent what was published, returns the centers."""

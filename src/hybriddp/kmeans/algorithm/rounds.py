@@ -1,4 +1,8 @@
-"""One round in all dimensions: ask both groups where the means are, and move the centers."""
+"""One round of K-means in all dimensions: both groups say where the means of the clusters are, and the centers move.
+
+Local users report (`label_signs`). Of the trusted group counts and sums of residuals are released, all in one release.
+Residuals are clipped, each group's in its own norm, and the centers are updated as if they had not been.
+"""
 
 import math
 from collections.abc import Generator
@@ -8,13 +12,13 @@ from fractions import Fraction
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.cluster_estimate import Known, half_distances, moved
-from hybriddp.kmeans.algorithm.covariance import Shape
-from hybriddp.kmeans.algorithm.measure import Measured, mean_release, measured, trusted_sums
-from hybriddp.kmeans.algorithm.problem import Effort, Problem
-from hybriddp.kmeans.algorithm.step import Step, StepResult
+from hybriddp.kmeans.algorithm import tuning
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
+from hybriddp.kmeans.algorithm.plan import Effort
+from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.reports.base import Ask, Labels, ResidualSums
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs, clipping_factor_sums
-from hybriddp.kmeans.reports.local_means import (
+from hybriddp.kmeans.reports.label_signs import (
     best_signs,
     by_directions,
     direction_variance,
@@ -22,112 +26,113 @@ from hybriddp.kmeans.reports.local_means import (
     mean_asks,
     sign_variance,
 )
-from hybriddp.kmeans.reports.questions import Labels
-from hybriddp.kmeans.reports.tally import Ask
-
-L1_RADIUS = 0.92
-r"""Radius of a normal residual in $L_1$, per dimension and standard deviation: $1.15\sqrt{2/\pi}$."""
-
-_QUIET = 0.01  # not too noisy: the variance of a step, relative to that within a cluster
-_LEAST_WITHIN = 0.08  # the share of the variance that is within clusters, at least
-_MOST_DOUBT = 3.0  # doubt about a center counts up to that many variances within a cluster
-_REACH = 3.0  # no step is longer than that, in standard deviations of a coordinate
-
-
-@dataclass(frozen=True, slots=True)
-class ClipRadius:
-    r"""Where residuals of local users are cut, in standard deviations of a coordinate.
-
-    Attributes
-    ----------
-    signs : float
-        Each coordinate on its own.
-    lengths : float
-        The length of the residual, in $\sqrt d$ standard deviations. The shorter, the less noise, and the nearer to a
-        median than a mean of the cluster.
-    """
-
-    signs: float
-    lengths: float
-
-
-CUTS = (ClipRadius(2.5, 1.6), ClipRadius(1.7, 1.2), ClipRadius(1.2, 0.7), ClipRadius(0.8, 0.7))
+from hybriddp.kmeans.statistics import UNIT, ClusterSums
 
 
 @dataclass(frozen=True, slots=True)
 class Radii:
-    """How far residuals may reach: local users' (coordinates or lengths), and sums of a trusted user's coordinates."""
+    """Where residuals are clipped, shape (K,): local users' (coordinates or lengths), and the trusted group's in L1."""
 
     local: FloatArray
-    sums: FloatArray
+    trusted: FloatArray
 
-
-def measure(
-    problem: Problem, what: str, labels: Labels, known: Known, radii: Radii, sd: FloatArray, effort: Effort
-) -> Generator[Step, StepResult, Measured]:
-    """Ask both groups where the means of the clusters are; ``sd`` is that of a coordinate within each cluster."""
-    d = problem.n_dimensions
-    asks: tuple[Ask, ...] = ()
-    if problem.n_local:
-        asks = mean_asks(
-            labels, known.centers, radii.local, epsilon=problem.epsilon, user_fraction=effort.user_fraction
-        )
-    release = None
-    if problem.n_trusted and effort.epsilon_fraction:
-        release = mean_release(labels, known.centers, radii.sums, effort.epsilon_fraction * problem.epsilon_left)
-    if not asks and release is None:
-        return Measured.nothing(known.sizes, known.size_variance, d)
-    heard = yield Step(what, asks, release)
-    local = trusted = None
-    if asks:
-        by_length = by_directions(len(sd), d, float(problem.epsilon))
-        ratios = radii.local / sd
-        kept = [clipping_factor_lengths(ratio, d) if by_length else clipping_factor_signs(ratio) for ratio in ratios]
-        local = local_sums(asks, heard.answers).undo_clipping(np.array(kept))
-    if release is not None and heard.published is not None:
-        kept = [clipping_factor_sums(ratio, d) for ratio in radii.sums / sd]
-        trusted = trusted_sums(release, heard.published, problem.n_trusted, sd**2).undo_clipping(np.array(kept))
-    return measured(local, trusted, known.sizes, known.size_variance, _REACH * _width(known, sd))
+    @classmethod
+    def of(cls, problem: Problem, clip: tuning.ClipRadius, width: FloatArray) -> "Radii":
+        """The radii for residuals of this standard deviation of a coordinate."""
+        d = problem.n_dimensions
+        by_length = by_directions(len(width), d, float(problem.epsilon))
+        local = (clip.lengths * math.sqrt(d) if by_length else clip.signs) * width
+        return cls(local, tuning.L1_RADIUS * d * width)
 
 
 def next_round(
-    problem: Problem, what: str, known: Known, sd: FloatArray, effort: Effort, cut: ClipRadius | None = None
-) -> Generator[Step, StepResult, Known]:
-    """Move the centers to where the means are; residuals are cut there, or where the steps are not too noisy."""
+    problem: Problem,
+    purpose: str,
+    known: ClusterEstimate,
+    sd: FloatArray,
+    effort: Effort,
+    clip: tuning.ClipRadius | None = None,
+) -> Generator[Step, StepResult, ClusterEstimate]:
+    """Move the centers to the means of their clusters; ``sd`` is that of a coordinate within each cluster, shape (K,).
+
+    Residuals are clipped at ``clip``, or else as far out as the noise allows.
+    """
     k, d = known.centers.shape
-    cut = cut or quiet_cut(problem, k, effort.user_fraction)
-    width = _width(known, sd)
-    if by_directions(k, d, float(problem.epsilon)):
-        local = cut.lengths * math.sqrt(d) * width
-    else:
-        local = np.minimum(cut.signs * width, np.maximum(half_distances(known.centers), 1.2 * sd))
-    radii = Radii(local, L1_RADIUS * d * width)
-    news = yield from measure(problem, what, Labels(known.centers), known, radii, sd, effort)
-    return moved(known, news, problem.widths)
+    clip = clip or widest_clip(problem, k, effort.user_fraction)
+    radii = Radii.of(problem, clip, _width(known, sd))
+    if not by_directions(k, d, float(problem.epsilon)):
+        most = np.maximum(half_distances(known.centers), tuning.LEAST_SIGN_RADIUS * sd)
+        radii = Radii(np.minimum(radii.local, most), radii.trusted)
+    return (yield from measure_means(problem, purpose, Labels(known.centers), known, radii, sd, effort))
 
 
-def quiet_cut(problem: Problem, k: int, user_fraction: Fraction) -> ClipRadius:
-    """The widest cut with which the steps of ``k`` centers are not too noisy."""
+def measure_means(
+    problem: Problem,
+    purpose: str,
+    labels: Labels,
+    known: ClusterEstimate,
+    radii: Radii,
+    sd: FloatArray,
+    effort: Effort,
+) -> Generator[Step, StepResult, ClusterEstimate]:
+    """Ask both groups where the means of the clusters are, undo the clipping, and update the estimate."""
+    d, epsilon = problem.n_dimensions, problem.epsilon
+    asks: tuple[Ask, ...] = ()
+    if problem.n_local:
+        asks = mean_asks(labels, known.centers, radii.local, epsilon=epsilon, user_fraction=effort.user_fraction)
+    statistic = ClusterSums(labels, known.centers, radii.trusted, tuning.COUNT_WEIGHT)
+    release = Release(statistic, effort.epsilon_fraction * problem.epsilon_left)
+    is_released = problem.n_trusted > 0 and effort.epsilon_fraction > 0
+    if not asks and not is_released:
+        return known
+    heard = yield Step(purpose, asks, release if is_released else None)
+    local = trusted = None
+    if asks:
+        by_length = by_directions(len(sd), d, float(epsilon))
+        factors = [clipping_factor_lengths(r, d) if by_length else clipping_factor_signs(r) for r in radii.local / sd]
+        local = local_sums(asks, heard.answers).undo_clipping(np.array(factors))
+    if is_released:
+        factors = [clipping_factor_sums(r, d) for r in radii.trusted / sd]
+        sums = trusted_sums(statistic, heard.released, problem.n_trusted, sd**2)
+        trusted = sums.undo_clipping(np.array(factors))
+    return known.update(local, trusted, max_shift=tuning.MAX_SHIFT * _width(known, sd), widths=problem.widths)
+
+
+def trusted_sums(statistic: ClusterSums, published: PublishedVector, n_users: int, spread: FloatArray) -> ResidualSums:
+    """What the release says of every cluster; ``spread`` is the variance of a coordinate within each, shape (K,)."""
+    k, d = statistic.centers.shape
+    n = max(n_users, 1)
+    sizes = published.values[:k] / statistic.count_weight / n
+    unit = statistic.radii[:, None] / UNIT / n
+    noise = published.variance * unit**2 + (spread * np.maximum(sizes, 0) / n)[:, None]
+    size_noise = published.variance / statistic.count_weight**2 / n**2
+    return ResidualSums(sizes, size_noise, unit * published.values[k:].reshape(k, d), noise)
+
+
+def widest_clip(problem: Problem, k: int, user_fraction: Fraction) -> tuning.ClipRadius:
+    """The largest radius at which the shifts of ``k`` centers are not too noisy."""
     if not problem.n_local:
-        return CUTS[0]
+        return tuning.CLIP_RADII[0]
     d, epsilon = problem.n_dimensions, float(problem.epsilon)
     noise = k**2 / (float(user_fraction) * problem.n_local)
     if by_directions(k, d, epsilon):
         noise *= d * direction_variance(d, epsilon)
-        return next((cut for cut in CUTS if noise * cut.lengths**2 < _QUIET), CUTS[-1])
-    noise *= sign_variance(k, d, best_signs(k, d, epsilon), epsilon)
-    return next((cut for cut in CUTS if noise * cut.signs**2 < _QUIET), CUTS[-1])
+        quiet = (clip for clip in tuning.CLIP_RADII if noise * clip.lengths**2 < tuning.SHIFT_NOISE)
+    else:
+        noise *= sign_variance(k, d, best_signs(k, d, epsilon), epsilon)
+        quiet = (clip for clip in tuning.CLIP_RADII if noise * clip.signs**2 < tuning.SHIFT_NOISE)
+    return next(quiet, tuning.CLIP_RADII[-1])
 
 
-def _width(known: Known, sd: FloatArray) -> FloatArray:
-    """The standard deviation of a coordinate, from where a center is thought to be."""
-    width: FloatArray = np.sqrt(sd**2 + np.minimum(known.variance.mean(axis=1), _MOST_DOUBT * sd**2))
+def _width(known: ClusterEstimate, sd: FloatArray) -> FloatArray:
+    """The standard deviation of a coordinate about where a center is thought to be."""
+    width: FloatArray = np.sqrt(sd**2 + np.minimum(known.variance.mean(axis=1), tuning.MAX_DOUBT * sd**2))
     return width
 
 
-def common_sd(known: Known, shape: Shape, total: float) -> FloatArray:
+def within_cluster_sd(known: ClusterEstimate, mean: FloatArray, total: float) -> FloatArray:
     """The standard deviation of a coordinate within clusters: the total variance without that between centers."""
     weights = known.sizes / max(float(known.sizes.sum()), 1e-9)
-    between = float(weights @ np.sum((known.centers - shape.mean) ** 2, axis=1))
-    within = max(total - between, _LEAST_WITHIN * total) / len(shape.mean)
+    between = float(weights @ np.sum((known.centers - mean) ** 2, axis=1))
+    within = max(total - between, tuning.LEAST_WITHIN * total) / len(mean)
     return np.full(len(known.sizes), math.sqrt(within))

@@ -17,7 +17,7 @@ algorithm that is private and far more accurate.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,12 +27,58 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.columns import columns_by_name, names_of, require_alike
-from hybriddp.kmeans.paper.groups import LocalGroup, Moments, Scales, TrustedGroup, truth_probability
-from hybriddp.kmeans.paper.readings import Reading
+from hybriddp.kmeans.paper.groups import (
+    ClusterMoments,
+    LaplaceScales,
+    PaperLocalGroup,
+    PaperTrustedGroup,
+    truth_probability,
+)
 from hybriddp.kmeans.paper.sphere_packing import sphere_packing
+from hybriddp.kmeans.points import columns_by_name, names_of, require_alike
 from hybriddp.randomness import simulation_generator
 from hybriddp.theory import weights as theory_weights
+
+
+@dataclass(frozen=True, slots=True)
+class PaperReading:
+    """How the pseudo-code is read [ADK20, appendix D]; see `hybrid`. By default it is repaired."""
+
+    weights: str = "mean"
+    debias: bool = True
+    assign_on: str = "true"
+    neighbors: str = "replace-one"
+
+    def check(self) -> None:
+        """Raise `ParameterError` if there is no such reading."""
+        _check.choice("weights", self.weights, ("mean", "printed"))
+        if not isinstance(self.debias, bool):
+            raise ParameterError("debias", "True or False", self.debias)
+        _check.choice("assign_on", self.assign_on, ("true", "report"))
+        _check.choice("neighbors", self.neighbors, ("replace-one", "add-remove"))
+
+    def warnings(self) -> Iterator[str]:
+        """One sentence for each erratum that was asked for as printed."""
+        if self.weights == "printed":
+            yield (
+                'weights="printed" takes the noise of a sum for that of a mean, so the trusted group is all but '
+                'ignored: use weights="mean" (erratum 4).'
+            )
+        if not self.debias:
+            yield (
+                "debias=False pulls every local center towards the mean of everybody, because randomized response "
+                "does: use debias=True (erratum 5)."
+            )
+        if self.assign_on == "report":
+            yield (
+                'assign_on="report" assigns local users by their noise: use assign_on="true", as the text of the '
+                "paper has it (erratum 6)."
+            )
+        if self.neighbors == "add-remove":
+            yield (
+                'neighbors="add-remove" covers half of what replacing a point can change, so trusted users would '
+                'get 2 epsilon: use neighbors="replace-one" (erratum 2).'
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +126,8 @@ def trusted_only(
     >>> found.centers.round(1).tolist(), found.private_release
     ([[2.0, 2.0], [8.0, 8.0]], False)
     """
-    return _run(
-        trusted,
-        (),
-        Reading(neighbors=neighbors),
-        n_clusters=n_clusters,
-        epsilon=epsilon,
-        iterations=iterations,
-        bounds=bounds,
-        scale=scale,
-        random_state=random_state,
-        initial=initial,
-    )
+    reading = PaperReading(neighbors=neighbors)
+    return _run(trusted, (), reading, n_clusters, epsilon, iterations, bounds, scale, random_state, initial)
 
 
 def full_local(
@@ -108,18 +144,8 @@ def full_local(
     initial: ArrayLike | None = None,
 ) -> PaperClustering:
     """The paper's K-means of users who trust nobody. The parameters are those of `hybrid`."""
-    return _run(
-        (),
-        local,
-        Reading(debias=debias, assign_on=assign_on),
-        n_clusters=n_clusters,
-        epsilon=epsilon,
-        iterations=iterations,
-        bounds=bounds,
-        scale=scale,
-        random_state=random_state,
-        initial=initial,
-    )
+    reading = PaperReading(debias=debias, assign_on=assign_on)
+    return _run((), local, reading, n_clusters, epsilon, iterations, bounds, scale, random_state, initial)
 
 
 def hybrid(
@@ -145,11 +171,11 @@ def hybrid(
     trusted, local : array_like or dataframe, shape (n, d)
         The groups' points, in the data's units. Those outside the bounds are moved to the nearest wall.
     n_clusters : int
-        $K$.
+        Number of centers, $K$.
     epsilon : float
         What every user is promised, over all rounds.
     iterations : int
-        $\tau$, the rounds; each has an equal part of ε.
+        Number of rounds, $\tau$; each has an equal part of ε.
     bounds : sequence of (float, float)
         The public range of each dimension.
     scale : "none", "bounds" or sequence of float
@@ -162,31 +188,20 @@ def hybrid(
     debias : bool
         Whether what randomized response mixes into each local cluster is taken out again.
     assign_on : {"true", "report"}
-        Whether a local user tells the cluster of her point or of her noisy report.
+        Whether a local user tells the cluster of their point or of their noisy report.
     neighbors : {"replace-one", "add-remove"}
         What the trusted group's noise covers.
     initial : array_like, shape (n_clusters, d), optional
         Centers to begin with, chosen without looking at the data; a sphere packing if left out.
     """
-    return _run(
-        trusted,
-        local,
-        Reading(weights, debias, assign_on, neighbors),
-        n_clusters=n_clusters,
-        epsilon=epsilon,
-        iterations=iterations,
-        bounds=bounds,
-        scale=scale,
-        random_state=random_state,
-        initial=initial,
-    )
+    reading = PaperReading(weights, debias, assign_on, neighbors)
+    return _run(trusted, local, reading, n_clusters, epsilon, iterations, bounds, scale, random_state, initial)
 
 
 def _run(
     trusted: ArrayLike,
     local: ArrayLike,
-    reading: Reading,
-    *,
+    reading: PaperReading,
     n_clusters: int,
     epsilon: float,
     iterations: int,
@@ -211,11 +226,11 @@ def _run(
     centers = _start(box, k, initial, for_start)
     for sentence in reading.warnings():
         warnings.warn(sentence, UserWarning, stacklevel=3)
-    scales = Scales.of(
+    scales = LaplaceScales.of(
         n_dimensions=box.n_dimensions, iterations=tau, epsilon=eps, replace_one=reading.neighbors == "replace-one"
     )
-    trusted_group = TrustedGroup(trusted_points.astype(np.float32), scale=scales.trusted, generator=for_trusted)
-    local_group = LocalGroup(
+    trusted_group = PaperTrustedGroup(trusted_points.astype(np.float32), scale=scales.trusted, generator=for_trusted)
+    local_group = PaperLocalGroup(
         local_points.astype(np.float32),
         scale=scales.local,
         truth=truth_probability(n_clusters=k, iterations=tau, epsilon=eps),
@@ -238,7 +253,9 @@ def _run(
     return PaperClustering(box.values(centers), tuple(used) or None)
 
 
-def privacy_weight(trusted: Moments, local: Moments, scales: Scales, *, printed: bool) -> FloatArray:
+def privacy_weight(
+    trusted: ClusterMoments, local: ClusterMoments, scales: LaplaceScales, *, printed: bool
+) -> FloatArray:
     r"""$w_k$, the weight of the trusted group in each cluster, from counts and noise that everybody may know."""
     n_t, n_l = trusted.floored(), local.floored()
     on_sum = np.full(len(n_t), 2 * scales.trusted**2)

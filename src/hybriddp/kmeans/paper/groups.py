@@ -5,8 +5,8 @@ Points lie in a box inside the cube $[0, 1]^d$, so $m = 1$; $\tau$ is the number
 - **Trusted.** True counts and sums of the nearest points, each number with Laplace noise of scale
   $b_T = (d + 1)\tau/\epsilon$. A point that comes or goes changes one count by 1 and one sum by at most $d$. A point
   that is *replaced* can change two of each: then $b_T = 2(d + 1)\tau/\epsilon$ (erratum 2).
-- **Local.** Every user sends her point once, with Laplace noise of scale $b_L = d(\tau + 1)/\epsilon$, and in each
-  round the number of her cluster: the true one with probability
+- **Local.** Every user sends their point once, with Laplace noise of scale $b_L = d(\tau + 1)/\epsilon$, and in each
+  round the number of their cluster: the true one with probability
   $p = (e^{\epsilon_0} - 1)/(K + e^{\epsilon_0} - 1)$, $\epsilon_0 = \epsilon/(\tau + 1)$, else one of all $K$.
   So $(1-p)/K$ of everybody is counted in each cluster, which is taken out again (erratum 5):
 
@@ -28,7 +28,7 @@ Points = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class ClusterMoments:
     """Counts, shape (K,), and sums, shape (K, d), of one group in one round, as they are released."""
 
     counts: FloatArray
@@ -45,80 +45,48 @@ class Moments:
 
 
 @dataclass(frozen=True, slots=True)
-class Scales:
-    """Scales of Laplace noise.
-
-    Attributes
-    ----------
-    trusted : float
-        $b_T$, on every trusted count and on every number of a trusted sum.
-    local : float
-        $b_L$, on every number of a local user's point.
-    """
+class LaplaceScales:
+    """Scales of Laplace noise: $b_T$ on every trusted count and sum, $b_L$ on every coordinate of a local report."""
 
     trusted: float
     local: float
 
     @classmethod
-    def of(cls, *, n_dimensions: int, iterations: int, epsilon: float, replace_one: bool) -> "Scales":
-        """What so many rounds need to give every user ε in total."""
+    def of(cls, *, n_dimensions: int, iterations: int, epsilon: float, replace_one: bool) -> "LaplaceScales":
+        """The scales that give every user ε over all rounds."""
         moved = (n_dimensions + 1) * (2 if replace_one else 1)
         return cls(trusted=moved * iterations / epsilon, local=n_dimensions * (iterations + 1) / epsilon)
 
 
 def truth_probability(*, n_clusters: int, iterations: int, epsilon: float) -> float:
-    r"""$p$, how likely a local user tells her cluster rather than one of all at random."""
+    r"""Probability $p$ that a local user tells their own cluster rather than one of all at random."""
     e = epsilon / (iterations + 1)
     return -math.expm1(-e) / (1 + (n_clusters - 1) * math.exp(-e))  # numerator and denominator times exp(-e)
 
 
-class TrustedGroup:
-    """Users whose points the curator has.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n, d)
-        In the box.
-    scale : float
-        $b_T$.
-    generator : numpy.random.Generator
-        Draws the noise.
-    """
+class PaperTrustedGroup:
+    """Users whose points, in the unit box, the curator has; ``scale`` is $b_T$."""
 
     def __init__(self, points: Points, *, scale: float, generator: np.random.Generator) -> None:
-        self._points = points
-        self._scale = scale
-        self._generator = generator
+        self._points, self._scale, self._generator = points, scale, generator
 
-    def moments(self, centers: FloatArray) -> Moments:
+    def moments(self, centers: FloatArray) -> ClusterMoments:
         """Counts and sums of the points that are nearest to each center, with fresh noise."""
         counts, sums = np.zeros(len(centers)), np.zeros(centers.shape)
         for part in blocks(len(self._points)):
             points = self._points[part]
             _add(counts, sums, nearest(points, centers), points)
-        return Moments(
+        return ClusterMoments(
             counts + self._generator.laplace(0.0, self._scale, counts.shape),
             sums + self._generator.laplace(0.0, self._scale, sums.shape),
         )
 
 
-class LocalGroup:
-    """Users who send noise with all they send.
+class PaperLocalGroup:
+    """Users who randomize all they send; ``scale`` is $b_L$ and ``truth`` is $p$.
 
-    Parameters
-    ----------
-    points : ndarray, shape (n, d)
-        In the box.
-    scale : float
-        $b_L$.
-    truth : float
-        $p$.
-    debias : bool
-        Whether everybody's share is taken out of each cluster.
-    assign_on_report : bool
-        Whether a user's cluster is that of her noisy report rather than of her point.
-    generator : numpy.random.Generator
-        Draws the noise.
+    ``debias`` takes out of each cluster what randomized response adds of everybody; ``assign_on_report`` compares noisy
+    reports with the centers instead of points.
     """
 
     def __init__(
@@ -142,16 +110,16 @@ class LocalGroup:
         self._debias = debias
         self._generator = generator
 
-    def moments(self, centers: FloatArray) -> Moments:
+    def moments(self, centers: FloatArray) -> ClusterMoments:
         """Counts and sums of the reports by the cluster that their senders tell in this round."""
         counts, sums = np.zeros(len(centers)), np.zeros(centers.shape)
         for part in blocks(len(self._reports)):
             told = self._told(nearest(self._compared[part], centers), len(centers))
             _add(counts, sums, told, self._reports[part])
         if not self._debias:
-            return Moments(counts, sums)
+            return ClusterMoments(counts, sums)
         p, others = self._truth, (1 - self._truth) / len(centers)
-        return Moments((counts - others * len(self._reports)) / p, (sums - others * self._total) / p)
+        return ClusterMoments((counts - others * len(self._reports)) / p, (sums - others * self._total) / p)
 
     def _told(self, labels: NDArray[np.intp], n_clusters: int) -> NDArray[np.intp]:
         """The labels after randomized response; one random number says both whether and what."""

@@ -1,36 +1,76 @@
-"""What a study costs its trusted users, and where it is written down."""
+r"""Releases of the trusted group: their sensitivity, who pays for them, and the ledger that is charged before noise.
+
+Everything that leaves the trusted group leaves through `Account.release`, in this order:
+
+1. the exact statistic is computed: what cannot be read is not paid for;
+2. the ledger is charged, or `BudgetError` is raised;
+3. discrete Laplace noise of scale sensitivity/ε is added to each number.
+
+Every trusted user pays for every release: ``epsilon_fraction`` × ε each. The fractions of a study add up to at most 1.
+"""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
+
 from hybriddp.errors import BudgetError, ProtocolError
-from hybriddp.kmeans.algorithm.step import Release
-from hybriddp.kmeans.protocol.transcript import decimal
+from hybriddp.kmeans.algorithm.problem import PublishedVector, Release
+from hybriddp.kmeans.points import TrustedPoints
+from hybriddp.kmeans.statistics import Statistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.odds import LONGEST
 from hybriddp.privacy import Privacy
-from hybriddp.release.event import Event, Part
+from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
+from hybriddp.release.vector import laplace_scale, laplace_variance, release_vector
 
 _PARTS = 10**18  # parts of ε are rounded down to so many, since a promise cannot have more digits
 
 
+def sensitivity(study: KMeansStudy, statistic: Statistic) -> int:
+    r"""$L_1$ sensitivity of a release: the line on which the privacy of trusted users rests.
+
+    A user contributes at most ``max_contribution`` to a statistic, all absolute values added up; `hybriddp.kmeans.
+    statistics` enforces that in integers, user by user. If neighbors differ in a replaced point, what the user
+    contributed leaves and something else comes (``changed_users`` is 2); if in a user who joins or leaves, it is 1.
+    """
+    return study.changed_users * statistic.max_contribution
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A study's place in a ledger.
-
-    Attributes
-    ----------
-    study : KMeansStudy
-        The study.
-    ledger : Ledger or None
-        The ledger; None if nothing is written down.
-    """
+    """What a study may spend of its trusted users' privacy, and the ledger where that is recorded (None: nowhere)."""
 
     study: KMeansStudy
     ledger: Ledger | None
 
-    def require_all(self) -> None:
+    def release(
+        self, purpose: str, release: Release, points: TrustedPoints, random_state: np.random.Generator | None
+    ) -> PublishedVector:
+        """Compute, then pay, then add noise."""
+        exact = points.exact(release.statistic)
+        privacy = self._privacy(release)
+        self._pay(purpose, privacy)
+        private = release_vector(
+            exact,
+            sensitivity=sensitivity(self.study, release.statistic),
+            privacy=privacy,
+            random_state=random_state,
+        )
+        return PublishedVector(private.values, private.variance)
+
+    def epsilon(self, release: Release) -> str:
+        """What a release costs each trusted user, as a decimal that is not too long to be an ε: rounded down."""
+        exact = release.epsilon_fraction * self.study.privacy.exact_epsilon
+        return decimal(Fraction(exact * _PARTS // 1, _PARTS))
+
+    def noise_variance(self, release: Release) -> float:
+        """The variance of the noise on each number of a release."""
+        return laplace_variance(laplace_scale(sensitivity(self.study, release.statistic), self._privacy(release)))
+
+    def require_enough(self) -> None:
         """Raise `BudgetError` if the study could not go on to its end: better now than half-way."""
         if self.ledger is None:
             return
@@ -51,10 +91,10 @@ class Account:
                 f"they have only ε = {float(left):g} left. Nothing has been spent."
             ) from None
 
-    def require_same(self, identity: str | None) -> None:
-        """Raise `ProtocolError` unless the ledger is the one that a state was counted in, as far as it is known which.
+    def require_same_ledger(self, nonce: str | None, epsilon: Fraction) -> None:
+        """Raise `ProtocolError` unless the ledger is the one of a state: else what it spent could be spent again.
 
-        What has been written down does not show it as long as that is nothing.
+        It has the ``nonce``, if that is known, and holds the ``epsilon`` that the releases cost each trusted user.
         """
         if self.ledger is None:
             raise ProtocolError(
@@ -62,60 +102,43 @@ class Account:
                 "without it a state that is taken up twice would spend twice. Give the same ledger to from_json."
             )
         self.ledger.refresh()
-        if identity is not None and self.ledger.nonce != identity:
+        recorded = self.ledger.sums("trusted", study=self.study.digest).epsilon
+        if nonce not in (None, self.ledger.nonce) or recorded < self.study.ledger_factor * epsilon:
             raise ProtocolError(
-                f"The ledger is another one than before. Give the ledger that the study {self.study.name!r} began with."
+                f"The ledger is not the one that the study {self.study.name!r} began with, or lacks some of what the "
+                "study has spent of its trusted users. Give the ledger that the study began with."
             )
 
-    def require_history(self, epsilon: Fraction, rounds: int) -> None:
-        """Raise `ProtocolError` unless a ledger has what a state says was written down: else it would be spent again.
+    def _privacy(self, release: Release) -> Privacy:
+        return Privacy(epsilon=self.epsilon(release))
 
-        Parameters
-        ----------
-        epsilon : Fraction
-            What all releases of the state cost a trusted user.
-        rounds : int
-            In how many rounds trusted users answered like local ones.
-        """
-        if self.ledger is not None and not self._holds(self.ledger, epsilon, rounds):
-            raise ProtocolError(
-                f"The ledger does not hold what the study {self.study.name!r} has spent of its trusted users so far: "
-                "it is another one than before. Give the ledger that the study began with."
-            )
+    def _pay(self, purpose: str, privacy: Privacy) -> None:
+        if self.ledger is not None:
+            self.ledger.spend(self._event(purpose, self._price(privacy)), promised=self._price(self.study.privacy))
 
-    def _holds(self, ledger: Ledger, epsilon: Fraction, rounds: int) -> bool:
-        def spent(part: Part | None) -> Fraction:
-            return ledger.sums("trusted", part=part, study=self.study.digest).epsilon
-
-        whole = self._price(self.study.privacy).exact_epsilon
-        parts = (self.part(number) for number in range(1, rounds + 1))
-        return spent(None) >= self.study.ledger_factor * epsilon and all(spent(part) >= whole for part in parts)
-
-    def part(self, number: int) -> Part:
-        """The trusted users who answer like local ones in a round.
-
-        Who is in which round differs from study to study, so each is a cut of its own: what two of them cost adds up.
-        """
-        return Part(f"round of study {self.study.digest[:16]}", number)
-
-    def cost(self, release: Release) -> str:
-        """What a release costs, as a decimal that is not too long to be an ε: rounded down."""
-        exact = release.epsilon_fraction * self.study.privacy.exact_epsilon
-        return decimal(Fraction(exact * _PARTS // 1, _PARTS))
-
-    def pay(self, what: str, privacy: Privacy, part: Part | None = None) -> None:
-        """Write a cost down, or raise `BudgetError`."""
-        if self.ledger is None:
-            return
-        self.ledger.spend(self._event(what, self._price(privacy), part), promised=self._price(self.study.privacy))
-
-    def _event(self, what: str, price: Privacy, part: Part | None = None) -> Event:
-        return Event.now(f"K-means: {what}", who="trusted", study=self.study.digest, privacy=price, part=part)
+    def _event(self, purpose: str, price: Privacy) -> Event:
+        return Event.now(f"K-means: {purpose}", who="trusted", study=self.study.digest, privacy=price)
 
     def _price(self, privacy: Privacy) -> Privacy:
-        """What a ledger is told that a release costs; rounded up where twice an ε has a digit too many."""
+        """What a ledger is charged for a release; rounded up where twice an ε has a digit too many."""
         exact = self.study.ledger_factor * privacy.exact_epsilon
         text = decimal(exact)
         if len(text) > LONGEST:
             text = decimal(Fraction(-(-exact * _PARTS // 1), _PARTS))
         return Privacy.total(epsilon=text)
+
+
+def decimal(exact: Fraction) -> str:
+    """A fraction whose denominator has no other factors than 2 and 5, as a decimal.
+
+    Examples
+    --------
+    >>> decimal(Fraction(7, 40))
+    '0.175'
+    """
+    digits = 0
+    while exact.denominator != 1 and digits < 60:
+        exact, digits = exact * 10, digits + 1
+    if exact.denominator != 1:
+        raise ValueError("not a finite decimal")
+    return format(Decimal(exact.numerator).scaleb(-digits), "f")

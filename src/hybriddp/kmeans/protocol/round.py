@@ -1,61 +1,49 @@
-"""A round: the public message to devices, what devices do with it, and how their reports are counted."""
+r"""A round: the public message to devices, checked on the device, and the tally of what comes back.
+
+`Round.from_json` is where a device checks the promise: `channel_from_json` proves each channel's inequality
+$P[y|x] \le e^\epsilon P[y|x']$ in integers, and `_ask` demands the study's ε and exactly the question's symbols.
+"""
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from hybriddp._check import FloatArray, IntArray
-from hybriddp.channels.channel import is_integer
-from hybriddp.channels.choice import ChoiceResponse
-from hybriddp.channels.text import channel_from_json
-from hybriddp.channels.unary import UnaryEncoding
+from hybriddp.channels.channel import channel_from_json, is_integer
+from hybriddp.channels.symbol import SymbolChannel
 from hybriddp.errors import HybridDPError, ProtocolError
-from hybriddp.kmeans.reports.limits import MOST_ASKS, MOST_ROUNDS, WHAT_LETTERS, require_short
-from hybriddp.kmeans.reports.question_text import question_of
-from hybriddp.kmeans.reports.symbols import SymbolChannel, crowd_supports, n_symbols, supports_of
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.protocol.devices import RoundReports, answer_asks
+from hybriddp.kmeans.reports.base import (
+    MOST_ASKS,
+    MOST_ROUNDS,
+    WHAT_LETTERS,
+    Ask,
+    ReportTally,
+    question_of,
+    require_short,
+)
 from hybriddp.kmeans.study import KMeansStudy, parsed
-from hybriddp.randomness import ByteSource, byte_source
+from hybriddp.randomness import byte_source
 
 _FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Reports:
-    """What devices send in answer to one ask of a round. Nothing but the codes depends on their points.
-
-    Attributes
-    ----------
-    users : ndarray, shape (n,)
-        Which of the points given these are.
-    variants : ndarray, shape (n,)
-        Which variant of the question each device drew.
-    codes : ndarray, shape (n,) or (n, n_bytes)
-        What came out of the channel.
-    """
-
-    users: IntArray
-    variants: IntArray
-    codes: NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True)
 class RoundTally:
-    """Reports as counts.
+    """Tally of the reports to a round.
 
     Attributes
     ----------
-    answers : tuple of Answers
+    answers : tuple of ReportTally
         For each ask of the round.
     rejected : int
-        How many reports were no answers: another variant or code than there are.
+        Invalid reports: of a variant or code that there is not.
     round_digest : str
         Which round they answer. A server refuses those of another one; if it is empty, nobody has said.
     """
@@ -75,20 +63,20 @@ class Round:
         What it is about.
     number : int
         Which round, from 1.
-    what : str
-        What for, in words.
+    purpose : str
+        What it is for, in words.
     asks : tuple of Ask
-        The questions; a device answers one of them, drawn by their shares.
+        The questions; a device answers one of them, drawn by their fractions of users.
     """
 
     study: KMeansStudy
     number: int
-    what: str
+    purpose: str
     asks: tuple[Ask, ...]
 
     @property
     def user_fraction(self) -> Fraction:
-        """How many of the local users are asked in this round."""
+        """The fraction of the local users who are asked in this round."""
         return sum((ask.user_fraction for ask in self.asks), Fraction(0))
 
     @property
@@ -104,7 +92,7 @@ class Round:
 
     def answer(
         self, points: ArrayLike, *, random_state: int | np.random.Generator | None = None
-    ) -> tuple[Reports, ...]:
+    ) -> tuple[RoundReports, ...]:
         """What the devices of users with these points send: one report each, to one of the asks.
 
         Parameters
@@ -114,27 +102,12 @@ class Round:
         random_state : int or numpy.random.Generator, optional
             For simulation only: with it the reports can be repeated, and are **not private**.
         """
-        placed = self.study.box.place(points).points
-        source = byte_source(random_state)
-        rng = np.random.default_rng(source.take(32).tolist())
-        shares = np.array([float(ask.user_fraction) for ask in self.asks])
-        which = rng.choice(len(self.asks), len(placed), p=shares / shares.sum())
-        return tuple(
-            self._reports(ask, placed, np.flatnonzero(which == i), rng, source) for i, ask in enumerate(self.asks)
-        )
-
-    @staticmethod
-    def _reports(
-        ask: Ask, placed: FloatArray, users: IntArray, rng: np.random.Generator, source: ByteSource
-    ) -> Reports:
-        variants = rng.integers(ask.question.n_variants, size=len(users))
-        symbols = ask.question.symbols(placed[users], variants, rng)
-        return Reports(users, variants, ask.channel.draw(len(users), lambda part: symbols[part], source))
+        return answer_asks(self.asks, self.study.box.place(points).points, byte_source(random_state))
 
     # At the curator -----------------------------------------------------------------------------------------------
 
-    def count(self, reports: Sequence[Reports]) -> RoundTally:
-        """How many reports support each symbol; reports that are no answers are left out and counted."""
+    def count(self, reports: Sequence[RoundReports]) -> RoundTally:
+        """The tally of the reports; invalid ones are left out and counted."""
         if len(reports) != len(self.asks):
             raise ProtocolError(f"The round has {len(self.asks)} asks, got reports to {len(reports)}.")
         answers = tuple(count_answers(ask, some) for ask, some in zip(self.asks, reports, strict=True))
@@ -150,7 +123,7 @@ class Round:
             "version": 2,
             "study": self.study.fields(),
             "number": self.number,
-            "what": self.what,
+            "purpose": self.purpose,
             "asks": [
                 {
                     "question": {"kind": ask.question.kind, **_plain(ask.question.fields())},
@@ -172,88 +145,56 @@ class Round:
         require_short(text, study)
         fields = parsed(text, "round")
         if fields.get("type") != "kmeans-round" or fields.get("version") != 2:
-            raise ProtocolError("The round is refused: it is not a kmeans-round, version 2.")
+            raise _refused("it is not a kmeans-round of version 2")
         try:
             own = KMeansStudy.of(fields["study"])
             require_short(text, own)
             if not 1 <= len(fields["asks"]) <= MOST_ASKS:
-                raise ProtocolError(f"The round is refused: it asks other than 1 to {MOST_ASKS} questions.")
+                raise _refused(f"it asks other than 1 to {MOST_ASKS} questions")
             asks = tuple(_ask(own, ask) for ask in fields["asks"])
-            result = cls(own, fields["number"], fields["what"], asks)
+            result = cls(own, fields["number"], fields["purpose"], asks)
             same = json.loads(result.to_json().encode()) == fields
-        except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as reason:
-            if isinstance(reason, HybridDPError):
-                raise
-            raise ProtocolError(f"The round is refused: it is incomplete or malformed ({reason}).") from None
+        except HybridDPError:
+            raise
+        except (KeyError, TypeError, ValueError, ArithmeticError) as reason:
+            raise _refused(f"it is incomplete or malformed ({reason})") from None
         if study is not None and own != study:
-            raise ProtocolError("The round is refused: it is of another study than the one agreed to.")
+            raise _refused("it is of another study than the one agreed to")
         if result.user_fraction > 1:
-            raise ProtocolError("The round is refused: its fractions of users add up to more than all of them.")
-        if not same or not is_integer(result.number, 1, MOST_ROUNDS) or not isinstance(result.what, str):
-            raise ProtocolError("The round is refused: it is not in its one form, version 2.")
-        if len(result.what) > WHAT_LETTERS:
-            raise ProtocolError(f"The round is refused: it says in more than {WHAT_LETTERS} letters what it is for.")
+            raise _refused("its fractions of users add up to more than all of them")
+        if not same or not is_integer(result.number, 1, MOST_ROUNDS) or not isinstance(result.purpose, str):
+            raise _refused("it is not in its one form, version 2")
+        if len(result.purpose) > WHAT_LETTERS:
+            raise _refused(f"its purpose has more than {WHAT_LETTERS} letters")
         return result
 
 
-def simulate_devices(
-    ask: Ask, blocks: Iterator[FloatArray], *, source: ByteSource, rng: np.random.Generator
-) -> ReportTally:
-    """The answers of a crowd of devices as counts, from their points in the unit box, block by block.
-
-    Variants are dealt out in turn, in an order that is drawn, so that all are answered nearly equally often; else the
-    law of the counts is that of one report per user.
-    """
-    variants = ask.question.n_variants
-    users, first = np.zeros(variants, np.int64), 0
-    supports = np.zeros((variants, n_symbols(ask.channel)), np.int64)
-    turns = rng.permutation(variants)
-    for points in blocks:
-        which = turns[np.arange(first, first + len(points)) % variants]
-        first += len(points)
-        symbols = ask.question.symbols(points, which, rng, steady=False)
-        supports += crowd_supports(ask.channel, symbols, which, variants, source)
-        users += np.bincount(which, minlength=variants)
-    return ReportTally(supports, users)
-
-
-def count_answers(ask: Ask, reports: Reports) -> ReportTally:
-    """How many reports support each symbol, in each variant; those that are no answers are left out."""
-    good = _are_answers(ask, reports)
-    variants, codes, n = reports.variants[good], reports.codes[good], ask.question.n_variants
-    users = np.bincount(variants, minlength=n)
-    if not isinstance(ask.channel, UnaryEncoding):
-        m = ask.channel.n_codes
-        supports = np.bincount(variants * m + codes.astype(np.int64), minlength=n * m).reshape(n, m)
-    else:
-        supports = np.stack([supports_of(ask.channel, codes[variants == v]) for v in range(n)])
-    return ReportTally(supports.astype(np.int64), users.astype(np.int64))
-
-
-def _are_answers(ask: Ask, reports: Reports) -> NDArray[np.bool_]:
-    good: NDArray[np.bool_] = (reports.variants >= 0) & (reports.variants < ask.question.n_variants)
-    if not isinstance(ask.channel, UnaryEncoding):
-        return good & (reports.codes >= 0) & (reports.codes < ask.channel.n_codes)
-    spare = -ask.channel.n_categories % 8  # bits of the last byte that stand for nothing are 0
-    return good & (reports.codes[:, -1] < 1 << (8 - spare))
+def count_answers(ask: Ask, reports: RoundReports) -> ReportTally:
+    """The number of reports that support each symbol, in each variant; invalid ones are left out."""
+    return ReportTally(*ask.channel.tally(reports.codes, reports.variants, ask.question.n_variants))
 
 
 def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
-    channel = channel_from_json(json.dumps(fields["channel"], separators=(",", ":")))
+    """An ask of a message, after the check that its channel keeps the study's promise and hides its whole question."""
+    channel = channel_from_json(json.dumps(fields["channel"], separators=(",", ":")))  # proves the inequality
     if not isinstance(channel, SymbolChannel) or channel.epsilon != study.privacy.epsilon:
-        raise ProtocolError("The round is refused: its channel is not one of symbols with the study's epsilon.")
+        raise _refused("its channel is not one of symbols with the study's epsilon")
     question = question_of(study.box.n_dimensions, fields["question"], study.n_clusters)
-    if max(question.n_symbols, 2) != n_symbols(channel):
-        fewer = "fewer" if question.n_symbols > n_symbols(channel) else "more"
-        raise ProtocolError(f"The round is refused: its channel has {fewer} symbols than its question.")
-    if question.n_chosen != (channel.n_chosen if isinstance(channel, ChoiceResponse) else None):
-        raise ProtocolError("The round is refused: its channel is for sets of another size than its question's.")
+    if max(question.n_symbols, 2) != channel.n_symbols:
+        fewer = "fewer" if question.n_symbols > channel.n_symbols else "more"
+        raise _refused(f"its channel has {fewer} symbols than its question")
+    if question.n_chosen != channel.n_chosen:
+        raise _refused("its channel is for sets of another size than its question's")
     if not isinstance(fields["user_fraction"], str) or not _FRACTION.fullmatch(fields["user_fraction"]):
-        raise ProtocolError("The round is refused: a fraction of users is not a short fraction.")
+        raise _refused("a fraction of users is not a short fraction")
     user_fraction = Fraction(fields["user_fraction"])
     if not 0 < user_fraction <= 1:
-        raise ProtocolError("The round is refused: a fraction of users is not between 0 and 1.")
+        raise _refused("a fraction of users is not between 0 and 1")
     return Ask(question, channel, user_fraction)
+
+
+def _refused(reason: str) -> ProtocolError:
+    return ProtocolError(f"The round is refused: {reason}.")
 
 
 def _plain(fields: dict[str, Any]) -> dict[str, Any]:

@@ -1,34 +1,33 @@
-"""The curator's side of the protocol: rounds go out, counts come in, centers come out.
+"""The curator's side of the protocol: rounds go out, tallies come in, centers come out.
 
 The server's state is its *transcript*, everything that was published so far, and nothing else: what it computes is
 post-processing of that, always the same. So it can be written down between rounds and taken up again elsewhere, and
 whoever reads it learns no more than the releases have told everybody.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.kmeans.algorithm.choose import conversation, joins_local
-from hybriddp.kmeans.algorithm.step import Centers, Published, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_enough_epsilon, trusted_is_used
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
+from hybriddp.kmeans.algorithm.problem import PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.points import NO_GROUP, PRIVATE_SIZE, GroupSize, PointArray, TrustedPoints
 from hybriddp.kmeans.protocol.budget import Account
-from hybriddp.kmeans.protocol.round import Round, RoundTally, simulate_devices
-from hybriddp.kmeans.protocol.transcript import State
-from hybriddp.kmeans.protocol.trusted_points import PointArray, TrustedPoints
-from hybriddp.kmeans.reports.symbols import n_symbols
-from hybriddp.kmeans.reports.tally import Ask, ReportTally
+from hybriddp.kmeans.protocol.round import Round, RoundTally
+from hybriddp.kmeans.protocol.transcript import ServerState, refused
+from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source, simulation_generator
-from hybriddp.release.event import Part
 from hybriddp.release.ledger import Ledger
-from hybriddp.release.vector import release_vector
+
+_LARGEST = 1 << 62  # no release of fewer than 2^40 users is larger, noise included
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,57 +36,55 @@ class Spending:
 
     Attributes
     ----------
-    what : str
+    purpose : str
         What it was for.
     trusted_epsilon : str
         What a release cost each trusted user, as a decimal.
     local_users : int
-        How many local users reported, each with all of ε.
-    trusted_users : int
-        How many trusted users were reported like local ones, each with all of ε.
+        Number of local users who reported, each with all of ε.
     """
 
-    what: str
+    purpose: str
     trusted_epsilon: str
     local_users: int
-    trusted_users: int = 0
 
 
 class HybridKMeansServer:
-    """Runs a study: hands out rounds, absorbs answers, releases what the trusted group says.
+    """Runs a study: hands out rounds, absorbs answers, releases what the trusted group is asked for.
+
+    Nothing is spent before `start`.
 
     Parameters
     ----------
     study : KMeansStudy
         The study.
     n_local : int
-        How many local users there are to be asked, all rounds together; public.
+        Number of local users to be asked, all rounds together; public.
     trusted : array_like or TrustedPoints, optional
         The points of the trusted group.
     ledger : Ledger, optional
-        Where every release is written down before its noise is drawn; `BudgetError` if there is not enough left.
+        Where every release is recorded before its noise is drawn; `BudgetError` if there is not enough left.
     random_state : int or numpy.random.Generator, optional
-        For simulation only: what comes out is **not** a private release, and is not written down.
+        For simulation only: what comes out is **not** a private release, and is not recorded.
 
     Attributes
     ----------
     round : Round or None
-        What local users are to be asked now; None after the last round.
+        What local users are to be asked now; None before `start` and after the last round.
     spending : tuple of Spending
         What each step so far cost whom.
     rejected : int
-        How many reports so far were no answers.
-    joins_local : bool
-        Whether the trusted group is too small to help by noisy sums, so that its points are reported like local ones.
-    seeded, counted : bool
-        Whether it is a simulation, and whether a ledger has the releases.
+        Invalid reports so far.
+    seeded, in_ledger : bool
+        Whether it is a simulation, and whether a ledger records the releases.
 
     Examples
     --------
     >>> study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 1)], epsilon=2)
     >>> points = np.random.default_rng(0).choice([0.2, 0.8], (10_100, 1))
     >>> server = HybridKMeansServer(study, n_local=10_000, trusted=points[:100], random_state=1)
-    >>> server.round.what, server.round.user_fraction
+    >>> server.start()
+    >>> server.round.purpose, server.round.user_fraction
     ('a grid for the first centers', Fraction(1, 2))
     >>> reports = server.round.answer(points[100:5100], random_state=2)  # on 5,000 devices
     >>> server.absorb(server.round.count(reports))
@@ -107,197 +104,171 @@ class HybridKMeansServer:
         if not isinstance(study, KMeansStudy):
             raise ParameterError("study", "a KMeansStudy", study)
         group = _group(study, trusted)
-        state = State(
+        state = ServerState(
             study=study,
             n_local=_check.integer("n_local", n_local, at_least=0),
-            n_trusted=_public_size(study, group),
+            n_trusted=_size(study, group),
             seeded=random_state is not None,
-            counted=ledger is not None and random_state is None,
+            in_ledger=ledger is not None and random_state is None,
         )
-        known = group is None or not study.size_is_private
-        if known and state.n_trusted + state.n_local < study.n_clusters:
-            raise DataError(
-                f"There must be at least as many users as clusters, but there are {state.n_trusted + state.n_local:,} "
-                f"users for {study.n_clusters:,} clusters. Nothing has been spent."
-            )
-        if group is not None:
-            Account(study, ledger if state.counted else None).require_all()
-        self._start(state, group, ledger, random_state)
-        self.release_pending()
+        self._set_up(state, group, ledger, random_state)
 
-    def _start(
+    def _set_up(
         self,
-        state: State,
+        state: ServerState,
         group: TrustedPoints | None,
         ledger: Ledger | None,
         random_state: int | np.random.Generator | None,
     ) -> None:
         """Everything up to what the algorithm wants first."""
-        self.study, self.n_local, self.ledger = state.study, state.n_local, ledger
-        self._known_ledger = state.ledger
-        self.seeded, self.counted = state.seeded, state.counted
-        self._account = Account(state.study, None if state.seeded else ledger)
-        self.joins_local = joins_local(state.study, state.n_trusted, state.n_local)
+        study, size = state.study, state.n_trusted
+        _require_users(study, size, state.n_local)
+        self.study, self.n_local = study, state.n_local
+        self.seeded, self.in_ledger = state.seeded, state.in_ledger
         self.round: Round | None = None
         self.rejected = state.rejected
         self.spending: tuple[Spending, ...] = ()
-        self._group, self._n_trusted = group, state.n_trusted
-        self._source = byte_source(random_state)
-        self._noise = None if random_state is None else simulation_generator(random_state, "k-means release")
-        self._heard: list[StepResult] = []
-        self._pending: Published | None = None
-        self._asked = Fraction(0)
-        self._result: Centers | None = None
-        self._talk = conversation(
-            state.study, has_trusted=state.n_trusted > 0, n_trusted=state.n_trusted, n_local=state.n_local
+        self._group, self._size = group, size
+        self._account = Account(study, None if state.seeded else ledger)
+        self._ledger_nonce = state.ledger_nonce
+        byte_source(random_state)  # checks the seed, and takes of a generator what it always took
+        self._rng = None if random_state is None else simulation_generator(random_state, "k-means release")
+        self._results: list[StepResult] = []
+        self._pending: PublishedVector | None = None
+        self._result: ClusterEstimate | None = None
+        self._algorithm = choose_algorithm(
+            study, has_trusted=size.is_group, n_trusted=size.known or 0, n_local=state.n_local
         )
-        self._step: Step | None = next(self._talk)
+        self._step: Step | None = next(self._algorithm)
 
     # Rounds -------------------------------------------------------------------------------------------------------
 
-    @property
-    def result(self) -> Centers:
-        """The centers in the unit box, after the last round."""
-        if self._result is None:
-            number = 1 if self.round is None else self.round.number
-            raise ProtocolError(f"There is no result yet: round {number} has not been answered.")
-        return self._result
+    def start(self) -> None:
+        """Begin the study: release what the trusted group is asked for first. Nothing is spent before.
+
+        `BudgetError` if the ledger has less left than the whole study needs. If reading the points fails, call it
+        again. A study that has begun goes on where it is.
+        """
+        if not self._started and self._is_charged:
+            self._account.require_enough()
+        self._advance()
+
+    def absorb(self, tally: RoundTally) -> None:
+        """Take the answers to the current round, and go on to the next.
+
+        If a release fails that was due after the answers (the ledger has too little left, or a table cannot be read),
+        the answers are kept: `release_pending` tries again, also after the server has been taken up from its text.
+        """
+        if self.round is None or self._step is None:
+            raise ProtocolError(f"There is no round to answer. {self._why_no_round()}")
+        if tally.round_digest not in ("", self.round.digest):
+            raise ProtocolError(f"Round {self.round.number} is to be answered, got answers to another round.")
+        answers = _checked(self.round.asks, tally.answers)
+        self.rejected += tally.rejected
+        self._record(self._step, StepResult(answers, self._pending))
+        self._advance()
+
+    def release_pending(self) -> None:
+        """Release what is due, if that failed before or the server was taken up from its text meanwhile."""
+        if not self._started:
+            raise ProtocolError(f"No release is due. {self._why_no_round()}")
+        self._advance()
+
+    def _advance(self) -> None:
+        """Release what the trusted group is wanted for, until local users are wanted too, or the end."""
+        while self.round is None and self._step is not None:
+            step, published = self._step, None
+            if step.release is not None:
+                if self._group is None:
+                    raise ProtocolError("The trusted group's points are needed to go on. Give them as trusted.")
+                published = self._account.release(step.purpose, step.release, self._group, self._rng)
+            if step.asks:
+                self._open_round(step, published)
+            else:
+                self._record(step, StepResult((), published))
+
+    def _open_round(self, step: Step, published: PublishedVector | None) -> None:
+        self._pending = published
+        number = 1 + sum(bool(result.answers) for result in self._results)
+        self.round = Round(self.study, number, step.purpose, step.asks)
+
+    def _record(self, step: Step, result: StepResult) -> None:
+        """Tell the algorithm what came back, and get what it wants next."""
+        self.round, self._pending = None, None
+        self._results.append(result)
+        if self._size.is_private and self._size.known is None and result.published is not None:  # the first step
+            self._size = GroupSize(max(int(result.published.values[0]), 1), is_private=True)
+        cost = "0" if step.release is None else self._account.epsilon(step.release)
+        users = sum(int(tally.users.sum()) for tally in result.answers)
+        self.spending = (*self.spending, Spending(step.purpose, cost, users))
+        try:
+            self._step = self._algorithm.send(result)
+        except StopIteration as end:
+            self._step, self._result = None, end.value
+
+    # Results ------------------------------------------------------------------------------------------------------
 
     @property
-    def n_trusted(self) -> int:
-        """The size of the trusted group: exact where it is public, else as released (0 before that)."""
-        if not self.study.size_is_private:
-            return self._n_trusted
-        sizes = [heard.published for heard in self._heard[:1]]
-        return max(int(sizes[0].values[0]), 1) if sizes and sizes[0] is not None and self._n_trusted else 0
+    def result(self) -> ClusterEstimate:
+        """The centers in the unit box, after the last round."""
+        if self._result is None:
+            why = f"Round {self.round.number} has not been answered." if self.round else self._why_no_round()
+            raise ProtocolError(f"There is no result yet. {why}")
+        return self._result
 
     @property
     def cluster_centers(self) -> NDArray[np.float64]:
         """The centers in the units of the data, after the last round."""
         return self.study.box.values(self.result.centers)
 
-    def absorb(self, counted: RoundTally) -> None:
-        """Take the answers to the current round, and go on to the next.
+    @property
+    def n_trusted(self) -> int | None:
+        """The size of the trusted group: exact where it is public, else as released (None before that)."""
+        return self._size.known
 
-        If a release fails that was due after the answers (the ledger has too little left, or a table cannot be read),
-        the answers are kept: `release_pending` tries again, also after the server has been taken up from its text.
+    @property
+    def trusted_used(self) -> bool:
+        """Whether the trusted group takes part. One that cannot help is not used: it is asked nothing and pays nothing.
+
+        Public numbers decide that before the study begins. Where the size is private, the released size does: until
+        then it is False, and a group that turns out too small has paid for its size.
         """
-        if self.round is None:
-            ended = "the study has ended" if self._step is None else "a release is due first; see go_on"
-            raise ProtocolError(f"There is no round to answer: {ended}.")
-        answers, asks = counted.answers, self.round.asks
-        if len(answers) != len(asks):
-            raise ProtocolError(f"Round {self.round.number} has {len(asks)} asks, got answers to {len(answers)}.")
-        if counted.round_digest not in ("", self.round.digest):
-            raise ProtocolError(f"Round {self.round.number} is to be answered, got answers to another round.")
-        answers = tuple(_checked(ask, got) for ask, got in zip(asks, answers, strict=True))
-        if self.joins_local:
-            answers = tuple(mine + others for mine, others in zip(self._own_answers(self.round), answers, strict=True))
-        self.rejected += counted.rejected
-        self._hear(StepResult(answers, self._pending))
-        self.release_pending()
+        if self._size.is_private:
+            return any(Fraction(step.trusted_epsilon) for step in self.spending[1:])
+        return self._is_charged
 
-    def _hear(self, heard: StepResult) -> None:
-        """Tell the algorithm what came back, and get what it wants next."""
-        step, self.round = self._step, None
-        assert step is not None  # noqa: S101
-        self._heard.append(heard)
-        cost = "0" if step.release is None else self._account.cost(step.release)
-        users = sum(int(answers.users.sum()) for answers in heard.answers)
-        mine = sum(turn.stop - turn.start for turn in self._turns(step.asks)) if self.joins_local else 0
-        self.spending = (*self.spending, Spending(step.what, cost, users - mine, mine))
-        self._asked += sum((ask.user_fraction for ask in step.asks), Fraction(0))
-        try:
-            self._step = self._talk.send(heard)
-        except StopIteration as end:
-            self._step, self._result = None, end.value
+    @property
+    def _is_charged(self) -> bool:
+        """Whether trusted users pay for anything at all."""
+        return self._size.is_private or trusted_is_used(self.study, self._size.known or 0, self.n_local)
 
-    def release_pending(self) -> None:
-        """Release what the trusted group is wanted for, until local users are wanted too, or the end.
+    @property
+    def _started(self) -> bool:
+        return bool(self._results) or self.round is not None
 
-        It is called by everything that gets there; call it to try again where that failed.
-        """
-        if self.round is not None:
-            return
-        while self._step is not None:
-            step, published = self._step, None
-            if step.release is not None:
-                published = self._released(step.what, step.release)
-            if step.asks:
-                self._wait(published)
-                return
-            self._hear(StepResult((), published))
-
-    def _wait(self, published: Published | None) -> None:
-        assert self._step is not None  # noqa: S101
-        self._pending = published
-        number = 1 + sum(bool(heard.answers) for heard in self._heard)
-        self.round = Round(self.study, number, self._step.what, self._step.asks)
-
-    # The trusted group --------------------------------------------------------------------------------------------
-
-    def _released(self, what: str, release: Release) -> Published:
-        """Compute, then pay, then add noise: what cannot be read has not been paid for."""
-        exact = self._points().exact(release.statistic)
-        privacy = Privacy(epsilon=self._account.cost(release))
-        self._pay(what, privacy, None)
-        private = release_vector(
-            exact,
-            sensitivity=self.study.changed_users * release.statistic.max_contribution,
-            privacy=privacy,
-            random_state=self._noise,
-        )
-        return Published(private.values, private.variance)
-
-    def _own_answers(self, current: Round) -> tuple[ReportTally, ...]:
-        """The answers of those trusted users whose turn it is: each answers once in the whole study."""
-        group = self._points()
-        # Who answers when does not depend on the points, and is the same if the server is taken up again.
-        order = np.random.default_rng(list(bytes.fromhex(self.study.digest))).permutation(group.count)
-        points = [list(group.points_of(order[turn])) for turn in self._turns(current.asks)]
-        self._pay(current.what, self.study.privacy, self._account.part(current.number))
-        rng = np.random.default_rng(self._source.take(32).tolist())
-        return tuple(
-            simulate_devices(ask, iter(mine), source=self._source, rng=rng)
-            for ask, mine in zip(current.asks, points, strict=True)
-        )
-
-    def _turns(self, asks: Sequence[Ask]) -> list[slice]:
-        """Which trusted users answer the next asks like local ones, as places in their order."""
-        ends = accumulate((ask.user_fraction for ask in asks), initial=self._asked)
-        places = [int(end * self._n_trusted) for end in ends]
-        return [slice(first, last) for first, last in pairwise(places)]
-
-    def _points(self) -> TrustedPoints:
-        if self._group is None:
-            raise ProtocolError("The trusted group's points are needed to go on: give them as trusted.")
-        return self._group
-
-    def _pay(self, what: str, privacy: Privacy, part: Part | None) -> None:
-        self._account.pay(what, privacy, part)
-        self.counted = self.counted and self._account.ledger is not None  # also if a ledger has what went before
+    def _why_no_round(self) -> str:
+        if not self._started:
+            return "The study has not been started. Call start() first."
+        return "A release is due first. Call release_pending()." if self._step else "The study has ended."
 
     # As text ------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
         """The state between rounds: what was published, and nothing that was not."""
-        return State(
+        if self.in_ledger and self._is_charged and self._account.ledger is not None:
+            self._ledger_nonce = self._account.ledger.identify()
+        return ServerState(
             study=self.study,
             n_local=self.n_local,
-            n_trusted=self._n_trusted,
+            n_trusted=self._size,
             seeded=self.seeded,
-            counted=self.counted,
+            in_ledger=self.in_ledger,
             rejected=self.rejected,
-            heard=tuple(self._heard),
-            pending=self._pending if self.round is not None else None,
-            waiting_for=None if self.round is None else self.round.to_json(),
-            ledger=self._ledger_identity() if self.counted else None,
+            results=tuple(self._results),
+            pending_release=self._pending,
+            open_round=None if self.round is None else self.round.to_json(),
+            ledger_nonce=self._ledger_nonce,
         ).to_json()
-
-    def _ledger_identity(self) -> str | None:
-        """What tells the ledger from others; without trusted users there is nothing to write down, and no need."""
-        ledger = self._account.ledger
-        return self._known_ledger if ledger is None or not self._n_trusted else ledger.identify()
 
     @classmethod
     def from_json(
@@ -308,81 +279,96 @@ class HybridKMeansServer:
         ledger: Ledger | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> "HybridKMeansServer":
-        """Take up a server again from its text.
+        """Take up a server again from what `to_json` gave. That spends nothing.
+
+        If a round is open, go on with `absorb`. If a release is due, because it failed before, `release_pending` makes
+        it. A server that was written down before `start` begins with that. ``trusted`` are the same points as before;
+        they are not needed if nothing is released any more.
 
         If there was a ledger, the same one is needed until the study has ended: it is what keeps a state that is taken
         up twice from spending more than ε. Where releases are left, two servers of one state draw on the same rest of
         ε, and at most one of them comes to its end. `ProtocolError` if there is no ledger, or one that does not hold
         what the state says was spent.
-
-        Parameters
-        ----------
-        text : str
-            What `to_json` gave.
-        trusted : array_like or TrustedPoints, optional
-            The points of the trusted group, the same as before; not needed if nothing is released any more.
-        ledger : Ledger, optional
-            Where releases are written down; the one that the study began with.
-        random_state : int or numpy.random.Generator, optional
-            For simulation only.
         """
-        state = State.from_json(text)
+        state = ServerState.from_json(text)
         if state.seeded != (random_state is not None):
             raise ProtocolError(
                 f"The state is that of {'a simulation' if state.seeded else 'a private study'}: "
                 f"it goes on {'with' if state.seeded else 'without'} a random_state."
             )
-        group = _group(state.study, trusted)
-        if group is not None and not state.study.size_is_private and group.count != state.n_trusted:
-            raise DataError(f"The trusted group had {state.n_trusted:,} users, now {group.count:,} are given.")
+        group, size = _group(state.study, trusted), state.n_trusted
+        if group is not None and not size.is_private and group.count != size.known:
+            raise DataError(f"The trusted group had {size.known:,} users, now {group.count:,} are given.")
         server = cls.__new__(cls)
-        server._start(state, group, ledger, random_state)  # noqa: SLF001  (of its own class)
+        try:
+            server._set_up(state, group, ledger, random_state)  # noqa: SLF001  (of its own class)
+        except (DataError, ParameterError) as reason:
+            raise refused(str(reason).removesuffix(".")) from None
         server._replay(state)  # noqa: SLF001
         return server
 
-    def _replay(self, state: State) -> None:
-        try:
-            for heard in state.heard:
-                _check_fit(self._step, heard)
-                self._hear(heard)
-            if state.waiting_for is not None:
-                if self._step is None:
-                    raise ValueError("nothing is wanted any more")
-                _check_fit(replace(self._step, asks=()), StepResult((), state.pending))
-                self._wait(state.pending)
-        except (AssertionError, IndexError, ValueError, TypeError):
-            raise ProtocolError("The state is refused: what it says was heard does not fit the study.") from None
-        if state.counted and state.n_trusted and self._step is not None:
-            self._account.require_same(state.ledger)
-            self._account.require_history(self._released_so_far(), len(self._heard) if self.joins_local else 0)
-        if state.waiting_for is None:
-            self.release_pending()
+    def _replay(self, state: ServerState) -> None:
+        """Tell the algorithm what came back before. Nothing is taken from the text that could not have come back."""
+        for result in state.results:
+            step = self._wanted()
+            self._check_release(step.release, result.published)
+            self._record(step, StepResult(_checked(step.asks, result.answers), result.published))
+        if state.open_round is not None:
+            step = self._wanted()
+            self._check_release(step.release, state.pending_release)
+            sent = Round.from_json(state.open_round, study=self.study)
+            self._open_round(step, state.pending_release)
+            if self.round is None or not self.round.is_like(sent):
+                raise refused("it waits for another round than this version of hybriddp asks")
+            self.round = sent  # to the last digit, in which machines may differ
+        elif state.pending_release is not None:
+            raise refused("it holds a release of a step that does not wait for answers")
+        if state.in_ledger and self._is_charged and self._step is not None:
+            self._account.require_same_ledger(state.ledger_nonce, self._spent())
+
+    def _wanted(self) -> Step:
+        if self._step is None:
+            raise refused("it goes on after the end of the study")
+        return self._step
+
+    def _check_release(self, release: Release | None, published: PublishedVector | None) -> None:
+        """Raise `ProtocolError` unless these can be the numbers of the release."""
+        if release is None or published is None:
+            if release is not None or published is not None:
+                raise refused("it has results that were not wanted, or lacks some that were")
             return
-        sent = Round.from_json(state.waiting_for, study=self.study)
-        if self.round is None or not self.round.is_like(sent):
-            raise ProtocolError("The state is refused: it waits for another round than this version of hybriddp asks.")
-        self.round = sent  # to the last digit, in which machines may differ
+        values = published.values
+        if values.shape != (release.statistic.size,) or values.max() > _LARGEST or values.min() < -_LARGEST:
+            raise refused("it has other numbers than were released")
+        if not math.isclose(published.variance, self._account.noise_variance(release), rel_tol=1e-6):
+            raise refused("it says of a release that its noise had another variance than it has")
 
-    def _released_so_far(self) -> Fraction:
+    def _spent(self) -> Fraction:
         """What all releases up to now cost each trusted user, that of a step which waits for local users included."""
-        spent = sum((Fraction(step.trusted_epsilon) for step in self.spending), Fraction(0))
-        pending = None if self._step is None or self._pending is None else self._step.release
-        return spent if pending is None else spent + Fraction(self._account.cost(pending))
+        costs = [step.trusted_epsilon for step in self.spending]
+        if self._pending is not None and self._step is not None and self._step.release is not None:
+            costs.append(self._account.epsilon(self._step.release))
+        return sum(map(Fraction, costs), Fraction(0))
 
 
-def _checked(ask: Ask, answers: ReportTally) -> ReportTally:
-    return answers.checked(ask.question.n_variants, n_symbols(ask.channel))
+def _checked(asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[ReportTally, ...]:
+    """The tallies; `ProtocolError` unless they can be answers to these asks."""
+    if len(tallies) != len(asks):
+        raise ProtocolError(f"The round has {len(asks)} asks, got answers to {len(tallies)}.")
+    pairs = zip(asks, tallies, strict=True)
+    return tuple(tally.checked(ask.question.n_variants, ask.channel.n_symbols) for ask, tally in pairs)
 
 
-def _check_fit(step: Step | None, heard: StepResult) -> None:
-    """Raise an error if this is not what can come back when the step is wanted."""
-    if step is None:
-        raise ValueError("nothing was wanted")
-    for ask, answers in zip(step.asks, heard.answers, strict=True):
-        _checked(ask, answers)
-    shape = None if step.release is None else (step.release.statistic.size,)
-    if shape != (None if heard.published is None else heard.published.values.shape):
-        raise ValueError("another release was wanted")
+def _require_users(study: KMeansStudy, size: GroupSize, n_local: int) -> None:
+    """Raise an error if there are too few users, as far as that is public, or if ε is too small to be divided."""
+    if size.known is None:
+        return
+    require_enough_epsilon(study, size.known, n_local)
+    if size.known + n_local < study.n_clusters:
+        raise DataError(
+            f"There must be at least as many users as clusters, but there are {size.known + n_local:,} users for "
+            f"{study.n_clusters:,} clusters. Nothing has been spent."
+        )
 
 
 def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> TrustedPoints | None:
@@ -391,15 +377,14 @@ def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> Tru
         return None
     if isinstance(trusted, TrustedPoints):
         group: TrustedPoints = trusted
-    else:  # a copy: rows that change places between rounds would let somebody answer twice
+    else:  # a copy: what is released must not depend on what becomes of the array
         group = PointArray(study.box, np.array(trusted), "trusted points")
     if group.box != study.box:
         raise ParameterError("trusted", "points that were read with the bounds and the scale of this study", group.box)
     return group if group.count or study.size_is_private else None
 
 
-def _public_size(study: KMeansStudy, group: TrustedPoints | None) -> int:
-    """The size of the trusted group; where it is private, only whether there is a group: 1 or 0."""
+def _size(study: KMeansStudy, group: TrustedPoints | None) -> GroupSize:
     if group is None:
-        return 0
-    return 1 if study.size_is_private else group.count
+        return NO_GROUP
+    return PRIVATE_SIZE if study.size_is_private else GroupSize(group.count)

@@ -1,1 +1,8 @@
-"""What a local user is asked and answers: one file for each kind of report."""
+"""What a local user is asked and answers: one file for each kind of report.
+
+Each has, in this order: the question, the answer on the device, decoding, its text, and what is asked with it.
+"""
+
+from hybriddp.kmeans.reports import direction, grid, label_signs, length, second_moment
+
+__all__ = ["direction", "grid", "label_signs", "length", "second_moment"]

@@ -1,7 +1,7 @@
-r"""What cutting leaves of a small shift of a normal cluster, by which measured shifts are put right again.
+r"""What clipping leaves of a normal cluster's moments, by which measured ones are corrected.
 
-Let $z$ be normal with mean $\delta$ and standard deviation 1 in each of $d$ coordinates, and cut to $z \min(1, r/|z|)$
-in some norm. For small $\delta$ the mean of that is $\delta$ times
+Let $z$ be normal with mean $\delta$ and standard deviation 1 in each of $d$ coordinates, clipped to
+$z \min(1, r/|z|)$ in some norm. For small $\delta$ the mean of that is $\delta$ times
 
 $$
 E\Big[1[|z| < r] + 1[|z| \ge r]\,\frac{r}{|z|}\Big(1 - \frac1d\Big)\Big]:
@@ -21,7 +21,7 @@ _CENTILES = (np.arange(200) + 0.5) / 200
 
 
 def clipping_factor_signs(radius: float) -> float:
-    """If each coordinate is cut on its own: the chance to be inside.
+    """If each coordinate is clipped on its own: the chance to be inside.
 
     Examples
     --------
@@ -32,18 +32,18 @@ def clipping_factor_signs(radius: float) -> float:
 
 
 def clipping_factor_lengths(radius: float, d: int) -> float:
-    """If the Euclidean length is cut.
+    """If the Euclidean length is clipped.
 
     Examples
     --------
     >>> clipping_factor_lengths(1.7, 1), clipping_factor_lengths(2.0, 8)
     (0.91, 0.6776)
     """
-    return _kept(np.sqrt(squared_lengths(d)), radius, d)
+    return _mean_factor(np.sqrt(squared_lengths(d)), radius, d)
 
 
 def clipping_factor_sums(radius: float, d: int) -> float:
-    """If the sum of absolute values is cut, which is nearly normal in more than three dimensions.
+    """If the sum of absolute values is clipped, which is nearly normal in more than three dimensions.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def clipping_factor_sums(radius: float, d: int) -> float:
     from scipy.special import ndtri
 
     lengths = d * math.sqrt(2 / math.pi) + math.sqrt(d * (1 - 2 / math.pi)) * ndtri(_CENTILES)
-    return _kept(np.maximum(lengths, 1e-3), radius, d)
+    return _mean_factor(np.maximum(lengths, 1e-3), radius, d)
 
 
 @lru_cache(maxsize=64)
@@ -66,5 +66,31 @@ def squared_lengths(d: int) -> FloatArray:
     return squares
 
 
-def _kept(lengths: FloatArray, radius: float, d: int) -> float:
+def _mean_factor(lengths: FloatArray, radius: float, d: int) -> float:
     return float(np.mean(np.where(lengths < radius, 1.0, (1 - 1 / d) * radius / lengths)))
+
+
+def undo_clipping(mean: float, d: int) -> tuple[float, float]:
+    r"""A mean square before it was clipped at 1: the $s$ with $E \min(1, s\chi^2/d)$ = ``mean``, and the slope there.
+
+    By bisection; noise beyond what can be is taken for the nearest.
+
+    Examples
+    --------
+    >>> undo_clipping(0.5, 8)
+    (0.5083, 0.8952)
+    """
+    squares = squared_lengths(d) / d
+    mean, low, high = min(max(mean, 0.02), 0.95), 1e-3, 50.0
+    for _ in range(50):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if np.minimum(1, middle * squares).mean() < mean else (low, middle)
+    return middle, float(np.mean(np.where(middle * squares < 1, squares, 0.0)))
+
+
+def usual_size(d: int) -> float:
+    r"""The mean size of the upper triangle of $zz^T$ in $L_1$, for normal $z$ with variance 1.
+
+    $\sum_{i \le j} |z_i z_j| = (|z|_1^2 + |z|_2^2)/2$, with the mean $d + d(d-1)/\pi$.
+    """
+    return d + d * (d - 1) / math.pi

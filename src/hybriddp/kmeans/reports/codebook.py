@@ -1,4 +1,4 @@
-r"""Public directions for reports of vectors: rows of Hadamard matrices, dealt out in codebooks of sixteen at most.
+r"""Codebooks: public directions for reports of vectors, rows of Hadamard matrices, sixteen at a time.
 
 With $H$ the Hadamard matrix of order $D \ge d$ (Sylvester's, the power of two from $d$ on; only its first $d$ columns
 count) and $f$ a row of public signs, the directions are $u_a = H_a \circ f$, all of length $\sqrt d$. Over all rows of
@@ -11,9 +11,12 @@ codebook holds pairs $(u_a, v_{\sigma(a) \oplus x})$ with other signs for $v$. O
 of rows, so the matrices $uv^T$ are orthogonal too. The permutation $\sigma$ makes $a \oplus \sigma(a)$ another row for
 every $a$: on it depends the diagonal of $uv^T$, which must not be the same all over a codebook, or squares would be
 seen only through it.
+
+A vector is reported by the $k$ entries of its codebook, opposites included, that it agrees with most (`nearest_sets`).
 """
 
 import hashlib
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -21,11 +24,15 @@ from itertools import count
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
+from hybriddp.kmeans.reports.steady import largest_steadily
 
-LARGEST_HAND = 16
+LARGEST_CODEBOOK = 16
 """How many directions a device looks at, at most; with the opposite ones, twice as many."""
 
-_FEWEST_HANDS, _FEWEST_OF_PAIRS = 4, 16
+CODEBOOKS_OF_DIRECTIONS, CODEBOOKS_OF_PAIRS = 4, 16
+"""How many codebooks there are, at least."""
+
+_VECTORS = 1 << 14  # for the mean of what agrees most
 
 
 @lru_cache(maxsize=16)
@@ -38,18 +45,12 @@ def hadamard(order: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Directions:
-    """Directions of points of $d$ dimensions.
-
-    Attributes
-    ----------
-    flips : ndarray of ±1, shape (n_bases, d)
-        $f$, for each basis.
-    """
+    """Directions of points of $d$ dimensions, by the public signs $f$ of each basis, ±1, shape (n_bases, d)."""
 
     sign_flips: IntArray
 
     @classmethod
-    def of(cls, d: int, stream: int = 0, fewest: int = _FEWEST_HANDS) -> "Directions":
+    def of(cls, d: int, stream: int = 0, fewest: int = CODEBOOKS_OF_DIRECTIONS) -> "Directions":
         """At least so many codebooks, always the same ones for ``d`` dimensions; other signs for every stream."""
         order, codebook = order_of(d), codebook_size(d)
         sign_flips: list[IntArray] = []
@@ -63,7 +64,7 @@ class Directions:
 
     @property
     def order(self) -> int:
-        """$D$."""
+        """$D$: how many directions a basis has."""
         return order_of(self.sign_flips.shape[1])
 
     @property
@@ -109,7 +110,7 @@ class Pairs:
     @classmethod
     def of(cls, d: int) -> "Pairs":
         """Always the same ones for ``d`` dimensions."""
-        return cls(Directions.of(d, 1, _FEWEST_OF_PAIRS), Directions.of(d, 2, _FEWEST_OF_PAIRS))
+        return cls(Directions.of(d, 1, CODEBOOKS_OF_PAIRS), Directions.of(d, 2, CODEBOOKS_OF_PAIRS))
 
     @property
     def n_codebooks(self) -> int:
@@ -174,9 +175,99 @@ def paired_row(rows: IntArray, order: int) -> IntArray:
 
 def codebook_size(d: int) -> int:
     """How many directions a codebook holds."""
-    return min(LARGEST_HAND, 1 << (d - 1))
+    return min(LARGEST_CODEBOOK, 1 << (d - 1))
 
 
 def order_of(d: int) -> int:
     """The power of two from ``d`` on."""
     return 1 << (d - 1).bit_length()
+
+
+@lru_cache(maxsize=64)
+def most_bases(d: int, n_codebooks: int) -> int:
+    """How many bases make so many codebooks: no question has more."""
+    return len(Directions.of(d, fewest=n_codebooks).sign_flips)
+
+
+# From vectors to sets of codes, and back ------------------------------------------------------------------------------
+
+
+def relative_lengths(vectors: FloatArray, radius: FloatArray | float) -> FloatArray:
+    """Lengths in radii, clipped to 1."""
+    lengths: FloatArray = np.minimum(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) / radius, 1.0)
+    return lengths
+
+
+def nearest_sets(
+    products: FloatArray,
+    length: FloatArray,
+    sign: IntArray | int,
+    chosen: int,
+    rng: np.random.Generator,
+    *,
+    steady: bool,
+) -> IntArray:
+    """The ``chosen`` largest of the products and their opposites: exactly so many, whatever the products are.
+
+    Of equal ones, which points with whole coordinates have many of, a random one is taken: always the first ones would
+    point somewhere. A random sign with the mean ``length``, times the public ``sign``, turns a set at the end into that
+    of the opposites, where it is -1.
+    """
+    sign = sign * np.where(2 * rng.random(len(length)) - 1 < length, 1, -1)
+    largest_product = np.abs(products).max(axis=1, keepdims=True, initial=0.0)
+    scale = 1e-6 * np.where(largest_product > 0, largest_product, 1.0)
+    products = products + scale * (rng.random(products.shape, np.float32) - 0.5)
+    codebook = products.shape[1]
+    both = np.concatenate([products, -products], axis=1)
+    sets = largest_steadily(both, chosen) if steady else _largest(both, chosen)
+    opposite = (sets >> codebook) | (sets << codebook & ((1 << 2 * codebook) - 1))
+    return np.where(sign > 0, sets, opposite)
+
+
+def _largest(values: FloatArray, count: int) -> IntArray:
+    """What `largest_steadily` finds, by a selection that is faster for some rows than for others."""
+    sets = np.zeros(len(values), np.int64)
+    for place in np.argpartition(values, -count, axis=1)[:, -count:].T:  # by columns: sums of short rows are slow
+        sets |= np.int64(1) << place
+    return sets
+
+
+def without_opposites(counts: FloatArray) -> FloatArray:
+    """Of each direction, how many more reports there are than of its opposite."""
+    codebook = counts.shape[1] // 2
+    signed: FloatArray = counts[:, :codebook] - counts[:, codebook:]
+    return signed
+
+
+def unit_vectors(d: int) -> FloatArray:
+    """Vectors that point anywhere, always the same ones, by which gains are computed."""
+    vectors = np.random.default_rng([d, _VECTORS]).standard_normal((_VECTORS, d))
+    unit: FloatArray = vectors / np.sqrt(np.sum(vectors**2, axis=1, keepdims=True))
+    return unit
+
+
+def mean_gains(products: FloatArray, held: FloatArray) -> FloatArray:
+    """The mean of what is held by those with the largest products, signs included: by the first, the first two, ..."""
+    largest_first = np.argsort(-np.abs(products), axis=1)
+    signed = np.take_along_axis(np.sign(products) * held, largest_first, axis=1)
+    gains: FloatArray = np.cumsum(signed.mean(axis=0))
+    gains.flags.writeable = False
+    return gains
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How many entries of a codebook are best chosen, $k$, and what a report then holds, $g = (p - q) G_k$."""
+
+    chosen: int
+    gain: float
+
+
+def best_choice(gains: FloatArray, epsilon: float) -> Choice:
+    r"""The $k$ with the largest $(p - q) G_k$, where $p - q = (e^\epsilon - 1) / (k e^\epsilon + 2m - k)$."""
+    odds, codes = math.exp(epsilon), 2 * len(gains)
+    choices = [
+        Choice(chosen, (odds - 1) / (chosen * odds + codes - chosen) * float(gain))
+        for chosen, gain in enumerate(gains, start=1)
+    ]
+    return max(choices, key=lambda choice: choice.gain)

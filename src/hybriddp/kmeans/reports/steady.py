@@ -3,7 +3,7 @@
 Whoever sends a question sees how long its answer takes. If a point took a longer path than another one, its time would
 tell a bit of it without noise, past the channel. So nothing here branches on a point, no array has a length that
 depends on it, and rows are selected by arithmetic over all of them rather than looked up. `Question.symbols` does it
-this way unless told otherwise; a crowd in one process, whose answers come all at once, may take the faster one.
+this way unless told otherwise; devices simulated in one process, whose answers come all at once, may be faster.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ _ENTRIES = 1 << 16  # of a table of distances or comparisons, at a time
 
 
 def nearest_steadily(points: NDArray[np.floating], centers: FloatArray) -> NDArray[np.intp]:
-    """The label that `lloyd.nearest` gives, to the last tie, by sums that are done term by term for every point.
+    """The label that `clustering.nearest` gives, to the last tie, by sums that are done term by term for every point.
 
     Examples
     --------

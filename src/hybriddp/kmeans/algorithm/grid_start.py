@@ -1,0 +1,211 @@
+r"""First centers from noisy frequencies on a grid.
+
+Both groups say near which vertex their users are (`grid_frequencies`). What follows is post-processing, so that K-means
+may begin from as many starts as it likes:
+
+- on the box (`box_start`): both groups' frequencies are blended, and K-means runs on the vertices above a threshold;
+- on the directions of largest variance (`seeds`), where there is more noise: clusters are wider than a step of the
+  grid, so that a frequency that stands alone is noise. The frequencies are fitted by few bumps of the width of a
+  cluster (`bump_weights`), and K-means runs on the weights of the bumps.
+"""
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from hybriddp._check import FloatArray
+from hybriddp.channels.unary import symbol_channel, symbol_variance
+from hybriddp.kmeans.algorithm import tuning
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
+from hybriddp.kmeans.algorithm.plan import Effort, sharpness
+from hybriddp.kmeans.algorithm.problem import Problem, Release, Step, StepResult
+from hybriddp.kmeans.clustering import nearest, weighted_kmeans
+from hybriddp.kmeans.reports.base import Ask, Projection
+from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.statistics import Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class GridFrequencies:
+    """The fraction of users at each vertex, with noise."""
+
+    values: FloatArray  # shape (M,); some are negative
+    variance: float  # of the noise on each
+    n_users: float  # of a blend, as many as would have the same sampling error
+    threshold: float  # what noise alone hardly exceeds anywhere
+    trusted_weight: float  # how much of it the trusted group says
+
+
+def grid_frequencies(
+    problem: Problem, purpose: str, grid: GridQuestion, effort: Effort
+) -> Generator[Step, StepResult, list[GridFrequencies]]:
+    """Ask for the vertex of everybody's point; what the trusted group says comes before what local users say."""
+    m, found = grid.n_symbols, []
+    asks: tuple[Ask, ...] = ()
+    if problem.n_local and effort.user_fraction:
+        asks = (Ask(grid, symbol_channel(problem.epsilon, m), effort.user_fraction),)
+    release = Release(Histogram(grid), effort.epsilon_fraction * problem.epsilon_left) if problem.n_trusted else None
+    heard = yield Step(purpose, asks, release)
+    if heard.published is not None:
+        n, published = problem.n_trusted, heard.published
+        threshold = problem.changed_users / problem.trusted_epsilon * math.log(m) / n
+        found.append(GridFrequencies(published.values / n, published.variance / n**2, n, threshold, 1.0))
+    if asks:
+        n = max(heard.answers[0].n_users, 1)  # nobody may have answered
+        variance = symbol_variance(float(problem.epsilon), m) / n
+        values = heard.answers[0].counts(asks[0].channel)[0] / n
+        found.append(GridFrequencies(values, variance, n, math.sqrt(2 * math.log(m) * variance), 0.0))
+    return found
+
+
+# On the box -----------------------------------------------------------------------------------------------------------
+
+
+def blended(trusted: GridFrequencies, local: GridFrequencies) -> GridFrequencies:
+    r"""Both groups' frequencies by inverse variance, noise and sampling together, at the vertex of an average user.
+
+    The frequency there is $\sum_v f_v^2$. Noise is independent in the two groups, so that the product of what they say
+    is right on average. It is at least $1/M$, that of users who are spread evenly.
+    """
+    m = len(trusted.values)
+    usual = float(np.clip(trusted.values @ local.values, 1 / m, 1.0))
+    a, b = trusted.variance + usual / trusted.n_users, local.variance + usual / local.n_users
+    weight = b / (a + b)
+    variance = weight**2 * trusted.variance + (1 - weight) ** 2 * local.variance
+    return GridFrequencies(
+        values=weight * trusted.values + (1 - weight) * local.values,
+        variance=variance,
+        n_users=1 / (weight**2 / trusted.n_users + (1 - weight) ** 2 / local.n_users),
+        threshold=math.sqrt(2 * math.log(m) * variance),
+        trusted_weight=weight,
+    )
+
+
+def box_start(
+    grid: GridQuestion, found: GridFrequencies, k: int, rng: np.random.Generator
+) -> tuple[ClusterEstimate, FloatArray]:
+    """K-means of the vertices above the threshold; and the variance of a coordinate within each cluster, shape (K,)."""
+    vertices = grid.vertices()
+    least = np.sort(found.values)[-min(2 * k, len(vertices))]  # enough vertices for all centers, always
+    threshold = min(found.threshold, least - 1e-12)
+    above = found.values > threshold
+    points, weights = vertices[above], np.maximum(found.values[above], 1e-9)
+    centers = weighted_kmeans(points, weights, k, starts=tuning.GRID_STARTS, generator=rng)[0].centers
+    label = nearest(points, centers)
+    mass = np.maximum(np.bincount(label, weights, k), 1e-9)
+    squares = (points - centers[label]) ** 2
+    rounding = float(np.mean(grid.step**2)) / 6  # of a value that is rounded to either side at random
+    within = np.bincount(label, weights * squares.mean(axis=1), k) / mass
+    spread = np.maximum(within - rounding, np.maximum(tuning.LEAST_SD**2, tuning.UNSEEN_VARIANCE * rounding))
+    owner = nearest(vertices, centers)
+    passed = thresholded_variance(found.values, threshold, math.sqrt(found.variance))
+    moments = (vertices - centers[owner]) ** 2 * passed[:, None]
+    noise = np.stack([np.bincount(owner, m, k) for m in moments.T], axis=1) / mass[:, None] ** 2
+    sampling = (spread + rounding) / (found.n_users * mass)
+    cells = np.bincount(label, minlength=k)
+    sizes = mass / mass.sum()
+    size_variance = cells * found.variance + sizes / found.n_users + (tuning.GRID_SIZE_ERROR * sizes) ** 2
+    weight = np.full(k, found.trusted_weight)
+    return ClusterEstimate(centers, noise + sampling[:, None], sizes, size_variance, weight), spread
+
+
+def thresholded_variance(values: FloatArray, threshold: float, sd: float) -> FloatArray:
+    r"""The variance of what passes the threshold, of each vertex: of $f 1[f > t]$ for normal $f$.
+
+    A vertex near the threshold is in or out by chance, and if it is in, with all of its weight. So it adds more than
+    the variance of its noise, and even one that is out adds something. With $a = (t - \mu)/\sigma$
+
+    $$
+    E = \mu \Phi(-a) + \sigma \varphi(a), \qquad
+    \operatorname{Var} = (\mu^2 + \sigma^2) \Phi(-a) + \sigma (\mu + t) \varphi(a) - E^2.
+    $$
+
+    Noisy frequencies stand for $\mu$ if they are above half of the threshold; else $\mu$ is taken to be 0.
+    """
+    from scipy.special import ndtr
+
+    mean = np.where(values > threshold / 2, values, 0.0)
+    a = (threshold - mean) / sd
+    passes, density = ndtr(-a), np.exp(-a * a / 2) / math.sqrt(2 * math.pi)
+    first = mean * passes + sd * density
+    second = (mean**2 + sd**2) * passes + sd * (mean + threshold) * density
+    variance: FloatArray = np.maximum(second - first**2, 0.0)
+    return variance
+
+
+# On the directions of largest variance --------------------------------------------------------------------------------
+
+
+def main_grid(problem: Problem, projection: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:
+    r"""A grid on the projection with $M = (\sqrt2 N/6)^{2q/(2+q)}$ vertices for the sharpness $N$, and some more."""
+    q = len(variances)
+    both = math.hypot(*sharpness(problem, effort))
+    vertices = np.clip((math.sqrt(2) * both / tuning.MAIN_BALANCE) ** (2 * q / (2 + q)), *tuning.MAIN_VERTICES)
+    size = int(np.clip(round(tuning.MAIN_MARGIN * vertices ** (1 / q)), *tuning.MAIN_SIZES))
+    half = tuning.MAIN_REACH * np.sqrt(variances)
+    return GridQuestion(projection, -half, 2 * half / (size - 1), (size,) * q)
+
+
+def seeds(
+    problem: Problem, grid: GridQuestion, n_seeds: int, bump_sd: float, effort: Effort
+) -> Generator[Step, StepResult, ClusterEstimate]:
+    """More centers than are wanted, in the coordinates of the projection; their variance is not known (infinite)."""
+    found = yield from grid_frequencies(problem, "a grid on the main directions", grid, effort)
+    m, frequencies, precision = grid.n_symbols, np.zeros(grid.n_symbols), 0.0
+    for group in found:
+        variance = group.variance + 1 / group.n_users / m  # noise and sampling
+        frequencies += group.values / variance
+        precision += 1 / variance
+    frequencies /= precision
+    weights = bump_weights(grid, frequencies, precision**-0.5, bump_sd)
+    vertices = grid.vertices()
+    above = np.flatnonzero(weights > 0)
+    if len(above) < n_seeds:  # hardly anything stands out of the noise: the vertices that stand out most
+        above = np.lexsort((frequencies, weights))[-min(4 * n_seeds, m) :]
+    mass = np.maximum(weights[above], 1e-9)
+    starts, rng = tuning.GRID_STARTS, problem.rng()
+    centers = weighted_kmeans(vertices[above], mass, n_seeds, starts=starts, generator=rng)[0].centers
+    sizes: FloatArray = np.bincount(nearest(vertices[above], centers), mass / mass.sum(), n_seeds).astype(float)
+    cells = np.bincount(nearest(vertices, centers), minlength=n_seeds)
+    relative, least = (tuning.GRID_SIZE_ERROR * sizes) ** 2, (tuning.LEAST_SEED_SIZE / n_seeds) ** 2
+    unknown = np.full(centers.shape, np.inf)
+    return ClusterEstimate(centers, unknown, sizes, cells * (1 / precision) + relative + least, np.zeros(n_seeds))
+
+
+def bump_weights(grid: GridQuestion, frequencies: FloatArray, noise_sd: float, bump_sd: float) -> FloatArray:
+    """Weights of bumps at the vertices: a non-negative lasso, by accelerated proximal gradient steps [BT09].
+
+    Each frequency has noise of the standard deviation ``noise_sd``; rounding to the grid widens bumps of ``bump_sd``.
+    """
+    factors = [_bumps(size, step, bump_sd) for size, step in zip(grid.sizes, grid.step, strict=True)]
+    target = frequencies.reshape(grid.sizes)
+    norm = float(np.prod([np.linalg.norm(f, axis=0).mean() for f in factors]))
+    penalty = tuning.BUMP_PENALTY * noise_sd * norm
+    steepness = float(np.prod([np.linalg.norm(f, 2) ** 2 for f in factors]))
+    weights = momentum = np.zeros(grid.sizes)
+    t = 1.0
+    for _ in range(tuning.BUMP_STEPS):
+        slope = _apply([f.T for f in factors], _apply(factors, momentum) - target)
+        better = np.maximum(momentum - (slope + penalty) / steepness, 0)
+        faster = (1 + np.sqrt(1 + 4 * t * t)) / 2
+        momentum = better + (t - 1) / faster * (better - weights)
+        weights, t = better, faster
+    return weights.ravel()
+
+
+def _bumps(size: int, step: float, bump_sd: float) -> FloatArray:
+    """A bump at each vertex of one direction (columns), as seen at all vertices; each adds up to 1 inside."""
+    width = np.sqrt(bump_sd**2 + step**2 / 6)
+    at = step * np.arange(size)
+    bumps = np.exp(-((at[:, None] - at) ** 2) / (2 * width**2))
+    columns: FloatArray = bumps / bumps.sum(axis=0)
+    return columns
+
+
+def _apply(factors: list[FloatArray], weights: FloatArray) -> FloatArray:
+    """The product of weights on the grid with one matrix for each direction."""
+    for axis, factor in enumerate(factors):
+        weights = np.moveaxis(np.tensordot(factor, weights, axes=(1, axis)), 0, axis)
+    return weights

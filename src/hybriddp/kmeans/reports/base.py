@@ -1,0 +1,301 @@
+"""Questions to local users, how they are put, and the tally of the answers.
+
+A question is public. It turns a point into one symbol (or a set of symbols of fixed size) by any function of the point
+and random numbers; the channel behind it hides which symbol it was, and **all of the privacy is in the channel**. A
+question may come in several *variants* (other coordinates, for example); who answers which does not depend on points.
+
+A device answers what strangers ask. So the text of a question is checked before it is computed with, and one that is
+larger than any server would ask is refused: it could fill the device's memory, or keep it busy. Neither protects a
+point: that is done by the channel, and by work that is the same for every point (`steady`).
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp._check import FloatArray, IntArray
+from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.errors import ProtocolError
+from hybriddp.kmeans.clustering import nearest, products
+from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, most_bases
+from hybriddp.kmeans.reports.steady import nearest_steadily, rows_steadily
+from hybriddp.kmeans.study import MOST_CLUSTERS, MOST_DIMENSIONS, MOST_LETTERS, KMeansStudy
+
+MOST_ASKS = 3  # questions in one round
+MOST_ROUNDS = 64  # the largest number of a round
+MOST_SIGNS = 8  # signs in one symbol
+CENTERS_PER_CLUSTER = 3  # centers that a question is about, for each cluster wanted: there are too many at first
+WHAT_LETTERS = 200  # letters of the words that say what a round is for
+_NUMBER, _FRAME = 26, 4096  # letters of a number with its comma; of all that is neither a number nor a name
+
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Of the numbers of a question that are not 0, in size.
+
+Within these, nothing that a device computes overflows: an infinity less another would be no number, and not one of the
+symbols that the channel hides among each other. Nor does anything become so small that a processor takes longer over
+it, which would tell whose point made it that small.
+"""
+
+_Asked = TypeVar("_Asked", bound="Question")
+
+
+# Questions and answers ------------------------------------------------------------------------------------------------
+
+
+class Question(ABC):
+    """From points of the unit box to symbols."""
+
+    kind: ClassVar[str]
+    """The name of the kind of question in its text."""
+
+    _kinds: ClassVar[dict[str, type["Question"]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401
+        super().__init_subclass__(**options)
+        if "kind" in cls.__dict__:
+            Question._kinds[cls.kind] = cls
+
+    @property
+    def n_variants(self) -> int:
+        """In how many variants it comes."""
+        return 1
+
+    @property
+    @abstractmethod
+    def n_symbols(self) -> int:
+        """How many symbols there are."""
+
+    @property
+    def n_chosen(self) -> int | None:
+        """None if the answer is a symbol; how many, if it is a set of symbols, as the bits of an integer."""
+        return None
+
+    @abstractmethod
+    def symbols(
+        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
+    ) -> IntArray:
+        """The symbol, or set of symbols, of each point, in its variant.
+
+        A device must be ``steady``: what it computes takes the same steps whatever its point is (see `steady`).
+        Devices that are simulated in one process need not be, and are faster; the symbols have the same law.
+        """
+
+    @abstractmethod
+    def fields(self) -> dict[str, Any]:
+        """What its text holds."""
+
+    @classmethod
+    @abstractmethod
+    def from_fields(cls, d: int, fields: dict[str, Any]) -> Self:
+        """The question with what its text holds, for points of ``d`` dimensions; `ProtocolError` if it is not one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question to some of the local users, each of whom answers once and is not asked again."""
+
+    question: Question
+    channel: SymbolChannel  # with all of ε
+    user_fraction: Fraction  # of the local users
+
+    def question_as(self, kind: type[_Asked]) -> _Asked:
+        """The question, which must be of this kind: others are decoded in another way."""
+        if not isinstance(self.question, kind):
+            raise TypeError(f"The question must be a {kind.__name__}, got a {type(self.question).__name__}.")
+        return self.question
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTally:
+    """What local users answered, as counts.
+
+    Attributes
+    ----------
+    supports : ndarray, shape (n_variants, n_symbols)
+        How many reports support each symbol, in each variant.
+    users : ndarray, shape (n_variants,)
+        How many users answered each variant.
+    """
+
+    supports: IntArray
+    users: IntArray
+
+    def __add__(self, other: "ReportTally") -> "ReportTally":
+        if self.supports.shape != other.supports.shape or self.users.shape != other.users.shape:
+            raise ProtocolError(
+                f"Answers to different questions do not add up: {self.supports.shape} and {other.supports.shape}."
+            )
+        return ReportTally(self.supports + other.supports, self.users + other.users)
+
+    @property
+    def n_users(self) -> int:
+        """How many users answered."""
+        return int(self.users.sum())
+
+    def checked(self, n_variants: int, n_symbols: int) -> "ReportTally":
+        """The same as 64-bit integers; `ProtocolError` if they cannot be answers to so many variants and symbols."""
+        supports, users = np.asarray(self.supports), np.asarray(self.users)
+        good = supports.shape == (n_variants, n_symbols) and users.shape == (n_variants,)
+        good = good and supports.dtype.kind in "iu" and users.dtype.kind in "iu"
+        good = good and bool((supports >= 0).all() and (supports <= users[:, None]).all())
+        if not good or (users >= 1 << 40).any():  # sums of 64 bits could not hold them
+            raise ProtocolError(
+                f"Answers must be counts of shape {(n_variants, n_symbols)}, none above the number of users of its "
+                f"variant, got shape {supports.shape}."
+            )
+        return ReportTally(supports.astype(np.int64), users.astype(np.int64))
+
+    def counts(self, channel: SymbolChannel) -> FloatArray:
+        """Unbiased counts of the symbols, shape (n_variants, n_symbols)."""
+        return channel.unbiased_counts(self.supports, self.users)
+
+
+# Labels and residuals -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """An orthogonal projection onto a few directions: $A(x - o)$."""
+
+    origin: FloatArray
+    axes: FloatArray
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """The coordinates of the points in these directions."""
+        return products(points - self.origin, self.axes)
+
+    def fields(self) -> dict[str, Any]:
+        return {"origin": self.origin, "axes": self.axes}
+
+    @classmethod
+    def from_fields(cls, d: int, fields: dict[str, Any]) -> "Projection | None":
+        """The projection that a text of a question holds, if it holds one."""
+        if "axes" not in fields:
+            return None
+        axes = len(fields["axes"])
+        require(0 < axes <= d, f"it projects onto other than 1 to {d} directions")
+        return cls(read_array(fields, "origin", (d,)), read_array(fields, "axes", (axes, d)))
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Which of several centers is nearest, in all of the space or in a projection."""
+
+    centers: FloatArray  # shape (K, d), or (K, q) if they are projected
+    projection: Projection | None = None
+
+    def nearest(self, points: FloatArray, *, steady: bool = False) -> NDArray[np.intp]:
+        """The label of each point, the same either way; ``steady`` if nobody may tell by the time it takes."""
+        seen = points if self.projection is None else self.projection.project(points)
+        return nearest_steadily(seen, self.centers) if steady else nearest(seen, self.centers)
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualQuestion(Question):
+    """A question about the residual $x - c$ of a point from the center of its label."""
+
+    labels: Labels
+    centers: FloatArray  # c, shape (K, d)
+    radii: FloatArray  # shape (K,): residuals are clipped to it, by coordinate or by length
+
+    def residuals(self, points: FloatArray, label: NDArray[np.intp], *, steady: bool) -> tuple[FloatArray, FloatArray]:
+        """The residual of each point, shape (n, d), and the radius of its cluster, shape (n,)."""
+        if steady:
+            return points - rows_steadily(self.centers, label), rows_steadily(self.radii, label)
+        return points - self.centers[label], self.radii[label]
+
+    def fields(self) -> dict[str, Any]:
+        labels, seen = self.labels, {}
+        if labels.projection is not None:
+            seen = {"label_centers": labels.centers, **labels.projection.fields()}
+        return {"centers": self.centers, "radii": self.radii, **seen}
+
+    @staticmethod
+    def read_residuals(d: int, fields: dict[str, Any]) -> tuple[Labels, FloatArray, FloatArray]:
+        """Labels, centers and radii of a text."""
+        k = len(fields["centers"])
+        centers, radii = read_array(fields, "centers", (k, d)), read_array(fields, "radii", (k,))
+        projection = Projection.from_fields(d, fields)
+        seen = centers if projection is None else read_array(fields, "label_centers", (k, len(projection.axes)))
+        require(k > 0 and bool((radii >= SMALLEST).all()), "it has no centers, or radii that are not positive")
+        return Labels(seen, projection), centers, radii
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualSums:
+    """What one group says of every cluster, per user of that group."""
+
+    sizes: FloatArray  # the fraction of users in each cluster, shape (K,); may be slightly negative
+    size_variance: float  # of each size
+    sums: FloatArray  # mean over all users of the residual if they are in the cluster, 0 if not, shape (K, d)
+    variance: FloatArray  # of the sums, shape (K, d)
+
+    def undo_clipping(self, factors: FloatArray) -> "ResidualSums":
+        """Clipping shrinks a small mean shift of each cluster by a known factor, shape (K,): divide by it."""
+        factor = factors[:, None]
+        return replace(self, sums=self.sums / factor, variance=self.variance / factor**2)
+
+
+# Texts of strangers ---------------------------------------------------------------------------------------------------
+
+
+def question_of(d: int, fields: dict[str, Any], n_clusters: int = MOST_CLUSTERS) -> Question:
+    """The question with these plain values, for points of ``d`` dimensions; `ProtocolError` if they are not one.
+
+    Nor if it is larger than a study that wants ``n_clusters`` has a use for.
+    """
+    kinds = Question._kinds  # noqa: SLF001  (of this module)
+    if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str) or fields["kind"] not in kinds:
+        raise ProtocolError(f"The question is refused: its kind is none of {', '.join(kinds)}.")
+    try:
+        most = CENTERS_PER_CLUSTER * n_clusters
+        require("centers" not in fields or len(fields["centers"]) <= most, f"it has more than {most} centers")
+        return kinds[fields["kind"]].from_fields(d, fields)
+    except (KeyError, TypeError, ValueError, OverflowError) as reason:
+        raise ProtocolError(f"The question is refused: it is incomplete or malformed ({reason}).") from None
+
+
+def require(condition: bool, sentence: str) -> None:
+    """Nothing, if the condition holds; `ProtocolError` with the sentence if not."""
+    if not condition:
+        raise ProtocolError(f"The question is refused: {sentence}.")
+
+
+def read_array(fields: dict[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:
+    """The numbers of a text under this name, of this shape and of a harmless size."""
+    array = np.array(fields[name], np.float64)
+    size = np.abs(array)
+    good = array.shape == shape and ((array == 0) | ((size >= SMALLEST) & (size <= LARGEST))).all()
+    require(
+        bool(good),
+        f"its {name} must be numbers up to {LARGEST:g} of shape {shape}, and those that are not 0 at least "
+        f"{SMALLEST:g} in size",
+    )
+    return array
+
+
+def read_ball(d: int, fields: dict[str, Any]) -> tuple[FloatArray, float]:
+    """The center and the radius of a text."""
+    radius = fields["radius"]
+    require(type(radius) is float and SMALLEST <= radius <= LARGEST, "its radius is not a positive number")
+    return read_array(fields, "center", (d,)), radius
+
+
+@lru_cache(maxsize=64)
+def most_letters(n_clusters: int = MOST_CLUSTERS, d: int = MOST_DIMENSIONS) -> int:
+    """How long the text of a round may be: every question with as many numbers as it may have, each in full."""
+    centers = CENTERS_PER_CLUSTER * n_clusters * (2 * d + 1)  # with those of labels, and radii
+    question = centers + d * (d + 1) + d * MOST_SIGNS + 2 * d * most_bases(d, CODEBOOKS_OF_PAIRS) + 3 * d
+    return _FRAME + 12 * MOST_LETTERS + _NUMBER * (2 * d + MOST_ASKS * question)
+
+
+def require_short(text: str, study: KMeansStudy | None) -> None:
+    """Raise `ProtocolError` if a text is longer than a round of the study, or of any study, can be."""
+    most = most_letters() if study is None else most_letters(study.n_clusters, study.box.n_dimensions)
+    if isinstance(text, (str, bytes, bytearray)) and len(text) > most:
+        raise ProtocolError(f"The round is refused: it has {len(text):,} letters, more than the {most:,} it can need.")

@@ -1,0 +1,226 @@
+"""A table as the trusted group of a K-means study: its points stay where they are.
+
+The vertices of a histogram are counted by the engine that holds the table, in one query. Box, grid and hash are the
+functions that arrays go through too (`place_coordinates`, `grid_position`, `VERTEX_FORMULAS`), so the counts are the
+same to the last bit. For other statistics the points are read in batches.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial, reduce
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp._check import FloatArray
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.kmeans.box import Box, grid_position, place_coordinates
+from hybriddp.kmeans.clustering import blocks
+from hybriddp.kmeans.points import BLOCK
+from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.statistics import FRACTION, VERTEX_FORMULAS, Histogram, Statistic, UserCount
+from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.tables import frames
+from hybriddp.tables.frames import TableSource, nw
+from hybriddp.tables.text import Wanted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NOWHERE = -1
+"""What stands in the place of a vertex where a coordinate is missing."""
+
+
+def trusted_points(
+    table: Any,  # noqa: ANN401
+    study: KMeansStudy,
+    *,
+    columns: Sequence[str],
+    engine: str | None = None,
+) -> "TrustedTable":
+    """The trusted users of a table, for `HybridKMeansServer`.
+
+    Parameters
+    ----------
+    table : dataframe, relation, path, str, or list of paths
+        Anything that narwhals understands, or the name of a .parquet, .csv or .jsonl file (``*`` for many), or
+        several names. One row per user.
+    study : KMeansStudy
+        The study that the rows belong to.
+    columns : sequence of str
+        The column of each coordinate, in the order of the study's bounds. Rows where one of them is missing, NaN or
+        infinite are no trusted users: they are left out and counted.
+    engine : {"polars", "duckdb", "spark"}, optional
+        What reads files, and only files: Polars if not given.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10), (0, 10)], epsilon=1)
+    >>> table = pl.DataFrame({"x": [1.0, 9.0, 30.0, None], "y": [2, 8, 8, 5]})
+    >>> points = trusted_points(table, study, columns=["x", "y"])
+    >>> points.count, points.clamped, points.rejected
+    (3, 1, 1)
+    """
+    if not isinstance(study, KMeansStudy):
+        raise ParameterError("study", "a KMeansStudy", type(study).__name__, shown_as="type")
+    d = study.box.n_dimensions
+    names = [] if isinstance(columns, str) else list(columns)
+    if len(names) != d or not all(isinstance(name, str) for name in names) or len(set(names)) < d:
+        raise ParameterError("columns", f"the names of {d} columns, one for each pair of bounds", columns)
+    source = TableSource.of(table, engine, Wanted(numbers=names))
+    return TrustedTable(source, names, study.box)
+
+
+class TrustedTable:
+    """The points of a table: a `TrustedPoints`. Made by `trusted_points`.
+
+    In Spark the workers compute what takes batches, and need hybriddp for that.
+
+    Attributes
+    ----------
+    box : Box
+        The bounds of the study that it was made for.
+    count : int
+        How many users there are.
+    clamped : int
+        How many points lie outside of the bounds. Not private: for the curator's eyes.
+    rejected : int
+        How many rows are no points, since a coordinate is missing, NaN or infinite. Not private either.
+    """
+
+    def __init__(self, source: TableSource, columns: Sequence[str], box: Box) -> None:
+        self._source, self._columns, self.box = source, columns, box
+        self._order: bytes | None = None
+        self._frames = source.frames()
+        with source.reading():
+            counts = sum((self._rows(frame) for frame in self._frames), np.zeros(3, np.int64))
+        self.count, self.clamped, self.rejected = (int(n) for n in counts)
+
+    def exact(self, statistic: Statistic) -> NDArray[np.int64]:
+        """The statistic without noise."""
+        if isinstance(statistic, UserCount):
+            return np.array([self.count], np.int64)
+        with self._source.reading():
+            if isinstance(statistic, Histogram) and statistic.grid.projection is None:
+                counts = np.zeros(statistic.size, np.int64)
+                for frame in self._frames:
+                    counts += self._histogram(frame, statistic.grid)
+                self._require_same(int(counts.sum()))
+                return counts
+            total = np.zeros(1 + statistic.size, np.int64)
+            for part in self._computed(partial(_sums, box=self.box, statistic=statistic), np.int64):
+                total += part
+        self._require_same(int(total[0]))
+        return total[1:]
+
+    def points_of(self, users: NDArray[np.int64]) -> Iterator[FloatArray]:
+        """The points of some users in the unit box, block by block: in memory are theirs only.
+
+        A user is the number of a row, so rows must come in the same order every time: whoever answers once must not be
+        taken for somebody else. `DataError` if they do not.
+        """
+        order = np.argsort(users, kind="stable")
+        wanted, d = users[order], self.box.n_dimensions
+        found = np.empty((len(users), d))
+        first, seen = 0, hashlib.sha256()
+        with self._source.reading():
+            for part in self._computed(partial(_placed, box=self.box), np.float64):
+                points = part.reshape(-1, d)
+                seen.update(points.tobytes())
+                start, stop = np.searchsorted(wanted, [first, first + len(points)])
+                found[order[start:stop]] = points[wanted[start:stop] - first]
+                first += len(points)
+        self._require_same(first)
+        if self._order not in (None, seen.digest()):
+            raise DataError("The rows of the table have changed, or come in another order than before. Write it down.")
+        self._order = seen.digest()
+        for some in blocks(len(users), BLOCK):
+            yield found[some]
+
+    def _computed(self, work: Any, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:  # noqa: ANN401
+        for frame in self._frames:
+            yield from frames.computed(self._floats(frame), work, dtype)
+
+    def _require_same(self, count: int) -> None:
+        if count != self.count:
+            raise DataError(
+                f"The table had {self.count:,} points, now it has {count:,}. Nobody may be added meanwhile."
+            )
+
+    def _floats(self, frame: Any) -> Any:  # noqa: ANN401
+        """The coordinates as floats, in columns that are called x0, x1, …; `DataError` if the table has none."""
+        schema = frame.collect_schema()
+        frames.require_columns(schema, self._columns, self._columns)
+        return frame.select(
+            **{f"x{j}": frames.as_float(schema[column], column) for j, column in enumerate(self._columns)}
+        )
+
+    def _rows(self, frame: Any) -> NDArray[np.int64]:  # noqa: ANN401
+        """How many rows are points, how many of these lie outside of the bounds, and how many are none: one query."""
+        axes = [(nw.col(f"x{j}"), lower, upper) for j, (lower, upper) in enumerate(self.box.bounds)]
+        finite = reduce(and_, (frames.is_finite(x) for x, _, _ in axes))
+        outside = reduce(or_, ((x < lower) | (x > upper) for x, lower, upper in axes))
+        cells = self._floats(frame).select(count=frames.indicator(finite), clamped=frames.indicator(finite & outside))
+        (row,) = frames.collect(cells.select(nw.col("count", "clamped").sum(), rows=nw.len()))
+        rows, count, clamped = (int(row[name] or 0) for name in ("rows", "count", "clamped"))
+        return np.array([count, clamped, rows - count], np.int64)
+
+    def _histogram(self, frame: Any, grid: GridQuestion) -> NDArray[np.int64]:  # noqa: ANN401
+        """How many points are at each vertex of a grid of the box: one query."""
+        axes = range(len(self._columns))
+        # What is used more than once is a column of its own: Spark writes it out as often as it is used otherwise.
+        cells = self._floats(frame).select(
+            finite=reduce(and_, (frames.is_finite(nw.col(f"x{j}")) for j in axes)),
+            **{f"fine{j}": self._fine(j, grid) for j in axes},
+        )
+        at = [{name: nw.col(f"{name}{j}") for name in ("fine", *VERTEX_FORMULAS)} for j in axes]
+        for name, formula in VERTEX_FORMULAS.items():
+            cells = cells.with_columns(**{f"{name}{j}": formula(at[j]) for j in axes})
+        index = nw.lit(0, nw.Int64)
+        for j, size in enumerate(grid.sizes):
+            index = index * size + at[j]["vertex"] + frames.indicator(at[j]["hash"] < at[j]["rest"])
+        cells = cells.select(at=nw.when(nw.col("finite")).then(index).otherwise(nw.lit(NOWHERE, nw.Int64)))
+        counts = np.zeros(grid.n_symbols, np.int64)
+        for row in frames.collect(cells.group_by("at").agg(rows=nw.len())):
+            if row["at"] != NOWHERE:
+                counts[row["at"]] += row["rows"]
+        return counts
+
+    def _fine(self, j: int, grid: GridQuestion) -> Any:  # noqa: ANN401
+        """Where coordinate ``j`` is on the grid, in parts of a step."""
+        box, (lower, upper) = self.box, self.box.bounds[j]
+        x = nw.col(f"x{j}")
+        safe = nw.when(frames.is_finite(x)).then(x).otherwise(nw.lit(lower))
+        placed = place_coordinates(safe, lower, upper, float(box.factors[j]), float(box.widths[j]))
+        steps = grid_position(placed, float(grid.low[j]), float(1.0 / grid.step[j]), grid.sizes[j] - 1.0)
+        return frames.floor_to_integer(steps * float(FRACTION))
+
+
+def _placed(batches: Iterable["pa.RecordBatch"], box: Box) -> Iterator[FloatArray]:
+    """The points of batches in the unit box, in blocks as large as those of points in memory."""
+    held: list[FloatArray] = []
+    count = 0
+    for batch in batches:
+        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]  # nulls become NaN
+        points = np.stack(columns, axis=1).astype(np.float64, copy=False)
+        points = box.place_checked(points[np.isfinite(points).all(axis=1)]).points
+        held.append(points)
+        count += len(points)
+        while count >= BLOCK:
+            joined = np.concatenate(held)
+            yield joined[:BLOCK]
+            held, count = [joined[BLOCK:]], count - BLOCK
+    if count:
+        yield np.concatenate(held)
+
+
+def _sums(batches: Iterable["pa.RecordBatch"], box: Box, statistic: Statistic) -> Iterator[NDArray[np.int64]]:
+    """The number of points, and the statistic."""
+    total = np.zeros(1 + statistic.size, np.int64)
+    for points in _placed(batches, box):
+        total[0] += len(points)
+        total[1:] += statistic.compute(points)
+    yield total

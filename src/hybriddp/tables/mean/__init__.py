@@ -1,0 +1,1 @@
+"""Tables for a mean: from rows to the summaries of a study."""

@@ -1,0 +1,123 @@
+"""Files of reports, which know their study: by a digest in the metadata of Parquet, or in a column.
+
+Codes of another study give a wrong answer that looks right, so a digest of another study is refused. Reports without
+one are accepted: nothing ties them to the study, and their summary says so. Next to the digest stands whether reports
+were drawn with a seed, which makes them a simulation.
+"""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hybriddp.errors import DataError, ProtocolError, raise_unchained
+from hybriddp.mean.study import MeanStudy
+from hybriddp.tables.chunks import require_polars
+from hybriddp.tables.frames import nw
+from hybriddp.tables.paths import File, output_format, writing_error
+from hybriddp.wording import counted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+METADATA_KEY = "hybriddp.study"
+"""The key in the metadata of a Parquet file."""
+
+SEEDED_KEY = "hybriddp.seeded"
+"""The key that says, with ``true``, that the reports of a Parquet file were drawn with a seed: they are not private."""
+
+DIGEST_COLUMN = "study"
+"""The column of a table. Only what looks like a digest counts: a column of other studies' names does no harm."""
+
+SEEDED_WORD = "seeded"
+"""Stands after the digest of a row, and a space, if its report was drawn with a seed."""
+
+_DIGEST = rf"^[0-9a-f]{{64}}(?: {SEEDED_WORD})?$"
+_MUST_AGREE = "name, bounds, epsilon, delta, channel and min_group_size must all be the same"
+
+
+class Origin(NamedTuple):
+    """What the metadata of files say about their reports: tied to the study or not, seeded or not."""
+
+    tied: bool = False
+    seeded: bool = False
+
+
+def by_digest(files: Sequence[File], study: MeanStudy, digests: Collection[str]) -> list[tuple[list[File], Origin]]:
+    """Files by what their metadata say of their reports; `ProtocolError` if they name another study."""
+    found: dict[Origin, list[File]] = {}
+    for file in files:
+        digest, seeded = _stored(file)
+        if digest is not None and digest not in digests:
+            raise ProtocolError(
+                f"{file.name} has reports of study {digest[:12]}…, not of {study.digest[:12]}… ({study.title!r}): "
+                f"{_MUST_AGREE}."
+            )
+        found.setdefault(Origin(digest is not None, seeded), []).append(file)
+    return [(found[origin], origin) for origin in sorted(found, key=lambda x: (not x.tied, x.seeded))]
+
+
+def digest_matches(schema: Any, key: Any, whole: Collection[str], parts: dict[Any, str]) -> tuple[Any, Any, Any] | None:  # noqa: ANN401
+    """Whether a row's digest is that of the study, or of the part that its key names; another one; and seeded.
+
+    None if no column holds digests. Its name may be spelled otherwise, and it may hold texts in any way.
+    """
+    spelled = [name for name in schema.names() if name.strip().lower() == DIGEST_COLUMN]
+    if len(spelled) > 1:
+        raise DataError(f"The table has several columns called {DIGEST_COLUMN!r}, in other letters. Rename the others.")
+    # Large bytes of Arrow are of an unknown type.
+    if not spelled or schema[spelled[0]] not in (nw.String, nw.Categorical, nw.Enum, nw.Binary, nw.Unknown):
+        return None
+    x = nw.col(spelled[0]).cast(nw.String).str.strip_chars().str.to_lowercase()
+    right = x.is_in([text for digest in sorted(whole) for text in (digest, f"{digest} {SEEDED_WORD}")])
+    for name, digest in parts.items():
+        right = right | ((key == name) & x.is_in([digest, f"{digest} {SEEDED_WORD}"]))
+    return right, x.str.contains(_DIGEST) & ~right, right & x.str.ends_with(f" {SEEDED_WORD}")
+
+
+def refuse_foreign(count: int, table: str, study: MeanStudy) -> None:
+    """Raise `ProtocolError` if rows of a table carry the digest of another study."""
+    if count:
+        raise ProtocolError(
+            f"{table} has {counted(count, 'report', 'that carries', 'that carry')} the digest of another study "
+            f"than {study.digest[:12]}… ({study.title!r}): {_MUST_AGREE}."
+        )
+
+
+def _stored(file: File) -> tuple[str | None, bool]:
+    """The digest in the metadata of a Parquet file on a disk, and whether its reports were drawn with a seed."""
+    if file.is_text or file.remote:
+        return None, False
+    from pyarrow.parquet import read_metadata
+
+    metadata = read_metadata(file.name).metadata or {}
+    stored, seeded = metadata.get(METADATA_KEY.encode()), metadata.get(SEEDED_KEY.encode())
+    if stored is None:
+        return None, seeded == b"true"
+    digest: str = stored.decode("ascii", "replace").strip().lower()
+    if len(digest) != 64:
+        raise DataError(f"{file.name} says under {METADATA_KEY!r} something that is no digest of a study.")
+    return digest, seeded == b"true"
+
+
+def write_table(frame: "pl.DataFrame", path: Path, *, study: str | None = None, seeded: bool = False) -> None:
+    """Write a table in the format that the name's ending says.
+
+    The digest of a ``study`` ties its reports to it: it goes into the metadata of a Parquet file, and becomes a column
+    of text files, which every reader survives. That reports are ``seeded`` stands beside it.
+    """
+    polars, kind = require_polars(), output_format(path)
+    if study is not None and kind != ".parquet":
+        mark = f"{study} {SEEDED_WORD}" if seeded else study
+        frame = frame.with_columns(polars.lit(mark).alias(DIGEST_COLUMN))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if kind == ".parquet":
+            metadata = {} if study is None else {METADATA_KEY: study}
+            metadata |= {SEEDED_KEY: "true"} if seeded else {}
+            frame.write_parquet(path, metadata=metadata or None)
+        elif kind == ".jsonl":
+            frame.write_ndjson(path)
+        else:
+            frame.write_csv(path, separator="\t" if kind == ".tsv" else ",")
+    except (polars.exceptions.PolarsError, OSError) as reason:
+        raise_unchained(writing_error(path, reason))

@@ -1,0 +1,182 @@
+"""Trying a study out on a raw table: the reports of those who do not trust are made here, not on their devices.
+
+That is a simulation. It shows what the study would give; it protects nobody, since all raw values were in one place.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp import _check
+from hybriddp.errors import DataError
+from hybriddp.mean.reports import Reports
+from hybriddp.mean.study import MeanStudy
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary
+from hybriddp.tables.dialect import CsvFormat
+from hybriddp.tables.frames import as_float, computed, is_finite, nw
+from hybriddp.tables.mean.query import Query, Trust
+from hybriddp.tables.mean.summarize import CountedTable, as_summaries, count, public_keys
+from hybriddp.tables.mean.tally import GroupedSummaries, Key, Summaries
+from hybriddp.tables.text import require_column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+
+def simulate_local(
+    table: Any,  # noqa: ANN401
+    study: MeanStudy,
+    *,
+    value: str,
+    trusted_if: str,
+    group: str | None = None,
+    keys: Sequence[str] | Sequence[int] | None = None,
+    engine: str | None = None,
+    csv: CsvFormat | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Summaries | GroupedSummaries:
+    """A raw table as summaries, with simulated reports of those who do not trust: for trying a study out.
+
+    A simulation: the raw values were all in one place, and the reports protect nobody. Give ``estimate`` a
+    ``random_state``, so that its result says so, too.
+
+    Parameters
+    ----------
+    table, study, group, keys, engine, csv
+        As for `summarize`.
+    value : str
+        The column of raw values, of everybody.
+    trusted_if : str
+        Who trusts, as for `summarize`.
+    random_state : int or numpy.random.Generator, optional
+        Makes the reports repeatable, except in Spark.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=0.5)
+    >>> table = pl.DataFrame({"minutes": [30.0, 12.5, 99.0], "consent": ["yes", "no", "no"]})
+    >>> trusted, local = simulate_local(table, study, value="minutes", trusted_if="consent")
+    >>> trusted.count, local.count
+    (1, 2)
+    """
+    public = public_keys(study, group, keys)
+    trust = Trust.of(trusted_if)
+    query = Query(study, value, None, group, public, trust)
+    raw = CountedTable(table, query, engine, csv, in_chunks=False)
+    counted = as_summaries(study, group, count([raw], public, simulated=True), trusted=True, local=False)
+    rng = None if random_state is None else np.random.default_rng(random_state)
+
+    def reports(part: MeanStudy, key: Key | None) -> LocalSummary | LaplaceSummary:
+        frames = (_untrusted_values(chunk.frame, value, trust, group, key) for chunk in raw.parts)
+        return _simulated(frames, part, rng)
+
+    with raw.source.reading():
+        if isinstance(counted, Summaries):
+            return Summaries(counted.trusted, reports(study, None))
+        by = counted.by
+        parts = {key: Summaries(part.trusted, reports(study.part(by, key), key)) for key, part in counted.items()}
+    return GroupedSummaries(by, parts, counted.other)
+
+
+def _simulated(
+    frames: Iterable[Any], study: MeanStudy, rng: np.random.Generator | None
+) -> LocalSummary | LaplaceSummary:
+    """The reports that devices would have sent for the values of frames; in Spark the workers draw, without a seed."""
+    summary = study.summarize_local(Reports(np.empty(0, np.int64), study.digest))
+    for values in frames:
+        generator = None if hasattr(values.to_native(), "mapInArrow") else rng
+        for codes in computed(values, partial(_drawn, text=study.to_json(), rng=generator), np.int64):
+            summary = summary + study.summarize_local(Reports(codes, study.digest, seeded=True))
+    return summary
+
+
+def _untrusted_values(frame: Any, value: str, trust: Trust, group: str | None, key: Key | None) -> Any:  # noqa: ANN401
+    """The finite values of those who do not trust, of all users or of a key's."""
+    schema = frame.collect_schema()
+    trusts, _ = trust.expressions(schema[trust.column])
+    x = as_float(schema[value], value)
+    wanted = is_finite(x) & ~trusts
+    if group is not None:
+        wanted = wanted & (nw.col(group).cast(nw.String) == str(key))
+    return frame.filter(wanted).select(x=x)
+
+
+def _drawn(
+    batches: Iterable["pa.RecordBatch"], text: str, rng: np.random.Generator | None
+) -> Iterator[NDArray[np.int64]]:
+    study = MeanStudy.from_json(text)
+    for batch in batches:
+        x = batch.column(0).to_numpy(zero_copy_only=False)
+        yield study.randomize(x, random_state=rng).astype(np.int64)
+
+
+def simulate_devices(
+    frame: "DataFrame", study: MeanStudy, *, value: str, report: str = "code", seed: int | None = None
+) -> "DataFrame":
+    """A PySpark table with one more column: the code that each user's device would have sent.
+
+    A simulation, for tests and for planning. On real devices a value never leaves; here the raw values were all in
+    one place, so the codes protect nobody by themselves. Spark computes the codes anew whenever the table is used:
+    without a seed they are others every time, so write the table down before using it twice.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        One row per user. Workers need hybriddp too.
+    study : MeanStudy
+        The study that the devices take part in. It travels to the workers as its text.
+    value : str
+        The column of raw values. Those that are missing, NaN or infinite get no code.
+    report : str
+        The name of the new column.
+    seed : int, optional
+        Makes the codes the same every time, as long as the rows are in the same partitions in the same order. Whoever
+        knows the seed can undo the codes: not private.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        All columns of ``frame``, and ``report``.
+    """
+    if not hasattr(frame, "mapInArrow"):
+        raise DataError(f"frame must be a PySpark DataFrame, got {type(frame).__name__}.")
+    from pyspark.sql.types import LongType, NumericType, StructField, StructType
+
+    require_column(value, frame.columns, "The table")
+    if not isinstance(frame.schema[value].dataType, NumericType):
+        held = frame.schema[value].dataType.simpleString()
+        raise DataError(f"Column {value!r} must hold numbers, but holds {held}.")
+    if report in frame.columns:
+        raise DataError(f"The table has a column {report!r} already. Name another one for the codes.")
+    if seed is not None:
+        _check.integer("seed", seed, at_least=0)
+    schema = StructType([*frame.schema.fields, StructField(report, LongType())])
+    return frame.mapInArrow(_randomizer(study.to_json(), value, report, seed), schema)
+
+
+def _randomizer(
+    text: str, value: str, report: str, seed: int | None
+) -> Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]:
+    """What a worker does with the batches of a partition."""
+
+    def randomize(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        partition = 0 if context is None else int(context.partitionId())
+        rng = None if seed is None else np.random.default_rng([seed, partition])
+        study = MeanStudy.from_json(text)
+        for batch in batches:
+            x = batch.column(value).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # nulls become NaN
+            finite = np.isfinite(x)
+            codes = np.zeros(len(x), np.int64)
+            codes[finite] = study.randomize(x[finite], random_state=rng)
+            yield batch.append_column(report, pa.array(codes, mask=~finite))
+
+    return randomize

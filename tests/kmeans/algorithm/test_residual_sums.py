@@ -1,0 +1,291 @@
+r"""Sums of residuals: unbiased, and with the variance that they say.
+
+Expectations are exact: the chance of every report of every user is written down from the channel's own integers, and
+nothing is drawn.
+"""
+
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybriddp._check import FloatArray
+from hybriddp.channels import UnaryEncoding
+from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.kmeans.algorithm.problem import PublishedVector
+from hybriddp.kmeans.algorithm.rounds import trusted_sums
+from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
+from hybriddp.kmeans.protocol.devices import simulate_devices
+from hybriddp.kmeans.reports.base import Ask, Labels, ReportTally, ResidualSums
+from hybriddp.kmeans.reports.codebook import best_choice
+from hybriddp.kmeans.reports.direction import DirectionQuestion, direction_gains
+from hybriddp.kmeans.reports.label_signs import (
+    LABEL_FRACTION,
+    LabelSignsQuestion,
+    by_directions,
+    cyclic,
+    local_sums,
+    mean_asks,
+)
+from hybriddp.kmeans.statistics import ClusterSums
+from hybriddp.privacy import Privacy
+from hybriddp.randomness import byte_source
+from hybriddp.release.vector import release_vector
+
+RNG = np.random.default_rng(4)
+K, D = 3, 4
+CENTERS = RNG.uniform(0.2, 0.8, (K, D))
+RADII = np.array([0.15, 0.3, 0.2])
+LABEL = Labels(CENTERS)
+RELEASED = ClusterSums(LABEL, CENTERS, RADII * D, COUNT_WEIGHT)
+SIGNS, DIRECTIONS, UNARY = "5", "0.5", "1.7"  # at which ε which kind of report is looked at
+
+
+def _asks(epsilon: str) -> tuple[Ask, ...]:
+    if epsilon == UNARY:
+        question = LabelSignsQuestion(LABEL, CENTERS, RADII, cyclic(D, 2))
+        return (Ask(question, UnaryEncoding(epsilon=epsilon, n_categories=12), Fraction(1, 2)),)
+    return mean_asks(LABEL, CENTERS, RADII, epsilon=epsilon, user_fraction=Fraction(1, 2))
+
+
+def _clipped(points: FloatArray) -> tuple[Any, FloatArray]:
+    """Labels, and residuals clipped to the radii, by the definition."""
+    label = np.argmin(np.sum((points[:, None] - CENTERS) ** 2, axis=2), axis=1)
+    r = RADII[label][:, None]
+    return label, np.clip(points - CENTERS[label], -r, r)
+
+
+def _truth(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sizes, and the mean over all users of the clipped residual if the user is in the cluster."""
+    label, clipped = _clipped(points)
+    member = label[:, None] == np.arange(K)
+    return member.mean(axis=0), (member[:, :, None] * clipped[:, None, :]).mean(axis=0)
+
+
+def _expected(ask: Ask, points: FloatArray) -> ReportTally:
+    """The mean counts if every user answers every variant once, from the exact chances of symbols and reports."""
+    question, p, q = ask.question, ask.channel.hit_probability, ask.channel.miss_probability
+    label, clipped = _clipped(points)
+    up = (1 + clipped / RADII[label][:, None]) / 2
+    symbols = np.zeros((question.n_variants, ask.channel.n_symbols))
+    for k, chance in zip(label, up, strict=True):
+        for variant in range(question.n_variants):
+            assert isinstance(question, LabelSignsQuestion)
+            for signs in range(1 << question.n_signs):
+                odds = [
+                    chance[j] if signs >> bit & 1 else 1 - chance[j]
+                    for bit, j in enumerate(question.coordinates[variant])
+                ]
+                symbols[variant, (int(k) << question.n_signs) + signs] += float(np.prod(odds))
+    n = len(points)
+    return ReportTally((p - q) * symbols + q * n, np.full(question.n_variants, n))
+
+
+@pytest.mark.parametrize("epsilon", [SIGNS, UNARY, "7"])
+def test_sums_are_exactly_right_on_average(epsilon: str) -> None:
+    """For a tiny crowd, through the channel's chances, without any noise."""
+    points = RNG.random((9, D))
+    asks = _asks(epsilon)
+    found = local_sums(asks, [_expected(ask, points) for ask in asks])
+    sizes, sums = _truth(points)
+    np.testing.assert_allclose(found.sizes, sizes, atol=1e-9)
+    np.testing.assert_allclose(found.sums, sums, atol=1e-9)
+
+
+def test_both_kinds_of_reports_are_tested() -> None:
+    assert len(_asks(SIGNS)) == 1
+    assert len(_asks(DIRECTIONS)) == 2
+    assert [ask.user_fraction for ask in _asks(DIRECTIONS)] == [LABEL_FRACTION / 2, (1 - LABEL_FRACTION) / 2]
+    assert isinstance(_asks(DIRECTIONS)[1].question, DirectionQuestion)
+
+
+# Drawn
+
+
+N, RUNS, TRUSTED_RUNS = 600, 2000, 4000
+POINTS = np.clip(CENTERS[RNG.integers(K, size=N)] + 0.12 * RNG.standard_normal((N, D)), 0, 1)
+FINE = 6.5  # standard errors: for the 15 numbers of a test together, a false alarm once in 10^9
+
+
+def _local(epsilon: str) -> list[ResidualSums]:
+    asks = _asks(epsilon)
+    found = []
+    for seed in range(RUNS):
+        rng = np.random.default_rng([seed, 1])
+        order = rng.integers(N, size=N)  # a sample of all users: what is claimed includes its variance
+        parts = np.split(POINTS[order], [N * 3 // 20]) if len(asks) == 2 else [POINTS[order]]
+        answers = [
+            simulate_devices(ask, iter([part]), source=byte_source(seed), rng=rng)
+            for ask, part in zip(asks, parts, strict=True)
+        ]
+        found.append(local_sums(asks, answers))
+    return found
+
+
+def _trusted() -> list[ResidualSums]:
+    exact = RELEASED.compute(POINTS)
+    private = release_vector(
+        np.tile(exact, (TRUSTED_RUNS, 1)),
+        sensitivity=2 * RELEASED.max_contribution,
+        privacy=Privacy(epsilon=0.5),
+        random_state=1,
+    )
+    return [trusted_sums(RELEASED, PublishedVector(values, private.variance), N, 0.0) for values in private.values]
+
+
+GROUPS = {"signs": SIGNS, "directions": DIRECTIONS, "unary": UNARY, "trusted": None}
+
+
+@cache
+def _found(group: str) -> list[ResidualSums]:
+    epsilon = GROUPS[group]
+    return _trusted() if epsilon is None else _local(epsilon)
+
+
+def _truth_of(group: str) -> tuple[FloatArray, FloatArray]:
+    if group not in ("trusted", "directions"):
+        return _truth(POINTS)
+    label, _ = _clipped(POINTS)
+    rest = POINTS - CENTERS[label]
+    length = np.abs(rest).sum(axis=1) / D if group == "trusted" else np.sqrt(np.sum(rest**2, axis=1))
+    far = np.maximum(length / RADII[label], 1)
+    member = label[:, None] == np.arange(K)
+    return member.mean(axis=0), (member[:, :, None] * (rest / far[:, None])[:, None, :]).mean(axis=0)
+
+
+def _off(group: str, shift: float = 0.0) -> float:
+    """The largest deviation of a mean from the truth, in standard errors that are measured, not claimed."""
+    found = [np.column_stack([s.sizes, s.sums]) for s in _found(group)]
+    sizes, sums = _truth_of(group)
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
+    return float(np.max(np.abs(mean + shift * error * np.sqrt(len(found)) - np.column_stack([sizes, sums])) / error))
+
+
+def _scale(group: str, factor: float = 1.0) -> tuple[float, float]:
+    """Measured over claimed variance of the sums, and the standard error of that ratio.
+
+    Deviations are nearly normal, and those of different numbers nearly uncorrelated.
+    """
+    found, truth = _found(group), _truth_of(group)[1]
+    ratio = np.array([(s.sums - truth) ** 2 / (factor * s.variance) for s in found]).mean(axis=(1, 2))
+    return float(ratio.mean()), float(ratio.std(ddof=1) / np.sqrt(len(found)))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("group", GROUPS)
+def test_drawn_sums_are_unbiased_and_a_bias_would_be_noticed(group: str) -> None:
+    """One of a fifth of a standard deviation is 9 standard errors or more."""
+    assert _off(group) < FINE
+    assert _off(group, 0.2) > FINE
+    assert _off(group, -0.2) > FINE
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("group", GROUPS)
+def test_drawn_sums_have_the_variance_that_they_claim(group: str) -> None:
+    """Within .12, ten standard errors or more; a variance that is a fifth wrong is noticed.
+
+    What is claimed for local users is a little too much, since the square of the mean is not subtracted.
+    """
+    ratio, error = _scale(group)
+    assert 10 * error < 0.12
+    assert abs(ratio - 1) < 0.12
+    for factor in (0.8, 1.2):
+        wrong, _ = _scale(group, factor)
+        assert abs(wrong - 1) > 0.12
+
+
+def _size_variance(group: str) -> FloatArray:
+    """The variance of each size, exactly: of the reports of a random sample, or of the noise of a release."""
+    sizes, epsilon = _truth_of(group)[0], GROUPS[group]
+    if epsilon is None:
+        return np.full(K, _found(group)[0].size_variance)
+    ask, users = _asks(epsilon)[0], N * 3 // 20 if group == "directions" else N
+    assert isinstance(ask.question, LabelSignsQuestion)
+    p, q = ask.channel.hit_probability, ask.channel.miss_probability
+    m = 1 << ask.question.n_signs  # symbols of a cluster
+    if isinstance(ask.channel, UnaryEncoding):  # bits are independent, given the cluster
+        per_user = sizes * (p * (1 - p) - q * (1 - q)) + m * q * (1 - q) + sizes * (1 - sizes) * (p - q) ** 2
+    else:
+        chance = m * q + sizes * (p - q)
+        per_user = chance * (1 - chance)
+    variance: FloatArray = per_user / ((p - q) ** 2 * users)
+    return variance
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("group", GROUPS)
+def test_sizes_have_their_exact_variance_which_is_about_what_they_claim(group: str) -> None:
+    """Drawn: within 6.5 standard errors, by which a variance that is a fifth wrong would be noticed.
+
+    Claimed: within a quarter, since it is that of the channel, for a small cluster, and without the sample's.
+    """
+    found, sizes, exact = _found(group), _truth_of(group)[0], _size_variance(group)
+    ratio = np.array([(s.sizes - sizes) ** 2 for s in found]).mean(axis=1) / exact.mean()
+    error = float(ratio.std(ddof=1)) / np.sqrt(len(ratio))
+    assert FINE * error < 1 / 6
+    assert abs(ratio.mean() - 1) < FINE * error
+    users = {"signs": N, "unary": N, "directions": N * 0.15, "trusted": np.inf}[group]
+    claimed = found[0].size_variance + float(np.mean(sizes * (1 - sizes))) / users
+    assert 0.75 < exact.mean() / claimed < 1.25
+
+
+# Which report
+
+
+@pytest.mark.parametrize(
+    ("k", "d"), [(1, 1), (2, 1), (4, 2), (30, 3), (1024, 2), (2048, 5), (3072, 4), (8, 16), (2, 256)]
+)
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 7.0, 20.0])
+def test_there_is_always_a_question_that_its_channel_can_carry(k: int, d: int, epsilon: float) -> None:
+    centers = np.zeros((k, d))
+    asks = mean_asks(Labels(centers), centers, np.ones(k), epsilon=f"{epsilon:g}", user_fraction=Fraction(1, 3))
+    assert sum(ask.user_fraction for ask in asks) == Fraction(1, 3)
+    for ask in asks:
+        assert ask.question.n_symbols <= ask.channel.n_symbols <= 4096
+        chosen = ask.channel.n_chosen
+        assert ask.question.n_chosen == chosen
+    assert (len(asks) == 2) == by_directions(k, d, epsilon)
+
+
+@pytest.mark.parametrize(("d", "s"), [(1, 1), (3, 2), (4, 4), (7, 3)])
+def test_all_coordinates_are_asked_for_equally_often(d: int, s: int) -> None:
+    lists = cyclic(d, s)
+    assert len({len(set(row)) for row in lists.tolist()} - {s}) == 0
+    assert len(set(np.bincount(lists.ravel(), minlength=d))) == 1
+
+
+@pytest.mark.parametrize("d", [2, 4, 16])
+def test_directions_are_chosen_for_small_epsilon_and_signs_for_large(d: int) -> None:
+    chosen = [by_directions(8, d, epsilon) for epsilon in np.linspace(0.25, 12, 48)]
+    assert chosen[0]
+    assert not chosen[-1]
+    assert sorted(chosen, reverse=True) == chosen  # one change, no back and forth
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0, 7.0, 12.0])
+def test_the_best_choice_is_that_of_the_definition(epsilon: float) -> None:
+    """The least variance of a report, from the weights of the channel itself."""
+    gains = direction_gains(8)
+    best = best_choice(gains, epsilon)
+    channels = [ChoiceResponse(epsilon=epsilon, n_codes=32, n_chosen=chosen) for chosen in range(1, 17)]
+    found = [channel.gap * gains[channel.n_chosen - 1] for channel in channels]
+    assert best.chosen == 1 + int(np.argmax(found))
+    assert best.gain == pytest.approx(max(found), rel=1e-5)
+
+
+# Both
+
+
+def test_a_part_in_twenty_one_of_a_release_is_for_counts() -> None:
+    assert COUNT_WEIGHT / RELEASED.max_contribution == pytest.approx(1 / 21, abs=1e-5)
+
+
+def test_what_clipping_shrinks_is_divided_by_its_factor() -> None:
+    sums = ResidualSums(np.array([0.5, 0.5]), 0.1, np.array([[0.1, 0.2], [0.3, 0.4]]), np.full((2, 2), 0.01))
+    undone = sums.undo_clipping(np.array([0.5, 1.0]))
+    np.testing.assert_allclose(undone.sums, [[0.2, 0.4], [0.3, 0.4]])
+    np.testing.assert_allclose(undone.variance, [[0.04, 0.04], [0.01, 0.01]])
+    assert undone.sizes is sums.sizes
