@@ -29,9 +29,6 @@ KMEANS = [
 ]
 # The methods by which a result shows itself may import what shows it: figures, and modules of the result's own room.
 SHOWING = {"plot", "to_html", "_repr_html_", "explain", "to_dict", "__str__", "__rich__"}
-EXCEPTIONS = {
-    ("hybriddp.figures.demo", "hybriddp.cli.demo"),  # to be mended
-}
 
 
 @dataclass(frozen=True)
@@ -46,9 +43,7 @@ class Import:
     @property
     def excepted(self) -> bool:
         shown = {"figures", _room(self.importer, 1)}
-        return (self.importer, self.imported) in EXCEPTIONS or (
-            self.function in SHOWING and _room(self.imported, 1) in shown
-        )
+        return self.function in SHOWING and _room(self.imported, 1) in shown
 
 
 def _room(module: str, depth: int) -> str:
