@@ -116,7 +116,7 @@ def test_ten_gaussian_studies_cost_far_less_than_ten_times_one(name: str) -> Non
     with pytest.raises(BudgetError, match=f"would have spent ε = 1.5.* by the accountant '{name}', of ε = 1.43"):
         ledger.spend(total_event("study 10", one, None))
     assert len(ledger.events) == 10
-    assert f"Counted by the accountant '{name}'" in ledger.explain()
+    assert f"Composed by the accountant '{name}'" in ledger.explain()
     assert "at δ = 1e-06" in ledger.explain()
 
 

@@ -104,7 +104,7 @@ class Accountant:
 
     def explain(self, delta: Fraction) -> str:
         """How it counts, in words."""
-        words = f"Counted by the accountant {self.name!r}: {ACCOUNTANTS[self.name]}."
+        words = f"Composed by the accountant {self.name!r}: {ACCOUNTANTS[self.name]}."
         if self.adds_up or delta > 0:
             return words
         return f"{words} The budget's δ is 0: only pure releases can be paid for, and their ε adds up."
