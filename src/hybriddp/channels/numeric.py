@@ -149,8 +149,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
         m, s = self._moments
         mean = m[cell] + inside * (m[cell + 1] - m[cell])
         square = s[cell] + inside * (s[cell + 1] - s[cell])
-        result: FloatArray = (square - mean**2) / 4
-        return result
+        return (square - mean**2) / 4
 
     @cached_property
     def worst_variance(self) -> float:

@@ -70,8 +70,7 @@ class SymbolChannel(FiniteChannel):
 
     def unbiased_counts(self, supports: IntArray, users: IntArray) -> FloatArray:
         r"""$\hat n$, shape (..., n_symbols), from how many of the reports of ``users``, shape (...), support each."""
-        counts: FloatArray = (supports - self.miss_probability * np.asarray(users)[..., None]) / self.gap
-        return counts
+        return (supports - self.miss_probability * np.asarray(users)[..., None]) / self.gap
 
     def tally(self, reports: NDArray[Any], groups: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
         """How many reports support each symbol, shape (n_groups, n_symbols), and how many there are, in each group.

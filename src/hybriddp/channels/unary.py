@@ -137,8 +137,7 @@ class UnaryEncoding(SymbolChannel):
 
     def valid_reports(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         # The bits of the last byte that stand for nothing are 0.
-        valid: NDArray[np.bool_] = reports[:, -1] < 1 << (8 - -self.n_categories % 8)
-        return valid
+        return reports[:, -1] < 1 << (8 - -self.n_categories % 8)
 
     def ones(self, reports: NDArray[np.uint8]) -> IntArray:
         """How many of the reports have each category's bit set."""
@@ -200,5 +199,4 @@ def _coins(tosses: IntArray, source: ByteSource) -> IntArray:
         used > 0, np.uint64(0xFFFFFFFFFFFFFFFF) >> (64 - np.maximum(used, 1)).astype(np.uint64), np.uint64(0)
     )
     bits[ends - 1] &= mask
-    heads: IntArray = np.add.reduceat(np.bitwise_count(bits), ends - words, dtype=np.int64)
-    return heads
+    return np.add.reduceat(np.bitwise_count(bits), ends - words, dtype=np.int64)

@@ -89,19 +89,16 @@ class Box:
         """What a distance of 1 is in each dimension, in the units of the data."""
         if self.scale == "none":  # to the last bit the same for all
             return np.full(self.n_dimensions, float(np.max(self.upper - self.lower)))
-        units: FloatArray = (self.upper - self.lower) / self.widths
-        return units
+        return (self.upper - self.lower) / self.widths
 
     @property
     def factors(self) -> FloatArray:
         """One over the units: what a table's engine multiplies by too."""
-        factors: FloatArray = 1.0 / self.units
-        return factors
+        return 1.0 / self.units
 
     def scaled(self, points: FloatArray) -> FloatArray:
         """Points where distances are measured, wherever they lie: not moved into the box."""
-        scaled: FloatArray = (points - self.lower) * self.factors
-        return scaled
+        return (points - self.lower) * self.factors
 
     def place(self, points: ArrayLike, what: str = "points") -> PlacedPoints:
         """Points in the unit box; `DataError` if one is missing, not a number, or of another dimension."""

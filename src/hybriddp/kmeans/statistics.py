@@ -198,5 +198,4 @@ def clip_l1(vectors: FloatArray) -> IntArray:
     length = np.abs(whole).sum(axis=1, keepdims=True)
     # Towards zero, so that the sum of the absolute values is never above UNIT.
     clipped = np.sign(whole) * (np.abs(whole) * UNIT // np.maximum(length, UNIT))
-    result: IntArray = np.where(length > UNIT, clipped, whole)
-    return result
+    return np.where(length > UNIT, clipped, whole)

@@ -93,5 +93,4 @@ def half_distances(centers: FloatArray) -> FloatArray:
     if len(centers) == 1:
         return np.array([0.5])
     nearest = [np.sum((np.delete(centers, k, axis=0) - center) ** 2, axis=1).min() for k, center in enumerate(centers)]
-    half: FloatArray = 0.5 * np.sqrt(nearest)
-    return half
+    return 0.5 * np.sqrt(nearest)

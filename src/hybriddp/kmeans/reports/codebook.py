@@ -79,8 +79,7 @@ class Directions:
 
     def rows(self, codebooks: IntArray) -> IntArray:
         """Which rows of each basis of a codebook it holds, shape (n, at most 16)."""
-        rows: IntArray = np.arange(min(self.order, self.codebook)) + (codebooks * self.codebook % self.order)[:, None]
-        return rows
+        return np.arange(min(self.order, self.codebook)) + (codebooks * self.codebook % self.order)[:, None]
 
     def products(self, vectors: FloatArray, codebooks: IntArray, rows: IntArray | None = None) -> FloatArray:
         """The products of each vector with the directions of its codebook, or with these other rows of its bases."""
@@ -121,8 +120,7 @@ class Pairs:
         """$(u z)(v z)$ of each vector, for the pairs of its codebook."""
         xor, codebook = np.divmod(codebooks, self.left.n_codebooks)
         others = paired_row(self.left.rows(codebook), self.left.order) ^ xor[:, None]
-        products: FloatArray = self.left.products(vectors, codebook) * self.right.products(vectors, codebook, others)
-        return products
+        return self.left.products(vectors, codebook) * self.right.products(vectors, codebook, others)
 
     def diagonals(self, squares: FloatArray, codebooks: IntArray) -> FloatArray:
         r"""The part of the products that is from the diagonals, $\sum_j u_j v_j z_j^2$."""
@@ -150,8 +148,7 @@ def _hashed_signs(seed: str, rows: int, columns: int) -> IntArray:
     """Signs from a hash: the same on every machine, whatever the version of its random numbers."""
     raw = hashlib.shake_256(f"hybriddp directions {seed}".encode()).digest((rows * columns + 7) // 8)
     bits = np.unpackbits(np.frombuffer(raw, np.uint8), count=rows * columns)
-    signs: IntArray = 1 - 2 * bits.astype(np.int64).reshape(rows, columns)
-    return signs
+    return 1 - 2 * bits.astype(np.int64).reshape(rows, columns)
 
 
 def _all_differ(sign_flips: IntArray) -> bool:
@@ -235,8 +232,7 @@ def _largest(values: FloatArray, count: int) -> IntArray:
 def without_opposites(counts: FloatArray) -> FloatArray:
     """Of each direction, how many more reports there are than of its opposite."""
     codebook = counts.shape[1] // 2
-    signed: FloatArray = counts[:, :codebook] - counts[:, codebook:]
-    return signed
+    return counts[:, :codebook] - counts[:, codebook:]
 
 
 def unit_vectors(d: int) -> FloatArray:

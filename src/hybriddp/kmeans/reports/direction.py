@@ -79,8 +79,7 @@ class DirectionQuestion(ResidualQuestion):
     def sums(self, counts: FloatArray) -> FloatArray:
         """From unbiased counts, shape (n_variants, n_symbols): the sum of clipped residuals, in radii, per cluster."""
         signed = codebook.without_opposites(counts).reshape(self.n_rows, self.directions.n_codebooks, -1)
-        sums: FloatArray = self.public_signs().T @ self.directions.sums(signed) / self.gain
-        return sums
+        return self.public_signs().T @ self.directions.sums(signed) / self.gain
 
     def fields(self) -> dict[str, Any]:
         residuals = ResidualQuestion.fields(self)

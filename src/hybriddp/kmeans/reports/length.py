@@ -28,8 +28,7 @@ class LengthQuestion(Question):
         self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
     ) -> IntArray:
         square = relative_lengths(points - self.center, self.radius) ** 2
-        bits: IntArray = (rng.random(len(points)) < square).astype(np.int64)
-        return bits
+        return (rng.random(len(points)) < square).astype(np.int64)
 
     def fields(self) -> dict[str, Any]:
         return {"center": self.center, "radius": self.radius}
