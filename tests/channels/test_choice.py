@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hybriddp.channels import RandomizedResponse, channel_from_json
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.window import Window
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 
 epsilons = st.decimals("0.01", "20", places=3).map(canonical_epsilon)
 shapes = st.sampled_from([2, 4, 8, 16, 32]).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n - 1)))

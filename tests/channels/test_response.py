@@ -8,7 +8,7 @@ from scipy import stats
 
 from hybriddp.channels import RandomizedResponse
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 
 epsilons = st.decimals("0.01", "20", places=3).map(canonical_epsilon)
 

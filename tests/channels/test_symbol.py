@@ -9,7 +9,7 @@ from scipy import stats
 
 from hybriddp._check import IntArray
 from hybriddp.channels import ChoiceResponse, RandomizedResponse, UnaryEncoding
-from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.response import SymbolChannel
 from hybriddp.channels.unary import BITS, binomials, symbol_channel, symbol_variance
 from hybriddp.randomness import ByteSource, SeededBytes, SystemBytes
 

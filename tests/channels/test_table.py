@@ -7,7 +7,7 @@ from scipy import stats
 
 from hybriddp.channels import TableChannel, WindowChannel, channel_from_json
 from hybriddp.errors import ParameterError, ProtocolError
-from hybriddp.odds import SHIFT, odds
+from hybriddp.privacy import SHIFT, odds
 
 
 def one_bit(epsilon: float) -> tuple[np.ndarray, np.ndarray]:

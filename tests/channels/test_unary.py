@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hybriddp.channels import UnaryEncoding, channel_from_json
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 
 epsilons = st.decimals("0.01", "20", places=3).map(canonical_epsilon)
 

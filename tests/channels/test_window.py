@@ -12,7 +12,7 @@ from hybriddp.channels.numeric import CELLS, SHARE_BITS, VALUE_BITS
 from hybriddp.channels.window import Window
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import UNITS, Grid
-from hybriddp.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 
 # ε: worst variance on the unit range of 256 codes, from an independent prototype.
 VARIANCE = {

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.grid import as_array, type_words
-from hybriddp.odds import SHIFT, canonical_epsilon, is_canonical, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, is_canonical, odds
 from hybriddp.randomness import ByteSource, byte_source
 
 CHUNK = 1 << 15  # inputs drawn at a time: their random bytes and scratch arrays stay in the cache

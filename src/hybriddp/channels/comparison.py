@@ -29,7 +29,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
-from hybriddp.odds import canonical_epsilon
+from hybriddp.privacy import canonical_epsilon
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.channel import require, require_canonical
 from hybriddp.channels.numeric import NumberChannel
 from hybriddp.grid import UNITS
-from hybriddp.odds import canonical_epsilon
+from hybriddp.privacy import canonical_epsilon
 from hybriddp.randomness import ByteSource
 
 _PRECISION = 2048

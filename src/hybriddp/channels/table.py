@@ -15,7 +15,7 @@ from hybriddp import _check
 from hybriddp.channels.channel import is_integer, require, require_private
 from hybriddp.channels.numeric import LARGEST_VALUE, MOST_ROWS, VALUE_BITS, NumericChannel
 from hybriddp.errors import ParameterError
-from hybriddp.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 
 BITS = 32
 MOST_CODES = 1 << 12

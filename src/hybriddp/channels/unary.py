@@ -22,10 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.channel import integer_inputs, is_integer, require, require_private
-from hybriddp.channels.response import RandomizedResponse
-from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.response import RandomizedResponse, SymbolChannel
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 from hybriddp.randomness import ByteSource
 
 BITS = 32

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.kmeans.box import columns_by_name, names_of, require_alike, warn_of_names
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.explain import html_table, story
-from hybriddp.kmeans.points import PointArray, columns_by_name, names_of, require_alike, warn_of_names
 from hybriddp.kmeans.protocol.devices import SimulatedDevices
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer, Spending
+from hybriddp.kmeans.statistics import PointArray
 from hybriddp.kmeans.study import KMeansStudy, short_parameters
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source, simulation_generator

@@ -11,8 +11,7 @@ from typing import Any
 from hybriddp import _check
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.box import Box
-from hybriddp.odds import SMALLEST
-from hybriddp.privacy import Neighbors, Privacy
+from hybriddp.privacy import SMALLEST_EPSILON, Neighbors, Privacy
 
 MOST_CLUSTERS = 1024
 MOST_DIMENSIONS = 256
@@ -86,7 +85,7 @@ class KMeansStudy:
             )
         privacy = Privacy(epsilon=epsilon)
         _check.choice("neighbors", neighbors, tuple(NEIGHBORS))
-        least = Fraction(SMALLEST) / SIZE_EPSILON_FRACTION  # a release cannot cost less than the least ε
+        least = Fraction(SMALLEST_EPSILON) / SIZE_EPSILON_FRACTION  # a release cannot cost less than the least ε
         if neighbors == "add-remove" and privacy.exact_epsilon < least:
             raise ParameterError("epsilon", f"at least {float(least):g} with neighbors='add-remove'", epsilon)
         values = {"name": name, "n_clusters": n_clusters, "box": box, "privacy": privacy, "neighbors": neighbors}

@@ -7,8 +7,7 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.covariance import InitialMoments, estimate_moments, initial_moments
-from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.algorithm.tuning import (
     LEAST_VARIANCE,
     MATRIX_RADII,

@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 
 from hybriddp.channels.unary import symbol_variance
-from hybriddp.kmeans.algorithm.plan import (
+from hybriddp.kmeans.algorithm.grid_start import sharpness
+from hybriddp.kmeans.algorithm.high_dim import (
     DOMINANT,
     LARGE,
     LEAST_EPSILON_FRACTION,
     SMALL,
     BudgetPlan,
-    Effort,
     plan_for,
-    sharpness,
     trusted_takes_part,
 )
-from hybriddp.kmeans.algorithm.problem import Problem
+from hybriddp.kmeans.algorithm.problem import Effort, Problem
 
 
 def _problem(n_trusted: int, n_local: int, epsilon: str = "1") -> Problem:

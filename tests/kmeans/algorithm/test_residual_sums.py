@@ -13,7 +13,7 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.channels import UnaryEncoding
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
 from hybriddp.kmeans.algorithm.problem import PublishedVector
 from hybriddp.kmeans.algorithm.rounds import trusted_sums
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT

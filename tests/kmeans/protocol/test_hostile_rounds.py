@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.channels import Channel, RandomizedResponse, UnaryEncoding, WindowChannel
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.protocol.round import Round

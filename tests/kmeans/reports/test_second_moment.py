@@ -11,8 +11,14 @@ from hybriddp.kmeans.algorithm.problem import PublishedVector
 from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.reports.direction import mean_shift, shift_ask
-from hybriddp.kmeans.reports.length import length_ask, mean_square
-from hybriddp.kmeans.reports.second_moment import deviatoric, pair_ask, pair_variance, second_moments
+from hybriddp.kmeans.reports.second_moment import (
+    deviatoric,
+    length_ask,
+    mean_square,
+    pair_ask,
+    pair_variance,
+    second_moments,
+)
 from hybriddp.kmeans.statistics import UNIT, SecondMoments
 from hybriddp.randomness import byte_source
 

@@ -13,7 +13,7 @@ import pytest
 
 import hybriddp
 from hybriddp.channels import RandomizedResponse
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.protocol.round import Round

@@ -8,13 +8,12 @@ from fractions import Fraction
 
 from hybriddp.errors import ParameterError
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.high_dim import high_dim_algorithm
+from hybriddp.kmeans.algorithm.high_dim import LEAST_EPSILON_FRACTION, high_dim_algorithm, trusted_takes_part
 from hybriddp.kmeans.algorithm.low_dim import low_dim_algorithm
-from hybriddp.kmeans.algorithm.plan import LEAST_EPSILON_FRACTION, trusted_takes_part
 from hybriddp.kmeans.algorithm.problem import Algorithm, Problem, Release, Step
 from hybriddp.kmeans.statistics import UserCount
 from hybriddp.kmeans.study import SIZE_EPSILON_FRACTION, KMeansStudy
-from hybriddp.odds import SMALLEST
+from hybriddp.privacy import SMALLEST_EPSILON
 
 
 def trusted_is_used(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
@@ -27,7 +26,7 @@ def trusted_is_used(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
 def require_enough_epsilon(study: KMeansStudy, n_trusted: int, n_local: int) -> None:
     """Raise `ParameterError` if the trusted group is alone, and ε too small to be divided into its releases."""
     if n_trusted and not n_local and not trusted_is_used(study, n_trusted, n_local):
-        least = float(Fraction(SMALLEST) / LEAST_EPSILON_FRACTION)
+        least = float(Fraction(SMALLEST_EPSILON) / LEAST_EPSILON_FRACTION)
         raise ParameterError(
             "epsilon",
             f"at least {least:g} without local users in more than {tuning.MAX_LOW_DIM} dimensions, where it is divided "
@@ -58,7 +57,7 @@ def _is_used(problem: Problem) -> bool:
     if problem.n_dimensions <= tuning.MAX_LOW_DIM:
         return True
     cheapest = Fraction(problem.epsilon) * problem.epsilon_left * LEAST_EPSILON_FRACTION
-    return cheapest >= Fraction(SMALLEST) and (not problem.n_local or trusted_takes_part(problem))
+    return cheapest >= Fraction(SMALLEST_EPSILON) and (not problem.n_local or trusted_takes_part(problem))
 
 
 def _problem(study: KMeansStudy, n_trusted: int, n_local: int, epsilon_left: Fraction = Fraction(1)) -> Problem:

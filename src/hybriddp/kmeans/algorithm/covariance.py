@@ -9,13 +9,20 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Release, Step, StepResult
 from hybriddp.kmeans.reports.base import Ask
 from hybriddp.kmeans.reports.clipping import usual_size
 from hybriddp.kmeans.reports.direction import mean_shift, shift_ask
-from hybriddp.kmeans.reports.length import MeanSquare, length_ask, mean_square
-from hybriddp.kmeans.reports.second_moment import Deviatoric, deviatoric, pair_ask, pair_variance, second_moments
+from hybriddp.kmeans.reports.second_moment import (
+    Deviatoric,
+    MeanSquare,
+    deviatoric,
+    length_ask,
+    mean_square,
+    pair_ask,
+    pair_variance,
+    second_moments,
+)
 from hybriddp.kmeans.statistics import UNIT, SecondMoments
 
 _SECOND_MOMENTS = 1 - tuning.FINAL_LENGTHS - tuning.FINAL_SHIFTS

@@ -19,8 +19,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.unary import symbol_channel, symbol_variance
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.plan import Effort, sharpness
-from hybriddp.kmeans.algorithm.problem import Problem, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, Release, Step, StepResult
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
 from hybriddp.kmeans.reports.base import Ask, Projection
 from hybriddp.kmeans.reports.grid import GridQuestion
@@ -58,6 +57,17 @@ def grid_frequencies(
         values = heard.answers[0].counts(asks[0].channel)[0] / n
         found.append(GridFrequencies(values, variance, n, math.sqrt(2 * math.log(m) * variance), 0.0))
     return found
+
+
+def sharpness(problem: Problem, effort: Effort) -> tuple[float, float]:
+    """One over the standard error of a frequency on a grid, from local users and from the trusted group.
+
+    It is known before anybody is asked, from public numbers.
+    """
+    variance = symbol_variance(float(problem.epsilon), tuning.TYPICAL_SYMBOLS)
+    noise_sd = problem.changed_users * math.sqrt(2)  # times 1/ε
+    local = math.sqrt(float(effort.user_fraction) * problem.n_local / variance)
+    return local, float(effort.epsilon_fraction) * problem.n_trusted * problem.trusted_epsilon / noise_sd
 
 
 # On the box -----------------------------------------------------------------------------------------------------------

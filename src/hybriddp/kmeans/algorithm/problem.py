@@ -66,6 +66,33 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupSize:
+    """The size of a group, as far as the algorithm may know it.
+
+    Where the size is private, it has to be released; that there is such a group is public, even if nobody is in it.
+    """
+
+    known: int | None  # exact where it is public, as released where it is private, None before the release
+    is_private: bool = False
+
+    @property
+    def is_group(self) -> bool:
+        """Whether there is such a group."""
+        return self.is_private or bool(self.known)
+
+
+NO_GROUP, PRIVATE_SIZE = GroupSize(0), GroupSize(None, is_private=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a step may cost: a fraction of the local users, and a fraction of the trusted group's ε."""
+
+    user_fraction: Fraction
+    epsilon_fraction: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """A statistic of the trusted group, and the fraction of ε that its release costs."""
 

@@ -14,8 +14,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
-from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Release, Step, StepResult
 from hybriddp.kmeans.reports.base import Ask, Labels, ResidualSums
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs, clipping_factor_sums
 from hybriddp.kmeans.reports.label_signs import (

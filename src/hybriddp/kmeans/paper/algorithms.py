@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.box import Box
+from hybriddp.kmeans.box import Box, columns_by_name, names_of, require_alike
 from hybriddp.kmeans.paper.groups import (
     ClusterMoments,
     LaplaceScales,
@@ -35,7 +35,6 @@ from hybriddp.kmeans.paper.groups import (
     truth_probability,
 )
 from hybriddp.kmeans.paper.sphere_packing import sphere_packing
-from hybriddp.kmeans.points import columns_by_name, names_of, require_alike
 from hybriddp.randomness import simulation_generator
 from hybriddp.theory import weights as theory_weights
 

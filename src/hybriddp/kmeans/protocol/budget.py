@@ -17,11 +17,9 @@ import numpy as np
 
 from hybriddp.errors import BudgetError, ProtocolError
 from hybriddp.kmeans.algorithm.problem import PublishedVector, Release
-from hybriddp.kmeans.points import TrustedPoints
-from hybriddp.kmeans.statistics import Statistic
+from hybriddp.kmeans.statistics import Statistic, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.odds import LONGEST
-from hybriddp.privacy import Privacy
+from hybriddp.privacy import LONGEST_EPSILON, Privacy
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.vector import laplace_scale, laplace_variance, release_vector
@@ -123,7 +121,7 @@ class Account:
         """What a ledger is charged for a release; rounded up where twice an ε has a digit too many."""
         exact = self.study.ledger_factor * privacy.exact_epsilon
         text = decimal(exact)
-        if len(text) > LONGEST:
+        if len(text) > LONGEST_EPSILON:
             text = decimal(Fraction(-(-exact * _PARTS // 1), _PARTS))
         return Privacy.total(epsilon=text)
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.reports.base import Ask, ReportTally
+from hybriddp.kmeans.statistics import PointArray
 from hybriddp.randomness import ByteSource
 
 

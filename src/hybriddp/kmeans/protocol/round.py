@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hybriddp.channels.channel import channel_from_json, is_integer
-from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import HybridDPError, ProtocolError
 from hybriddp.kmeans.protocol.devices import RoundReports, answer_asks
 from hybriddp.kmeans.reports.base import (

@@ -17,12 +17,20 @@ from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_enough_epsilon, trusted_is_used
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.problem import PublishedVector, Release, Step, StepResult
-from hybriddp.kmeans.points import NO_GROUP, PRIVATE_SIZE, GroupSize, PointArray, TrustedPoints
+from hybriddp.kmeans.algorithm.problem import (
+    NO_GROUP,
+    PRIVATE_SIZE,
+    GroupSize,
+    PublishedVector,
+    Release,
+    Step,
+    StepResult,
+)
 from hybriddp.kmeans.protocol.budget import Account
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.transcript import ServerState, refused
 from hybriddp.kmeans.reports.base import Ask, ReportTally
+from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source, simulation_generator
 from hybriddp.release.ledger import Ledger

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.errors import HybridDPError, ProtocolError
-from hybriddp.kmeans.algorithm.problem import PublishedVector, StepResult
-from hybriddp.kmeans.points import PRIVATE_SIZE, GroupSize
+from hybriddp.kmeans.algorithm.problem import PRIVATE_SIZE, GroupSize, PublishedVector, StepResult
 from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import KMeansStudy, parsed
 

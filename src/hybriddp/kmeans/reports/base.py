@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.clustering import nearest, products
 from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, most_bases

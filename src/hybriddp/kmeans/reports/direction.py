@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
 from hybriddp.kmeans.reports import codebook
 from hybriddp.kmeans.reports.base import Ask, Labels, ReportTally, ResidualQuestion, read_array, require
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths

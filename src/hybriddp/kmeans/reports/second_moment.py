@@ -9,7 +9,7 @@ E \min\Big(1, \frac{|z|^2}{r^2}\Big) \frac{z_i z_j}{|z|^2} = \Sigma_{ij}\,
 \frac{1}{d(d + 2)} E\Big[\chi^4 \min\Big(\frac{1}{r^2}, \frac{1}{v\chi^2}\Big)\Big] \quad (i \ne j),
 $$
 
-for small covariances $\Sigma_{ij}$.
+for small covariances $\Sigma_{ij}$. The trace of $zz^T$, the squared length, is asked for on its own, in one bit.
 """
 
 import math
@@ -21,10 +21,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
+from hybriddp.channels.unary import symbol_channel
 from hybriddp.kmeans.reports import codebook
 from hybriddp.kmeans.reports.base import Ask, Question, ReportTally, read_ball, require
-from hybriddp.kmeans.reports.clipping import squared_lengths
+from hybriddp.kmeans.reports.clipping import squared_lengths, undo_clipping
 from hybriddp.kmeans.reports.direction import read_chosen, read_directions
 
 
@@ -162,3 +163,53 @@ def second_moments(ask: Ask, answers: ReportTally, spread: float) -> Deviatoric:
     factor = float(np.mean(squares**2 * weights)) / (d * (d + 2))
     mean = question.sums(answers.counts(ask.channel)) / max(n, 1)
     return Deviatoric(deviatoric(mean) / factor, entries / factor**2)
+
+
+# The trace: how long? -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LengthQuestion(Question):
+    r"""How long? One bit, which is 1 with probability $\min(1, |x - c|^2 / r^2)$."""
+
+    kind: ClassVar[str] = "length"
+    n_symbols: ClassVar[int] = 2
+
+    center: FloatArray  # c, shape (d,)
+    radius: float  # r
+
+    def symbols(
+        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
+    ) -> IntArray:
+        square = codebook.relative_lengths(points - self.center, self.radius) ** 2
+        return (rng.random(len(points)) < square).astype(np.int64)
+
+    def fields(self) -> dict[str, Any]:
+        return {"center": self.center, "radius": self.radius}
+
+    @classmethod
+    def from_fields(cls, d: int, fields: dict[str, Any]) -> "LengthQuestion":
+        return cls(*read_ball(d, fields))
+
+
+@dataclass(frozen=True, slots=True)
+class MeanSquare:
+    """The mean squared length, and its variance."""
+
+    value: float
+    variance: float
+
+
+def length_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction: Fraction) -> Ask:
+    """Ask how long $z = x - c$ is."""
+    return Ask(LengthQuestion(center, radius), symbol_channel(epsilon, 2), user_fraction)
+
+
+def mean_square(ask: Ask, answers: ReportTally) -> MeanSquare:
+    """What the bits say, clipping undone; a bit has a variance of at most 1/4."""
+    question, n = ask.question_as(LengthQuestion), answers.n_users
+    clipped = float(answers.counts(ask.channel)[0, 1]) / max(n, 1)
+    relative, slope = undo_clipping(clipped, len(question.center))
+    square = question.radius**2
+    variance = (square / (2 * ask.channel.gap * slope)) ** 2 / n if n else math.inf
+    return MeanSquare(relative * square, variance)
