@@ -5,8 +5,7 @@ import json
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from hybriddp import _check
 from hybriddp.errors import ParameterError, ProtocolError
@@ -23,8 +22,63 @@ SIZE_EPSILON_FRACTION = Fraction(1, 20)
 """What the size of the trusted group costs where it is not public, as a part of ε."""
 
 
+class Document:
+    """What has exactly one text, a JSON object of version 2: anything else is refused."""
+
+    what: ClassVar[str]  # in errors
+    kind: ClassVar[str]  # in its text
+
+    def _content(self) -> dict[str, Any]:
+        """What the text holds beside its kind and version, as plain values."""
+        raise NotImplementedError
+
+    @classmethod
+    def _read(cls, fields: dict[str, Any]) -> Self:
+        """What has these plain values; any error that Python raises says that they are malformed."""
+        raise NotImplementedError
+
+    def fields(self) -> dict[str, Any]:
+        """All plain values of the text."""
+        return {"type": self.kind, "version": 2, **self._content()}
+
+    def to_json(self) -> str:
+        """Its text."""
+        return json.dumps(self.fields(), separators=(",", ":"), ensure_ascii=False)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text, by which parties can tell that they mean the same."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """What a text says; `ProtocolError` if it is not the text of one."""
+        return cls.of(parsed(text, cls.what))
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Self:
+        """What has these plain values; `ProtocolError` if they are not those of one, in its one form."""
+        if not isinstance(fields, dict) or fields.get("type") != cls.kind or fields.get("version") != 2:
+            raise cls.refused(f"it is not a {cls.kind} of version 2; write it anew with this version of hybriddp")
+        try:
+            made = cls._read(fields)
+            same = json.loads(made.to_json().encode()) == fields
+        except ProtocolError:
+            raise
+        except (KeyError, TypeError, ValueError, ArithmeticError) as reason:
+            raise cls.refused(f"it is incomplete or malformed ({reason})") from None
+        if not same:
+            raise cls.refused("it is not in its one form, version 2")
+        return made
+
+    @classmethod
+    def refused(cls, reason: str) -> ProtocolError:
+        """The error for what cannot be."""
+        return ProtocolError(f"The {cls.what} is refused: {reason}.")
+
+
 @dataclass(frozen=True, init=False)
-class KMeansStudy:
+class KMeansStudy(Document):
     """What is asked of whom, under which promise.
 
     Parameters
@@ -51,6 +105,9 @@ class KMeansStudy:
     >>> KMeansStudy.from_json(study.to_json()) == study
     True
     """
+
+    what: ClassVar[str] = "study"
+    kind: ClassVar[str] = "kmeans"
 
     name: str
     n_clusters: int
@@ -112,11 +169,8 @@ class KMeansStudy:
         """Whether the size of the trusted group has to be paid for."""
         return self.neighbors == "add-remove"
 
-    def fields(self) -> dict[str, Any]:
-        """The study as plain values."""
+    def _content(self) -> dict[str, Any]:
         return {
-            "type": "kmeans",
-            "version": 2,
             "name": self.name,
             "n_clusters": self.n_clusters,
             "bounds": [list(pair) for pair in self.box.bounds],
@@ -125,39 +179,10 @@ class KMeansStudy:
             "neighbors": self.neighbors,
         }
 
-    def to_json(self) -> str:
-        """The study as text."""
-        return json.dumps(self.fields(), separators=(",", ":"), ensure_ascii=False)
-
     @classmethod
-    def of(cls, fields: dict[str, Any]) -> "KMeansStudy":
-        """The study with these plain values; `ProtocolError` if they are not one."""
-        if isinstance(fields, dict) and fields.get("version") != 2:  # what is no dict is refused below
-            raise ProtocolError("The study is refused: its text is not of version 2. Make the study anew.")
-        try:
-            study = cls(
-                fields["name"],
-                n_clusters=fields["n_clusters"],
-                bounds=[tuple(pair) for pair in fields["bounds"]],
-                epsilon=fields["epsilon"],
-                scale=fields["scale"],
-                neighbors=fields["neighbors"],
-            )
-        except (KeyError, TypeError, ParameterError) as reason:
-            raise ProtocolError(f"The study is refused: {reason}.") from None
-        if study.fields() != fields:
-            raise ProtocolError("The study is refused: it is not in the form that studies are written in.")
-        return study
-
-    @classmethod
-    def from_json(cls, text: str) -> "KMeansStudy":
-        """The study of a text; `ProtocolError` if it is not one."""
-        return cls.of(parsed(text, "study"))
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the text, by which parties can tell that they mean the same study."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+    def _read(cls, fields: dict[str, Any]) -> Self:
+        values = {name: value for name, value in fields.items() if name not in ("type", "version")}
+        return cls(values.pop("name"), **values)
 
 
 def short_parameters(parameters: Mapping[str, object], longest: int = 32) -> str:

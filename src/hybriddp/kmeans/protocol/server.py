@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_enough_epsilon, trusted_is_used
+from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.problem import (
     NO_GROUP,
@@ -28,7 +28,7 @@ from hybriddp.kmeans.algorithm.problem import (
 )
 from hybriddp.kmeans.protocol.budget import Account
 from hybriddp.kmeans.protocol.round import Round, RoundTally
-from hybriddp.kmeans.protocol.transcript import ServerState, refused
+from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
@@ -112,10 +112,11 @@ class HybridKMeansServer:
         if not isinstance(study, KMeansStudy):
             raise ParameterError("study", "a KMeansStudy", study)
         group = _group(study, trusted)
+        size = NO_GROUP if group is None else PRIVATE_SIZE if study.size_is_private else GroupSize(group.count)
         state = ServerState(
             study=study,
             n_local=_check.integer("n_local", n_local, at_least=0),
-            n_trusted=_size(study, group),
+            n_trusted=size,
             seeded=random_state is not None,
             in_ledger=ledger is not None and random_state is None,
         )
@@ -130,7 +131,6 @@ class HybridKMeansServer:
     ) -> None:
         """Everything up to what the algorithm wants first."""
         study, size = state.study, state.n_trusted
-        _require_users(study, size, state.n_local)
         self.study, self.n_local = study, state.n_local
         self.seeded, self.in_ledger = state.seeded, state.in_ledger
         self.round: Round | None = None
@@ -149,15 +149,13 @@ class HybridKMeansServer:
         )
         self._step: Step | None = next(self._algorithm)
 
-    # Rounds -------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Begin the study: release what the trusted group is asked for first. Nothing is spent before.
 
         `BudgetError` if the ledger has less left than the whole study needs. If reading the points fails, call it
         again. A study that has begun goes on where it is.
         """
-        if not self._started and self._is_charged:
+        if not self._started() and self._is_charged:
             self._account.require_enough()
         self._advance()
 
@@ -178,9 +176,12 @@ class HybridKMeansServer:
 
     def release_pending(self) -> None:
         """Release what is due, if that failed before or the server was taken up from its text meanwhile."""
-        if not self._started:
+        if not self._started():
             raise ProtocolError(f"No release is due. {self._why_no_round()}")
         self._advance()
+
+    def _started(self) -> bool:
+        return bool(self._results) or self.round is not None
 
     def _advance(self) -> None:
         """Release what the trusted group is wanted for, until local users are wanted too, or the end."""
@@ -213,8 +214,6 @@ class HybridKMeansServer:
             self._step = self._algorithm.send(result)
         except StopIteration as end:
             self._step, self._result = None, end.value
-
-    # Results ------------------------------------------------------------------------------------------------------
 
     @property
     def result(self) -> ClusterEstimate:
@@ -250,16 +249,10 @@ class HybridKMeansServer:
         """Whether trusted users pay for anything at all."""
         return self._size.is_private or trusted_is_used(self.study, self._size.known or 0, self.n_local)
 
-    @property
-    def _started(self) -> bool:
-        return bool(self._results) or self.round is not None
-
     def _why_no_round(self) -> str:
-        if not self._started:
+        if not self._started():
             return "The study has not been started. Call start() first."
         return "A release is due first. Call release_pending()." if self._step else "The study has ended."
-
-    # As text ------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
         """The state between rounds: what was published, and nothing that was not."""
@@ -311,7 +304,7 @@ class HybridKMeansServer:
         try:
             server._set_up(state, group, ledger, random_state)  # noqa: SLF001  (of its own class)
         except (DataError, ParameterError) as reason:
-            raise refused(str(reason).removesuffix(".")) from None
+            raise ServerState.refused(str(reason).removesuffix(".")) from None
         server._replay(state)  # noqa: SLF001
         return server
 
@@ -327,29 +320,29 @@ class HybridKMeansServer:
             sent = Round.from_json(state.open_round, study=self.study)
             self._open_round(step, state.pending_release)
             if self.round is None or not self.round.is_like(sent):
-                raise refused("it waits for another round than this version of hybriddp asks")
+                raise ServerState.refused("it waits for another round than this version of hybriddp asks")
             self.round = sent  # to the last digit, in which machines may differ
         elif state.pending_release is not None:
-            raise refused("it holds a release of a step that does not wait for answers")
+            raise ServerState.refused("it holds a release of a step that does not wait for answers")
         if state.in_ledger and self._is_charged and self._step is not None:
             self._account.require_same_ledger(state.ledger_nonce, self._spent())
 
     def _wanted(self) -> Step:
         if self._step is None:
-            raise refused("it goes on after the end of the study")
+            raise ServerState.refused("it goes on after the end of the study")
         return self._step
 
     def _check_release(self, release: Release | None, published: PublishedVector | None) -> None:
         """Raise `ProtocolError` unless these can be the numbers of the release."""
         if release is None or published is None:
             if release is not None or published is not None:
-                raise refused("it has results that were not wanted, or lacks some that were")
+                raise ServerState.refused("it has results that were not wanted, or lacks some that were")
             return
         values = published.values
         if values.shape != (release.statistic.size,) or values.max() > _LARGEST or values.min() < -_LARGEST:
-            raise refused("it has other numbers than were released")
+            raise ServerState.refused("it has other numbers than were released")
         if not math.isclose(published.variance, self._account.noise_variance(release), rel_tol=1e-6):
-            raise refused("it says of a release that its noise had another variance than it has")
+            raise ServerState.refused("it says of a release that its noise had another variance than it has")
 
     def _spent(self) -> Fraction:
         """What all releases up to now cost each trusted user, that of a step which waits for local users included."""
@@ -367,18 +360,6 @@ def _checked(asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[Repor
     return tuple(tally.checked(ask.question.n_variants, ask.channel.n_symbols) for ask, tally in pairs)
 
 
-def _require_users(study: KMeansStudy, size: GroupSize, n_local: int) -> None:
-    """Raise an error if there are too few users, as far as that is public, or if ε is too small to be divided."""
-    if size.known is None:
-        return
-    require_enough_epsilon(study, size.known, n_local)
-    if size.known + n_local < study.n_clusters:
-        raise DataError(
-            f"There must be at least as many users as clusters, but there are {size.known + n_local:,} users for "
-            f"{study.n_clusters:,} clusters. Nothing has been spent."
-        )
-
-
 def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> TrustedPoints | None:
     """The trusted group. One without users counts as none, unless its size is private: that it is 0 would tell."""
     if trusted is None:
@@ -390,9 +371,3 @@ def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> Tru
     if group.box != study.box:
         raise ParameterError("trusted", "points that were read with the bounds and the scale of this study", group.box)
     return group if group.count or study.size_is_private else None
-
-
-def _size(study: KMeansStudy, group: TrustedPoints | None) -> GroupSize:
-    if group is None:
-        return NO_GROUP
-    return PRIVATE_SIZE if study.size_is_private else GroupSize(group.count)

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ProtocolError
-from hybriddp.kmeans.clustering import nearest, products
+from hybriddp.kmeans.clustering import nearest, nearest_steadily, products, rows_steadily
 from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, most_bases
-from hybriddp.kmeans.reports.steady import nearest_steadily, rows_steadily
 from hybriddp.kmeans.study import MOST_CLUSTERS, MOST_DIMENSIONS, MOST_LETTERS, KMeansStudy
 
 MOST_ASKS = 3  # questions in one round
@@ -42,9 +41,7 @@ it, which would tell whose point made it that small.
 """
 
 _Asked = TypeVar("_Asked", bound="Question")
-
-
-# Questions and answers ------------------------------------------------------------------------------------------------
+Rng = np.random.Generator
 
 
 class Question(ABC):
@@ -76,9 +73,7 @@ class Question(ABC):
         return None
 
     @abstractmethod
-    def symbols(
-        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
-    ) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
         """The symbol, or set of symbols, of each point, in its variant.
 
         A device must be ``steady``: what it computes takes the same steps whatever its point is (see `steady`).
@@ -87,7 +82,14 @@ class Question(ABC):
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
-        """What its text holds."""
+        """What its text holds, with arrays for lists of numbers."""
+
+    def text_fields(self) -> dict[str, Any]:
+        """Its kind, and the same as plain values."""
+        plain = {
+            name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in self.fields().items()
+        }
+        return {"kind": self.kind, **plain}
 
     @classmethod
     @abstractmethod
@@ -116,10 +118,8 @@ class ReportTally:
 
     Attributes
     ----------
-    supports : ndarray, shape (n_variants, n_symbols)
-        How many reports support each symbol, in each variant.
-    users : ndarray, shape (n_variants,)
-        How many users answered each variant.
+    supports, users : ndarray, shapes (n_variants, n_symbols) and (n_variants,)
+        How many reports support each symbol in each variant, and how many users answered it.
     """
 
     supports: IntArray
@@ -127,9 +127,8 @@ class ReportTally:
 
     def __add__(self, other: "ReportTally") -> "ReportTally":
         if self.supports.shape != other.supports.shape or self.users.shape != other.users.shape:
-            raise ProtocolError(
-                f"Answers to different questions do not add up: {self.supports.shape} and {other.supports.shape}."
-            )
+            shapes = f"{self.supports.shape} and {other.supports.shape}"
+            raise ProtocolError(f"Answers to different questions do not add up: {shapes}.")
         return ReportTally(self.supports + other.supports, self.users + other.users)
 
     @property
@@ -144,10 +143,8 @@ class ReportTally:
         good = good and supports.dtype.kind in "iu" and users.dtype.kind in "iu"
         good = good and bool((supports >= 0).all() and (supports <= users[:, None]).all())
         if not good or (users >= 1 << 40).any():  # sums of 64 bits could not hold them
-            raise ProtocolError(
-                f"Answers must be counts of shape {(n_variants, n_symbols)}, none above the number of users of its "
-                f"variant, got shape {supports.shape}."
-            )
+            expected = f"counts of shape {(n_variants, n_symbols)}, none above the number of users of its variant"
+            raise ProtocolError(f"Answers must be {expected}, got shape {supports.shape}.")
         return ReportTally(supports.astype(np.int64), users.astype(np.int64))
 
     def counts(self, channel: SymbolChannel) -> FloatArray:
@@ -271,11 +268,8 @@ def read_array(fields: dict[str, Any], name: str, shape: tuple[int, ...]) -> Flo
     array = np.array(fields[name], np.float64)
     size = np.abs(array)
     good = array.shape == shape and ((array == 0) | ((size >= SMALLEST) & (size <= LARGEST))).all()
-    require(
-        bool(good),
-        f"its {name} must be numbers up to {LARGEST:g} of shape {shape}, and those that are not 0 at least "
-        f"{SMALLEST:g} in size",
-    )
+    sizes = f"up to {LARGEST:g}, and those that are not 0 at least {SMALLEST:g} in size"
+    require(bool(good), f"its {name} must be numbers of shape {shape}, {sizes}")
     return array
 
 

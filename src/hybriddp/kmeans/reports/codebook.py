@@ -24,7 +24,7 @@ from itertools import count
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.kmeans.reports.steady import largest_steadily
+from hybriddp.kmeans.clustering import largest_steadily
 
 LARGEST_CODEBOOK = 16
 """How many directions a device looks at, at most; with the opposite ones, twice as many."""

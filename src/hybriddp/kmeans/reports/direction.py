@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.kmeans.reports import codebook
-from hybriddp.kmeans.reports.base import Ask, Labels, ReportTally, ResidualQuestion, read_array, require
+from hybriddp.kmeans.reports.base import Ask, Labels, ReportTally, ResidualQuestion, Rng, read_array, require
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths
 
 
@@ -62,9 +62,7 @@ class DirectionQuestion(ResidualQuestion):
         """The signs of each row (Sylvester's construction), shape (n_rows, K)."""
         return _public_signs(np.arange(self.n_rows)[:, None], np.arange(len(self.centers)))
 
-    def symbols(
-        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
-    ) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
         label = self.labels.nearest(points, steady=steady)
         row, book = np.divmod(variants, self.directions.n_codebooks)
         residuals, radii = self.residuals(points, label, steady=steady)

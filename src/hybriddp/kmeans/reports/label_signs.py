@@ -18,7 +18,16 @@ import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.unary import symbol_channel, symbol_variance
-from hybriddp.kmeans.reports.base import MOST_SIGNS, Ask, Labels, ReportTally, ResidualQuestion, ResidualSums, require
+from hybriddp.kmeans.reports.base import (
+    MOST_SIGNS,
+    Ask,
+    Labels,
+    ReportTally,
+    ResidualQuestion,
+    ResidualSums,
+    Rng,
+    require,
+)
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs
 from hybriddp.kmeans.reports.codebook import best_choice
 from hybriddp.kmeans.reports.direction import direction_ask, direction_gains, direction_means
@@ -54,9 +63,7 @@ class LabelSignsQuestion(ResidualQuestion):
     def n_symbols(self) -> int:
         return len(self.centers) << self.n_signs
 
-    def symbols(
-        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
-    ) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
         """The label and the signs of each point: sign *i* is bit *i*."""
         label = self.labels.nearest(points, steady=steady)
         symbol = label.astype(np.int64) << self.n_signs

@@ -24,7 +24,7 @@ from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.kmeans.reports import codebook
-from hybriddp.kmeans.reports.base import Ask, Question, ReportTally, read_ball, require
+from hybriddp.kmeans.reports.base import Ask, Question, ReportTally, Rng, read_ball, require
 from hybriddp.kmeans.reports.clipping import squared_lengths, undo_clipping
 from hybriddp.kmeans.reports.direction import read_chosen, read_directions
 
@@ -52,9 +52,7 @@ class SecondMomentQuestion(Question):
     def n_chosen(self) -> int:
         return self.chosen
 
-    def symbols(
-        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
-    ) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
         residuals = points - self.center
         products, lengths = self.pairs.products(residuals, variants), codebook.relative_lengths(residuals, self.radius)
         return codebook.nearest_sets(products, lengths**2, 1, self.chosen, rng, steady=steady)
@@ -178,9 +176,7 @@ class LengthQuestion(Question):
     center: FloatArray  # c, shape (d,)
     radius: float  # r
 
-    def symbols(
-        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
-    ) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
         square = codebook.relative_lengths(points - self.center, self.radius) ** 2
         return (rng.random(len(points)) < square).astype(np.int64)
 
