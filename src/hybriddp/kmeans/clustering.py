@@ -68,13 +68,7 @@ def products(points: NDArray[np.floating], rows: FloatArray) -> FloatArray:
 
 
 def wcss(points: NDArray[np.floating], centers: FloatArray) -> float:
-    """The within-cluster sum of squares: what K-means makes small.
-
-    Examples
-    --------
-    >>> wcss(np.array([[0.0], [1.0], [5.0]]), np.array([[0.5], [5.0]]))
-    0.5
-    """
+    """The within-cluster sum of squares: what K-means makes small."""
     total = 0.0
     for part in blocks(len(points)):
         rest = points[part] - centers[nearest(points[part], centers)]
@@ -157,13 +151,7 @@ def _plus_plus(
 
 
 def nearest_steadily(points: NDArray[np.floating], centers: FloatArray) -> NDArray[np.intp]:
-    """The label that `clustering.nearest` gives, to the last tie, by sums that are done term by term for every point.
-
-    Examples
-    --------
-    >>> nearest_steadily(np.array([[0.2], [0.9]]), np.array([[0.0], [1.0], [1.0]])).tolist()
-    [0, 1]
-    """
+    """The label that `nearest` gives, to the last tie, by sums that are done term by term for every point."""
     labels = np.empty(len(points), np.intp)
     half = 0.5 * np.sum(centers * centers, axis=1)
     for part in blocks(len(points), max(1, _ENTRIES // len(centers))):
@@ -183,11 +171,6 @@ def largest_steadily(values: FloatArray, count: int) -> IntArray:
     """Which ``count`` entries of each row are the largest, as the bits of an integer; of equal ones, the first.
 
     An entry is one of them if fewer than so many come before it: all pairs are compared, in whatever order they are.
-
-    Examples
-    --------
-    >>> [bin(found) for found in largest_steadily(np.array([[0.1, 0.3, 0.2], [0.5, 0.5, 0.5]]), 2)]
-    ['0b110', '0b11']
     """
     width = values.shape[1]
     sets = np.zeros(len(values), np.int64)

@@ -70,9 +70,6 @@ def sharpness(problem: Problem, effort: Effort) -> tuple[float, float]:
     return local, float(effort.epsilon_fraction) * problem.n_trusted * problem.trusted_epsilon / noise_sd
 
 
-# On the box -----------------------------------------------------------------------------------------------------------
-
-
 def blended(trusted: GridFrequencies, local: GridFrequencies) -> GridFrequencies:
     r"""Both groups' frequencies by inverse variance, noise and sampling together, at the vertex of an average user.
 
@@ -143,9 +140,6 @@ def thresholded_variance(values: FloatArray, threshold: float, sd: float) -> Flo
     second = (mean**2 + sd**2) * passes + sd * (mean + threshold) * density
     variance: FloatArray = np.maximum(second - first**2, 0.0)
     return variance
-
-
-# On the directions of largest variance --------------------------------------------------------------------------------
 
 
 def main_grid(problem: Problem, projection: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:

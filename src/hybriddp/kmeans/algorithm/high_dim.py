@@ -34,9 +34,6 @@ from hybriddp.kmeans.statistics import ClusterSizes
 _NO_DIRECTION = 1e-50  # a coordinate of a direction is 0 then: devices refuse numbers of next to nothing
 
 
-# Budget ---------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
     """What each step takes: all fractions of users add up to 1, and so do all fractions of ε."""
@@ -101,34 +98,31 @@ def plan_for(problem: Problem) -> BudgetPlan:
     return LARGE if trusted > tuning.LARGE_FROM * local else SMALL
 
 
-# Steps ----------------------------------------------------------------------------------------------------------------
-
-
 def high_dim_algorithm(problem: Problem) -> Algorithm:
     """K-means in more than three dimensions."""
     d, square, q = problem.n_dimensions, problem.square, tuning.DIRECTIONS
     plan = plan_for(problem)
     initial = yield from initial_moments(problem, plan.initial)
-    moments = yield from estimate_moments(problem, initial, plan.final)
-    trace = float(np.trace(moments.covariance))
+    mean, covariance = yield from estimate_moments(problem, initial, plan.final)
+    trace = float(np.trace(covariance))
     total = float(np.clip(trace, tuning.LEAST_TOTAL * d * square, tuning.MOST_TOTAL * d * square))
-    values, vectors = np.linalg.eigh(moments.covariance)
+    values, vectors = np.linalg.eigh(covariance)
     least, most = tuning.MAIN_VARIANCE
     variances = np.clip(values[::-1][:q], least * total / d, most * square)
-    projection = Projection(moments.mean, _oriented(vectors[:, ::-1][:, :q].T))
+    projection = Projection(mean, _oriented(vectors[:, ::-1][:, :q].T))
 
     grid = main_grid(problem, projection, variances, plan.grid)
     n_seeds, bump_sd = tuning.OVER_SEED * problem.n_clusters, tuning.BUMP_SD * math.sqrt(total / d)
     found = yield from seeds(problem, grid, n_seeds, bump_sd, plan.grid)
     rest = max((total - float(variances.sum())) / (d - q), tuning.LEAST_REST * total / d)
     known = yield from _lifted(problem, projection, found, rest, plan.lift)
-    sd = within_cluster_sd(known, moments.mean, total)
+    sd = within_cluster_sd(known, mean, total)
     known = yield from next_round(problem, "a round with too many centers", known, sd, plan.first)
     known = yield from _sized(problem, known, plan.sizes)
     known = _merged(problem, known)
     for turn, effort in enumerate(plan.rounds, start=1):
         purpose = f"refinement, round {turn} of {len(plan.rounds)}"
-        known = yield from next_round(problem, purpose, known, within_cluster_sd(known, moments.mean, total), effort)
+        known = yield from next_round(problem, purpose, known, within_cluster_sd(known, mean, total), effort)
     return known
 
 

@@ -6,14 +6,14 @@ question may come in several *variants* (other coordinates, for example); who an
 
 A device answers what strangers ask. So the text of a question is checked before it is computed with, and one that is
 larger than any server would ask is refused: it could fill the device's memory, or keep it busy. Neither protects a
-point: that is done by the channel, and by work that is the same for every point (`steady`).
+point: that is done by the channel, and by work that is the same for every point (`clustering`).
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ it, which would tell whose point made it that small.
 """
 
 _Asked = TypeVar("_Asked", bound="Question")
+_Value = TypeVar("_Value", float, FloatArray)
 Rng = np.random.Generator
 
 
@@ -76,7 +77,7 @@ class Question(ABC):
     def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
         """The symbol, or set of symbols, of each point, in its variant.
 
-        A device must be ``steady``: what it computes takes the same steps whatever its point is (see `steady`).
+        A device must be ``steady``: what it computes takes the same steps whatever its point is.
         Devices that are simulated in one process need not be, and are faster; the symbols have the same law.
         """
 
@@ -221,6 +222,14 @@ class ResidualQuestion(Question):
         seen = centers if projection is None else read_array(fields, "label_centers", (k, len(projection.axes)))
         require(k > 0 and bool((radii >= SMALLEST).all()), "it has no centers, or radii that are not positive")
         return Labels(seen, projection), centers, radii
+
+
+@dataclass(frozen=True, slots=True)
+class Measured(Generic[_Value]):
+    """What reports or a release say, and the variance of each number; infinite where nothing is known."""
+
+    value: _Value
+    variance: _Value
 
 
 @dataclass(frozen=True, slots=True)

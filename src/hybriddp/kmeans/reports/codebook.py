@@ -251,19 +251,12 @@ def mean_gains(products: FloatArray, held: FloatArray) -> FloatArray:
     return gains
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """How many entries of a codebook are best chosen, $k$, and what a report then holds, $g = (p - q) G_k$."""
+def best_choice(gains: FloatArray, epsilon: float) -> tuple[int, float]:
+    r"""The number $k$ of entries of a codebook with the largest $g = (p - q) G_k$, which a report then holds; and $g$.
 
-    chosen: int
-    gain: float
-
-
-def best_choice(gains: FloatArray, epsilon: float) -> Choice:
-    r"""The $k$ with the largest $(p - q) G_k$, where $p - q = (e^\epsilon - 1) / (k e^\epsilon + 2m - k)$."""
-    odds, codes = math.exp(epsilon), 2 * len(gains)
-    choices = [
-        Choice(chosen, (odds - 1) / (chosen * odds + codes - chosen) * float(gain))
-        for chosen, gain in enumerate(gains, start=1)
-    ]
-    return max(choices, key=lambda choice: choice.gain)
+    For $2m$ codes, $p - q = (e^\epsilon - 1) / (k e^\epsilon + 2m - k)$.
+    """
+    odds, chosen = math.exp(epsilon), np.arange(1, len(gains) + 1)
+    held = (odds - 1) / (chosen * odds + 2 * len(gains) - chosen) * gains
+    best = int(np.argmax(held))
+    return best + 1, float(held[best])

@@ -123,23 +123,12 @@ def read_chosen(d: int, fields: dict[str, Any]) -> int:
     return int(chosen)
 
 
-# What is asked, and what the answers say ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class MeanShift:
-    """The mean of $z$, and the variance of each coordinate of it."""
-
-    value: FloatArray
-    variance: float
-
-
 def direction_ask(
     labels: Labels, centers: FloatArray, radii: FloatArray, *, epsilon: str, user_fraction: Fraction
 ) -> Ask:
     """Ask where residuals point to."""
     d = centers.shape[1]
-    chosen = codebook.best_choice(direction_gains(d), float(epsilon)).chosen
+    chosen = codebook.best_choice(direction_gains(d), float(epsilon))[0]
     question = DirectionQuestion(labels, centers, radii, codebook.Directions.of(d), chosen)
     return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=question.n_symbols, n_chosen=chosen), user_fraction)
 
@@ -156,8 +145,8 @@ def shift_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction:
     return direction_ask(Labels(centers), centers, np.array([radius]), epsilon=epsilon, user_fraction=user_fraction)
 
 
-def mean_shift(ask: Ask, answers: ReportTally, radius: float, sd: float) -> MeanShift:
-    """What the directions say, clipping undone for points with this standard deviation of a coordinate."""
+def mean_shift(ask: Ask, answers: ReportTally, radius: float, sd: float) -> tuple[FloatArray, float]:
+    """Mean of $z$, clipping undone for points with this standard deviation of a coordinate; and its variance in each."""
     means, variance = direction_means(ask, answers)
     unclipped = radius / clipping_factor_lengths(radius / sd, means.shape[1])
-    return MeanShift(unclipped * means[0], unclipped**2 * variance)
+    return unclipped * means[0], unclipped**2 * variance

@@ -107,9 +107,6 @@ class LabelSignsQuestion(ResidualQuestion):
         return cls(*residuals, coordinates)
 
 
-# Variances, before anybody is asked -----------------------------------------------------------------------------------
-
-
 def sign_variance(k: int, d: int, signs: int, epsilon: float) -> float:
     """The variance that a user with that many signs adds to a coordinate of a sum, in squared radii."""
     return d / signs * ((1 << signs) * symbol_variance(epsilon, k << signs) + 1 / k)
@@ -117,7 +114,7 @@ def sign_variance(k: int, d: int, signs: int, epsilon: float) -> float:
 
 def direction_variance(d: int, epsilon: float) -> float:
     """The same if a direction is reported, by all but those who report a label; the radius is that of the length."""
-    return 1 / best_choice(direction_gains(d), epsilon).gain ** 2 / float(1 - LABEL_FRACTION)
+    return 1 / best_choice(direction_gains(d), epsilon)[1] ** 2 / float(1 - LABEL_FRACTION)
 
 
 def best_signs(k: int, d: int, epsilon: float) -> int:
@@ -133,9 +130,6 @@ def by_directions(k: int, d: int, epsilon: float) -> bool:
     signs = sign_variance(k, d, best_signs(k, d, epsilon), epsilon) * (1.2 / clipping_factor_signs(1.2)) ** 2
     usual = math.sqrt(d)
     return direction_variance(d, epsilon) * (usual / clipping_factor_lengths(usual, d)) ** 2 < signs
-
-
-# What is asked, and what the answers say ------------------------------------------------------------------------------
 
 
 def mean_asks(

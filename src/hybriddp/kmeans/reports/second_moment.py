@@ -24,7 +24,7 @@ from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.kmeans.reports import codebook
-from hybriddp.kmeans.reports.base import Ask, Question, ReportTally, Rng, read_ball, require
+from hybriddp.kmeans.reports.base import Ask, Measured, Question, ReportTally, Rng, read_ball, require
 from hybriddp.kmeans.reports.clipping import squared_lengths, undo_clipping
 from hybriddp.kmeans.reports.direction import read_chosen, read_directions
 
@@ -118,17 +118,6 @@ def pair_gains(d: int) -> PairGains:
     )
 
 
-# What is asked, and what the answers say ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Deviatoric:
-    """The mean of $zz^T$ without its trace, and the variance of each entry; infinite where nothing is known."""
-
-    value: FloatArray
-    variance: FloatArray
-
-
 def deviatoric(matrix: FloatArray) -> FloatArray:
     """The matrix without its trace."""
     d = len(matrix)
@@ -139,18 +128,18 @@ def deviatoric(matrix: FloatArray) -> FloatArray:
 def pair_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction: Fraction) -> Ask:
     """Ask where $zz^T$ points to."""
     d = len(center)
-    chosen = codebook.best_choice(pair_gains(d).all, float(epsilon)).chosen
+    chosen = codebook.best_choice(pair_gains(d).all, float(epsilon))[0]
     question = SecondMomentQuestion(center, radius, codebook.Pairs.of(d), chosen)
     return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=question.n_symbols, n_chosen=chosen), user_fraction)
 
 
 def pair_variance(d: int, epsilon: float) -> float:
     """The variance that one user adds to an off-diagonal entry, in units of $r^4$; on the diagonal, twice as much."""
-    return 0.5 / codebook.best_choice(pair_gains(d).all, epsilon).gain ** 2
+    return 0.5 / codebook.best_choice(pair_gains(d).all, epsilon)[1] ** 2
 
 
-def second_moments(ask: Ask, answers: ReportTally, spread: float) -> Deviatoric:
-    """What the matrices say, clipping undone; ``spread`` is the variance of an average coordinate."""
+def second_moments(ask: Ask, answers: ReportTally, spread: float) -> Measured[FloatArray]:
+    """The mean of $zz^T$ without its trace, clipping undone; ``spread`` is the variance of an average coordinate."""
     question, n = ask.question_as(SecondMomentQuestion), answers.n_users
     d = len(question.center)
     gains, k = pair_gains(d), question.chosen - 1
@@ -160,7 +149,7 @@ def second_moments(ask: Ask, answers: ReportTally, spread: float) -> Deviatoric:
     weights = np.minimum(1 / question.radius**2, 1 / (spread * squares))
     factor = float(np.mean(squares**2 * weights)) / (d * (d + 2))
     mean = question.sums(answers.counts(ask.channel)) / max(n, 1)
-    return Deviatoric(deviatoric(mean) / factor, entries / factor**2)
+    return Measured(deviatoric(mean) / factor, entries / factor**2)
 
 
 # The trace: how long? -------------------------------------------------------------------------------------------------
@@ -188,24 +177,16 @@ class LengthQuestion(Question):
         return cls(*read_ball(d, fields))
 
 
-@dataclass(frozen=True, slots=True)
-class MeanSquare:
-    """The mean squared length, and its variance."""
-
-    value: float
-    variance: float
-
-
 def length_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction: Fraction) -> Ask:
     """Ask how long $z = x - c$ is."""
     return Ask(LengthQuestion(center, radius), symbol_channel(epsilon, 2), user_fraction)
 
 
-def mean_square(ask: Ask, answers: ReportTally) -> MeanSquare:
-    """What the bits say, clipping undone; a bit has a variance of at most 1/4."""
+def mean_square(ask: Ask, answers: ReportTally) -> Measured[float]:
+    """The mean squared length that the bits say, clipping undone; a bit has a variance of at most 1/4."""
     question, n = ask.question_as(LengthQuestion), answers.n_users
     clipped = float(answers.counts(ask.channel)[0, 1]) / max(n, 1)
     relative, slope = undo_clipping(clipped, len(question.center))
     square = question.radius**2
     variance = (square / (2 * ask.channel.gap * slope)) ** 2 / n if n else math.inf
-    return MeanSquare(relative * square, variance)
+    return Measured(relative * square, variance)
