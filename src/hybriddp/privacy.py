@@ -173,12 +173,16 @@ def odds(epsilon: str) -> int:
     >>> odds("1") / 2**96
     2.718281828459045
     """
-    numerator, denominator = Decimal(epsilon).as_integer_ratio()
-    total, term, k = 0, 1 << SHIFT, 0
+    return exponential(Fraction(Decimal(epsilon)), SHIFT)
+
+
+def exponential(x: Fraction, bits: int) -> int:
+    """A lower bound of $2^{bits} e^x$ for positive $x$."""
+    total, term, k = 0, 1 << bits, 0
     while term:
         total += term
         k += 1
-        term = term * numerator // (denominator * k)
+        term = term * x.numerator // (x.denominator * k)
     return total
 
 

@@ -89,14 +89,9 @@ class Channel(ABC):
         """The channel with what its text holds."""
 
     def sample(self, inputs: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> NDArray[Any]:
-        """One report per input, each from fresh random bytes of the system.
+        """One report for each input, of which there is one or a one-dimensional array, from fresh bytes of the system.
 
-        Parameters
-        ----------
-        inputs : array_like
-            A scalar or a one-dimensional array of inputs.
-        random_state : int or numpy.random.Generator, optional
-            For simulation only: with it the codes can be repeated, and are **not private**.
+        A ``random_state`` is for simulation only: with it the codes can be repeated, and are **not private**.
         """
         checked = self.check_inputs(inputs)
         codes = self.draw(len(checked), lambda part: checked[part], byte_source(random_state))

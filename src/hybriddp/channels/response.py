@@ -239,8 +239,7 @@ class ChoiceResponse(WindowResponse):
         self.window.verify(self.epsilon)
         n = self.window.n_codes
         require(
-            n <= _MOST_IN_SETS and n & (n - 1) == 0,
-            f"its number of codes is not a power of two up to {_MOST_IN_SETS}",
+            n <= _MOST_IN_SETS and n & (n - 1) == 0, f"its number of codes is not a power of two up to {_MOST_IN_SETS}"
         )
 
     @property

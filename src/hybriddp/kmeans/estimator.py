@@ -123,8 +123,6 @@ class HybridKMeans:
         self.name = name
         self.scale = scale
 
-    # Fitting ------------------------------------------------------------------------------------------------------
-
     @property
     def study(self) -> KMeansStudy:
         """The study that the parameters describe: what server and devices share."""
@@ -244,8 +242,6 @@ class HybridKMeans:
         points = self.study_.box.check(columns_by_name(X, names, "X"), "X")
         return self.study_.box.scaled(points.astype(np.float64))
 
-    # Looking ------------------------------------------------------------------------------------------------------
-
     def explain(self) -> str:
         """What was spent where, how much each group decided, and which centers are uncertain."""
         return story(self._require_fitted())
@@ -255,8 +251,6 @@ class HybridKMeans:
         from hybriddp.figures.kmeans import draw_centers
 
         return draw_centers(self._require_fitted(), None if path is None else Path(path), dimensions)
-
-    # scikit-learn's conventions -----------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """The parameters, by name."""

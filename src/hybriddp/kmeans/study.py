@@ -58,23 +58,23 @@ class Document:
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
         """What has these plain values; `ProtocolError` if they are not those of one, in its one form."""
-        if not isinstance(fields, dict) or fields.get("type") != cls.kind or fields.get("version") != 2:
-            raise cls.refused(f"it is not a {cls.kind} of version 2; write it anew with this version of hybriddp")
+        known = isinstance(fields, dict) and fields.get("type") == cls.kind and fields.get("version") == 2
+        cls.require(known, f"it is not a {cls.kind} of version 2; write it anew with this version of hybriddp")
         try:
             made = cls._read(fields)
             same = json.loads(made.to_json().encode()) == fields
         except ProtocolError:
             raise
         except (KeyError, TypeError, ValueError, ArithmeticError) as reason:
-            raise cls.refused(f"it is incomplete or malformed ({reason})") from None
-        if not same:
-            raise cls.refused("it is not in its one form, version 2")
+            raise ProtocolError(f"The {cls.what} is refused: it is incomplete or malformed ({reason}).") from None
+        cls.require(same, "it is not in its one form, version 2")
         return made
 
     @classmethod
-    def refused(cls, reason: str) -> ProtocolError:
-        """The error for what cannot be."""
-        return ProtocolError(f"The {cls.what} is refused: {reason}.")
+    def require(cls, condition: bool, reason: str) -> None:
+        """Nothing, if the condition holds; `ProtocolError` with the reason if not."""
+        if not condition:
+            raise ProtocolError(f"The {cls.what} is refused: {reason}.")
 
 
 @dataclass(frozen=True, init=False)

@@ -66,13 +66,7 @@ def next_round(
 
 
 def measure_means(
-    problem: Problem,
-    purpose: str,
-    labels: Labels,
-    known: ClusterEstimate,
-    radii: Radii,
-    sd: FloatArray,
-    effort: Effort,
+    problem: Problem, purpose: str, labels: Labels, known: ClusterEstimate, radii: Radii, sd: FloatArray, effort: Effort
 ) -> Generator[Step, StepResult, ClusterEstimate]:
     """Ask both groups where the means of the clusters are, undo the clipping, and update the estimate."""
     d, epsilon = problem.n_dimensions, problem.epsilon

@@ -20,21 +20,11 @@ from hybriddp.randomness import ByteSource
 
 @dataclass(frozen=True, slots=True)
 class RoundReports:
-    """What devices send in answer to one ask of a round.
+    """What devices send in answer to one ask of a round: the variant of the question that each drew, and a code."""
 
-    Attributes
-    ----------
-    users : ndarray, shape (n,)
-        Which of the points given these are.
-    variants : ndarray, shape (n,)
-        Which variant of the question each device drew.
-    codes : ndarray, shape (n,) or (n, n_bytes)
-        What came out of the channel.
-    """
-
-    users: IntArray
-    variants: IntArray
-    codes: NDArray[Any]
+    users: IntArray  # which of the points given these are, shape (n,)
+    variants: IntArray  # shape (n,)
+    codes: NDArray[Any]  # what came out of the channel, shape (n,) or (n, n_bytes)
 
 
 def answer_asks(asks: Sequence[Ask], points: FloatArray, source: ByteSource) -> tuple[RoundReports, ...]:

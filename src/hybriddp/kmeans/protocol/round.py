@@ -35,20 +35,13 @@ _FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 
 @dataclass(frozen=True, slots=True)
 class RoundTally:
-    """Tally of the reports to a round.
+    """Tally of the reports to a round: the answers to each of its asks, and how many reports were invalid.
 
-    Attributes
-    ----------
-    answers : tuple of ReportTally
-        For each ask of the round.
-    rejected : int
-        Invalid reports: of a variant or code that there is not.
-    round_digest : str
-        Which round they answer. A server refuses those of another one; if it is empty, nobody has said.
+    A server refuses answers to another round than that of the digest; if it is empty, nobody has said which.
     """
 
     answers: tuple[ReportTally, ...]
-    rejected: int = 0
+    rejected: int = 0  # of a variant or code that there is not
     round_digest: str = ""
 
 
@@ -56,16 +49,8 @@ class RoundTally:
 class Round(Document):
     """What a server asks local users, each of whom answers one round and never again.
 
-    Attributes
-    ----------
-    study : KMeansStudy
-        What it is about.
-    number : int
-        Which round, from 1.
-    purpose : str
-        What it is for, in words.
-    asks : tuple of Ask
-        The questions; a device answers one of them, drawn by their fractions of users.
+    A device answers one of the asks, drawn by their fractions of users. Rounds are numbered from 1, and say in words
+    what they are for.
     """
 
     what: ClassVar[str] = "round"
@@ -90,12 +75,8 @@ class Round(Document):
     ) -> tuple[RoundReports, ...]:
         """What the devices of users with these points send: one report each, to one of the asks.
 
-        Parameters
-        ----------
-        points : array_like, shape (n, d)
-            One point per user, in the units of the data.
-        random_state : int or numpy.random.Generator, optional
-            For simulation only: with it the reports can be repeated, and are **not private**.
+        One point per user, shape (n, d), in the units of the data. A ``random_state`` is for simulation only: with it
+        the reports can be repeated, and are **not private**.
         """
         return answer_asks(self.asks, self.study.box.place(points).points, byte_source(random_state))
 
@@ -125,8 +106,7 @@ class Round(Document):
     @classmethod
     def _read(cls, fields: dict[str, Any]) -> Self:
         study = KMeansStudy.of(fields["study"])
-        if not 1 <= len(fields["asks"]) <= MOST_ASKS:
-            raise cls.refused(f"it asks other than 1 to {MOST_ASKS} questions")
+        cls.require(1 <= len(fields["asks"]) <= MOST_ASKS, f"it asks other than 1 to {MOST_ASKS} questions")
         return cls(study, fields["number"], fields["purpose"], tuple(_ask(study, ask) for ask in fields["asks"]))
 
     @classmethod
@@ -141,14 +121,12 @@ class Round(Document):
         if study is None and "study" in fields:  # before anything else is read
             require_short(text, KMeansStudy.of(fields["study"]))
         result = cls.of(fields)
-        if study is not None and result.study != study:
-            raise cls.refused("it is of another study than the one agreed to")
-        if result.user_fraction > 1:
-            raise cls.refused("its fractions of users add up to more than all of them")
-        if not is_integer(result.number, 1, MOST_ROUNDS) or not isinstance(result.purpose, str):
-            raise cls.refused(f"its number is not from 1 to {MOST_ROUNDS}, or its purpose is not a text")
-        if len(result.purpose) > WHAT_LETTERS:
-            raise cls.refused(f"its purpose has more than {WHAT_LETTERS} letters")
+        number, purpose = result.number, result.purpose
+        cls.require(study in (None, result.study), "it is of another study than the one agreed to")
+        cls.require(result.user_fraction <= 1, "its fractions of users add up to more than all of them")
+        cls.require(is_integer(number, 1, MOST_ROUNDS), f"its number is not an integer from 1 to {MOST_ROUNDS}")
+        short = isinstance(purpose, str) and len(purpose) <= WHAT_LETTERS
+        cls.require(short, f"its purpose is not a text of at most {WHAT_LETTERS} letters")
         return result
 
 
@@ -161,18 +139,16 @@ def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
     """An ask of a message, after the check that its channel keeps the study's promise and hides its whole question."""
     channel = channel_from_json(json.dumps(fields["channel"], separators=(",", ":")))  # proves the inequality
     if not isinstance(channel, SymbolChannel) or channel.epsilon != study.privacy.epsilon:
-        raise Round.refused("its channel is not one of symbols with the study's epsilon")
+        raise ProtocolError("The round is refused: its channel is not one of symbols with the study's epsilon.")
     question = question_of(study.box.n_dimensions, fields["question"], study.n_clusters)
-    if max(question.n_symbols, 2) != channel.n_symbols:
-        fewer = "fewer" if question.n_symbols > channel.n_symbols else "more"
-        raise Round.refused(f"its channel has {fewer} symbols than its question")
-    if question.n_chosen != channel.n_chosen:
-        raise Round.refused("its channel is for sets of another size than its question's")
-    if not isinstance(fields["user_fraction"], str) or not _FRACTION.fullmatch(fields["user_fraction"]):
-        raise Round.refused("a fraction of users is not a short fraction")
-    user_fraction = Fraction(fields["user_fraction"])
-    if not 0 < user_fraction <= 1:
-        raise Round.refused("a fraction of users is not between 0 and 1")
+    fewer = "fewer" if question.n_symbols > channel.n_symbols else "more"
+    Round.require(max(question.n_symbols, 2) == channel.n_symbols, f"its channel has {fewer} symbols than its question")
+    Round.require(question.n_chosen == channel.n_chosen, "its channel is for sets of another size than its question's")
+    fraction = fields["user_fraction"]
+    short = isinstance(fraction, str) and _FRACTION.fullmatch(fraction) is not None
+    Round.require(short, "a fraction of users is not a short fraction")
+    user_fraction = Fraction(fraction)
+    Round.require(0 < user_fraction <= 1, "a fraction of users is not between 0 and 1")
     return Ask(question, channel, user_fraction)
 
 

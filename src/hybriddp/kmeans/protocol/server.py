@@ -7,7 +7,7 @@ whoever reads it learns no more than the releases have told everybody.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -40,20 +40,10 @@ _LARGEST = 1 << 62  # no release of fewer than 2^40 users is larger, noise inclu
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What one step cost whom.
-
-    Attributes
-    ----------
-    purpose : str
-        What it was for.
-    trusted_epsilon : str
-        What a release cost each trusted user, as a decimal.
-    local_users : int
-        Number of local users who reported, each with all of ε.
-    """
+    """What one step cost: each trusted user some of ε, each of the local users who reported all of it."""
 
     purpose: str
-    trusted_epsilon: str
+    trusted_epsilon: str  # as a decimal
     local_users: int
 
 
@@ -136,7 +126,7 @@ class HybridKMeansServer:
         self.round: Round | None = None
         self.rejected = state.rejected
         self.spending: tuple[Spending, ...] = ()
-        self._group, self._size = group, size
+        self._state, self._group, self._size = state, group, size
         self._account = Account(study, None if state.seeded else ledger)
         self._ledger_nonce = state.ledger_nonce
         byte_source(random_state)  # checks the seed, and takes of a generator what it always took
@@ -155,7 +145,7 @@ class HybridKMeansServer:
         `BudgetError` if the ledger has less left than the whole study needs. If reading the points fails, call it
         again. A study that has begun goes on where it is.
         """
-        if not self._started() and self._is_charged:
+        if not self._started() and self._is_charged():
             self._account.require_enough()
         self._advance()
 
@@ -242,9 +232,8 @@ class HybridKMeansServer:
         """
         if self._size.is_private:
             return any(Fraction(step.trusted_epsilon) for step in self.spending[1:])
-        return self._is_charged
+        return self._is_charged()
 
-    @property
     def _is_charged(self) -> bool:
         """Whether trusted users pay for anything at all."""
         return self._size.is_private or trusted_is_used(self.study, self._size.known or 0, self.n_local)
@@ -256,14 +245,10 @@ class HybridKMeansServer:
 
     def to_json(self) -> str:
         """The state between rounds: what was published, and nothing that was not."""
-        if self.in_ledger and self._is_charged and self._account.ledger is not None:
+        if self.in_ledger and self._is_charged() and self._account.ledger is not None:
             self._ledger_nonce = self._account.ledger.identify()
-        return ServerState(
-            study=self.study,
-            n_local=self.n_local,
-            n_trusted=self._size,
-            seeded=self.seeded,
-            in_ledger=self.in_ledger,
+        return replace(
+            self._state,
             rejected=self.rejected,
             results=tuple(self._results),
             pending_release=self._pending,
@@ -293,10 +278,8 @@ class HybridKMeansServer:
         """
         state = ServerState.from_json(text)
         if state.seeded != (random_state is not None):
-            raise ProtocolError(
-                f"The state is that of {'a simulation' if state.seeded else 'a private study'}: "
-                f"it goes on {'with' if state.seeded else 'without'} a random_state."
-            )
+            whose = "a simulation: it goes on with" if state.seeded else "a private study: it goes on without"
+            raise ProtocolError(f"The state is that of {whose} a random_state.")
         group, size = _group(state.study, trusted), state.n_trusted
         if group is not None and not size.is_private and group.count != size.known:
             raise DataError(f"The trusted group had {size.known:,} users, now {group.count:,} are given.")
@@ -304,7 +287,7 @@ class HybridKMeansServer:
         try:
             server._set_up(state, group, ledger, random_state)  # noqa: SLF001  (of its own class)
         except (DataError, ParameterError) as reason:
-            raise ServerState.refused(str(reason).removesuffix(".")) from None
+            raise ProtocolError(f"The state is refused: {reason}") from None
         server._replay(state)  # noqa: SLF001
         return server
 
@@ -319,37 +302,33 @@ class HybridKMeansServer:
             self._check_release(step.release, state.pending_release)
             sent = Round.from_json(state.open_round, study=self.study)
             self._open_round(step, state.pending_release)
-            if self.round is None or not self.round.is_like(sent):
-                raise ServerState.refused("it waits for another round than this version of hybriddp asks")
+            same = self.round is not None and self.round.is_like(sent)
+            state.require(same, "it waits for another round than this version of hybriddp asks")
             self.round = sent  # to the last digit, in which machines may differ
-        elif state.pending_release is not None:
-            raise ServerState.refused("it holds a release of a step that does not wait for answers")
-        if state.in_ledger and self._is_charged and self._step is not None:
-            self._account.require_same_ledger(state.ledger_nonce, self._spent())
+        else:
+            state.require(state.pending_release is None, "it holds a release of a step that does not wait for answers")
+        if state.in_ledger and self._is_charged() and self._step is not None:
+            spent = sum((Fraction(step.trusted_epsilon) for step in self.spending), Fraction(0))
+            if self._pending is not None and self._step.release is not None:  # in the step that waits for local users
+                spent += Fraction(self._account.epsilon(self._step.release))
+            self._account.require_same_ledger(state.ledger_nonce, spent)
 
     def _wanted(self) -> Step:
         if self._step is None:
-            raise ServerState.refused("it goes on after the end of the study")
+            raise ProtocolError("The state is refused: it goes on after the end of the study.")
         return self._step
 
     def _check_release(self, release: Release | None, published: PublishedVector | None) -> None:
         """Raise `ProtocolError` unless these can be the numbers of the release."""
+        both = (release is None) == (published is None)
+        ServerState.require(both, "it has results that were not wanted, or lacks some that were")
         if release is None or published is None:
-            if release is not None or published is not None:
-                raise ServerState.refused("it has results that were not wanted, or lacks some that were")
             return
-        values = published.values
-        if values.shape != (release.statistic.size,) or values.max() > _LARGEST or values.min() < -_LARGEST:
-            raise ServerState.refused("it has other numbers than were released")
-        if not math.isclose(published.variance, self._account.noise_variance(release), rel_tol=1e-6):
-            raise ServerState.refused("it says of a release that its noise had another variance than it has")
-
-    def _spent(self) -> Fraction:
-        """What all releases up to now cost each trusted user, that of a step which waits for local users included."""
-        costs = [step.trusted_epsilon for step in self.spending]
-        if self._pending is not None and self._step is not None and self._step.release is not None:
-            costs.append(self._account.epsilon(self._step.release))
-        return sum(map(Fraction, costs), Fraction(0))
+        values, variance = published.values, self._account.noise_variance(release)
+        good = values.shape == (release.statistic.size,) and values.min() >= -_LARGEST and values.max() <= _LARGEST
+        ServerState.require(good, "it has other numbers than were released")
+        good = math.isclose(published.variance, variance, rel_tol=1e-6)
+        ServerState.require(good, "it says of a release that its noise had another variance than it has")
 
 
 def _checked(asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[ReportTally, ...]:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hybriddp.channels.channel import is_integer
 from hybriddp.kmeans.algorithm.problem import PRIVATE_SIZE, GroupSize, PublishedVector, StepResult
 from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import Document, KMeansStudy
@@ -70,28 +71,25 @@ class ServerState(Document):
             open_round=None if asked is None else json.dumps(asked, separators=(",", ":"), ensure_ascii=False),
             ledger_nonce=fields.get("ledger_nonce"),
         )
-        if not all(type(flag) is bool for flag in (state.seeded, state.in_ledger)):
-            raise cls.refused("it does not say whether it is a simulation, and whether a ledger records it")
-        if state.ledger_nonce is not None and not (isinstance(state.ledger_nonce, str) and state.in_ledger):
-            raise cls.refused("it names a ledger, but says that no ledger records the releases")
-        if state.n_trusted.is_group and state.n_trusted.is_private != state.study.size_is_private:
-            raise cls.refused(
-                "the size of its trusted group must be private with neighbors='add-remove', and only then"
-            )
+        flags = type(state.seeded) is bool and type(state.in_ledger) is bool
+        cls.require(flags, "it does not say whether it is a simulation, and whether a ledger records it")
+        named = state.ledger_nonce is None or (isinstance(state.ledger_nonce, str) and state.in_ledger)
+        cls.require(named, "it names a ledger, but says that no ledger records the releases")
+        fits = not state.n_trusted.is_group or state.n_trusted.is_private == state.study.size_is_private
+        cls.require(fits, "the size of a trusted group must be private with neighbors='add-remove', and only then")
         return state
 
 
 def _size(value: Any) -> int:  # noqa: ANN401  (anything that JSON can hold)
-    if type(value) is not int or not 0 <= value < 1 << 63:
-        raise ServerState.refused("a number of users or reports is not a whole number from 0 to 2^63")
-    return value
+    good = is_integer(value, 0, (1 << 63) - 1)
+    ServerState.require(good, "a number of users or reports is not a whole number from 0 to 2^63")
+    return int(value)
 
 
 def _result(fields: dict[str, Any]) -> StepResult:
-    tallies = [
-        ReportTally(_integers(tally["support_counts"]), _integers(tally["users"])) for tally in fields["tallies"]
-    ]
-    return StepResult(tuple(tallies), _published(fields["release"]))
+    pairs = ((tally["support_counts"], tally["users"]) for tally in fields["tallies"])
+    tallies = tuple(ReportTally(_integers(supports), _integers(users)) for supports, users in pairs)
+    return StepResult(tallies, _published(fields["release"]))
 
 
 def _published(fields: dict[str, Any] | None) -> PublishedVector | None:
@@ -100,12 +98,9 @@ def _published(fields: dict[str, Any] | None) -> PublishedVector | None:
 
 def _integers(values: Any) -> NDArray[np.int64]:  # noqa: ANN401
     array = np.array(values)
-    if array.dtype != np.int64:
-        raise ServerState.refused("a count or a released number is not a whole number of 64 bits")
+    ServerState.require(array.dtype == np.int64, "a count or a released number is not a whole number of 64 bits")
     return array
 
 
 def _release_fields(published: PublishedVector | None) -> dict[str, Any] | None:
-    if published is None:
-        return None
-    return {"values": published.values.tolist(), "variance": published.variance}
+    return None if published is None else {"values": published.values.tolist(), "variance": published.variance}

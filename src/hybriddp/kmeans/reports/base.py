@@ -115,16 +115,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class ReportTally:
-    """What local users answered, as counts.
+    """What local users answered: how many reports support each symbol of each variant, of how many users."""
 
-    Attributes
-    ----------
-    supports, users : ndarray, shapes (n_variants, n_symbols) and (n_variants,)
-        How many reports support each symbol in each variant, and how many users answered it.
-    """
-
-    supports: IntArray
-    users: IntArray
+    supports: IntArray  # shape (n_variants, n_symbols)
+    users: IntArray  # shape (n_variants,)
 
     def __add__(self, other: "ReportTally") -> "ReportTally":
         if self.supports.shape != other.supports.shape or self.users.shape != other.users.shape:

@@ -146,7 +146,7 @@ def shift_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction:
 
 
 def mean_shift(ask: Ask, answers: ReportTally, radius: float, sd: float) -> tuple[FloatArray, float]:
-    """Mean of $z$, clipping undone for points with this standard deviation of a coordinate; and its variance in each."""
+    """Mean of $z$ and its variance in each coordinate, clipping undone for points with this standard deviation."""
     means, variance = direction_means(ask, answers)
     unclipped = radius / clipping_factor_lengths(radius / sd, means.shape[1])
     return unclipped * means[0], unclipped**2 * variance
