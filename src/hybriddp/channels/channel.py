@@ -158,7 +158,6 @@ class FiniteChannel(Channel):
         return max(1, min(CHUNK, 8 * CHUNK // self.bytes_per_report))
 
     def draw_part(self, inputs: NDArray[Any], source: ByteSource) -> NDArray[Any]:
-        """The reports of a few thousand checked inputs."""
         return self.codes(inputs, source.take(len(inputs) * self.bytes_per_report))
 
 
@@ -214,10 +213,8 @@ def require_private(likely: int, unlikely: int, epsilon: str) -> None:
     these are $a + b$ and $a$. All are integers, and `odds` is $2^{96} e^\epsilon$ rounded down, so this is a proof.
     """
     require_canonical(epsilon)
-    require(
-        likely << SHIFT <= unlikely * odds(epsilon),
-        f"it is not {epsilon}-private: one input makes a code more than e^{epsilon} times as likely as another does",
-    )
+    words = f"one input makes a code more than e^{epsilon} times as likely as another does"
+    require(likely << SHIFT <= unlikely * odds(epsilon), f"it is not {epsilon}-private: {words}")
 
 
 def is_integer(value: object, lower: int, upper: int) -> bool:

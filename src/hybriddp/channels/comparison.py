@@ -99,9 +99,6 @@ def _certificates() -> dict[str, Certificate]:
     }
 
 
-# Other mechanisms -----------------------------------------------------------------------------------------------------
-
-
 def laplace(epsilon: float) -> float:
     r"""Laplace noise, as in [ADK20]: $2/\epsilon^2$."""
     return 2 / epsilon**2

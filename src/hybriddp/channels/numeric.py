@@ -39,7 +39,6 @@ class NumberChannel(Channel):
     """A channel that takes units of a grid, and so any number between bounds."""
 
     def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
-        """Inputs are units of the grid."""
         return integer_inputs(inputs, UNITS, "units")
 
     def randomize(

@@ -238,9 +238,8 @@ class ChoiceResponse(WindowResponse):
     def verify(self) -> None:
         self.window.verify(self.epsilon)
         n = self.window.n_codes
-        require(
-            n <= _MOST_IN_SETS and n & (n - 1) == 0, f"its number of codes is not a power of two up to {_MOST_IN_SETS}"
-        )
+        power = n <= _MOST_IN_SETS and n & (n - 1) == 0
+        require(power, f"its number of codes is not a power of two up to {_MOST_IN_SETS}")
 
     @property
     def n_chosen(self) -> int:
@@ -255,9 +254,8 @@ class ChoiceResponse(WindowResponse):
         sets = integer_inputs(inputs, (1 << self.n_codes) - 1, "sets of codes").astype(np.int64)
         bad = np.count_nonzero(np.bitwise_count(sets) != self.n_chosen)
         if bad:
-            raise DataError(
-                f"sets of codes must have {self.n_chosen} bits that are 1, but {bad:,} of {len(sets):,} do not."
-            )
+            how_many = f"{bad:,} of {len(sets):,}"
+            raise DataError(f"sets of codes must have {self.n_chosen} bits that are 1, but {how_many} do not.")
         return sets
 
     def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:

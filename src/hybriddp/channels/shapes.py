@@ -120,9 +120,6 @@ def _sine(epsilon: float, n_codes: int, k: int) -> WindowShape | None:
     return WindowShape(width=k, half=np.sin(low * (np.arange(n_codes // 2) + 0.5) / n_codes))
 
 
-# Optimized values -----------------------------------------------------------------------------------------------------
-
-
 class _Program:
     """The rows of a window as quadratic forms in the values of the upper half, for rows from the middle up."""
 

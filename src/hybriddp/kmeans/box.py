@@ -84,8 +84,7 @@ class Box:
         if self.scale == "bounds":
             return np.ones(self.n_dimensions)
         widths = self.upper - self.lower if self.scale == "none" else np.array(self.scale)
-        relative: FloatArray = widths / widths.max()
-        return relative
+        return widths / float(widths.max())
 
     @property
     def units(self) -> FloatArray:
@@ -224,22 +223,18 @@ def require_alike(groups: Mapping[str, Any], *, bounds_have_names: bool = False)
             "the same order. Give both as dataframes, or both as arrays. Nothing has been spent."
         )
     if bounds_have_names and without:
-        sentence = (
-            f"The bounds have column names, but {' and '.join(without)} {'has' if len(without) == 1 else 'have'} none: "
-            "columns are taken in the order of the bounds."
-        )
+        have_none = f"{' and '.join(without)} {'has' if len(without) == 1 else 'have'} none"
+        sentence = f"The bounds have column names, but {have_none}: columns are taken in the order of the bounds."
         warnings.warn(sentence, UserWarning, stacklevel=3)
 
 
 def warn_of_names(table: Any, fitted: Sequence[str] | None) -> None:  # noqa: ANN401
     """Warn, as scikit-learn does, if only one of table and model has column names: then their order must do."""
-    own = names_of(table)
-    if own is None and fitted is not None:
-        sentence = "X does not have valid feature names, but HybridKMeans was fitted with feature names"
-    elif own is not None and fitted is None:
-        sentence = "X has feature names, but HybridKMeans was fitted without feature names"
-    else:
+    if (names_of(table) is None) == (fitted is None):
         return
+    sentence = "X has feature names, but HybridKMeans was fitted without feature names"
+    if fitted is not None:
+        sentence = "X does not have valid feature names, but HybridKMeans was fitted with feature names"
     warnings.warn(sentence, UserWarning, stacklevel=4)
 
 
@@ -248,8 +243,6 @@ def _refusal(missing: Sequence[str], group: str) -> str:
     shown = [*missing[:_MOST_NAMED], *(["..."] if len(missing) > _MOST_NAMED else [])]
     if group != "X":
         return f"{group} must have a column for every dimension, but these are missing: {', '.join(shown)}."
-    lines = "".join(f"\n- {name}" for name in shown)
-    return (
-        "The feature names should match those that were passed during fit.\n"
-        f"Feature names seen at fit time, yet now missing:{lines}"
-    )
+    lines = ["The feature names should match those that were passed during fit."]
+    lines += ["Feature names seen at fit time, yet now missing:", *(f"- {name}" for name in shown)]
+    return "\n".join(lines)

@@ -275,12 +275,8 @@ class HybridKMeans:
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
-        return Tags(
-            estimator_type="clusterer",
-            target_tags=TargetTags(required=False),
-            transformer_tags=TransformerTags(),
-            input_tags=InputTags(),
-        )
+        data = {"target_tags": TargetTags(required=False), "input_tags": InputTags()}
+        return Tags(estimator_type="clusterer", transformer_tags=TransformerTags(), **data)
 
     def _require_fitted(self) -> "HybridKMeans":
         if not self.__sklearn_is_fitted__():

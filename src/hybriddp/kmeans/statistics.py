@@ -36,18 +36,14 @@ from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 
 BLOCK = 1 << 16  # points of a group looked at at a time
-
 UNIT = 1 << 20
 """The $L_1$ length, in integers, of a residual as long as its radius, or of a matrix as large as its bound."""
 
-FRACTION = 1 << 20
-"""Parts of a step of the grid."""
+FRACTION = 1 << 20  # parts of a step of the grid
 
+# FRACTION over the golden ratio, and times √2 - 1: multiples of them, modulo FRACTION, are spread evenly. All products
+# stay far below 2^53, where integers are exact in every engine.
 REST_HASH, VERTEX_HASH = 648055, 434333
-"""`FRACTION` over the golden ratio, and times √2 - 1: multiples of them, modulo `FRACTION`, are spread evenly.
-
-All products stay far below 2^53, where integers are exact in every engine.
-"""
 
 VERTEX_FORMULAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "vertex": lambda at: at["fine"] // FRACTION,
@@ -106,7 +102,6 @@ class Histogram(Statistic):
         return self.grid.n_symbols
 
     def compute(self, points: FloatArray) -> IntArray:
-        """The number of users at each vertex."""
         counts = np.zeros(self.size, np.int64)
         last = np.array(self.grid.sizes) - 1
         for part in blocks(len(points)):
@@ -234,11 +229,9 @@ class PointArray:
 
     @property
     def count(self) -> int:
-        """Number of users."""
         return len(self._points)
 
     def exact(self, statistic: Statistic) -> IntArray:
-        """The statistic without noise."""
         total = np.zeros(statistic.size, np.int64)
         for part in blocks(self.count, BLOCK):
             total += statistic.compute(self.box.place_checked(self._points[part]).points)

@@ -17,9 +17,7 @@ MOST_DIMENSIONS = 256
 MOST_LETTERS = 1000
 _THINNEST = 1e-50  # devices refuse grids with steps that floating point can hardly divide by
 NEIGHBORS = {"replace-one": Neighbors.REPLACE_ONE, "add-remove": Neighbors.ADD_REMOVE}
-
-SIZE_EPSILON_FRACTION = Fraction(1, 20)
-"""What the size of the trusted group costs where it is not public, as a part of ε."""
+SIZE_EPSILON_FRACTION = Fraction(1, 20)  # of ε: what the size of the trusted group costs where it is not public
 
 
 class Document:
@@ -137,9 +135,8 @@ class KMeansStudy(Document):
             what = "bounds" if box.scale == "none" else "scale"
             raise ParameterError(what, "widths or weights that are within a factor of 1e50 of each other", box.scale)
         if box.n_dimensions > MOST_DIMENSIONS:
-            raise ParameterError(
-                "bounds", f"at most {MOST_DIMENSIONS} pairs", box.n_dimensions, shown_as="their number"
-            )
+            expected = f"at most {MOST_DIMENSIONS} pairs"
+            raise ParameterError("bounds", expected, box.n_dimensions, shown_as="their number")
         privacy = Privacy(epsilon=epsilon)
         _check.choice("neighbors", neighbors, tuple(NEIGHBORS))
         least = Fraction(SMALLEST_EPSILON) / SIZE_EPSILON_FRACTION  # a release cannot cost less than the least ε

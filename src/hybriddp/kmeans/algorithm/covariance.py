@@ -10,17 +10,10 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.reports import second_moment
 from hybriddp.kmeans.reports.base import Ask, Measured
 from hybriddp.kmeans.reports.clipping import usual_size
 from hybriddp.kmeans.reports.direction import mean_shift, shift_ask
-from hybriddp.kmeans.reports.second_moment import (
-    deviatoric,
-    length_ask,
-    mean_square,
-    pair_ask,
-    pair_variance,
-    second_moments,
-)
 from hybriddp.kmeans.statistics import UNIT, SecondMoments
 
 _SECOND_MOMENTS = 1 - tuning.FINAL_LENGTHS - tuning.FINAL_SHIFTS
@@ -43,10 +36,10 @@ def initial_moments(problem: Problem, effort: Effort) -> Generator[Step, StepRes
     epsilon, users = problem.epsilon, effort.user_fraction
     radius = math.sqrt(tuning.INITIAL_SHIFT_RADIUS * d * usual)
     far = math.sqrt(tuning.INITIAL_LENGTH_RADIUS * d * usual)
-    lengths = length_ask(middle, far, epsilon=epsilon, user_fraction=users * tuning.INITIAL_LENGTHS)
+    lengths = second_moment.length_ask(middle, far, epsilon=epsilon, user_fraction=users * tuning.INITIAL_LENGTHS)
     shifts = shift_ask(middle, radius, epsilon=epsilon, user_fraction=users * (1 - tuning.INITIAL_LENGTHS))
     heard = yield Step("rough moments", (lengths, shifts))
-    square = mean_square(lengths, heard.answers[0])
+    square = second_moment.mean_square(lengths, heard.answers[0])
     shift, shift_variance = mean_shift(shifts, heard.answers[1], radius, math.sqrt(square.value / d))
     # The square of a noisy mean is too large by its variance.
     moved = float(shift @ shift)
@@ -77,9 +70,9 @@ def estimate_moments(
         far = math.sqrt(tuning.LENGTH_RADIUS * trace)
         squares = math.sqrt(_square_radius(problem, users) * trace)
         asks = (
-            length_ask(mean, far, epsilon=epsilon, user_fraction=users * tuning.FINAL_LENGTHS),
+            second_moment.length_ask(mean, far, epsilon=epsilon, user_fraction=users * tuning.FINAL_LENGTHS),
             shift_ask(mean, radius, epsilon=epsilon, user_fraction=users * tuning.FINAL_SHIFTS),
-            pair_ask(mean, squares, epsilon=epsilon, user_fraction=users * _SECOND_MOMENTS),
+            second_moment.pair_ask(mean, squares, epsilon=epsilon, user_fraction=users * _SECOND_MOMENTS),
         )
     if problem.n_trusted and effort.epsilon_fraction:
         bound = _matrix_radius(problem, effort.epsilon_fraction)
@@ -91,11 +84,11 @@ def estimate_moments(
     shapes = [Measured(np.zeros((d, d)), np.full((d, d), (tuning.ENTRY_ERROR * initial.spread) ** 2))]
     shift = np.zeros(d)
     if asks:
-        totals.append(mean_square(asks[0], heard.answers[0]))
+        totals.append(second_moment.mean_square(asks[0], heard.answers[0]))
         spread = float(np.clip(_blended(totals) / d, 0.3 * initial.spread, 3 * initial.spread))
         found, variance = mean_shift(asks[1], heard.answers[1], radius, math.sqrt(spread))
         shift = found * initial.mean_variance / (initial.mean_variance + variance)
-        shapes.append(second_moments(asks[2], heard.answers[2], spread))
+        shapes.append(second_moment.second_moments(asks[2], heard.answers[2], spread))
     if statistic is not None and heard.published is not None:
         bias = tuning.MATRIX_RADII[bound]
         shape, total = released_moments(statistic, heard.published, problem.n_trusted, initial.spread, bias)
@@ -121,7 +114,7 @@ def released_moments(
     second[np.triu_indices(d)] = published.values * unit
     second = second + np.triu(second, 1).T
     noise = published.variance * unit**2 + spread**2 / max(n_users, 1)
-    shape = Measured(deviatoric(second), np.full((d, d), noise + (bias * spread) ** 2))
+    shape = Measured(second_moment.deviatoric(second), np.full((d, d), noise + (bias * spread) ** 2))
     return shape, Measured(float(np.trace(second)), d * noise + (d * bias * spread) ** 2)
 
 
@@ -132,7 +125,7 @@ def _blended(totals: list[Measured[float]]) -> float:
 def _square_radius(problem: Problem, user_fraction: Fraction) -> float:
     """Where second moments of local users are clipped: as far out as their noise allows."""
     d, users = problem.n_dimensions, float(user_fraction * _SECOND_MOMENTS) * problem.n_local
-    noise = d * math.sqrt(pair_variance(d, float(problem.epsilon)) / users)
+    noise = d * math.sqrt(second_moment.pair_variance(d, float(problem.epsilon)) / users)
     radii = tuning.SQUARE_RADII
     return next((radius for radius in radii if radius * noise < tuning.MOMENT_NOISE), radii[-1])
 

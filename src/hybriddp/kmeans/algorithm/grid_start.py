@@ -60,10 +60,7 @@ def grid_frequencies(
 
 
 def sharpness(problem: Problem, effort: Effort) -> tuple[float, float]:
-    """One over the standard error of a frequency on a grid, from local users and from the trusted group.
-
-    It is known before anybody is asked, from public numbers.
-    """
+    """One over the standard error of a frequency on a grid, of local users and of the trusted group: public numbers."""
     variance = symbol_variance(float(problem.epsilon), tuning.TYPICAL_SYMBOLS)
     noise_sd = problem.changed_users * math.sqrt(2)  # times 1/ε
     local = math.sqrt(float(effort.user_fraction) * problem.n_local / variance)

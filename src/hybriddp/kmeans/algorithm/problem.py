@@ -51,10 +51,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class GroupSize:
-    """The size of a group, as far as the algorithm may know it.
-
-    Where the size is private, it has to be released; that there is such a group is public, even if nobody is in it.
-    """
+    """The size of a group, as far as the algorithm may know it. That there is a group is public, even an empty one."""
 
     known: int | None  # exact where it is public, as released where it is private, None before the release
     is_private: bool = False
@@ -63,9 +60,6 @@ class GroupSize:
     def is_group(self) -> bool:
         """Whether there is such a group."""
         return self.is_private or bool(self.known)
-
-
-NO_GROUP, PRIVATE_SIZE = GroupSize(0), GroupSize(None, is_private=True)
 
 
 @dataclass(frozen=True, slots=True)

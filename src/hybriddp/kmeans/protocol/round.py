@@ -18,15 +18,8 @@ from hybriddp.channels.channel import channel_from_json, is_integer
 from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.protocol.devices import RoundReports, answer_asks
-from hybriddp.kmeans.reports.base import (
-    MOST_ASKS,
-    MOST_ROUNDS,
-    WHAT_LETTERS,
-    Ask,
-    ReportTally,
-    question_of,
-    require_short,
-)
+from hybriddp.kmeans.reports import base
+from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.study import Document, KMeansStudy, parsed
 from hybriddp.randomness import byte_source
 
@@ -106,7 +99,7 @@ class Round(Document):
     @classmethod
     def _read(cls, fields: dict[str, Any]) -> Self:
         study = KMeansStudy.of(fields["study"])
-        cls.require(1 <= len(fields["asks"]) <= MOST_ASKS, f"it asks other than 1 to {MOST_ASKS} questions")
+        cls.require(1 <= len(fields["asks"]) <= base.MOST_ASKS, f"it asks other than 1 to {base.MOST_ASKS} questions")
         return cls(study, fields["number"], fields["purpose"], tuple(_ask(study, ask) for ask in fields["asks"]))
 
     @classmethod
@@ -116,17 +109,17 @@ class Round(Document):
         Give the ``study`` that the user of the device agreed to: a round of any other one is refused, whatever it
         promises.
         """
-        require_short(text, study)
+        base.require_short(text, study)
         fields = parsed(text, cls.what)
         if study is None and "study" in fields:  # before anything else is read
-            require_short(text, KMeansStudy.of(fields["study"]))
+            base.require_short(text, KMeansStudy.of(fields["study"]))
         result = cls.of(fields)
         number, purpose = result.number, result.purpose
         cls.require(study in (None, result.study), "it is of another study than the one agreed to")
         cls.require(result.user_fraction <= 1, "its fractions of users add up to more than all of them")
-        cls.require(is_integer(number, 1, MOST_ROUNDS), f"its number is not an integer from 1 to {MOST_ROUNDS}")
-        short = isinstance(purpose, str) and len(purpose) <= WHAT_LETTERS
-        cls.require(short, f"its purpose is not a text of at most {WHAT_LETTERS} letters")
+        cls.require(is_integer(number, 1, base.MOST_ROUNDS), f"its number is not from 1 to {base.MOST_ROUNDS}")
+        short = isinstance(purpose, str) and len(purpose) <= base.WHAT_LETTERS
+        cls.require(short, f"its purpose is not a text of at most {base.WHAT_LETTERS} letters")
         return result
 
 
@@ -140,7 +133,7 @@ def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
     channel = channel_from_json(json.dumps(fields["channel"], separators=(",", ":")))  # proves the inequality
     if not isinstance(channel, SymbolChannel) or channel.epsilon != study.privacy.epsilon:
         raise ProtocolError("The round is refused: its channel is not one of symbols with the study's epsilon.")
-    question = question_of(study.box.n_dimensions, fields["question"], study.n_clusters)
+    question = base.question_of(study.box.n_dimensions, fields["question"], study.n_clusters)
     fewer = "fewer" if question.n_symbols > channel.n_symbols else "more"
     Round.require(max(question.n_symbols, 2) == channel.n_symbols, f"its channel has {fewer} symbols than its question")
     Round.require(question.n_chosen == channel.n_chosen, "its channel is for sets of another size than its question's")

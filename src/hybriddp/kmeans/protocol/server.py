@@ -17,15 +17,7 @@ from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.problem import (
-    NO_GROUP,
-    PRIVATE_SIZE,
-    GroupSize,
-    PublishedVector,
-    Release,
-    Step,
-    StepResult,
-)
+from hybriddp.kmeans.algorithm.problem import GroupSize, PublishedVector, Release, Step, StepResult
 from hybriddp.kmeans.protocol.budget import Account
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.transcript import ServerState
@@ -35,6 +27,7 @@ from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source, simulation_generator
 from hybriddp.release.ledger import Ledger
 
+Seed = int | np.random.Generator | None
 _LARGEST = 1 << 62  # no release of fewer than 2^40 users is larger, noise included
 
 
@@ -97,12 +90,13 @@ class HybridKMeansServer:
         n_local: int,
         trusted: ArrayLike | TrustedPoints | None = None,
         ledger: Ledger | None = None,
-        random_state: int | np.random.Generator | None = None,
+        random_state: Seed = None,
     ) -> None:
         if not isinstance(study, KMeansStudy):
             raise ParameterError("study", "a KMeansStudy", study)
         group = _group(study, trusted)
-        size = NO_GROUP if group is None else PRIVATE_SIZE if study.size_is_private else GroupSize(group.count)
+        private = group is not None and study.size_is_private
+        size = GroupSize(None, is_private=True) if private else GroupSize(0 if group is None else group.count)
         state = ServerState(
             study=study,
             n_local=_check.integer("n_local", n_local, at_least=0),
@@ -113,11 +107,7 @@ class HybridKMeansServer:
         self._set_up(state, group, ledger, random_state)
 
     def _set_up(
-        self,
-        state: ServerState,
-        group: TrustedPoints | None,
-        ledger: Ledger | None,
-        random_state: int | np.random.Generator | None,
+        self, state: ServerState, group: TrustedPoints | None, ledger: Ledger | None, random_state: Seed
     ) -> None:
         """Everything up to what the algorithm wants first."""
         study, size = state.study, state.n_trusted
@@ -263,7 +253,7 @@ class HybridKMeansServer:
         *,
         trusted: ArrayLike | TrustedPoints | None = None,
         ledger: Ledger | None = None,
-        random_state: int | np.random.Generator | None = None,
+        random_state: Seed = None,
     ) -> "HybridKMeansServer":
         """Take up a server again from what `to_json` gave. That spends nothing.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.channels.channel import is_integer
-from hybriddp.kmeans.algorithm.problem import PRIVATE_SIZE, GroupSize, PublishedVector, StepResult
+from hybriddp.kmeans.algorithm.problem import GroupSize, PublishedVector, StepResult
 from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import Document, KMeansStudy
 
@@ -62,7 +62,7 @@ class ServerState(Document):
         state = cls(
             study=KMeansStudy.of(fields["study"]),
             n_local=_size(fields["n_local"]),
-            n_trusted=PRIVATE_SIZE if size == _PRIVATE else GroupSize(_size(size)),
+            n_trusted=GroupSize(None, is_private=True) if size == _PRIVATE else GroupSize(_size(size)),
             seeded=fields["seeded"],
             in_ledger=fields["in_ledger"],
             rejected=_size(fields["rejected"]),

@@ -245,10 +245,7 @@ class ResidualSums:
 
 
 def question_of(d: int, fields: dict[str, Any], n_clusters: int = MOST_CLUSTERS) -> Question:
-    """The question with these plain values, for points of ``d`` dimensions; `ProtocolError` if they are not one.
-
-    Nor if it is larger than a study that wants ``n_clusters`` has a use for.
-    """
+    """The question with these plain values, for ``d`` dimensions; `ProtocolError` if they are none, or too large."""
     kinds = Question._kinds  # noqa: SLF001  (of this module)
     if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str) or fields["kind"] not in kinds:
         raise ProtocolError(f"The question is refused: its kind is none of {', '.join(kinds)}.")

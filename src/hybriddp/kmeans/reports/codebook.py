@@ -26,12 +26,8 @@ import numpy as np
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.clustering import largest_steadily
 
-LARGEST_CODEBOOK = 16
-"""How many directions a device looks at, at most; with the opposite ones, twice as many."""
-
-CODEBOOKS_OF_DIRECTIONS, CODEBOOKS_OF_PAIRS = 4, 16
-"""How many codebooks there are, at least."""
-
+LARGEST_CODEBOOK = 16  # directions that a device looks at, at most; with the opposite ones, twice as many
+CODEBOOKS_OF_DIRECTIONS, CODEBOOKS_OF_PAIRS = 4, 16  # how many there are, at least
 _VECTORS = 1 << 14  # for the mean of what agrees most
 
 
@@ -184,9 +180,6 @@ def order_of(d: int) -> int:
 def most_bases(d: int, n_codebooks: int) -> int:
     """How many bases make so many codebooks: no question has more."""
     return len(Directions.of(d, fewest=n_codebooks).sign_flips)
-
-
-# From vectors to sets of codes, and back ------------------------------------------------------------------------------
 
 
 def relative_lengths(vectors: FloatArray, radius: FloatArray | float) -> FloatArray:

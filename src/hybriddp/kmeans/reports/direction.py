@@ -97,10 +97,7 @@ def _public_signs(rows: IntArray, labels: NDArray[np.integer]) -> IntArray:
 
 @lru_cache(maxsize=64)
 def direction_gains(d: int) -> FloatArray:
-    r"""$G_1, \dots, G_m$: how much of a unit vector the directions nearest to it hold, on average.
-
-    Over vectors that point anywhere, always the same ones; all machines get the same numbers but for rounding.
-    """
+    r"""$G_1, \dots, G_m$: how much of a unit vector the directions nearest to it hold, on average over all vectors."""
     directions, vectors = codebook.Directions.of(d), codebook.unit_vectors(d)
     products = directions.products(vectors, np.arange(len(vectors)) % directions.n_codebooks)
     return codebook.mean_gains(products, products)

@@ -32,9 +32,7 @@ from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_f
 from hybriddp.kmeans.reports.codebook import best_choice
 from hybriddp.kmeans.reports.direction import direction_ask, direction_gains, direction_means
 
-LABEL_FRACTION = Fraction(15, 100)
-"""The fraction of users who report only their label where the others report a direction."""
-
+LABEL_FRACTION = Fraction(15, 100)  # of the users report only their label where the others report a direction
 _MOST_SYMBOLS = 4096
 
 

@@ -121,8 +121,7 @@ def pair_gains(d: int) -> PairGains:
 def deviatoric(matrix: FloatArray) -> FloatArray:
     """The matrix without its trace."""
     d = len(matrix)
-    rest: FloatArray = matrix - np.trace(matrix) / d * np.eye(d)
-    return rest
+    return matrix - float(np.trace(matrix)) / d * np.eye(d)
 
 
 def pair_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction: Fraction) -> Ask:
