@@ -141,6 +141,7 @@ def test_every_report_is_about_its_own_set() -> None:
     assert len(np.unique(codes)) == 6
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("epsilon", "bits"), [("10", 32), ("10.001", 48), ("20", 48)])
 def test_a_large_epsilon_takes_longer_words(epsilon: str, bits: int) -> None:
     """Of 64 random bits only the lowest 48 count."""
@@ -158,6 +159,7 @@ def test_a_large_epsilon_takes_longer_words(epsilon: str, bits: int) -> None:
 # Statistics
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("epsilon", "n", "chosen", "users"),
     [

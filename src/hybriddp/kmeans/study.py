@@ -23,8 +23,8 @@ SIZE_EPSILON_FRACTION = Fraction(1, 20)  # of ε: what the size of the trusted g
 class Document:
     """What has exactly one text, a JSON object of version 2: anything else is refused."""
 
-    what: ClassVar[str]  # in errors
-    kind: ClassVar[str]  # in its text
+    _what: ClassVar[str]  # in errors
+    _kind: ClassVar[str]  # in its text
 
     def _content(self) -> dict[str, Any]:
         """What the text holds beside its kind and version, as plain values."""
@@ -37,7 +37,7 @@ class Document:
 
     def fields(self) -> dict[str, Any]:
         """All plain values of the text."""
-        return {"type": self.kind, "version": 2, **self._content()}
+        return {"type": self._kind, "version": 2, **self._content()}
 
     def to_json(self) -> str:
         """Its text."""
@@ -51,20 +51,22 @@ class Document:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """What a text says; `ProtocolError` if it is not the text of one."""
-        return cls.of(parsed(text, cls.what))
+        return cls.of(parsed(text, cls._what))
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
         """What has these plain values; `ProtocolError` if they are not those of one, in its one form."""
-        known = isinstance(fields, dict) and fields.get("type") == cls.kind and fields.get("version") == 2
-        cls.require(known, f"it is not a {cls.kind} of version 2; write it anew with this version of hybriddp")
+        known = isinstance(fields, dict) and fields.get("type") == cls._kind and fields.get("version") == 2
+        cls.require(
+            known, f"its text is not of type {cls._kind}, version 2; write it anew with this version of hybriddp"
+        )
         try:
             made = cls._read(fields)
             same = json.loads(made.to_json().encode()) == fields
         except ProtocolError:
             raise
         except (KeyError, TypeError, ValueError, ArithmeticError) as reason:
-            raise ProtocolError(f"The {cls.what} is refused: it is incomplete or malformed ({reason}).") from None
+            raise ProtocolError(f"The {cls._what} is refused: it is incomplete or malformed ({reason}).") from None
         cls.require(same, "it is not in its one form, version 2")
         return made
 
@@ -72,7 +74,7 @@ class Document:
     def require(cls, condition: bool, reason: str) -> None:
         """Nothing, if the condition holds; `ProtocolError` with the reason if not."""
         if not condition:
-            raise ProtocolError(f"The {cls.what} is refused: {reason}.")
+            raise ProtocolError(f"The {cls._what} is refused: {reason}.")
 
 
 @dataclass(frozen=True, init=False)
@@ -104,8 +106,8 @@ class KMeansStudy(Document):
     True
     """
 
-    what: ClassVar[str] = "study"
-    kind: ClassVar[str] = "kmeans"
+    _what: ClassVar[str] = "study"
+    _kind: ClassVar[str] = "kmeans"
 
     name: str
     n_clusters: int

@@ -46,8 +46,8 @@ class Round(Document):
     what they are for.
     """
 
-    what: ClassVar[str] = "round"
-    kind: ClassVar[str] = "kmeans-round"
+    _what: ClassVar[str] = "round"
+    _kind: ClassVar[str] = "kmeans-round"
 
     study: KMeansStudy
     number: int
@@ -110,7 +110,7 @@ class Round(Document):
         promises.
         """
         base.require_short(text, study)
-        fields = parsed(text, cls.what)
+        fields = parsed(text, cls._what)
         if study is None and "study" in fields:  # before anything else is read
             base.require_short(text, KMeansStudy.of(fields["study"]))
         result = cls.of(fields)

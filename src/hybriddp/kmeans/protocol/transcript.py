@@ -19,8 +19,8 @@ _PRIVATE = "private"
 class ServerState(Document):
     """A server before, between or after its rounds."""
 
-    what: ClassVar[str] = "state"
-    kind: ClassVar[str] = "kmeans-state"
+    _what: ClassVar[str] = "state"
+    _kind: ClassVar[str] = "kmeans-state"
 
     study: KMeansStudy
     n_local: int
