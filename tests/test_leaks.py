@@ -23,7 +23,7 @@ from hybriddp.errors import DataError, HybridDPError, ParameterError, raise_unch
 from hybriddp.grid import Grid
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.box import Box
-from hybriddp.kmeans.points import PointArray
+from hybriddp.kmeans.statistics import PointArray
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.tables import summarize, trusted_points

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hybriddp.channels import RandomizedResponse, channel_from_json
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.window import Window
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 
 epsilons = st.decimals("0.01", "20", places=3).map(canonical_epsilon)
 shapes = st.sampled_from([2, 4, 8, 16, 32]).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n - 1)))
@@ -141,6 +141,7 @@ def test_every_report_is_about_its_own_set() -> None:
     assert len(np.unique(codes)) == 6
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("epsilon", "bits"), [("10", 32), ("10.001", 48), ("20", 48)])
 def test_a_large_epsilon_takes_longer_words(epsilon: str, bits: int) -> None:
     """Of 64 random bits only the lowest 48 count."""
@@ -158,6 +159,7 @@ def test_a_large_epsilon_takes_longer_words(epsilon: str, bits: int) -> None:
 # Statistics
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("epsilon", "n", "chosen", "users"),
     [

@@ -9,7 +9,7 @@ from scipy import stats
 
 from hybriddp._check import IntArray
 from hybriddp.channels import ChoiceResponse, RandomizedResponse, UnaryEncoding
-from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.response import SymbolChannel
 from hybriddp.channels.unary import BITS, binomials, symbol_channel, symbol_variance
 from hybriddp.randomness import ByteSource, SeededBytes, SystemBytes
 
@@ -86,6 +86,7 @@ def test_every_toss_is_one_bit_and_every_bit_at_most_one_toss(trials: int) -> No
         assert found.tolist() == [around, trials - (bit < trials), around]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("trials", [63, 64, 65, 128])
 @pytest.mark.parametrize("weight", [1 << 31, 1_155_000_000, 0xC0000001])
 @pytest.mark.parametrize("source", [SystemBytes(), SeededBytes(1)], ids=["real", "seeded"])
@@ -108,9 +109,9 @@ def test_binomials_of_real_bytes_have_their_law(trials: int, weight: int, source
 def test_edges_of_binomials() -> None:
     source = SystemBytes()
     assert binomials(np.zeros((2, 3), np.int64), 1 << 31, source).tolist() == [[0] * 3] * 2
-    # Both are certain but for a chance of 2e-7.
-    assert binomials(np.array([900]), 1, source).tolist() == [0]
-    assert binomials(np.array([900]), (1 << 32) - 1, source).tolist() == [900]
+    # One of 900 words may be below 1, or equal to the largest one, with a chance of 2e-7; two of them, 2e-14.
+    assert binomials(np.array([900]), 1, source)[0] <= 1
+    assert binomials(np.array([900]), (1 << 32) - 1, source)[0] >= 899
 
 
 # A crowd: the law of one report per user
@@ -161,6 +162,7 @@ def _devices(channel: SymbolChannel, symbols: list[int], times: int) -> IntArray
     return np.asarray((reports == np.arange(channel.n_codes)).sum(axis=1))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("reported", [_crowd, _devices])
 @pytest.mark.parametrize("symbols", [[0], [1, 1], [0, 1, 1]])
 @pytest.mark.parametrize("channel", [c for c in CHANNELS if c.n_symbols < 4 and c.epsilon != "12"], ids=repr)
@@ -183,6 +185,7 @@ def test_tiny_crowds_have_exactly_the_law_of_single_reports(
     assert stats.chisquare(observed, times * wrong / wrong.sum()).pvalue < 1e-10
 
 
+@pytest.mark.statistical
 @every_channel
 def test_crowds_have_the_moments_of_single_reports(channel: SymbolChannel) -> None:
     """Means within 6.5 standard errors (1e-10 each), variances too; a p that is a fifth off does not pass."""

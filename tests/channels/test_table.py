@@ -7,7 +7,7 @@ from scipy import stats
 
 from hybriddp.channels import TableChannel, WindowChannel, channel_from_json
 from hybriddp.errors import ParameterError, ProtocolError
-from hybriddp.odds import SHIFT, odds
+from hybriddp.privacy import SHIFT, odds
 
 
 def one_bit(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
@@ -47,6 +47,7 @@ def test_a_table_that_is_slightly_too_sharp_is_cut_down() -> None:
     assert channel.worst_variance >= WindowChannel(epsilon=1).worst_variance
 
 
+@pytest.mark.statistical
 def test_a_window_channel_as_a_table_gives_the_same_codes() -> None:
     window = WindowChannel(epsilon=6)
     table = TableChannel(epsilon=6, rows=[window.weights(j) for j in range(window.n_rows)], values=window.code_values)

@@ -12,7 +12,7 @@ from hybriddp.channels.numeric import CELLS, SHARE_BITS, VALUE_BITS
 from hybriddp.channels.window import Window
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import UNITS, Grid
-from hybriddp.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 
 # ε: worst variance on the unit range of 256 codes, from an independent prototype.
 VARIANCE = {
@@ -231,6 +231,7 @@ def _distribution(channel: WindowChannel, x: float) -> np.ndarray:
     return p
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [0.5, 1, 8, 15])
 def test_reports_have_the_distribution_of_their_row(epsilon: float) -> None:
     channel = WindowChannel(epsilon=epsilon)
@@ -253,17 +254,18 @@ def _chi_square(counts: np.ndarray, p: np.ndarray) -> float:
     return float(stats.chisquare(pooled[1], pooled[0] * pooled[1].sum()).pvalue)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [0.5, 1, 8])
 def test_reports_average_to_the_values_with_the_claimed_variance(epsilon: float) -> None:
     channel = WindowChannel(epsilon=epsilon)
     x = np.random.default_rng(0).random(1_000_000)
     report = channel.values[channel.randomize(x, bounds=(0, 1))]
     error = report - x
-    assert abs(error.mean()) / (error.std() / 1000) < 5.4
+    assert abs(error.mean()) / (error.std() / 1000) < 6.5
     expected = channel.variance(x).mean()
     spread = (error**2).std() / 1000
-    assert abs((error**2).mean() - expected) / spread < 5.4
-    assert abs((error**2).mean() - 1.2 * expected) / spread > 5.4
+    assert abs((error**2).mean() - expected) / spread < 6.5
+    assert abs((error**2).mean() - 1.2 * expected) / spread > 6.5
 
 
 # Edges

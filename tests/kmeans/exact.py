@@ -11,8 +11,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.channels import RandomizedResponse, UnaryEncoding
-from hybriddp.channels.choice import ChoiceResponse
-from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.response import ChoiceResponse, SymbolChannel
 from hybriddp.channels.unary import BITS
 from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
 from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
@@ -21,8 +20,7 @@ from hybriddp.kmeans.reports.base import Question
 from hybriddp.kmeans.reports.direction import DirectionQuestion
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
-from hybriddp.kmeans.reports.length import LengthQuestion
-from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
+from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SeededBytes

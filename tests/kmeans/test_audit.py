@@ -12,14 +12,12 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
-from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, SecondMoments, Statistic
-from hybriddp.odds import SHIFT, odds
-from hybriddp.privacy import Privacy
+from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, SecondMoments, Statistic
+from hybriddp.privacy import SHIFT, Privacy, odds
 from hybriddp.release.mechanisms import PrivateVector, laplace_scale, release_vector
 from tests.kmeans.exact import Setting, likelihood, symbol_law
 from tests.kmeans.servers import started

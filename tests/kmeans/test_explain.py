@@ -8,6 +8,7 @@ import pytest
 from hybriddp._check import FloatArray
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.explain import _give_or_take as give_or_take
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 
@@ -124,3 +125,9 @@ def test_one_center_has_no_next_one() -> None:
 def test_there_is_no_story_before_the_end() -> None:
     with pytest.raises(ProtocolError, match="This HybridKMeans is not fitted. Call fit"):
         HybridKMeans(2, epsilon=1, bounds=[(0, 1)]).explain()
+
+
+def test_a_number_has_as_many_digits_as_its_error_leaves() -> None:
+    assert give_or_take(23862.93, 341.2) == "23,863 ± 341"
+    assert give_or_take(0.50123, 0.00312) == "0.5012 ± 0.0031"
+    assert give_or_take(0.5, 1e-9) == "0.5 ± 1e-09"

@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import arrays
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
 from hybriddp.kmeans.clustering import BLOCK, nearest, products
-from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.reports.base import Labels, Projection
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import (
@@ -19,6 +18,7 @@ from hybriddp.kmeans.statistics import (
     ClusterSizes,
     ClusterSums,
     Histogram,
+    PointArray,
     SecondMoments,
     Statistic,
     UserCount,

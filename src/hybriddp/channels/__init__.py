@@ -11,10 +11,9 @@ Every channel is a table of whole numbers whose privacy is proven in exact arith
 """
 
 from hybriddp.channels.channel import Channel, channel_from_json
-from hybriddp.channels.choice import ChoiceResponse
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import NumericChannel
-from hybriddp.channels.response import RandomizedResponse
+from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
 from hybriddp.channels.table import TableChannel
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.channels.window import WindowChannel

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.grid import as_array, type_words
-from hybriddp.odds import SHIFT, canonical_epsilon, is_canonical, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, is_canonical, odds
 from hybriddp.randomness import ByteSource, byte_source
 
 CHUNK = 1 << 15  # inputs drawn at a time: their random bytes and scratch arrays stay in the cache
@@ -89,14 +89,9 @@ class Channel(ABC):
         """The channel with what its text holds."""
 
     def sample(self, inputs: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> NDArray[Any]:
-        """One report per input, each from fresh random bytes of the system.
+        """One report for each input, of which there is one or a one-dimensional array, from fresh bytes of the system.
 
-        Parameters
-        ----------
-        inputs : array_like
-            A scalar or a one-dimensional array of inputs.
-        random_state : int or numpy.random.Generator, optional
-            For simulation only: with it the codes can be repeated, and are **not private**.
+        A ``random_state`` is for simulation only: with it the codes can be repeated, and are **not private**.
         """
         checked = self.check_inputs(inputs)
         codes = self.draw(len(checked), lambda part: checked[part], byte_source(random_state))
@@ -163,7 +158,6 @@ class FiniteChannel(Channel):
         return max(1, min(CHUNK, 8 * CHUNK // self.bytes_per_report))
 
     def draw_part(self, inputs: NDArray[Any], source: ByteSource) -> NDArray[Any]:
-        """The reports of a few thousand checked inputs."""
         return self.codes(inputs, source.take(len(inputs) * self.bytes_per_report))
 
 
@@ -219,10 +213,8 @@ def require_private(likely: int, unlikely: int, epsilon: str) -> None:
     these are $a + b$ and $a$. All are integers, and `odds` is $2^{96} e^\epsilon$ rounded down, so this is a proof.
     """
     require_canonical(epsilon)
-    require(
-        likely << SHIFT <= unlikely * odds(epsilon),
-        f"it is not {epsilon}-private: one input makes a code more than e^{epsilon} times as likely as another does",
-    )
+    words = f"one input makes a code more than e^{epsilon} times as likely as another does"
+    require(likely << SHIFT <= unlikely * odds(epsilon), f"it is not {epsilon}-private: {words}")
 
 
 def is_integer(value: object, lower: int, upper: int) -> bool:

@@ -29,7 +29,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
-from hybriddp.odds import canonical_epsilon
+from hybriddp.privacy import canonical_epsilon
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,6 @@ def _certificates() -> dict[str, Certificate]:
         epsilon: Certificate(inputs, *(np.array(parabolas[name]) for name in ("square", "slope", "level")))
         for epsilon, parabolas in stored["parabolas"].items()
     }
-
-
-# Other mechanisms -----------------------------------------------------------------------------------------------------
 
 
 def laplace(epsilon: float) -> float:

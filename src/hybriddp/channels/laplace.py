@@ -24,7 +24,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.channel import require, require_canonical
 from hybriddp.channels.numeric import NumberChannel
 from hybriddp.grid import UNITS
-from hybriddp.odds import canonical_epsilon
+from hybriddp.privacy import canonical_epsilon, exponential
 from hybriddp.randomness import ByteSource
 
 _PRECISION = 2048
@@ -91,13 +91,13 @@ class DiscreteLaplace(NumberChannel):
     @cached_property
     def _digit_words(self) -> list[list[int]]:
         """For each digit, the binary expansion of its probability in words of 32 bits, the most significant first."""
-        exponential = _fixed_exponential(self.rate)
+        power = exponential(self.rate, _PRECISION)
         words = []
         for _ in range(self.n_digits):
-            # p = 1/(1 + E) with E = exponential / 2^precision
-            p = (1 << (2 * _PRECISION)) // ((1 << _PRECISION) + exponential)
+            # p = 1/(1 + E) with E = power / 2^precision
+            p = (1 << (2 * _PRECISION)) // ((1 << _PRECISION) + power)
             words.append([(p >> shift) & 0xFFFFFFFF for shift in range(_PRECISION - _WORD, -1, -_WORD)])
-            exponential = exponential * exponential >> _PRECISION
+            power = power * power >> _PRECISION
         return words
 
     @property
@@ -153,13 +153,3 @@ def _below(expansion: list[int], count: int, source: ByteSource) -> NDArray[np.b
         result[tied] = drawn < np.uint32(word)
         tied = tied[drawn == np.uint32(word)]
     return result
-
-
-def _fixed_exponential(rate: Fraction) -> int:
-    """$2^{2048} e^{rate}$, rounded down term by term."""
-    total, term, k = 0, 1 << _PRECISION, 0
-    while term:
-        total += term
-        k += 1
-        term = term * rate.numerator // (rate.denominator * k)
-    return total

@@ -39,26 +39,16 @@ class NumberChannel(Channel):
     """A channel that takes units of a grid, and so any number between bounds."""
 
     def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
-        """Inputs are units of the grid."""
         return integer_inputs(inputs, UNITS, "units")
 
     def randomize(
-        self,
-        values: ArrayLike,
-        *,
-        bounds: tuple[float, float],
-        random_state: int | np.random.Generator | None = None,
+        self, values: ArrayLike, *, bounds: tuple[float, float], random_state: int | np.random.Generator | None = None
     ) -> NDArray[Any]:
-        """One report per value, as the users' own devices would make it.
+        """One report for each value, as the users' own devices would make it.
 
-        Parameters
-        ----------
-        values : array_like
-            A number or a one-dimensional array of any numeric type. A missing or infinite value is an error.
-        bounds : (float, float)
-            The public range; values outside are moved to the nearer bound.
-        random_state : int or numpy.random.Generator, optional
-            For simulation only: with it the codes can be repeated, and are **not private**.
+        There is one number or a one-dimensional array of any numeric type; a missing or infinite value is an error.
+        Values outside of the public ``bounds`` are moved to the nearer one. A ``random_state`` is for simulation only:
+        with it the codes can be repeated, and are **not private**.
         """
         grid = Grid.of(bounds)
         array = as_array(values)
@@ -149,8 +139,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
         m, s = self._moments
         mean = m[cell] + inside * (m[cell + 1] - m[cell])
         square = s[cell] + inside * (s[cell + 1] - s[cell])
-        result: FloatArray = (square - mean**2) / 4
-        return result
+        return (square - mean**2) / 4
 
     @cached_property
     def worst_variance(self) -> float:

@@ -1,5 +1,16 @@
-"""Randomized response: the window channel of width 1 over categories."""
+r"""Reports of one of $M$ symbols, or of a set of them: what a tally says; randomized response and subset selection.
 
+A report *supports* its own symbol with probability $p$ (hit) and any other one with probability $q$ (miss). If $c_v$ of
+$n$ reports support symbol $v$, then [WBLJ17]
+
+$$
+\hat n_v = \frac{c_v - nq}{p - q}, \qquad \operatorname{Var} \hat n_v \approx nV, \quad V = \frac{q(1-q)}{(p-q)^2}.
+$$
+
+Randomized response is the window channel of width 1 over symbols; `ChoiceResponse` is that over sets of symbols.
+"""
+
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -7,12 +18,89 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.channels.channel import integer_inputs, require
-from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.channel import FiniteChannel, integer_inputs, require
 from hybriddp.channels.window import MOST_CODES, OfWindow, Window
-from hybriddp.errors import ParameterError
-from hybriddp.odds import canonical_epsilon
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.privacy import canonical_epsilon
 from hybriddp.randomness import ByteSource
+
+_MOST_IN_SETS = 32  # codes of which a set is chosen
+
+
+class SymbolChannel(FiniteChannel):
+    """A channel whose report supports some of the symbols that there are."""
+
+    sends_bits: ClassVar[bool] = False
+    """Whether a report is a row of bytes with one bit per symbol; if not, it is one code."""
+
+    @property
+    @abstractmethod
+    def n_symbols(self) -> int:
+        """$M$: how many symbols there are."""
+
+    @property
+    def n_chosen(self) -> int | None:
+        """How many symbols an input is, given as the bits of an integer; None if it is one symbol."""
+        return None
+
+    @property
+    def report_bytes(self) -> int:
+        """How many bytes a report has."""
+        return self.code_type.itemsize
+
+    @property
+    @abstractmethod
+    def hit_probability(self) -> float:
+        """$p$: how likely a report is to support its own symbol."""
+
+    @property
+    @abstractmethod
+    def miss_probability(self) -> float:
+        """$q$: how likely a report is to support any other symbol."""
+
+    @property
+    def gap(self) -> float:
+        """$p - q$: by how much counts shrink."""
+        return self.hit_probability - self.miss_probability
+
+    @property
+    def count_variance(self) -> float:
+        """$V$: the variance that one user adds to the unbiased count of every symbol."""
+        return self.miss_probability * (1 - self.miss_probability) / self.gap**2
+
+    @abstractmethod
+    def signed_variance(self, n_signed: int, fraction: FloatArray | float) -> FloatArray | float:
+        r"""The variance that one user adds to $\sum_v s_v \hat n_v$, a sum of $m$ counts with signs that cancel.
+
+        It is the mean square of what a report adds, $s_v/(p - q)$ for each symbol $v$ that it supports, if a
+        ``fraction`` $\pi$ of the users hold one of these; the square of the mean, at most $\pi^2$, is not subtracted.
+        """
+
+    def unbiased_counts(self, supports: IntArray, users: IntArray) -> FloatArray:
+        r"""$\hat n$, shape (..., n_symbols), from how many of the reports of ``users``, shape (...), support each."""
+        return (supports - self.miss_probability * np.asarray(users)[..., None]) / self.gap
+
+    def tally(self, reports: NDArray[Any], groups: IntArray, n_groups: int) -> tuple[IntArray, IntArray]:
+        """How many reports support each symbol, shape (n_groups, n_symbols), and how many there are, in each group.
+
+        Reports that no device sends, or of a group that is not from 0 to below ``n_groups``, are left out.
+        """
+        good = (groups >= 0) & (groups < n_groups) & self.valid_reports(reports)
+        groups = groups[good]
+        users = np.bincount(groups, minlength=n_groups).astype(np.int64)
+        return self.supports(reports[good], groups, n_groups), users
+
+    @abstractmethod
+    def valid_reports(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of these a device may have sent."""
+
+    @abstractmethod
+    def supports(self, reports: NDArray[Any], groups: IntArray, n_groups: int) -> IntArray:
+        """How many of these valid reports support each symbol, shape (n_groups, n_symbols)."""
+
+    @abstractmethod
+    def simulate_supports(self, symbols: IntArray, groups: IntArray, n_groups: int, source: ByteSource) -> IntArray:
+        """What `supports` says of reports on these inputs: drawn in bulk, by the law of one report per user exactly."""
 
 
 class WindowResponse(OfWindow, SymbolChannel):
@@ -108,3 +196,83 @@ class RandomizedResponse(WindowResponse):
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
         return cls.of(epsilon=fields["epsilon"], window=Window.from_fields(fields, fields["categories"], 1))
+
+
+class ChoiceResponse(WindowResponse):
+    r"""A report of one of $n$ codes, $k$ of which are true: each of these with weight $a + b$, every other with $a$.
+
+    What is true is a set of exactly $k$ codes, whichever they are, given as the bits of an integer. All sets are of one
+    size, so every input spends the same weight, and two inputs differ by the odds $(a + b)/a \le e^\epsilon$ at any
+    code. With more true codes a report is more often true, and says less: a trade that randomized response, the case
+    $k = 1$, cannot make. It is a finite form of the best reports of directions [BDF+18].
+
+    Parameters
+    ----------
+    epsilon : float or str
+        What a report promises, from 0.01 to 20.
+    n_codes : int
+        $n$: 2, 4, 8, 16 or 32.
+    n_chosen : int
+        $k$, from 1 to $n - 1$.
+
+    Examples
+    --------
+    >>> channel = ChoiceResponse(epsilon=1.0, n_codes=4, n_chosen=2)
+    >>> [weight / 2**32 for weight in channel.weights(0b0110)]
+    [0.1345, 0.3655, 0.3655, 0.1345]
+    """
+
+    kind: ClassVar[str] = "choice"
+
+    def __init__(self, *, epsilon: float | str, n_codes: int, n_chosen: int) -> None:
+        self.epsilon = canonical_epsilon(epsilon)
+        n_codes = _check.integer("n_codes", n_codes, at_least=2)
+        if n_codes not in (2, 4, 8, 16, _MOST_IN_SETS):
+            raise ParameterError("n_codes", "2, 4, 8, 16 or 32", n_codes)
+        n_chosen = _check.integer("n_chosen", n_chosen, at_least=1)
+        if n_chosen >= n_codes:
+            raise ParameterError("n_chosen", f"an integer from 1 to {n_codes - 1}", n_chosen)
+        self.window = Window.for_epsilon(self.epsilon, n_codes=n_codes, width=n_chosen)
+        self._seal()
+
+    def verify(self) -> None:
+        self.window.verify(self.epsilon)
+        n = self.window.n_codes
+        power = n <= _MOST_IN_SETS and n & (n - 1) == 0
+        require(power, f"its number of codes is not a power of two up to {_MOST_IN_SETS}")
+
+    @property
+    def n_chosen(self) -> int:
+        return self.window.width
+
+    def weights(self, chosen: int) -> tuple[int, ...]:
+        """How many of the $2^B$ draws give each code when the bits of ``chosen`` are true."""
+        w = self.window
+        return tuple(w.low + (w.extra if chosen >> code & 1 else 0) for code in range(w.n_codes))
+
+    def check_inputs(self, inputs: ArrayLike) -> NDArray[Any]:
+        sets = integer_inputs(inputs, (1 << self.n_codes) - 1, "sets of codes").astype(np.int64)
+        bad = np.count_nonzero(np.bitwise_count(sets) != self.n_chosen)
+        if bad:
+            how_many = f"{bad:,} of {len(sets):,}"
+            raise DataError(f"sets of codes must have {self.n_chosen} bits that are 1, but {how_many} do not.")
+        return sets
+
+    def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
+        """Per report, little endian: one word that chooses a place, those of the true codes first, in their order."""
+        u = self.draws(raw)
+        place = self.window.code(np.zeros(len(u), u.dtype), u).astype(np.int8)
+        true = (inputs[:, None] >> np.arange(self.n_codes) & 1).astype(np.int8)
+        places = np.where(true > 0, np.cumsum(true, axis=1), self.n_chosen + np.cumsum(1 - true, axis=1)) - 1
+        # One place is the one drawn, in each row. A sum looks at all of them, whichever it is.
+        found = (places == place[:, None]) @ np.arange(self.n_codes)
+        codes: NDArray[Any] = found.astype(self.code_type)
+        return codes
+
+    def fields(self) -> dict[str, Any]:
+        w = self.window
+        return {"epsilon": self.epsilon, "codes": w.n_codes, "chosen": w.width, **w.fields()}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        return cls.of(epsilon=fields["epsilon"], window=Window.from_fields(fields, fields["codes"], fields["chosen"]))

@@ -18,7 +18,7 @@ Values need no proof: wrong ones make a worse estimate, never a less private rep
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -120,9 +120,6 @@ def _sine(epsilon: float, n_codes: int, k: int) -> WindowShape | None:
     return WindowShape(width=k, half=np.sin(low * (np.arange(n_codes // 2) + 0.5) / n_codes))
 
 
-# Optimized values -----------------------------------------------------------------------------------------------------
-
-
 class _Program:
     """The rows of a window as quadratic forms in the values of the upper half, for rows from the middle up."""
 
@@ -174,42 +171,46 @@ class _Program:
         return values
 
 
+class _Search:
+    """Widths that have been tried, with their solutions; each solution may start from the best one so far."""
+
+    def __init__(
+        self, epsilon: float, start: FloatArray, solve: Callable[[int, FloatArray], FloatArray], worst: bool
+    ) -> None:
+        self.epsilon, self.start, self.solve, self.worst = epsilon, start, solve, worst
+        self.tried: dict[int, WindowShape] = {}
+
+    def best(self, widths: Iterable[int]) -> int:
+        """The width among these that varies least; those that are no widths are passed over."""
+        best = min((width for width in widths if 1 <= width <= len(self.start)), key=self._variance)
+        self.start = self.tried[best].half
+        return best
+
+    def _variance(self, width: int) -> float:
+        if width not in self.tried:
+            self.tried[width] = WindowShape(width=width, half=self.solve(width, self.start))
+        moments = row_moments(self.epsilon, self.tried[width])
+        return moments.worst_variance() if self.worst else moments.mean_variance()
+
+
 def least_worst(epsilon: float, n_codes: int) -> WindowShape:
     """The shape with the least worst-case variance."""
+
+    def search_from(start: FloatArray) -> _Search:
+        return _Search(epsilon, start, lambda width, v: _Program(epsilon, 2 * len(start), width).solve(v), worst=True)
+
     coarse_codes = max(n_codes // _COARSE // 2 * 2, 16)
-    search = _Search(epsilon, coarse_codes, half_window(min(epsilon, 1.0), coarse_codes).half)
+    search = search_from(half_window(min(epsilon, 1.0), coarse_codes).half)
     widths = range(1, coarse_codes // 2 + 1)
     best = search.best(search.best(widths[::3]) + step for step in (-2, -1, 0, 1, 2))
     if coarse_codes == n_codes:
         return search.tried[best]
     place = (np.arange(n_codes // 2) + 0.5) / n_codes
     start = np.interp(place, (np.arange(coarse_codes // 2) + 0.5) / coarse_codes, search.tried[best].half)
-    search = _Search(epsilon, n_codes, start)
-    width = round(best * n_codes / coarse_codes)
+    search, width = search_from(start), round(best * n_codes / coarse_codes)
     for step in (2, 1):
         width = search.best((width - step, width, width + step))
     return search.tried[width]
-
-
-class _Search:
-    """Widths that have been tried, with their solutions; each solution starts from the best one so far."""
-
-    def __init__(self, epsilon: float, n_codes: int, start: FloatArray) -> None:
-        self.epsilon, self.n_codes, self.start = epsilon, n_codes, start
-        self.tried: dict[int, WindowShape] = {}
-
-    def best(self, widths: Iterable[int]) -> int:
-        """The width among these that varies least; those that are no widths are passed over."""
-        allowed = [width for width in widths if 1 <= width <= self.n_codes // 2]
-        best = min(allowed, key=self._variance)
-        self.start = self.tried[best].half
-        return best
-
-    def _variance(self, width: int) -> float:
-        if width not in self.tried:
-            half = _Program(self.epsilon, self.n_codes, width).solve(self.start)
-            self.tried[width] = WindowShape(width=width, half=half)
-        return row_moments(self.epsilon, self.tried[width]).worst_variance()
 
 
 def least_mean(epsilon: float, n_codes: int) -> WindowShape:
@@ -217,19 +218,12 @@ def least_mean(epsilon: float, n_codes: int) -> WindowShape:
 
     The average is not convex in the values; the descent starts from an exponential shape. Widths are tried downhill.
     """
-    tried: dict[int, WindowShape] = {}
     start = half_window(min(epsilon, 1.0), n_codes).half
-
-    def variance(width: int) -> float:
-        if width not in tried:
-            tried[width] = WindowShape(width=width, half=_descend(epsilon, WindowShape(width=width, half=start)))
-        return row_moments(epsilon, tried[width]).mean_variance()
-
-    width = min(range(n_codes // 16, n_codes // 2 + 1, n_codes // 16), key=variance)
+    search = _Search(epsilon, start, lambda width, _: _descend(epsilon, WindowShape(width, start)), worst=False)
+    width = search.best(range(n_codes // 16, n_codes // 2 + 1, n_codes // 16))
     for step in (n_codes // 32, n_codes // 64, 2, 1):
-        near = [w for w in (width - step, width, width + step) if 1 <= w <= n_codes // 2]
-        width = min(near, key=variance)
-    return tried[width]
+        width = search.best((width - step, width, width + step))
+    return search.tried[width]
 
 
 def _descend(epsilon: float, start: WindowShape) -> FloatArray:

@@ -15,7 +15,7 @@ from hybriddp import _check
 from hybriddp.channels.channel import is_integer, require, require_private
 from hybriddp.channels.numeric import LARGEST_VALUE, MOST_ROWS, VALUE_BITS, NumericChannel
 from hybriddp.errors import ParameterError
-from hybriddp.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 
 BITS = 32
 MOST_CODES = 1 << 12
@@ -82,10 +82,8 @@ class TableChannel(NumericChannel):
         require(all(sum(row) == 1 << BITS for row in rows), "its rows do not add up to 2^32")
         for column in zip(*rows, strict=True):
             require_private(max(column), min(column), self.epsilon)
-        require(
-            all(is_integer(v, -LARGEST_VALUE, LARGEST_VALUE) for v in self._code_values),
-            "its values are not integers of at most 2^40",
-        )
+        whole = all(is_integer(v, -LARGEST_VALUE, LARGEST_VALUE) for v in self._code_values)
+        require(whole, "its values are not integers of at most 2^40")
         self.verify_rows()
 
     @property
@@ -154,9 +152,8 @@ def _whole_rows(p: NDArray[np.float64], limit: int) -> list[list[int]]:
             whole[code] += step
             rest -= step
         if rest:
-            raise ParameterError(
-                "probabilities", "a table that is nearly private for this epsilon", rest, shown_as="rest"
-            )
+            expected = "a table that is nearly private for this epsilon"
+            raise ParameterError("probabilities", expected, rest, shown_as="rest")
         rows.append(whole)
     return rows
 

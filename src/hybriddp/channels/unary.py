@@ -22,10 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.channel import integer_inputs, is_integer, require, require_private
-from hybriddp.channels.response import RandomizedResponse
-from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.response import RandomizedResponse, SymbolChannel
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 from hybriddp.randomness import ByteSource
 
 BITS = 32
@@ -33,13 +32,7 @@ MOST_CATEGORIES = 4096
 
 
 def symbol_channel(epsilon: str, n_symbols: int) -> SymbolChannel:
-    """The channel with the least variance for this many symbols.
-
-    Examples
-    --------
-    >>> symbol_channel("1", 8), symbol_channel("1", 12).n_symbols
-    (RandomizedResponse(epsilon='1', n_codes=8), 12)
-    """
+    """The channel with the least variance for this many symbols: randomized response for few, unary for many."""
     if n_symbols < 3 * math.exp(float(epsilon)) + 2:
         return RandomizedResponse(epsilon=epsilon, n_categories=n_symbols)
     return UnaryEncoding(epsilon=epsilon, n_categories=n_symbols)
@@ -87,10 +80,8 @@ class UnaryEncoding(SymbolChannel):
 
     def verify(self) -> None:
         total = 1 << BITS
-        require(
-            is_integer(self.n_categories, 2, MOST_CATEGORIES),
-            f"its number of categories is not an integer from 2 to {MOST_CATEGORIES}",
-        )
+        possible = is_integer(self.n_categories, 2, MOST_CATEGORIES)
+        require(possible, f"its number of categories is not an integer from 2 to {MOST_CATEGORIES}")
         require(is_integer(self.one, 1, total - 1), "its weight of a true 1 is not an integer below 2^32")
         require(is_integer(self.zero, 1, self.one - 1), "its weight of a false 1 is not a smaller positive integer")
         require_private(self.one * (total - self.zero), self.zero * (total - self.one), self.epsilon)
@@ -137,8 +128,7 @@ class UnaryEncoding(SymbolChannel):
 
     def valid_reports(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         # The bits of the last byte that stand for nothing are 0.
-        valid: NDArray[np.bool_] = reports[:, -1] < 1 << (8 - -self.n_categories % 8)
-        return valid
+        return reports[:, -1] < 1 << (8 - -self.n_categories % 8)
 
     def ones(self, reports: NDArray[np.uint8]) -> IntArray:
         """How many of the reports have each category's bit set."""
@@ -164,9 +154,8 @@ class UnaryEncoding(SymbolChannel):
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Self:
-        return cls.of(
-            epsilon=fields["epsilon"], n_categories=fields["categories"], one=fields["one"], zero=fields["zero"]
-        )
+        weights = {name: fields[name] for name in ("one", "zero")}
+        return cls.of(epsilon=fields["epsilon"], n_categories=fields["categories"], **weights)
 
 
 def binomials(trials: IntArray, weight: int, source: ByteSource) -> IntArray:
@@ -196,9 +185,6 @@ def _coins(tosses: IntArray, source: ByteSource) -> IntArray:
     ends = np.cumsum(words)
     bits = source.take(8 * int(ends[-1])).view("<u8")
     used = tosses - 64 * (words - 1)  # of the last word of each row: 0 to 64
-    mask = np.where(
-        used > 0, np.uint64(0xFFFFFFFFFFFFFFFF) >> (64 - np.maximum(used, 1)).astype(np.uint64), np.uint64(0)
-    )
-    bits[ends - 1] &= mask
-    heads: IntArray = np.add.reduceat(np.bitwise_count(bits), ends - words, dtype=np.int64)
-    return heads
+    ones = np.uint64(0xFFFFFFFFFFFFFFFF) >> (64 - np.maximum(used, 1)).astype(np.uint64)
+    bits[ends - 1] &= np.where(used > 0, ones, np.uint64(0))
+    return np.add.reduceat(np.bitwise_count(bits), ends - words, dtype=np.int64)

@@ -24,7 +24,7 @@ from hybriddp.channels.channel import FiniteChannel, is_integer, require, requir
 from hybriddp.channels.numeric import LARGEST_VALUE, MOST_ROWS, VALUE_BITS, NumericChannel
 from hybriddp.channels.shapes import WindowShape, best_shape
 from hybriddp.errors import ParameterError
-from hybriddp.odds import SHIFT, canonical_epsilon, odds
+from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 
 MOST_CODES = 1 << 16
 _NARROW, _WIDE = 32, 48  # the two possible B

@@ -7,7 +7,8 @@ keep the proportions that they have in the units of the data. Bounds and scaling
 at the data.
 """
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,8 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import Grid, clamp_and_scale, type_words
 from hybriddp.kmeans.clustering import blocks
+
+_MOST_NAMED = 5  # missing columns in a message
 
 Scale = str | tuple[float, ...]
 
@@ -81,27 +84,23 @@ class Box:
         if self.scale == "bounds":
             return np.ones(self.n_dimensions)
         widths = self.upper - self.lower if self.scale == "none" else np.array(self.scale)
-        relative: FloatArray = widths / widths.max()
-        return relative
+        return widths / float(widths.max())
 
     @property
     def units(self) -> FloatArray:
         """What a distance of 1 is in each dimension, in the units of the data."""
         if self.scale == "none":  # to the last bit the same for all
             return np.full(self.n_dimensions, float(np.max(self.upper - self.lower)))
-        units: FloatArray = (self.upper - self.lower) / self.widths
-        return units
+        return (self.upper - self.lower) / self.widths
 
     @property
     def factors(self) -> FloatArray:
         """One over the units: what a table's engine multiplies by too."""
-        factors: FloatArray = 1.0 / self.units
-        return factors
+        return 1.0 / self.units
 
     def scaled(self, points: FloatArray) -> FloatArray:
         """Points where distances are measured, wherever they lie: not moved into the box."""
-        scaled: FloatArray = (points - self.lower) * self.factors
-        return scaled
+        return (points - self.lower) * self.factors
 
     def place(self, points: ArrayLike, what: str = "points") -> PlacedPoints:
         """Points in the unit box; `DataError` if one is missing, not a number, or of another dimension."""
@@ -162,3 +161,88 @@ def _scale_of(scale: object, d: int) -> Scale:
         return tuple(_check.number("scale", weight, _check.POSITIVE) for weight in scale)
     except ParameterError:
         raise ParameterError("scale", expected, scale) from None
+
+
+# Columns by name ------------------------------------------------------------------------------------------------------
+
+
+def names_of(table: Any) -> tuple[str, ...] | None:  # noqa: ANN401
+    """The names of a table's columns; None if it has none, or others than texts (as scikit-learn has it).
+
+    `DataError` if only some are texts.
+    """
+    if isinstance(table, np.ndarray) or not hasattr(table, "__array__"):
+        return None
+    names = getattr(table, "column_names", None)  # PyArrow, whose `columns` are what they hold
+    names = getattr(table, "columns", None) if names is None else names
+    if names is None or callable(names):
+        return None
+    names = tuple(names)
+    texts = sum(isinstance(name, str) for name in names)
+    if 0 < texts < len(names):  # as scikit-learn does: which of them are names, and which are numbers of columns?
+        raise DataError(
+            f"The names of columns must all be texts, or none of them, but only {texts:,} of {len(names):,} are. "
+            "Rename the columns, for example with table.columns = table.columns.astype(str)."
+        )
+    return tuple(str(name) for name in names) if texts else None
+
+
+def columns_by_name(table: Any, names: Sequence[str] | None, group: str) -> Any:  # noqa: ANN401
+    """The columns with these names in this order, as an array; a table without names as it is.
+
+    Columns of other names are left out. `DataError` if one is missing or there twice.
+    """
+    own = names_of(table)
+    if own is None:
+        return table
+    if len(set(own)) < len(own):
+        raise DataError(f"The columns of {group} must have different names, but some are there twice.")
+    if names is not None and tuple(names) != own:
+        missing = [name for name in names if name not in own]
+        if missing:
+            raise DataError(_refusal(missing, group))
+        # Polars, PyArrow and narwhals select; in pandas a list of names does.
+        table = table.select(list(names)) if hasattr(table, "select") else table[list(names)]
+    array = np.asarray(table)
+    kinds = getattr(table, "dtypes", ()) if array.dtype == object else ()
+    if len(kinds) and all(getattr(kind, "kind", "O") in "iuf" for kind in kinds):
+        return table.to_numpy(np.float64, na_value=np.nan)  # columns of pandas that may hold missing values
+    return array
+
+
+def require_alike(groups: Mapping[str, Any], *, bounds_have_names: bool = False) -> None:
+    """Raise `DataError` if only one of the groups has column names: nothing says that the orders agree.
+
+    If neither has names, but the bounds do, the columns may be in the order of the bounds: that is a warning.
+    """
+    named = {group: names_of(table) is not None for group, table in groups.items() if table is not None}
+    with_names, without = ([group for group, has in named.items() if has is which] for which in (True, False))
+    if with_names and without:
+        raise DataError(
+            f"{with_names[0]} has column names and {without[0]} has none, so nothing says that their columns are in "
+            "the same order. Give both as dataframes, or both as arrays. Nothing has been spent."
+        )
+    if bounds_have_names and without:
+        have_none = f"{' and '.join(without)} {'has' if len(without) == 1 else 'have'} none"
+        sentence = f"The bounds have column names, but {have_none}: columns are taken in the order of the bounds."
+        warnings.warn(sentence, UserWarning, stacklevel=3)
+
+
+def warn_of_names(table: Any, fitted: Sequence[str] | None) -> None:  # noqa: ANN401
+    """Warn, as scikit-learn does, if only one of table and model has column names: then their order must do."""
+    if (names_of(table) is None) == (fitted is None):
+        return
+    sentence = "X has feature names, but HybridKMeans was fitted without feature names"
+    if fitted is not None:
+        sentence = "X does not have valid feature names, but HybridKMeans was fitted with feature names"
+    warnings.warn(sentence, UserWarning, stacklevel=4)
+
+
+def _refusal(missing: Sequence[str], group: str) -> str:
+    """In the words of scikit-learn, where it has any."""
+    shown = [*missing[:_MOST_NAMED], *(["..."] if len(missing) > _MOST_NAMED else [])]
+    if group != "X":
+        return f"{group} must have a column for every dimension, but these are missing: {', '.join(shown)}."
+    lines = ["The feature names should match those that were passed during fit."]
+    lines += ["Feature names seen at fit time, yet now missing:", *(f"- {name}" for name in shown)]
+    return "\n".join(lines)

@@ -1,8 +1,13 @@
 r"""Ordinary K-means on points that may be seen: Lloyd's algorithm [Llo82] with greedy k-means++ starts [AV07].
 
 Nothing here is private. K-means itself is given released cells of a grid with their released weights, never raw points
-of users; `nearest` is also what devices, and statistics before noise, tell a point's center by. All starts run side by
-side, as one array.
+of users; `nearest` is also what statistics before noise tell a point's center by. All starts run side by side, as one
+array.
+
+What devices compute by (`nearest_steadily` and its like) is **the same work for every point**. Whoever sends a question
+sees how long its answer takes. If a point took a longer path than another one, its time would tell a bit of it without
+noise, past the channel. So nothing there branches on a point, no array has a length that depends on it, and rows are
+selected by arithmetic over all of them rather than looked up.
 """
 
 from collections.abc import Iterator
@@ -11,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 
 BLOCK = 1 << 14  # points looked at at a time: their distances stay in the cache
+_ENTRIES = 1 << 16  # of a table of distances or comparisons of steady work, at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +68,7 @@ def products(points: NDArray[np.floating], rows: FloatArray) -> FloatArray:
 
 
 def wcss(points: NDArray[np.floating], centers: FloatArray) -> float:
-    """The within-cluster sum of squares: what K-means makes small.
-
-    Examples
-    --------
-    >>> wcss(np.array([[0.0], [1.0], [5.0]]), np.array([[0.5], [5.0]]))
-    0.5
-    """
+    """The within-cluster sum of squares: what K-means makes small."""
     total = 0.0
     for part in blocks(len(points)):
         rest = points[part] - centers[nearest(points[part], centers)]
@@ -145,3 +145,43 @@ def _plus_plus(
         closest = reached[rows, best]
         chosen = np.column_stack([chosen, tried[rows, best]])
     return points[chosen].copy()
+
+
+# The same work for every point ----------------------------------------------------------------------------------------
+
+
+def nearest_steadily(points: NDArray[np.floating], centers: FloatArray) -> NDArray[np.intp]:
+    """The label that `nearest` gives, to the last tie, by sums that are done term by term for every point."""
+    labels = np.empty(len(points), np.intp)
+    half = 0.5 * np.sum(centers * centers, axis=1)
+    for part in blocks(len(points), max(1, _ENTRIES // len(centers))):
+        labels[part] = np.argmax(products(points[part], centers) - half, axis=1)
+    return labels
+
+
+def rows_steadily(table: FloatArray, label: NDArray[np.integer]) -> FloatArray:
+    """``table[label]``, by a sum over all rows of which one counts: exact, and it touches the same memory each time."""
+    found = np.empty((len(label), *table.shape[1:]))
+    for part in blocks(len(label), max(1, _ENTRIES // len(table))):
+        found[part] = np.equal.outer(label[part], np.arange(len(table))).astype(np.float64) @ table
+    return found
+
+
+def largest_steadily(values: FloatArray, count: int) -> IntArray:
+    """Which ``count`` entries of each row are the largest, as the bits of an integer; of equal ones, the first.
+
+    An entry is one of them if fewer than so many come before it: all pairs are compared, in whatever order they are.
+    """
+    width = values.shape[1]
+    sets = np.zeros(len(values), np.int64)
+    for part in blocks(len(values), max(1, _ENTRIES // width)):
+        some = np.ascontiguousarray(values[part].T)  # an entry of all rows at a time
+        before = np.zeros(some.shape, np.int16)  # how many entries come before each
+        for first in range(width - 1):
+            larger = some[first + 1 :] > some[first]
+            before[first] += np.count_nonzero(larger, axis=0).astype(np.int16)
+            before[first + 1 :] += ~larger
+        chosen = before < count
+        for place in range(width):
+            sets[part] |= chosen[place].astype(np.int64) << place
+    return sets

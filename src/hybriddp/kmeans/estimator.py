@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.kmeans.box import columns_by_name, names_of, require_alike, warn_of_names
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.explain import html_table, story
-from hybriddp.kmeans.points import PointArray, columns_by_name, names_of, require_alike, warn_of_names
 from hybriddp.kmeans.protocol.devices import SimulatedDevices
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer, Spending
+from hybriddp.kmeans.statistics import PointArray
 from hybriddp.kmeans.study import KMeansStudy, short_parameters
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source, simulation_generator
@@ -121,8 +122,6 @@ class HybridKMeans:
         self.neighbors = neighbors
         self.name = name
         self.scale = scale
-
-    # Fitting ------------------------------------------------------------------------------------------------------
 
     @property
     def study(self) -> KMeansStudy:
@@ -243,8 +242,6 @@ class HybridKMeans:
         points = self.study_.box.check(columns_by_name(X, names, "X"), "X")
         return self.study_.box.scaled(points.astype(np.float64))
 
-    # Looking ------------------------------------------------------------------------------------------------------
-
     def explain(self) -> str:
         """What was spent where, how much each group decided, and which centers are uncertain."""
         return story(self._require_fitted())
@@ -254,8 +251,6 @@ class HybridKMeans:
         from hybriddp.figures.kmeans import draw_centers
 
         return draw_centers(self._require_fitted(), None if path is None else Path(path), dimensions)
-
-    # scikit-learn's conventions -----------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """The parameters, by name."""
@@ -280,12 +275,8 @@ class HybridKMeans:
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
-        return Tags(
-            estimator_type="clusterer",
-            target_tags=TargetTags(required=False),
-            transformer_tags=TransformerTags(),
-            input_tags=InputTags(),
-        )
+        data = {"target_tags": TargetTags(required=False), "input_tags": InputTags()}
+        return Tags(estimator_type="clusterer", transformer_tags=TransformerTags(), **data)
 
     def _require_fitted(self) -> "HybridKMeans":
         if not self.__sklearn_is_fitted__():

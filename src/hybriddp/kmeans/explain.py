@@ -66,9 +66,8 @@ def _groups(model: "HybridKMeans") -> list[str]:
     else:
         weight = 100 * float(np.average(model.trusted_weight_, weights=np.maximum(model.sizes_, 1e-12)))
         percent = 100 * trusted / (trusted + local)
-        lines.append(
-            f"The trusted group, {percent:.2g} % of the users, decided {weight:.0f} % of where the centers are."
-        )
+        users = f"{percent:.2g} % of the users"
+        lines.append(f"The trusted group, {users}, decided {weight:.0f} % of where the centers are.")
     return lines
 
 
@@ -97,8 +96,7 @@ def _centers(model: "HybridKMeans") -> list[str]:
             doubtful.append(k)
     at_bounds = _at_bounds(model, places)
     if doubtful:
-        names = ", ".join(map(str, doubtful))
-        lines.append(f"Uncertain, compared with the distance to the next center: {names}.")
+        lines.append(f"Uncertain, compared with the distance to the next center: {', '.join(map(str, doubtful))}.")
     elif not at_bounds:
         lines.append("No center is uncertain through noise, compared with the distance to the next one.")
     return lines + at_bounds
@@ -120,13 +118,7 @@ def _coordinates(model: "HybridKMeans", k: int) -> list[str]:
 
 
 def _give_or_take(value: float, error: float) -> str:
-    """A number and its error, which has two digits.
-
-    Examples
-    --------
-    >>> _give_or_take(23862.93, 341.2), _give_or_take(0.50123, 0.00312)
-    ('23,863 ± 341', '0.5012 ± 0.0031')
-    """
+    """A number and its error, which has at least two digits: 23,863 ± 341 or 0.5012 ± 0.0031."""
     if not 1e-6 <= error <= 1e12:
         return f"{value:.4g} ± {error:.2g}"
     digits = max(0, 1 - math.floor(math.log10(error)))
@@ -165,9 +157,9 @@ def _scaling(model: "HybridKMeans") -> list[str]:
 
 def _promise(model: "HybridKMeans") -> list[str]:
     local = "; of a local user, their point is replaced" if model.study_.size_is_private else ""
-    neighbors = f"{NEIGHBORS[model.study_.neighbors].value}{local}"
+    neighbors = NEIGHBORS[model.study_.neighbors].value
     lines = [
-        f"Every user is promised ε = {model.privacy_.epsilon}. Neighbors: {neighbors}.",
+        f"Every user is promised ε = {model.privacy_.epsilon}. Neighbors: {neighbors}{local}.",
         "Local users report once, with all of ε; the steps of the trusted group add up to no more than ε.",
     ]
     if not model.private_release_:

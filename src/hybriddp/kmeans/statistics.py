@@ -22,28 +22,28 @@ and noise for that sensitivity is what the server adds. Clipping to `UNIT` is do
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hybriddp._check import FloatArray, IntArray
+from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.clustering import blocks
 from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 
+BLOCK = 1 << 16  # points of a group looked at at a time
 UNIT = 1 << 20
 """The $L_1$ length, in integers, of a residual as long as its radius, or of a matrix as large as its bound."""
 
-FRACTION = 1 << 20
-"""Parts of a step of the grid."""
+FRACTION = 1 << 20  # parts of a step of the grid
 
+# FRACTION over the golden ratio, and times √2 - 1: multiples of them, modulo FRACTION, are spread evenly. All products
+# stay far below 2^53, where integers are exact in every engine.
 REST_HASH, VERTEX_HASH = 648055, 434333
-"""`FRACTION` over the golden ratio, and times √2 - 1: multiples of them, modulo `FRACTION`, are spread evenly.
-
-All products stay far below 2^53, where integers are exact in every engine.
-"""
 
 VERTEX_FORMULAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "vertex": lambda at: at["fine"] // FRACTION,
@@ -102,7 +102,6 @@ class Histogram(Statistic):
         return self.grid.n_symbols
 
     def compute(self, points: FloatArray) -> IntArray:
-        """The number of users at each vertex."""
         counts = np.zeros(self.size, np.int64)
         last = np.array(self.grid.sizes) - 1
         for part in blocks(len(points)):
@@ -198,5 +197,47 @@ def clip_l1(vectors: FloatArray) -> IntArray:
     length = np.abs(whole).sum(axis=1, keepdims=True)
     # Towards zero, so that the sum of the absolute values is never above UNIT.
     clipped = np.sign(whole) * (np.abs(whole) * UNIT // np.maximum(length, UNIT))
-    result: IntArray = np.where(length > UNIT, clipped, whole)
-    return result
+    return np.where(length > UNIT, clipped, whole)
+
+
+# Where points are -----------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class TrustedPoints(Protocol):
+    """Raw points of the trusted group. What a server computes from them leaves through a release."""
+
+    @property
+    def box(self) -> Box:
+        """The bounds that they were made for."""
+
+    @property
+    def count(self) -> int:
+        """Number of users."""
+
+    def exact(self, statistic: Statistic) -> IntArray:
+        """The statistic without noise."""
+
+
+class PointArray:
+    """Points in memory, given in the units of the data; an error calls them by their ``name``."""
+
+    def __init__(self, box: Box, points: ArrayLike, name: str) -> None:
+        self.box = box
+        self._points = box.check(points, name)
+        self.clamped = sum(box.place_checked(self._points[part]).clamped for part in blocks(len(self._points), BLOCK))
+
+    @property
+    def count(self) -> int:
+        return len(self._points)
+
+    def exact(self, statistic: Statistic) -> IntArray:
+        total = np.zeros(statistic.size, np.int64)
+        for part in blocks(self.count, BLOCK):
+            total += statistic.compute(self.box.place_checked(self._points[part]).points)
+        return total
+
+    def points_of(self, users: IntArray) -> Iterator[FloatArray]:
+        """The points of some users in the unit box, block by block."""
+        for part in blocks(len(users), BLOCK):
+            yield self.box.place_checked(self._points[users[part]]).points

@@ -5,27 +5,80 @@ import json
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from hybriddp import _check
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.box import Box
-from hybriddp.odds import SMALLEST
-from hybriddp.privacy import Neighbors, Privacy
+from hybriddp.privacy import SMALLEST_EPSILON, Neighbors, Privacy
 
 MOST_CLUSTERS = 1024
 MOST_DIMENSIONS = 256
 MOST_LETTERS = 1000
 _THINNEST = 1e-50  # devices refuse grids with steps that floating point can hardly divide by
 NEIGHBORS = {"replace-one": Neighbors.REPLACE_ONE, "add-remove": Neighbors.ADD_REMOVE}
+SIZE_EPSILON_FRACTION = Fraction(1, 20)  # of ε: what the size of the trusted group costs where it is not public
 
-SIZE_EPSILON_FRACTION = Fraction(1, 20)
-"""What the size of the trusted group costs where it is not public, as a part of ε."""
+
+class Document:
+    """What has exactly one text, a JSON object of version 2: anything else is refused."""
+
+    _what: ClassVar[str]  # in errors
+    _kind: ClassVar[str]  # in its text
+
+    def _content(self) -> dict[str, Any]:
+        """What the text holds beside its kind and version, as plain values."""
+        raise NotImplementedError
+
+    @classmethod
+    def _read(cls, fields: dict[str, Any]) -> Self:
+        """What has these plain values; any error that Python raises says that they are malformed."""
+        raise NotImplementedError
+
+    def fields(self) -> dict[str, Any]:
+        """All plain values of the text."""
+        return {"type": self._kind, "version": 2, **self._content()}
+
+    def to_json(self) -> str:
+        """Its text."""
+        return json.dumps(self.fields(), separators=(",", ":"), ensure_ascii=False)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text, by which parties can tell that they mean the same."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """What a text says; `ProtocolError` if it is not the text of one."""
+        return cls.of(parsed(text, cls._what))
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> Self:
+        """What has these plain values; `ProtocolError` if they are not those of one, in its one form."""
+        known = isinstance(fields, dict) and fields.get("type") == cls._kind and fields.get("version") == 2
+        cls.require(
+            known, f"its text is not of type {cls._kind}, version 2; write it anew with this version of hybriddp"
+        )
+        try:
+            made = cls._read(fields)
+            same = json.loads(made.to_json().encode()) == fields
+        except ProtocolError:
+            raise
+        except (KeyError, TypeError, ValueError, ArithmeticError) as reason:
+            raise ProtocolError(f"The {cls._what} is refused: it is incomplete or malformed ({reason}).") from None
+        cls.require(same, "it is not in its one form, version 2")
+        return made
+
+    @classmethod
+    def require(cls, condition: bool, reason: str) -> None:
+        """Nothing, if the condition holds; `ProtocolError` with the reason if not."""
+        if not condition:
+            raise ProtocolError(f"The {cls._what} is refused: {reason}.")
 
 
 @dataclass(frozen=True, init=False)
-class KMeansStudy:
+class KMeansStudy(Document):
     """What is asked of whom, under which promise.
 
     Parameters
@@ -52,6 +105,9 @@ class KMeansStudy:
     >>> KMeansStudy.from_json(study.to_json()) == study
     True
     """
+
+    _what: ClassVar[str] = "study"
+    _kind: ClassVar[str] = "kmeans"
 
     name: str
     n_clusters: int
@@ -81,12 +137,11 @@ class KMeansStudy:
             what = "bounds" if box.scale == "none" else "scale"
             raise ParameterError(what, "widths or weights that are within a factor of 1e50 of each other", box.scale)
         if box.n_dimensions > MOST_DIMENSIONS:
-            raise ParameterError(
-                "bounds", f"at most {MOST_DIMENSIONS} pairs", box.n_dimensions, shown_as="their number"
-            )
+            expected = f"at most {MOST_DIMENSIONS} pairs"
+            raise ParameterError("bounds", expected, box.n_dimensions, shown_as="their number")
         privacy = Privacy(epsilon=epsilon)
         _check.choice("neighbors", neighbors, tuple(NEIGHBORS))
-        least = Fraction(SMALLEST) / SIZE_EPSILON_FRACTION  # a release cannot cost less than the least ε
+        least = Fraction(SMALLEST_EPSILON) / SIZE_EPSILON_FRACTION  # a release cannot cost less than the least ε
         if neighbors == "add-remove" and privacy.exact_epsilon < least:
             raise ParameterError("epsilon", f"at least {float(least):g} with neighbors='add-remove'", epsilon)
         values = {"name": name, "n_clusters": n_clusters, "box": box, "privacy": privacy, "neighbors": neighbors}
@@ -113,11 +168,8 @@ class KMeansStudy:
         """Whether the size of the trusted group has to be paid for."""
         return self.neighbors == "add-remove"
 
-    def fields(self) -> dict[str, Any]:
-        """The study as plain values."""
+    def _content(self) -> dict[str, Any]:
         return {
-            "type": "kmeans",
-            "version": 2,
             "name": self.name,
             "n_clusters": self.n_clusters,
             "bounds": [list(pair) for pair in self.box.bounds],
@@ -126,39 +178,10 @@ class KMeansStudy:
             "neighbors": self.neighbors,
         }
 
-    def to_json(self) -> str:
-        """The study as text."""
-        return json.dumps(self.fields(), separators=(",", ":"), ensure_ascii=False)
-
     @classmethod
-    def of(cls, fields: dict[str, Any]) -> "KMeansStudy":
-        """The study with these plain values; `ProtocolError` if they are not one."""
-        if isinstance(fields, dict) and fields.get("version") != 2:  # what is no dict is refused below
-            raise ProtocolError("The study is refused: its text is not of version 2. Make the study anew.")
-        try:
-            study = cls(
-                fields["name"],
-                n_clusters=fields["n_clusters"],
-                bounds=[tuple(pair) for pair in fields["bounds"]],
-                epsilon=fields["epsilon"],
-                scale=fields["scale"],
-                neighbors=fields["neighbors"],
-            )
-        except (KeyError, TypeError, ParameterError) as reason:
-            raise ProtocolError(f"The study is refused: {reason}.") from None
-        if study.fields() != fields:
-            raise ProtocolError("The study is refused: it is not in the form that studies are written in.")
-        return study
-
-    @classmethod
-    def from_json(cls, text: str) -> "KMeansStudy":
-        """The study of a text; `ProtocolError` if it is not one."""
-        return cls.of(parsed(text, "study"))
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the text, by which parties can tell that they mean the same study."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
+    def _read(cls, fields: dict[str, Any]) -> Self:
+        values = {name: value for name, value in fields.items() if name not in ("type", "version")}
+        return cls(values.pop("name"), **values)
 
 
 def short_parameters(parameters: Mapping[str, object], longest: int = 32) -> str:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import ParameterError
-from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_enough_epsilon, trusted_is_used
+from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_users, trusted_is_used
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
 from hybriddp.kmeans.reports.base import ReportTally
@@ -112,11 +112,11 @@ def test_a_group_that_is_not_used_pays_nothing_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize(("d", "epsilon", "n_local"), [(5, "0.1", 0), (3, "0.01", 0), (5, "0.01", 3), (5, "0.2", 0)])
 def test_enough_epsilon_is_not_refused(d: int, epsilon: str, n_local: int) -> None:
-    require_enough_epsilon(_study(d, epsilon=epsilon), 1000, n_local)
+    require_users(_study(d, epsilon=epsilon), 1000, n_local)
     assert _steps(_study(d, epsilon=epsilon), 1000, n_local)
 
 
 def test_too_small_an_epsilon_for_a_trusted_group_alone_is_refused() -> None:
-    for check in (require_enough_epsilon, _steps):
+    for check in (require_users, _steps):
         with pytest.raises(ParameterError, match=r"epsilon must be at least 0\.1 .* Nothing has been spent\."):
             check(_study(4, epsilon="0.099"), 1000, 0)

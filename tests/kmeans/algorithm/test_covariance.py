@@ -7,8 +7,7 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.covariance import InitialMoments, estimate_moments, initial_moments
-from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.algorithm.tuning import (
     LEAST_VARIANCE,
     MATRIX_RADII,
@@ -99,11 +98,11 @@ def test_the_estimate_is_the_covariance(n_trusted: int, n_local: int) -> None:
     points, spread = _normal_points(2)
     initial = InitialMoments(points.mean(axis=0) + 0.02, np.full(D, 0.02**2), float(np.trace(spread)) / D)
     algorithm = estimate_moments(_problem(n_trusted, n_local), initial, Effort(Fraction(1), Fraction(1, 5)))
-    found = _answered(algorithm, points, points)
+    mean, covariance = _answered(algorithm, points, points)
     if n_local:
-        np.testing.assert_allclose(found.mean, points.mean(axis=0), atol=0.012)
-    correlation = np.corrcoef(found.covariance.ravel(), spread.ravel())[0, 1]
+        np.testing.assert_allclose(mean, points.mean(axis=0), atol=0.012)
+    correlation = np.corrcoef(covariance.ravel(), spread.ravel())[0, 1]
     assert correlation > 0.95
-    assert np.trace(found.covariance) == pytest.approx(np.trace(spread), rel=0.25)
-    widest = np.linalg.eigh(found.covariance)[1][:, -1]
+    assert np.trace(covariance) == pytest.approx(np.trace(spread), rel=0.25)
+    widest = np.linalg.eigh(covariance)[1][:, -1]
     assert abs(widest @ np.array([1.0, 1, 0, -1, 0])) / sqrt(3) > 0.95

@@ -19,8 +19,7 @@ from hybriddp.kmeans.algorithm.grid_start import (
     seeds,
     thresholded_variance,
 )
-from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, StepResult
 from hybriddp.kmeans.algorithm.tuning import BUMP_PENALTY, LEAST_SD, MAIN_REACH, MAIN_SIZES
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.reports.base import Projection

@@ -3,9 +3,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from hybriddp.channels.unary import symbol_variance
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.high_dim import _merged, high_dim_algorithm
-from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, StepResult
+from hybriddp.kmeans.algorithm.grid_start import sharpness
+from hybriddp.kmeans.algorithm.high_dim import (
+    DOMINANT,
+    LARGE,
+    LEAST_EPSILON_FRACTION,
+    SMALL,
+    BudgetPlan,
+    _merged,
+    high_dim_algorithm,
+    plan_for,
+    trusted_takes_part,
+)
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, StepResult
 from hybriddp.kmeans.algorithm.tuning import OVER_SEED
 from hybriddp.kmeans.reports.base import ReportTally
 
@@ -71,3 +83,34 @@ def test_centers_that_are_close_are_merged() -> None:
     np.testing.assert_allclose(merged.centers[order], true, atol=0.005)
     np.testing.assert_allclose(merged.sizes[order], sizes.reshape(k, OVER_SEED).sum(axis=1) / sizes.sum())
     np.testing.assert_allclose(merged.trusted_weight[order], [0.0, 0.2, 0.5, 1.0])
+
+
+@pytest.mark.parametrize("plan", [SMALL, LARGE, DOMINANT])
+def test_fractions_of_users_and_of_epsilon_add_up_to_one(plan: BudgetPlan) -> None:
+    assert sum(effort.user_fraction for effort in plan.efforts) == 1
+    assert sum(effort.epsilon_fraction for effort in plan.efforts) == 1
+    assert min(effort.epsilon_fraction for effort in plan.efforts if effort.epsilon_fraction) >= LEAST_EPSILON_FRACTION
+
+
+def test_a_group_that_says_more_than_local_users_refines_too() -> None:
+    assert plan_for(_problem(1000, 99_000, epsilon="2")) is SMALL
+    assert plan_for(_problem(5000, 95_000, epsilon="2")) is LARGE
+    assert plan_for(_problem(50_000, 50_000, epsilon="2")) is DOMINANT
+    assert plan_for(_problem(10, 0)) is DOMINANT  # there is nobody else
+    assert plan_for(_problem(0, 1000)) is SMALL  # which makes no difference
+
+
+def test_the_trusted_group_takes_part_if_it_is_large_enough() -> None:
+    assert not trusted_takes_part(_problem(10, 100_000))
+    assert trusted_takes_part(_problem(10_000, 100_000))
+    sizes = [n for n in range(1, 3000) if trusted_takes_part(_problem(n, 100_000))]
+    assert sizes == list(range(sizes[0], 3000))
+
+
+def test_sharpness_is_one_over_the_standard_error() -> None:
+    """Of discrete Laplace noise of the scale 2/.15, and of .15 of the local users."""
+    effort = Effort(Fraction(15, 100), Fraction(15, 100))
+    local, trusted = sharpness(_problem(500, 10_000), effort)
+    assert local == pytest.approx(np.sqrt(1500 / symbol_variance(1.0, 1000)))
+    assert trusted == pytest.approx(500 / (np.sqrt(2) * 2 / 0.15))
+    assert sharpness(_problem(0, 0), effort) == (0, 0)

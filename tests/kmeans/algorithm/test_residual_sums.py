@@ -13,7 +13,7 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.channels import UnaryEncoding
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
 from hybriddp.kmeans.algorithm.problem import PublishedVector
 from hybriddp.kmeans.algorithm.rounds import trusted_sums
 from hybriddp.kmeans.algorithm.tuning import COUNT_WEIGHT
@@ -272,8 +272,8 @@ def test_the_best_choice_is_that_of_the_definition(epsilon: float) -> None:
     best = best_choice(gains, epsilon)
     channels = [ChoiceResponse(epsilon=epsilon, n_codes=32, n_chosen=chosen) for chosen in range(1, 17)]
     found = [channel.gap * gains[channel.n_chosen - 1] for channel in channels]
-    assert best.chosen == 1 + int(np.argmax(found))
-    assert best.gain == pytest.approx(max(found), rel=1e-5)
+    assert best[0] == 1 + int(np.argmax(found))
+    assert best[1] == pytest.approx(max(found), rel=1e-5)
 
 
 # Both

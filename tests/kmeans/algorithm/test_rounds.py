@@ -9,8 +9,7 @@ from scipy.stats import norm
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Problem, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, StepResult
 from hybriddp.kmeans.algorithm.rounds import next_round, widest_clip, within_cluster_sd
 from hybriddp.kmeans.algorithm.tuning import CLIP_RADII, L1_RADIUS, LEAST_WITHIN, ClipRadius
 from hybriddp.kmeans.protocol.devices import simulate_devices

@@ -7,12 +7,19 @@ import pytest
 
 from hybriddp.errors import BudgetError
 from hybriddp.kmeans import HybridKMeans, KMeansStudy
-from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.budget import Account, sensitivity
 from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, SecondMoments, Statistic, UserCount
+from hybriddp.kmeans.statistics import (
+    ClusterSizes,
+    ClusterSums,
+    Histogram,
+    PointArray,
+    SecondMoments,
+    Statistic,
+    UserCount,
+)
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release.mechanisms import PrivateVector, release_vector

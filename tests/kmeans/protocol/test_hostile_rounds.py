@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.channels import Channel, RandomizedResponse, UnaryEncoding, WindowChannel
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.protocol.round import Round
@@ -39,7 +39,7 @@ def test_a_grid_so_large_that_its_size_wraps_around_is_refused() -> None:
 @pytest.mark.parametrize("axes", [[[1e308, -1e308], [1e308, 1e308]], [[1e300] * 2, [-1e300] * 2]])
 def test_directions_in_which_a_point_has_no_place_are_refused(axes: list[list[float]]) -> None:
     grid = {"kind": "grid", "origin": [-1e308] * 2, "axes": axes, "low": [0, 0], "step": [1, 1], "sizes": [4, 4]}
-    with pytest.raises(ProtocolError, match="must be numbers up to 1e\\+100"):
+    with pytest.raises(ProtocolError, match="must be numbers of shape .*, up to 1e\\+100"):
         Round.from_json(_message(2, 16, grid))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hybriddp.channels import RandomizedResponse, UnaryEncoding
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.kmeans.protocol.devices import RoundReports, simulate_devices
 from hybriddp.kmeans.protocol.round import Round

@@ -14,12 +14,11 @@ from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolErro
 from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.clustering import wcss
 from hybriddp.kmeans.estimator import HybridKMeans
-from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.protocol.devices import RoundReports
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.reports.base import ReportTally
-from hybriddp.kmeans.statistics import Statistic
+from hybriddp.kmeans.statistics import PointArray, Statistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger

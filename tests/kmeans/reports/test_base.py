@@ -12,8 +12,7 @@ from hybriddp.kmeans.reports.codebook import Directions, Pairs
 from hybriddp.kmeans.reports.direction import DirectionQuestion
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
-from hybriddp.kmeans.reports.length import LengthQuestion
-from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
+from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
 
 VIEW = Projection(np.array([0.5, 0.4]), np.array([[0.6, 0.8]]))
 CENTERS, RADII = np.array([[0.1, 0.2], [0.7, 0.8], [0.3, 0.9]]), np.array([0.1, 0.2, 0.3])

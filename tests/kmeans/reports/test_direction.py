@@ -10,15 +10,14 @@ from scipy import stats
 from scipy.linalg import hadamard as another_hadamard
 
 from hybriddp._check import FloatArray
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.base import Ask
 from hybriddp.kmeans.reports.codebook import codebook_size
 from hybriddp.kmeans.reports.direction import DirectionQuestion, direction_gains
-from hybriddp.kmeans.reports.length import LengthQuestion
-from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion, pair_gains
-from hybriddp.odds import SHIFT, odds
+from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion, pair_gains
+from hybriddp.privacy import SHIFT, odds
 from hybriddp.randomness import SystemBytes
 from tests.kmeans.codebooks import (
     DIMENSIONS,

@@ -9,8 +9,7 @@ from hybriddp.kmeans.reports.codebook import Directions, Pairs
 from hybriddp.kmeans.reports.direction import DirectionQuestion
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
-from hybriddp.kmeans.reports.length import LengthQuestion
-from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
+from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
 from tests.kmeans.codebooks import symbol_shares
 
 CENTERS = np.array([[0.2, 0.2, 0.2], [0.8, 0.8, 0.8], [0.2, 0.8, 0.5]])

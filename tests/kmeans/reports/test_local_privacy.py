@@ -10,8 +10,7 @@ from scipy import stats
 
 from hybriddp._check import FloatArray
 from hybriddp.channels import RandomizedResponse, UnaryEncoding
-from hybriddp.channels.choice import ChoiceResponse
-from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.response import ChoiceResponse, SymbolChannel
 from hybriddp.channels.unary import BITS
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports.base import Ask, Labels, Projection, Question
@@ -19,9 +18,8 @@ from hybriddp.kmeans.reports.codebook import Directions, Pairs
 from hybriddp.kmeans.reports.direction import DirectionQuestion
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
-from hybriddp.kmeans.reports.length import LengthQuestion
-from hybriddp.kmeans.reports.second_moment import SecondMomentQuestion
-from hybriddp.odds import SHIFT, odds
+from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
+from hybriddp.privacy import SHIFT, odds
 from tests.kmeans.exact import channels, likelihood, symbol_law, talks
 
 

@@ -7,11 +7,19 @@ import polars as pl
 import pytest
 
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.points import PointArray, TrustedPoints
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.reports.base import Labels, Projection
 from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import FRACTION, ClusterSums, Histogram, SecondMoments, Statistic, UserCount
+from hybriddp.kmeans.statistics import (
+    FRACTION,
+    ClusterSums,
+    Histogram,
+    PointArray,
+    SecondMoments,
+    Statistic,
+    TrustedPoints,
+    UserCount,
+)
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import frames
 from hybriddp.tables.kmeans import points

@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hybriddp.channels.choice import ChoiceResponse
-from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.response import ChoiceResponse, SymbolChannel
 from hybriddp.channels.unary import symbol_channel
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.protocol.devices import RoundReports
@@ -18,7 +17,7 @@ from hybriddp.kmeans.reports.codebook import Directions
 from hybriddp.kmeans.reports.direction import DirectionQuestion
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
-from hybriddp.kmeans.reports.length import LengthQuestion
+from hybriddp.kmeans.reports.second_moment import LengthQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import frames
 from hybriddp.tables.kmeans.reports import count_reports, report_table

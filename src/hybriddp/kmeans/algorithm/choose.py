@@ -6,15 +6,14 @@ nothing. (A group whose size is private has paid for its size by then, and for n
 
 from fractions import Fraction
 
-from hybriddp.errors import ParameterError
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.high_dim import high_dim_algorithm
+from hybriddp.kmeans.algorithm.high_dim import LEAST_EPSILON_FRACTION, high_dim_algorithm, trusted_takes_part
 from hybriddp.kmeans.algorithm.low_dim import low_dim_algorithm
-from hybriddp.kmeans.algorithm.plan import LEAST_EPSILON_FRACTION, trusted_takes_part
 from hybriddp.kmeans.algorithm.problem import Algorithm, Problem, Release, Step
 from hybriddp.kmeans.statistics import UserCount
 from hybriddp.kmeans.study import SIZE_EPSILON_FRACTION, KMeansStudy
-from hybriddp.odds import SMALLEST
+from hybriddp.privacy import SMALLEST_EPSILON
 
 
 def trusted_is_used(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
@@ -24,26 +23,26 @@ def trusted_is_used(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
     return _is_used(_problem(study, n_trusted, n_local))
 
 
-def require_enough_epsilon(study: KMeansStudy, n_trusted: int, n_local: int) -> None:
-    """Raise `ParameterError` if the trusted group is alone, and ε too small to be divided into its releases."""
+def require_users(study: KMeansStudy, n_trusted: int, n_local: int) -> None:
+    """Raise an error if there are too few users, or a trusted group alone whose ε is too small to be divided."""
     if n_trusted and not n_local and not trusted_is_used(study, n_trusted, n_local):
-        least = float(Fraction(SMALLEST) / LEAST_EPSILON_FRACTION)
-        raise ParameterError(
-            "epsilon",
-            f"at least {least:g} without local users in more than {tuning.MAX_LOW_DIM} dimensions, where it is divided "
-            "into releases",
-            study.privacy.epsilon,
-            remedy="Nothing has been spent.",
+        least = float(Fraction(SMALLEST_EPSILON) / LEAST_EPSILON_FRACTION)
+        expected = f"at least {least:g} without local users in more than {tuning.MAX_LOW_DIM} dimensions, where it is "
+        expected += "divided into releases"
+        raise ParameterError("epsilon", expected, study.privacy.epsilon, remedy="Nothing has been spent.")
+    if n_trusted + n_local < study.n_clusters:
+        raise DataError(
+            f"There must be at least as many users as clusters, but there are {n_trusted + n_local:,} users for "
+            f"{study.n_clusters:,} clusters. Nothing has been spent."
         )
 
 
 def choose_algorithm(study: KMeansStudy, *, has_trusted: bool, n_trusted: int, n_local: int) -> Algorithm:
     """The algorithm for a study; where the size of the trusted group is private, it is released, not looked at."""
-    require_enough_epsilon(study, n_trusted, n_local)
     epsilon_left = Fraction(1)
-    if not has_trusted:
-        n_trusted = 0
-    elif study.size_is_private:
+    if not (has_trusted and study.size_is_private):
+        require_users(study, n_trusted, n_local)
+    else:
         size = yield Step("the size of the trusted group", release=Release(UserCount(), SIZE_EPSILON_FRACTION))
         n_trusted, epsilon_left = max(int(size.released.values[0]), 1), 1 - SIZE_EPSILON_FRACTION
     problem = _problem(study, n_trusted, n_local, epsilon_left)
@@ -58,7 +57,7 @@ def _is_used(problem: Problem) -> bool:
     if problem.n_dimensions <= tuning.MAX_LOW_DIM:
         return True
     cheapest = Fraction(problem.epsilon) * problem.epsilon_left * LEAST_EPSILON_FRACTION
-    return cheapest >= Fraction(SMALLEST) and (not problem.n_local or trusted_takes_part(problem))
+    return cheapest >= Fraction(SMALLEST_EPSILON) and (not problem.n_local or trusted_takes_part(problem))
 
 
 def _problem(study: KMeansStudy, n_trusted: int, n_local: int, epsilon_left: Fraction = Fraction(1)) -> Problem:

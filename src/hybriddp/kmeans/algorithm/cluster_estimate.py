@@ -21,27 +21,13 @@ from hybriddp.kmeans.reports.base import ResidualSums
 
 @dataclass(frozen=True, slots=True)
 class ClusterEstimate:
-    """Centers and sizes of the clusters, with their variances; the centers are those of the unit box.
+    """Centers and sizes of the clusters, with their variances; the centers are those of the unit box."""
 
-    Attributes
-    ----------
-    centers : ndarray, shape (K, d)
-        The centers.
-    variance : ndarray, shape (K, d)
-        The variance of each coordinate that noise and sampling leave, as far as is known.
-    sizes : ndarray, shape (K,)
-        The fraction of users in each cluster.
-    size_variance : ndarray, shape (K,)
-        The variance of each size.
-    trusted_weight : ndarray, shape (K,)
-        How much of each center the trusted group decided.
-    """
-
-    centers: FloatArray
-    variance: FloatArray
-    sizes: FloatArray
+    centers: FloatArray  # shape (K, d)
+    variance: FloatArray  # of each coordinate: what noise and sampling leave, as far as is known
+    sizes: FloatArray  # the fraction of users in each cluster, shape (K,)
     size_variance: FloatArray
-    trusted_weight: FloatArray
+    trusted_weight: FloatArray  # how much of each center the trusted group decided
 
     def update(
         self, local: ResidualSums | None, trusted: ResidualSums | None, *, max_shift: FloatArray, widths: FloatArray
@@ -93,5 +79,4 @@ def half_distances(centers: FloatArray) -> FloatArray:
     if len(centers) == 1:
         return np.array([0.5])
     nearest = [np.sum((np.delete(centers, k, axis=0) - center) ** 2, axis=1).min() for k, center in enumerate(centers)]
-    half: FloatArray = 0.5 * np.sqrt(nearest)
-    return half
+    return 0.5 * np.sqrt(nearest)

@@ -9,13 +9,11 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, Release, Step, StepResult
-from hybriddp.kmeans.reports.base import Ask
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.reports import second_moment
+from hybriddp.kmeans.reports.base import Ask, Measured
 from hybriddp.kmeans.reports.clipping import usual_size
 from hybriddp.kmeans.reports.direction import mean_shift, shift_ask
-from hybriddp.kmeans.reports.length import MeanSquare, length_ask, mean_square
-from hybriddp.kmeans.reports.second_moment import Deviatoric, deviatoric, pair_ask, pair_variance, second_moments
 from hybriddp.kmeans.statistics import UNIT, SecondMoments
 
 _SECOND_MOMENTS = 1 - tuning.FINAL_LENGTHS - tuning.FINAL_SHIFTS
@@ -30,14 +28,6 @@ class InitialMoments:
     spread: float
 
 
-@dataclass(frozen=True, slots=True)
-class MomentEstimate:
-    """Mean and covariance of all points; noise may have made the covariance indefinite."""
-
-    mean: FloatArray
-    covariance: FloatArray
-
-
 def initial_moments(problem: Problem, effort: Effort) -> Generator[Step, StepResult, InitialMoments]:
     """First estimate about the middle of the box: from local users and a usual variance, weighted by precision."""
     d, middle, usual = problem.n_dimensions, problem.widths / 2, tuning.USUAL_VARIANCE * problem.square
@@ -46,28 +36,28 @@ def initial_moments(problem: Problem, effort: Effort) -> Generator[Step, StepRes
     epsilon, users = problem.epsilon, effort.user_fraction
     radius = math.sqrt(tuning.INITIAL_SHIFT_RADIUS * d * usual)
     far = math.sqrt(tuning.INITIAL_LENGTH_RADIUS * d * usual)
-    lengths = length_ask(middle, far, epsilon=epsilon, user_fraction=users * tuning.INITIAL_LENGTHS)
+    lengths = second_moment.length_ask(middle, far, epsilon=epsilon, user_fraction=users * tuning.INITIAL_LENGTHS)
     shifts = shift_ask(middle, radius, epsilon=epsilon, user_fraction=users * (1 - tuning.INITIAL_LENGTHS))
     heard = yield Step("rough moments", (lengths, shifts))
-    square = mean_square(lengths, heard.answers[0])
-    shift = mean_shift(shifts, heard.answers[1], radius, math.sqrt(square.value / d))
+    square = second_moment.mean_square(lengths, heard.answers[0])
+    shift, shift_variance = mean_shift(shifts, heard.answers[1], radius, math.sqrt(square.value / d))
     # The square of a noisy mean is too large by its variance.
-    moved = float(shift.value @ shift.value)
-    found = (square.value - max(moved - d * shift.variance, 0.0)) / d
-    doubt, before = (square.variance + 4 * moved * shift.variance) / d**2, (tuning.USUAL_ERROR * usual) ** 2
+    moved = float(shift @ shift)
+    found = (square.value - max(moved - d * shift_variance, 0.0)) / d
+    doubt, before = (square.variance + 4 * moved * shift_variance) / d**2, (tuning.USUAL_ERROR * usual) ** 2
     spread = usual + before / (before + doubt) * (found - usual)  # also if nobody was asked: then the doubt is infinite
     least, most = tuning.LEAST_VARIANCE * problem.square, tuning.MOST_VARIANCE * problem.square
     return InitialMoments(
-        mean=np.clip(middle + shift.value, 0.0, problem.widths),
-        mean_variance=np.full(d, shift.variance),
+        mean=np.clip(middle + shift, 0.0, problem.widths),
+        mean_variance=np.full(d, shift_variance),
         spread=float(np.clip(spread, least, most)),
     )
 
 
 def estimate_moments(
     problem: Problem, initial: InitialMoments, effort: Effort
-) -> Generator[Step, StepResult, MomentEstimate]:
-    """Mean and covariance from both groups, weighted by precision.
+) -> Generator[Step, StepResult, tuple[FloatArray, FloatArray]]:
+    """Mean and covariance from both groups, weighted by precision; noise may have made the covariance indefinite.
 
     The trace is estimated on its own; then, entry by entry, how far the covariance is from isotropic.
     """
@@ -80,9 +70,9 @@ def estimate_moments(
         far = math.sqrt(tuning.LENGTH_RADIUS * trace)
         squares = math.sqrt(_square_radius(problem, users) * trace)
         asks = (
-            length_ask(mean, far, epsilon=epsilon, user_fraction=users * tuning.FINAL_LENGTHS),
+            second_moment.length_ask(mean, far, epsilon=epsilon, user_fraction=users * tuning.FINAL_LENGTHS),
             shift_ask(mean, radius, epsilon=epsilon, user_fraction=users * tuning.FINAL_SHIFTS),
-            pair_ask(mean, squares, epsilon=epsilon, user_fraction=users * _SECOND_MOMENTS),
+            second_moment.pair_ask(mean, squares, epsilon=epsilon, user_fraction=users * _SECOND_MOMENTS),
         )
     if problem.n_trusted and effort.epsilon_fraction:
         bound = _matrix_radius(problem, effort.epsilon_fraction)
@@ -90,15 +80,15 @@ def estimate_moments(
         release = Release(statistic, effort.epsilon_fraction * problem.epsilon_left)
     heard = yield Step("finer moments", asks, release)
     # Weak prior: isotropic, with the rough variance.
-    totals = [MeanSquare(trace, (tuning.TOTAL_ERROR * trace) ** 2)]
-    shapes = [Deviatoric(np.zeros((d, d)), np.full((d, d), (tuning.ENTRY_ERROR * initial.spread) ** 2))]
+    totals = [Measured(trace, (tuning.TOTAL_ERROR * trace) ** 2)]
+    shapes = [Measured(np.zeros((d, d)), np.full((d, d), (tuning.ENTRY_ERROR * initial.spread) ** 2))]
     shift = np.zeros(d)
     if asks:
-        totals.append(mean_square(asks[0], heard.answers[0]))
+        totals.append(second_moment.mean_square(asks[0], heard.answers[0]))
         spread = float(np.clip(_blended(totals) / d, 0.3 * initial.spread, 3 * initial.spread))
-        found = mean_shift(asks[1], heard.answers[1], radius, math.sqrt(spread))
-        shift = found.value * initial.mean_variance / (initial.mean_variance + found.variance)
-        shapes.append(second_moments(asks[2], heard.answers[2], spread))
+        found, variance = mean_shift(asks[1], heard.answers[1], radius, math.sqrt(spread))
+        shift = found * initial.mean_variance / (initial.mean_variance + variance)
+        shapes.append(second_moment.second_moments(asks[2], heard.answers[2], spread))
     if statistic is not None and heard.published is not None:
         bias = tuning.MATRIX_RADII[bound]
         shape, total = released_moments(statistic, heard.published, problem.n_trusted, initial.spread, bias)
@@ -107,12 +97,12 @@ def estimate_moments(
     precision = np.sum([1 / shape.variance for shape in shapes], axis=0)
     second = np.sum([shape.value / shape.variance for shape in shapes], axis=0) / precision
     second += (_blended(totals) - np.trace(second)) / d * np.eye(d)
-    return MomentEstimate(np.clip(mean + shift, 0.0, problem.widths), second - np.outer(shift, shift))
+    return np.clip(mean + shift, 0.0, problem.widths), second - np.outer(shift, shift)
 
 
 def released_moments(
     statistic: SecondMoments, published: PublishedVector, n_users: int, spread: float, bias: float
-) -> tuple[Deviatoric, MeanSquare]:
+) -> tuple[Measured[FloatArray], Measured[float]]:
     """What the release says of the covariance, and of its trace.
 
     ``spread`` is the variance of a coordinate, for the error of sampling. Clipping makes points far from the mean count
@@ -124,18 +114,18 @@ def released_moments(
     second[np.triu_indices(d)] = published.values * unit
     second = second + np.triu(second, 1).T
     noise = published.variance * unit**2 + spread**2 / max(n_users, 1)
-    shape = Deviatoric(deviatoric(second), np.full((d, d), noise + (bias * spread) ** 2))
-    return shape, MeanSquare(float(np.trace(second)), d * noise + (d * bias * spread) ** 2)
+    shape = Measured(second_moment.deviatoric(second), np.full((d, d), noise + (bias * spread) ** 2))
+    return shape, Measured(float(np.trace(second)), d * noise + (d * bias * spread) ** 2)
 
 
-def _blended(totals: list[MeanSquare]) -> float:
+def _blended(totals: list[Measured[float]]) -> float:
     return sum(t.value / t.variance for t in totals) / sum(1 / t.variance for t in totals)
 
 
 def _square_radius(problem: Problem, user_fraction: Fraction) -> float:
     """Where second moments of local users are clipped: as far out as their noise allows."""
     d, users = problem.n_dimensions, float(user_fraction * _SECOND_MOMENTS) * problem.n_local
-    noise = d * math.sqrt(pair_variance(d, float(problem.epsilon)) / users)
+    noise = d * math.sqrt(second_moment.pair_variance(d, float(problem.epsilon)) / users)
     radii = tuning.SQUARE_RADII
     return next((radius for radius in radii if radius * noise < tuning.MOMENT_NOISE), radii[-1])
 

@@ -19,8 +19,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.unary import symbol_channel, symbol_variance
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.plan import Effort, sharpness
-from hybriddp.kmeans.algorithm.problem import Problem, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, Release, Step, StepResult
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
 from hybriddp.kmeans.reports.base import Ask, Projection
 from hybriddp.kmeans.reports.grid import GridQuestion
@@ -60,7 +59,12 @@ def grid_frequencies(
     return found
 
 
-# On the box -----------------------------------------------------------------------------------------------------------
+def sharpness(problem: Problem, effort: Effort) -> tuple[float, float]:
+    """One over the standard error of a frequency on a grid, of local users and of the trusted group: public numbers."""
+    variance = symbol_variance(float(problem.epsilon), tuning.TYPICAL_SYMBOLS)
+    noise_sd = problem.changed_users * math.sqrt(2)  # times 1/ε
+    local = math.sqrt(float(effort.user_fraction) * problem.n_local / variance)
+    return local, float(effort.epsilon_fraction) * problem.n_trusted * problem.trusted_epsilon / noise_sd
 
 
 def blended(trusted: GridFrequencies, local: GridFrequencies) -> GridFrequencies:
@@ -133,9 +137,6 @@ def thresholded_variance(values: FloatArray, threshold: float, sd: float) -> Flo
     second = (mean**2 + sd**2) * passes + sd * (mean + threshold) * density
     variance: FloatArray = np.maximum(second - first**2, 0.0)
     return variance
-
-
-# On the directions of largest variance --------------------------------------------------------------------------------
 
 
 def main_grid(problem: Problem, projection: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:

@@ -8,12 +8,15 @@ r"""More than three dimensions: project, over-seed, lift, merge, refine.
    merges them to $K$.
 6. Refinement in three rounds.
 
-What each step costs is in `plan`.
+What each step may cost is in a `BudgetPlan`. The trusted group's ε goes to few steps rather than to all: halving the ε
+of a release quarters what it is worth, while a local user is worth the same in every step. All percentages were tuned
+on the sets called *space* in `tuning`.
 """
 
 import math
 from collections.abc import Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -21,9 +24,8 @@ from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.covariance import estimate_moments, initial_moments
-from hybriddp.kmeans.algorithm.grid_start import main_grid, seeds
-from hybriddp.kmeans.algorithm.plan import Effort, plan_for
-from hybriddp.kmeans.algorithm.problem import Algorithm, Problem, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.grid_start import main_grid, seeds, sharpness
+from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem, Release, Step, StepResult
 from hybriddp.kmeans.algorithm.rounds import Radii, measure_means, next_round, within_cluster_sd
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
 from hybriddp.kmeans.reports.base import Labels, Projection
@@ -32,31 +34,95 @@ from hybriddp.kmeans.statistics import ClusterSizes
 _NO_DIRECTION = 1e-50  # a coordinate of a direction is 0 then: devices refuse numbers of next to nothing
 
 
+@dataclass(frozen=True, slots=True)
+class BudgetPlan:
+    """What each step takes: all fractions of users add up to 1, and so do all fractions of ε."""
+
+    initial: Effort  # moments of all points
+    final: Effort  # moments about that mean
+    grid: Effort  # on the main directions
+    lift: Effort  # centers in all dimensions
+    first: Effort  # the round with too many centers
+    sizes: Effort  # of their clusters
+    rounds: tuple[Effort, ...]  # refinement
+
+    @classmethod
+    def percent(cls, users: tuple[int, ...], epsilon: tuple[int, ...]) -> "BudgetPlan":
+        """The plan with these percentages of the local users and of ε, step by step."""
+        efforts = (Effort(Fraction(n, 100), Fraction(cost, 100)) for n, cost in zip(users, epsilon, strict=True))
+        initial, final, grid, lift, first, sizes, *rounds = efforts
+        return cls(initial, final, grid, lift, first, sizes, tuple(rounds))
+
+    @property
+    def efforts(self) -> tuple[Effort, ...]:
+        """The efforts of all steps."""
+        return self.initial, self.final, self.grid, self.lift, self.first, self.sizes, *self.rounds
+
+
+# The steps in order: initial, final, grid, lift, first, sizes, rounds.
+SMALL = BudgetPlan.percent(
+    users=(4, 14, 15, 20, 12, 0, 12, 11, 12),
+    epsilon=(0, 0, 45, 25, 0, 20, 0, 0, 10),
+)
+"""A trusted group that says no more than the local users helps most where a start is found, and a little at the end."""
+
+LARGE = BudgetPlan.percent(
+    users=(4, 26, 12, 18, 10, 0, 10, 8, 12),
+    epsilon=(0, 0, 20, 20, 0, 10, 15, 0, 35),
+)
+"""One that says more takes part until the end, and leaves to local users what it is worst at: moments."""
+
+DOMINANT = BudgetPlan.percent(
+    users=(4, 26, 12, 18, 10, 0, 10, 8, 12),
+    epsilon=(0, 10, 15, 20, 0, 10, 15, 0, 30),
+)
+"""One beside which local users hardly count does everything."""
+
+LEAST_EPSILON_FRACTION = min(
+    effort.epsilon_fraction for plan in (SMALL, LARGE, DOMINANT) for effort in plan.efforts if effort.epsilon_fraction
+)
+"""What the cheapest release of any plan costs."""
+
+
+def trusted_takes_part(problem: Problem) -> bool:
+    """Whether the trusted group's grid would be at least about a third as sharp as the local users'."""
+    local, trusted = sharpness(problem, LARGE.grid)
+    return trusted > tuning.TAKES_PART * local
+
+
+def plan_for(problem: Problem) -> BudgetPlan:
+    """By the same measure, what the trusted group's ε is spent on."""
+    local, trusted = sharpness(problem, LARGE.grid)
+    if trusted > tuning.DOMINANT_FROM * local:
+        return DOMINANT
+    return LARGE if trusted > tuning.LARGE_FROM * local else SMALL
+
+
 def high_dim_algorithm(problem: Problem) -> Algorithm:
     """K-means in more than three dimensions."""
     d, square, q = problem.n_dimensions, problem.square, tuning.DIRECTIONS
     plan = plan_for(problem)
     initial = yield from initial_moments(problem, plan.initial)
-    moments = yield from estimate_moments(problem, initial, plan.final)
-    trace = float(np.trace(moments.covariance))
+    mean, covariance = yield from estimate_moments(problem, initial, plan.final)
+    trace = float(np.trace(covariance))
     total = float(np.clip(trace, tuning.LEAST_TOTAL * d * square, tuning.MOST_TOTAL * d * square))
-    values, vectors = np.linalg.eigh(moments.covariance)
+    values, vectors = np.linalg.eigh(covariance)
     least, most = tuning.MAIN_VARIANCE
     variances = np.clip(values[::-1][:q], least * total / d, most * square)
-    projection = Projection(moments.mean, _oriented(vectors[:, ::-1][:, :q].T))
+    projection = Projection(mean, _oriented(vectors[:, ::-1][:, :q].T))
 
     grid = main_grid(problem, projection, variances, plan.grid)
     n_seeds, bump_sd = tuning.OVER_SEED * problem.n_clusters, tuning.BUMP_SD * math.sqrt(total / d)
     found = yield from seeds(problem, grid, n_seeds, bump_sd, plan.grid)
     rest = max((total - float(variances.sum())) / (d - q), tuning.LEAST_REST * total / d)
     known = yield from _lifted(problem, projection, found, rest, plan.lift)
-    sd = within_cluster_sd(known, moments.mean, total)
+    sd = within_cluster_sd(known, mean, total)
     known = yield from next_round(problem, "a round with too many centers", known, sd, plan.first)
     known = yield from _sized(problem, known, plan.sizes)
     known = _merged(problem, known)
     for turn, effort in enumerate(plan.rounds, start=1):
         purpose = f"refinement, round {turn} of {len(plan.rounds)}"
-        known = yield from next_round(problem, purpose, known, within_cluster_sd(known, moments.mean, total), effort)
+        known = yield from next_round(problem, purpose, known, within_cluster_sd(known, mean, total), effort)
     return known
 
 

@@ -19,8 +19,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.unary import symbol_variance
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.grid_start import blended, box_start, grid_frequencies
-from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Algorithm, Problem
+from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem
 from hybriddp.kmeans.algorithm.rounds import next_round
 from hybriddp.kmeans.reports.grid import GridQuestion
 

@@ -19,31 +19,15 @@ from hybriddp.kmeans.statistics import Statistic
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The public numbers that the algorithm starts from.
+    """The public numbers that the algorithm starts from."""
 
-    Attributes
-    ----------
-    n_clusters : int
-        How many centers are wanted, $K$.
-    widths : ndarray, shape (d,)
-        The widths of the box; the largest is 1.
-    epsilon : str
-        What every user is promised, as a decimal.
-    changed_users : int
-        2 if neighbors differ in one user's point (one contribution leaves, another comes), 1 if a user joins or leaves.
-    n_trusted, n_local : int
-        The sizes of the groups.
-    epsilon_left : Fraction
-        Which part of ε the trusted group has not spent yet.
-    """
-
-    n_clusters: int
-    widths: FloatArray
-    epsilon: str
-    changed_users: int
+    n_clusters: int  # K, how many centers are wanted
+    widths: FloatArray  # of the box, shape (d,); the largest is 1
+    epsilon: str  # what every user is promised, as a decimal
+    changed_users: int  # 2 if neighbors differ in one user's point: one contribution leaves, another comes; else 1
     n_trusted: int
     n_local: int
-    epsilon_left: Fraction = Fraction(1)
+    epsilon_left: Fraction = Fraction(1)  # the part of ε that the trusted group has not spent yet
 
     @property
     def n_dimensions(self) -> int:
@@ -63,6 +47,27 @@ class Problem:
     def rng(self) -> np.random.Generator:
         """For post-processing: always the same, so that whoever has what was published gets what we got."""
         return np.random.default_rng([self.n_clusters, self.n_dimensions, self.n_trusted, self.n_local])
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSize:
+    """The size of a group, as far as the algorithm may know it. That there is a group is public, even an empty one."""
+
+    known: int | None  # exact where it is public, as released where it is private, None before the release
+    is_private: bool = False
+
+    @property
+    def is_group(self) -> bool:
+        """Whether there is such a group."""
+        return self.is_private or bool(self.known)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a step may cost: a fraction of the local users, and a fraction of the trusted group's ε."""
+
+    user_fraction: Fraction
+    epsilon_fraction: Fraction
 
 
 @dataclass(frozen=True, slots=True)

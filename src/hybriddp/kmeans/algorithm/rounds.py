@@ -14,18 +14,10 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
-from hybriddp.kmeans.algorithm.plan import Effort
-from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.reports import label_signs
 from hybriddp.kmeans.reports.base import Ask, Labels, ResidualSums
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs, clipping_factor_sums
-from hybriddp.kmeans.reports.label_signs import (
-    best_signs,
-    by_directions,
-    direction_variance,
-    local_sums,
-    mean_asks,
-    sign_variance,
-)
 from hybriddp.kmeans.statistics import UNIT, ClusterSums
 
 
@@ -40,7 +32,7 @@ class Radii:
     def of(cls, problem: Problem, clip: tuning.ClipRadius, width: FloatArray) -> "Radii":
         """The radii for residuals of this standard deviation of a coordinate."""
         d = problem.n_dimensions
-        by_length = by_directions(len(width), d, float(problem.epsilon))
+        by_length = label_signs.by_directions(len(width), d, float(problem.epsilon))
         local = (clip.lengths * math.sqrt(d) if by_length else clip.signs) * width
         return cls(local, tuning.L1_RADIUS * d * width)
 
@@ -60,26 +52,21 @@ def next_round(
     k, d = known.centers.shape
     clip = clip or widest_clip(problem, k, effort.user_fraction)
     radii = Radii.of(problem, clip, _width(known, sd))
-    if not by_directions(k, d, float(problem.epsilon)):
+    if not label_signs.by_directions(k, d, float(problem.epsilon)):
         most = np.maximum(half_distances(known.centers), tuning.LEAST_SIGN_RADIUS * sd)
         radii = Radii(np.minimum(radii.local, most), radii.trusted)
     return (yield from measure_means(problem, purpose, Labels(known.centers), known, radii, sd, effort))
 
 
 def measure_means(
-    problem: Problem,
-    purpose: str,
-    labels: Labels,
-    known: ClusterEstimate,
-    radii: Radii,
-    sd: FloatArray,
-    effort: Effort,
+    problem: Problem, purpose: str, labels: Labels, known: ClusterEstimate, radii: Radii, sd: FloatArray, effort: Effort
 ) -> Generator[Step, StepResult, ClusterEstimate]:
     """Ask both groups where the means of the clusters are, undo the clipping, and update the estimate."""
     d, epsilon = problem.n_dimensions, problem.epsilon
     asks: tuple[Ask, ...] = ()
     if problem.n_local:
-        asks = mean_asks(labels, known.centers, radii.local, epsilon=epsilon, user_fraction=effort.user_fraction)
+        users = effort.user_fraction
+        asks = label_signs.mean_asks(labels, known.centers, radii.local, epsilon=epsilon, user_fraction=users)
     statistic = ClusterSums(labels, known.centers, radii.trusted, tuning.COUNT_WEIGHT)
     release = Release(statistic, effort.epsilon_fraction * problem.epsilon_left)
     is_released = problem.n_trusted > 0 and effort.epsilon_fraction > 0
@@ -88,9 +75,9 @@ def measure_means(
     heard = yield Step(purpose, asks, release if is_released else None)
     local = trusted = None
     if asks:
-        by_length = by_directions(len(sd), d, float(epsilon))
+        by_length = label_signs.by_directions(len(sd), d, float(epsilon))
         factors = [clipping_factor_lengths(r, d) if by_length else clipping_factor_signs(r) for r in radii.local / sd]
-        local = local_sums(asks, heard.answers).undo_clipping(np.array(factors))
+        local = label_signs.local_sums(asks, heard.answers).undo_clipping(np.array(factors))
     if is_released:
         factors = [clipping_factor_sums(r, d) for r in radii.trusted / sd]
         sums = trusted_sums(statistic, heard.released, problem.n_trusted, sd**2)
@@ -115,11 +102,11 @@ def widest_clip(problem: Problem, k: int, user_fraction: Fraction) -> tuning.Cli
         return tuning.CLIP_RADII[0]
     d, epsilon = problem.n_dimensions, float(problem.epsilon)
     noise = k**2 / (float(user_fraction) * problem.n_local)
-    if by_directions(k, d, epsilon):
-        noise *= d * direction_variance(d, epsilon)
+    if label_signs.by_directions(k, d, epsilon):
+        noise *= d * label_signs.direction_variance(d, epsilon)
         quiet = (clip for clip in tuning.CLIP_RADII if noise * clip.lengths**2 < tuning.SHIFT_NOISE)
     else:
-        noise *= sign_variance(k, d, best_signs(k, d, epsilon), epsilon)
+        noise *= label_signs.sign_variance(k, d, label_signs.best_signs(k, d, epsilon), epsilon)
         quiet = (clip for clip in tuning.CLIP_RADII if noise * clip.signs**2 < tuning.SHIFT_NOISE)
     return next(quiet, tuning.CLIP_RADII[-1])
 

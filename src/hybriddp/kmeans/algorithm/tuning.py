@@ -1,7 +1,7 @@
 r"""Every constant of the algorithm that was chosen rather than derived, step by step, with what it was chosen on.
 
 None of them bears on privacy: they say how far residuals are clipped, how fine a grid is, and how much is believed. How
-many users and how much of ε each step gets is in `plan`. After each constant stands where it comes from:
+many users and how much of ε each step gets is in `high_dim`. After each constant stands where it comes from:
 
 - *plane*: tuned on two-dimensional mixtures, the layout ``paper`` of ``benchmarks/kmeans_data.py`` and random others;
 - *space*: tuned on mixtures in more dimensions, ``blobs4``, ``blobs8``, ``blobs16`` and ``aniso8`` of that file and a

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.kmeans.box import Box
+from hybriddp.kmeans.box import Box, columns_by_name, names_of, require_alike
 from hybriddp.kmeans.paper.groups import (
     ClusterMoments,
     LaplaceScales,
@@ -35,7 +35,6 @@ from hybriddp.kmeans.paper.groups import (
     truth_probability,
 )
 from hybriddp.kmeans.paper.sphere_packing import sphere_packing
-from hybriddp.kmeans.points import columns_by_name, names_of, require_alike
 from hybriddp.randomness import simulation_generator
 from hybriddp.theory.setting import noise_minimizing_weight
 
@@ -83,14 +82,9 @@ class PaperReading:
 
 @dataclass(frozen=True, slots=True)
 class PaperClustering:
-    """What an algorithm of the paper found in a simulation.
+    """What an algorithm of the paper found in a simulation: centers in the data's units, and the weight that it used.
 
-    Attributes
-    ----------
-    centers : ndarray, shape (n_clusters, n_dimensions)
-        In the data's units.
-    weight : tuple of float or None
-        The privacy weight of the trusted group in each round, on average over the clusters; None with one group alone.
+    The weight is that of the trusted group in each round, on average over the clusters; None with one group alone.
     """
 
     centers: FloatArray
@@ -223,7 +217,12 @@ def _run(
     if not len(trusted_points) + len(local_points):
         raise DataError("There are no points. Give those of at least one group.")
     for_start, for_trusted, for_local = simulation_generator(random_state, "paper K-means").spawn(3)
-    centers = _start(box, k, initial, for_start)
+    if initial is None:
+        centers = box.widths * sphere_packing(k, box.n_dimensions, generator=for_start)
+    else:
+        centers = box.place(initial, "initial").points
+        if len(centers) != k:
+            raise ParameterError("initial", f"{k} centers", len(centers), shown_as="their number")
     for sentence in reading.warnings():
         warnings.warn(sentence, UserWarning, stacklevel=3)
     scales = LaplaceScales.of(
@@ -259,22 +258,9 @@ def privacy_weight(
     r"""$w_k$, the weight of the trusted group in each cluster, from counts and noise that everybody may know."""
     n_t, n_l = trusted.floored(), local.floored()
     on_sum = np.full(len(n_t), 2 * scales.trusted**2)
-    return noise_minimizing_weight(
-        n_t / (n_t + n_l),
-        on_sum if printed else on_sum / n_t**2,
-        2 * scales.local**2 / n_l,
-    )
+    return noise_minimizing_weight(n_t / (n_t + n_l), on_sum if printed else on_sum / n_t**2, 2 * scales.local**2 / n_l)
 
 
 def _group(box: Box, points: ArrayLike, what: str) -> FloatArray:
     """A group's points in the unit box; an empty list is nobody."""
     return box.place(points, what).points if np.size(points) else np.empty((0, box.n_dimensions))
-
-
-def _start(box: Box, n_clusters: int, initial: ArrayLike | None, generator: np.random.Generator) -> FloatArray:
-    if initial is None:
-        return box.widths * sphere_packing(n_clusters, box.n_dimensions, generator=generator)
-    centers = box.place(initial, "initial").points
-    if len(centers) != n_clusters:
-        raise ParameterError("initial", f"{n_clusters} centers", len(centers), shown_as="their number")
-    return centers

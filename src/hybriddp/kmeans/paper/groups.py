@@ -40,8 +40,7 @@ class ClusterMoments:
 
     def means(self) -> FloatArray:
         """The centers as this group has them."""
-        result: FloatArray = self.sums / self.floored()[:, None]
-        return result
+        return self.sums / self.floored()[:, None]
 
 
 @dataclass(frozen=True, slots=True)

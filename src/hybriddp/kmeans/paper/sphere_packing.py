@@ -25,14 +25,7 @@ _STEPS = 12  # of the bisection: the distance is within a few thousandths of the
 def sphere_packing(n_clusters: int, n_dimensions: int, *, generator: np.random.Generator) -> FloatArray:
     """Centers in the unit box that keep apart from each other and, half as far, from the walls.
 
-    The ``generator`` that draws them need not be secret: nothing here depends on data.
-
-    Examples
-    --------
-    >>> sphere_packing(1, 2, generator=np.random.default_rng(0))
-    array([[0.5, 0.5]])
-
-    diffprivlib begins likewise [SCLBJ16].
+    The ``generator`` that draws them need not be secret: nothing here depends on data. diffprivlib begins likewise.
     """
     k = _check.integer("n_clusters", n_clusters, at_least=1)
     d = _check.integer("n_dimensions", n_dimensions, at_least=1)

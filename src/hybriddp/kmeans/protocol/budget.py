@@ -17,11 +17,9 @@ import numpy as np
 
 from hybriddp.errors import BudgetError, ProtocolError
 from hybriddp.kmeans.algorithm.problem import PublishedVector, Release
-from hybriddp.kmeans.points import TrustedPoints
-from hybriddp.kmeans.statistics import Statistic
+from hybriddp.kmeans.statistics import Statistic, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.odds import LONGEST
-from hybriddp.privacy import Privacy
+from hybriddp.privacy import LONGEST_EPSILON, Privacy
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanisms import laplace_scale, laplace_variance, release_vector
@@ -51,14 +49,11 @@ class Account:
     ) -> PublishedVector:
         """Compute, then pay, then add noise."""
         exact = points.exact(release.statistic)
-        privacy = self._privacy(release)
-        self._pay(purpose, privacy)
-        private = release_vector(
-            exact,
-            sensitivity=sensitivity(self.study, release.statistic),
-            privacy=privacy,
-            random_state=random_state,
-        )
+        privacy = Privacy(epsilon=self.epsilon(release))
+        if self.ledger is not None:
+            self.ledger.spend(self._event(purpose, self._price(privacy)), promised=self._price(self.study.privacy))
+        bound = sensitivity(self.study, release.statistic)
+        private = release_vector(exact, sensitivity=bound, privacy=privacy, random_state=random_state)
         return PublishedVector(private.values, private.variance)
 
     def epsilon(self, release: Release) -> str:
@@ -68,7 +63,8 @@ class Account:
 
     def noise_variance(self, release: Release) -> float:
         """The variance of the noise on each number of a release."""
-        return laplace_variance(laplace_scale(sensitivity(self.study, release.statistic), self._privacy(release)))
+        privacy = Privacy(epsilon=self.epsilon(release))
+        return laplace_variance(laplace_scale(sensitivity(self.study, release.statistic), privacy))
 
     def require_enough(self) -> None:
         """Raise `BudgetError` if the study could not go on to its end: better now than half-way."""
@@ -109,13 +105,6 @@ class Account:
                 "study has spent of its trusted users. Give the ledger that the study began with."
             )
 
-    def _privacy(self, release: Release) -> Privacy:
-        return Privacy(epsilon=self.epsilon(release))
-
-    def _pay(self, purpose: str, privacy: Privacy) -> None:
-        if self.ledger is not None:
-            self.ledger.spend(self._event(purpose, self._price(privacy)), promised=self._price(self.study.privacy))
-
     def _event(self, purpose: str, price: Privacy) -> Event:
         return Event.now(f"K-means: {purpose}", who="trusted", study=self.study.digest, privacy=price)
 
@@ -123,19 +112,13 @@ class Account:
         """What a ledger is charged for a release; rounded up where twice an ε has a digit too many."""
         exact = self.study.ledger_factor * privacy.exact_epsilon
         text = decimal(exact)
-        if len(text) > LONGEST:
+        if len(text) > LONGEST_EPSILON:
             text = decimal(Fraction(-(-exact * _PARTS // 1), _PARTS))
         return Privacy.total(epsilon=text)
 
 
 def decimal(exact: Fraction) -> str:
-    """A fraction whose denominator has no other factors than 2 and 5, as a decimal.
-
-    Examples
-    --------
-    >>> decimal(Fraction(7, 40))
-    '0.175'
-    """
+    """A fraction whose denominator has no other factors than 2 and 5, as a decimal: 7/40 is 0.175."""
     digits = 0
     while exact.denominator != 1 and digits < 60:
         exact, digits = exact * 10, digits + 1

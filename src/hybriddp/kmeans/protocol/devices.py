@@ -13,28 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.kmeans.points import PointArray
 from hybriddp.kmeans.reports.base import Ask, ReportTally
+from hybriddp.kmeans.statistics import PointArray
 from hybriddp.randomness import ByteSource
 
 
 @dataclass(frozen=True, slots=True)
 class RoundReports:
-    """What devices send in answer to one ask of a round.
+    """What devices send in answer to one ask of a round: the variant of the question that each drew, and a code."""
 
-    Attributes
-    ----------
-    users : ndarray, shape (n,)
-        Which of the points given these are.
-    variants : ndarray, shape (n,)
-        Which variant of the question each device drew.
-    codes : ndarray, shape (n,) or (n, n_bytes)
-        What came out of the channel.
-    """
-
-    users: IntArray
-    variants: IntArray
-    codes: NDArray[Any]
+    users: IntArray  # which of the points given these are, shape (n,)
+    variants: IntArray  # shape (n,)
+    codes: NDArray[Any]  # what came out of the channel, shape (n,) or (n, n_bytes)
 
 
 def answer_asks(asks: Sequence[Ask], points: FloatArray, source: ByteSource) -> tuple[RoundReports, ...]:

@@ -4,31 +4,23 @@ r"""A round: the public message to devices, checked on the device, and the tally
 $P[y|x] \le e^\epsilon P[y|x']$ in integers, and `_ask` demands the study's ε and exactly the question's symbols.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hybriddp.channels.channel import channel_from_json, is_integer
-from hybriddp.channels.symbol import SymbolChannel
-from hybriddp.errors import HybridDPError, ProtocolError
+from hybriddp.channels.response import SymbolChannel
+from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.protocol.devices import RoundReports, answer_asks
-from hybriddp.kmeans.reports.base import (
-    MOST_ASKS,
-    MOST_ROUNDS,
-    WHAT_LETTERS,
-    Ask,
-    ReportTally,
-    question_of,
-    require_short,
-)
-from hybriddp.kmeans.study import KMeansStudy, parsed
+from hybriddp.kmeans.reports import base
+from hybriddp.kmeans.reports.base import Ask, ReportTally
+from hybriddp.kmeans.study import Document, KMeansStudy, parsed
 from hybriddp.randomness import byte_source
 
 _FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
@@ -36,38 +28,26 @@ _FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 
 @dataclass(frozen=True, slots=True)
 class RoundTally:
-    """Tally of the reports to a round.
+    """Tally of the reports to a round: the answers to each of its asks, and how many reports were invalid.
 
-    Attributes
-    ----------
-    answers : tuple of ReportTally
-        For each ask of the round.
-    rejected : int
-        Invalid reports: of a variant or code that there is not.
-    round_digest : str
-        Which round they answer. A server refuses those of another one; if it is empty, nobody has said.
+    A server refuses answers to another round than that of the digest; if it is empty, nobody has said which.
     """
 
     answers: tuple[ReportTally, ...]
-    rejected: int = 0
+    rejected: int = 0  # of a variant or code that there is not
     round_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class Round(Document):
     """What a server asks local users, each of whom answers one round and never again.
 
-    Attributes
-    ----------
-    study : KMeansStudy
-        What it is about.
-    number : int
-        Which round, from 1.
-    purpose : str
-        What it is for, in words.
-    asks : tuple of Ask
-        The questions; a device answers one of them, drawn by their fractions of users.
+    A device answers one of the asks, drawn by their fractions of users. Rounds are numbered from 1, and say in words
+    what they are for.
     """
+
+    _what: ClassVar[str] = "round"
+    _kind: ClassVar[str] = "kmeans-round"
 
     study: KMeansStudy
     number: int
@@ -79,32 +59,19 @@ class Round:
         """The fraction of the local users who are asked in this round."""
         return sum((ask.user_fraction for ask in self.asks), Fraction(0))
 
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the message."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
-
     def is_like(self, other: "Round") -> bool:
         """Whether two rounds ask the same but for the last digits of their numbers."""
         return _alike(json.loads(self.to_json()), json.loads(other.to_json()))
-
-    # On devices ---------------------------------------------------------------------------------------------------
 
     def answer(
         self, points: ArrayLike, *, random_state: int | np.random.Generator | None = None
     ) -> tuple[RoundReports, ...]:
         """What the devices of users with these points send: one report each, to one of the asks.
 
-        Parameters
-        ----------
-        points : array_like, shape (n, d)
-            One point per user, in the units of the data.
-        random_state : int or numpy.random.Generator, optional
-            For simulation only: with it the reports can be repeated, and are **not private**.
+        One point per user, shape (n, d), in the units of the data. A ``random_state`` is for simulation only: with it
+        the reports can be repeated, and are **not private**.
         """
         return answer_asks(self.asks, self.study.box.place(points).points, byte_source(random_state))
-
-    # At the curator -----------------------------------------------------------------------------------------------
 
     def count(self, reports: Sequence[RoundReports]) -> RoundTally:
         """The tally of the reports; invalid ones are left out and counted."""
@@ -114,58 +81,45 @@ class Round:
         accepted = sum(int(got.users.sum()) for got in answers)
         return RoundTally(answers, sum(len(some.variants) for some in reports) - accepted, self.digest)
 
-    # As text ------------------------------------------------------------------------------------------------------
-
-    def to_json(self) -> str:
-        """The message to devices: all they need, and nothing that is not public."""
-        fields = {
-            "type": "kmeans-round",
-            "version": 2,
+    def _content(self) -> dict[str, Any]:
+        return {
             "study": self.study.fields(),
             "number": self.number,
             "purpose": self.purpose,
             "asks": [
                 {
-                    "question": {"kind": ask.question.kind, **_plain(ask.question.fields())},
+                    "question": ask.question.text_fields(),
                     "channel": json.loads(ask.channel.to_json()),
                     "user_fraction": str(ask.user_fraction),
                 }
                 for ask in self.asks
             ],
         }
-        return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, text: str, *, study: KMeansStudy | None = None) -> "Round":
+    def _read(cls, fields: dict[str, Any]) -> Self:
+        study = KMeansStudy.of(fields["study"])
+        cls.require(1 <= len(fields["asks"]) <= base.MOST_ASKS, f"it asks other than 1 to {base.MOST_ASKS} questions")
+        return cls(study, fields["number"], fields["purpose"], tuple(_ask(study, ask) for ask in fields["asks"]))
+
+    @classmethod
+    def from_json(cls, text: str, *, study: KMeansStudy | None = None) -> Self:
         """The round of a text; `ProtocolError` if it is not one, or if a channel promises less than the study.
 
         Give the ``study`` that the user of the device agreed to: a round of any other one is refused, whatever it
         promises.
         """
-        require_short(text, study)
-        fields = parsed(text, "round")
-        if fields.get("type") != "kmeans-round" or fields.get("version") != 2:
-            raise _refused("it is not a kmeans-round of version 2")
-        try:
-            own = KMeansStudy.of(fields["study"])
-            require_short(text, own)
-            if not 1 <= len(fields["asks"]) <= MOST_ASKS:
-                raise _refused(f"it asks other than 1 to {MOST_ASKS} questions")
-            asks = tuple(_ask(own, ask) for ask in fields["asks"])
-            result = cls(own, fields["number"], fields["purpose"], asks)
-            same = json.loads(result.to_json().encode()) == fields
-        except HybridDPError:
-            raise
-        except (KeyError, TypeError, ValueError, ArithmeticError) as reason:
-            raise _refused(f"it is incomplete or malformed ({reason})") from None
-        if study is not None and own != study:
-            raise _refused("it is of another study than the one agreed to")
-        if result.user_fraction > 1:
-            raise _refused("its fractions of users add up to more than all of them")
-        if not same or not is_integer(result.number, 1, MOST_ROUNDS) or not isinstance(result.purpose, str):
-            raise _refused("it is not in its one form, version 2")
-        if len(result.purpose) > WHAT_LETTERS:
-            raise _refused(f"its purpose has more than {WHAT_LETTERS} letters")
+        base.require_short(text, study)
+        fields = parsed(text, cls._what)
+        if study is None and "study" in fields:  # before anything else is read
+            base.require_short(text, KMeansStudy.of(fields["study"]))
+        result = cls.of(fields)
+        number, purpose = result.number, result.purpose
+        cls.require(study in (None, result.study), "it is of another study than the one agreed to")
+        cls.require(result.user_fraction <= 1, "its fractions of users add up to more than all of them")
+        cls.require(is_integer(number, 1, base.MOST_ROUNDS), f"its number is not from 1 to {base.MOST_ROUNDS}")
+        short = isinstance(purpose, str) and len(purpose) <= base.WHAT_LETTERS
+        cls.require(short, f"its purpose is not a text of at most {base.WHAT_LETTERS} letters")
         return result
 
 
@@ -178,27 +132,17 @@ def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
     """An ask of a message, after the check that its channel keeps the study's promise and hides its whole question."""
     channel = channel_from_json(json.dumps(fields["channel"], separators=(",", ":")))  # proves the inequality
     if not isinstance(channel, SymbolChannel) or channel.epsilon != study.privacy.epsilon:
-        raise _refused("its channel is not one of symbols with the study's epsilon")
-    question = question_of(study.box.n_dimensions, fields["question"], study.n_clusters)
-    if max(question.n_symbols, 2) != channel.n_symbols:
-        fewer = "fewer" if question.n_symbols > channel.n_symbols else "more"
-        raise _refused(f"its channel has {fewer} symbols than its question")
-    if question.n_chosen != channel.n_chosen:
-        raise _refused("its channel is for sets of another size than its question's")
-    if not isinstance(fields["user_fraction"], str) or not _FRACTION.fullmatch(fields["user_fraction"]):
-        raise _refused("a fraction of users is not a short fraction")
-    user_fraction = Fraction(fields["user_fraction"])
-    if not 0 < user_fraction <= 1:
-        raise _refused("a fraction of users is not between 0 and 1")
+        raise ProtocolError("The round is refused: its channel is not one of symbols with the study's epsilon.")
+    question = base.question_of(study.box.n_dimensions, fields["question"], study.n_clusters)
+    fewer = "fewer" if question.n_symbols > channel.n_symbols else "more"
+    Round.require(max(question.n_symbols, 2) == channel.n_symbols, f"its channel has {fewer} symbols than its question")
+    Round.require(question.n_chosen == channel.n_chosen, "its channel is for sets of another size than its question's")
+    fraction = fields["user_fraction"]
+    short = isinstance(fraction, str) and _FRACTION.fullmatch(fraction) is not None
+    Round.require(short, "a fraction of users is not a short fraction")
+    user_fraction = Fraction(fraction)
+    Round.require(0 < user_fraction <= 1, "a fraction of users is not between 0 and 1")
     return Ask(question, channel, user_fraction)
-
-
-def _refused(reason: str) -> ProtocolError:
-    return ProtocolError(f"The round is refused: {reason}.")
-
-
-def _plain(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields.items()}
 
 
 def _alike(one: Any, other: Any) -> bool:  # noqa: ANN401  (anything that JSON can hold)

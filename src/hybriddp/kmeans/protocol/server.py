@@ -7,7 +7,7 @@ whoever reads it learns no more than the releases have told everybody.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,37 +15,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_enough_epsilon, trusted_is_used
+from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.problem import PublishedVector, Release, Step, StepResult
-from hybriddp.kmeans.points import NO_GROUP, PRIVATE_SIZE, GroupSize, PointArray, TrustedPoints
+from hybriddp.kmeans.algorithm.problem import GroupSize, PublishedVector, Release, Step, StepResult
 from hybriddp.kmeans.protocol.budget import Account
 from hybriddp.kmeans.protocol.round import Round, RoundTally
-from hybriddp.kmeans.protocol.transcript import ServerState, refused
+from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.kmeans.reports.base import Ask, ReportTally
+from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source, simulation_generator
 from hybriddp.release.ledger import Ledger
 
+Seed = int | np.random.Generator | None
 _LARGEST = 1 << 62  # no release of fewer than 2^40 users is larger, noise included
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What one step cost whom.
-
-    Attributes
-    ----------
-    purpose : str
-        What it was for.
-    trusted_epsilon : str
-        What a release cost each trusted user, as a decimal.
-    local_users : int
-        Number of local users who reported, each with all of ε.
-    """
+    """What one step cost: each trusted user some of ε, each of the local users who reported all of it."""
 
     purpose: str
-    trusted_epsilon: str
+    trusted_epsilon: str  # as a decimal
     local_users: int
 
 
@@ -99,36 +90,33 @@ class HybridKMeansServer:
         n_local: int,
         trusted: ArrayLike | TrustedPoints | None = None,
         ledger: Ledger | None = None,
-        random_state: int | np.random.Generator | None = None,
+        random_state: Seed = None,
     ) -> None:
         if not isinstance(study, KMeansStudy):
             raise ParameterError("study", "a KMeansStudy", study)
         group = _group(study, trusted)
+        private = group is not None and study.size_is_private
+        size = GroupSize(None, is_private=True) if private else GroupSize(0 if group is None else group.count)
         state = ServerState(
             study=study,
             n_local=_check.integer("n_local", n_local, at_least=0),
-            n_trusted=_size(study, group),
+            n_trusted=size,
             seeded=random_state is not None,
             in_ledger=ledger is not None and random_state is None,
         )
         self._set_up(state, group, ledger, random_state)
 
     def _set_up(
-        self,
-        state: ServerState,
-        group: TrustedPoints | None,
-        ledger: Ledger | None,
-        random_state: int | np.random.Generator | None,
+        self, state: ServerState, group: TrustedPoints | None, ledger: Ledger | None, random_state: Seed
     ) -> None:
         """Everything up to what the algorithm wants first."""
         study, size = state.study, state.n_trusted
-        _require_users(study, size, state.n_local)
         self.study, self.n_local = study, state.n_local
         self.seeded, self.in_ledger = state.seeded, state.in_ledger
         self.round: Round | None = None
         self.rejected = state.rejected
         self.spending: tuple[Spending, ...] = ()
-        self._group, self._size = group, size
+        self._state, self._group, self._size = state, group, size
         self._account = Account(study, None if state.seeded else ledger)
         self._ledger_nonce = state.ledger_nonce
         byte_source(random_state)  # checks the seed, and takes of a generator what it always took
@@ -141,15 +129,13 @@ class HybridKMeansServer:
         )
         self._step: Step | None = next(self._algorithm)
 
-    # Rounds -------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Begin the study: release what the trusted group is asked for first. Nothing is spent before.
 
         `BudgetError` if the ledger has less left than the whole study needs. If reading the points fails, call it
         again. A study that has begun goes on where it is.
         """
-        if not self._started and self._is_charged:
+        if not self._started() and self._is_charged():
             self._account.require_enough()
         self._advance()
 
@@ -170,9 +156,12 @@ class HybridKMeansServer:
 
     def release_pending(self) -> None:
         """Release what is due, if that failed before or the server was taken up from its text meanwhile."""
-        if not self._started:
+        if not self._started():
             raise ProtocolError(f"No release is due. {self._why_no_round()}")
         self._advance()
+
+    def _started(self) -> bool:
+        return bool(self._results) or self.round is not None
 
     def _advance(self) -> None:
         """Release what the trusted group is wanted for, until local users are wanted too, or the end."""
@@ -206,8 +195,6 @@ class HybridKMeansServer:
         except StopIteration as end:
             self._step, self._result = None, end.value
 
-    # Results ------------------------------------------------------------------------------------------------------
-
     @property
     def result(self) -> ClusterEstimate:
         """The centers in the unit box, after the last round."""
@@ -235,34 +222,23 @@ class HybridKMeansServer:
         """
         if self._size.is_private:
             return any(Fraction(step.trusted_epsilon) for step in self.spending[1:])
-        return self._is_charged
+        return self._is_charged()
 
-    @property
     def _is_charged(self) -> bool:
         """Whether trusted users pay for anything at all."""
         return self._size.is_private or trusted_is_used(self.study, self._size.known or 0, self.n_local)
 
-    @property
-    def _started(self) -> bool:
-        return bool(self._results) or self.round is not None
-
     def _why_no_round(self) -> str:
-        if not self._started:
+        if not self._started():
             return "The study has not been started. Call start() first."
         return "A release is due first. Call release_pending()." if self._step else "The study has ended."
 
-    # As text ------------------------------------------------------------------------------------------------------
-
     def to_json(self) -> str:
         """The state between rounds: what was published, and nothing that was not."""
-        if self.in_ledger and self._is_charged and self._account.ledger is not None:
+        if self.in_ledger and self._is_charged() and self._account.ledger is not None:
             self._ledger_nonce = self._account.ledger.identify()
-        return ServerState(
-            study=self.study,
-            n_local=self.n_local,
-            n_trusted=self._size,
-            seeded=self.seeded,
-            in_ledger=self.in_ledger,
+        return replace(
+            self._state,
             rejected=self.rejected,
             results=tuple(self._results),
             pending_release=self._pending,
@@ -277,7 +253,7 @@ class HybridKMeansServer:
         *,
         trusted: ArrayLike | TrustedPoints | None = None,
         ledger: Ledger | None = None,
-        random_state: int | np.random.Generator | None = None,
+        random_state: Seed = None,
     ) -> "HybridKMeansServer":
         """Take up a server again from what `to_json` gave. That spends nothing.
 
@@ -292,10 +268,8 @@ class HybridKMeansServer:
         """
         state = ServerState.from_json(text)
         if state.seeded != (random_state is not None):
-            raise ProtocolError(
-                f"The state is that of {'a simulation' if state.seeded else 'a private study'}: "
-                f"it goes on {'with' if state.seeded else 'without'} a random_state."
-            )
+            whose = "a simulation: it goes on with" if state.seeded else "a private study: it goes on without"
+            raise ProtocolError(f"The state is that of {whose} a random_state.")
         group, size = _group(state.study, trusted), state.n_trusted
         if group is not None and not size.is_private and group.count != size.known:
             raise DataError(f"The trusted group had {size.known:,} users, now {group.count:,} are given.")
@@ -303,7 +277,7 @@ class HybridKMeansServer:
         try:
             server._set_up(state, group, ledger, random_state)  # noqa: SLF001  (of its own class)
         except (DataError, ParameterError) as reason:
-            raise refused(str(reason).removesuffix(".")) from None
+            raise ProtocolError(f"The state is refused: {reason}") from None
         server._replay(state)  # noqa: SLF001
         return server
 
@@ -318,37 +292,33 @@ class HybridKMeansServer:
             self._check_release(step.release, state.pending_release)
             sent = Round.from_json(state.open_round, study=self.study)
             self._open_round(step, state.pending_release)
-            if self.round is None or not self.round.is_like(sent):
-                raise refused("it waits for another round than this version of hybriddp asks")
+            same = self.round is not None and self.round.is_like(sent)
+            state.require(same, "it waits for another round than this version of hybriddp asks")
             self.round = sent  # to the last digit, in which machines may differ
-        elif state.pending_release is not None:
-            raise refused("it holds a release of a step that does not wait for answers")
-        if state.in_ledger and self._is_charged and self._step is not None:
-            self._account.require_same_ledger(state.ledger_nonce, self._spent())
+        else:
+            state.require(state.pending_release is None, "it holds a release of a step that does not wait for answers")
+        if state.in_ledger and self._is_charged() and self._step is not None:
+            spent = sum((Fraction(step.trusted_epsilon) for step in self.spending), Fraction(0))
+            if self._pending is not None and self._step.release is not None:  # in the step that waits for local users
+                spent += Fraction(self._account.epsilon(self._step.release))
+            self._account.require_same_ledger(state.ledger_nonce, spent)
 
     def _wanted(self) -> Step:
         if self._step is None:
-            raise refused("it goes on after the end of the study")
+            raise ProtocolError("The state is refused: it goes on after the end of the study.")
         return self._step
 
     def _check_release(self, release: Release | None, published: PublishedVector | None) -> None:
         """Raise `ProtocolError` unless these can be the numbers of the release."""
+        both = (release is None) == (published is None)
+        ServerState.require(both, "it has results that were not wanted, or lacks some that were")
         if release is None or published is None:
-            if release is not None or published is not None:
-                raise refused("it has results that were not wanted, or lacks some that were")
             return
-        values = published.values
-        if values.shape != (release.statistic.size,) or values.max() > _LARGEST or values.min() < -_LARGEST:
-            raise refused("it has other numbers than were released")
-        if not math.isclose(published.variance, self._account.noise_variance(release), rel_tol=1e-6):
-            raise refused("it says of a release that its noise had another variance than it has")
-
-    def _spent(self) -> Fraction:
-        """What all releases up to now cost each trusted user, that of a step which waits for local users included."""
-        costs = [step.trusted_epsilon for step in self.spending]
-        if self._pending is not None and self._step is not None and self._step.release is not None:
-            costs.append(self._account.epsilon(self._step.release))
-        return sum(map(Fraction, costs), Fraction(0))
+        values, variance = published.values, self._account.noise_variance(release)
+        good = values.shape == (release.statistic.size,) and values.min() >= -_LARGEST and values.max() <= _LARGEST
+        ServerState.require(good, "it has other numbers than were released")
+        good = math.isclose(published.variance, variance, rel_tol=1e-6)
+        ServerState.require(good, "it says of a release that its noise had another variance than it has")
 
 
 def _checked(asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[ReportTally, ...]:
@@ -357,18 +327,6 @@ def _checked(asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[Repor
         raise ProtocolError(f"The round has {len(asks)} asks, got answers to {len(tallies)}.")
     pairs = zip(asks, tallies, strict=True)
     return tuple(tally.checked(ask.question.n_variants, ask.channel.n_symbols) for ask, tally in pairs)
-
-
-def _require_users(study: KMeansStudy, size: GroupSize, n_local: int) -> None:
-    """Raise an error if there are too few users, as far as that is public, or if ε is too small to be divided."""
-    if size.known is None:
-        return
-    require_enough_epsilon(study, size.known, n_local)
-    if size.known + n_local < study.n_clusters:
-        raise DataError(
-            f"There must be at least as many users as clusters, but there are {size.known + n_local:,} users for "
-            f"{study.n_clusters:,} clusters. Nothing has been spent."
-        )
 
 
 def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> TrustedPoints | None:
@@ -382,9 +340,3 @@ def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> Tru
     if group.box != study.box:
         raise ParameterError("trusted", "points that were read with the bounds and the scale of this study", group.box)
     return group if group.count or study.size_is_private else None
-
-
-def _size(study: KMeansStudy, group: TrustedPoints | None) -> GroupSize:
-    if group is None:
-        return NO_GROUP
-    return PRIVATE_SIZE if study.size_is_private else GroupSize(group.count)

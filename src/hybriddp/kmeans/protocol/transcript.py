@@ -2,23 +2,25 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp.errors import HybridDPError, ProtocolError
-from hybriddp.kmeans.algorithm.problem import PublishedVector, StepResult
-from hybriddp.kmeans.points import PRIVATE_SIZE, GroupSize
+from hybriddp.channels.channel import is_integer
+from hybriddp.kmeans.algorithm.problem import GroupSize, PublishedVector, StepResult
 from hybriddp.kmeans.reports.base import ReportTally
-from hybriddp.kmeans.study import KMeansStudy, parsed
+from hybriddp.kmeans.study import Document, KMeansStudy
 
 _PRIVATE = "private"
 
 
 @dataclass(frozen=True, slots=True)
-class ServerState:
+class ServerState(Document):
     """A server before, between or after its rounds."""
+
+    _what: ClassVar[str] = "state"
+    _kind: ClassVar[str] = "kmeans-state"
 
     study: KMeansStudy
     n_local: int
@@ -31,11 +33,8 @@ class ServerState:
     open_round: str | None = None  # the text of the round that waits for answers
     ledger_nonce: str | None = None  # tells the ledger that records the releases from others
 
-    def to_json(self) -> str:
-        """The state as text."""
+    def _content(self) -> dict[str, Any]:
         fields: dict[str, Any] = {
-            "type": "kmeans-state",
-            "version": 2,
             "study": self.study.fields(),
             "n_local": self.n_local,
             "n_trusted": _PRIVATE if self.n_trusted.is_private else self.n_trusted.known,
@@ -55,63 +54,42 @@ class ServerState:
             "pending_release": _release_fields(self.pending_release),
             "open_round": None if self.open_round is None else json.loads(self.open_round),
         }
-        if self.ledger_nonce is not None:
-            fields["ledger_nonce"] = self.ledger_nonce
-        return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+        return fields if self.ledger_nonce is None else {**fields, "ledger_nonce": self.ledger_nonce}
 
     @classmethod
-    def from_json(cls, text: str) -> "ServerState":
-        """The state of a text; `ProtocolError` if it is not one."""
-        fields = parsed(text, "state")
-        if fields.get("type") != "kmeans-state" or fields.get("version") != 2:
-            raise refused("it is not a kmeans-state of version 2")
-        try:
-            state = cls(
-                study=KMeansStudy.of(fields["study"]),
-                n_local=_size(fields["n_local"]),
-                n_trusted=PRIVATE_SIZE if fields["n_trusted"] == _PRIVATE else GroupSize(_size(fields["n_trusted"])),
-                seeded=fields["seeded"],
-                in_ledger=fields["in_ledger"],
-                rejected=_size(fields["rejected"]),
-                results=tuple(_result(result) for result in fields["results"]),
-                pending_release=_published(fields["pending_release"]),
-                open_round=_text(fields["open_round"]),
-                ledger_nonce=fields.get("ledger_nonce"),
-            )
-            same = json.loads(state.to_json()) == fields
-        except HybridDPError:
-            raise
-        except (KeyError, TypeError, ValueError, ArithmeticError) as reason:
-            raise refused(f"it is incomplete or malformed ({reason})") from None
-        if not same or not all(type(flag) is bool for flag in (state.seeded, state.in_ledger)):
-            raise refused("it is not in its one form, version 2")
-        if state.ledger_nonce is not None and not (isinstance(state.ledger_nonce, str) and state.in_ledger):
-            raise refused("it names a ledger, but says that no ledger records the releases")
-        if state.n_trusted.is_group and state.n_trusted.is_private != state.study.size_is_private:
-            raise refused("the size of its trusted group must be private with neighbors='add-remove', and only then")
+    def _read(cls, fields: dict[str, Any]) -> Self:
+        asked, size = fields["open_round"], fields["n_trusted"]
+        state = cls(
+            study=KMeansStudy.of(fields["study"]),
+            n_local=_size(fields["n_local"]),
+            n_trusted=GroupSize(None, is_private=True) if size == _PRIVATE else GroupSize(_size(size)),
+            seeded=fields["seeded"],
+            in_ledger=fields["in_ledger"],
+            rejected=_size(fields["rejected"]),
+            results=tuple(_result(result) for result in fields["results"]),
+            pending_release=_published(fields["pending_release"]),
+            open_round=None if asked is None else json.dumps(asked, separators=(",", ":"), ensure_ascii=False),
+            ledger_nonce=fields.get("ledger_nonce"),
+        )
+        flags = type(state.seeded) is bool and type(state.in_ledger) is bool
+        cls.require(flags, "it does not say whether it is a simulation, and whether a ledger records it")
+        named = state.ledger_nonce is None or (isinstance(state.ledger_nonce, str) and state.in_ledger)
+        cls.require(named, "it names a ledger, but says that no ledger records the releases")
+        fits = not state.n_trusted.is_group or state.n_trusted.is_private == state.study.size_is_private
+        cls.require(fits, "the size of a trusted group must be private with neighbors='add-remove', and only then")
         return state
 
 
-def refused(reason: str) -> ProtocolError:
-    """The error for a state that cannot be."""
-    return ProtocolError(f"The state is refused: {reason}.")
-
-
-def _text(fields: dict[str, Any] | None) -> str | None:
-    return None if fields is None else json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
-
-
 def _size(value: Any) -> int:  # noqa: ANN401  (anything that JSON can hold)
-    if type(value) is not int or not 0 <= value < 1 << 63:
-        raise refused("a number of users or reports is not a whole number from 0 to 2^63")
-    return value
+    good = is_integer(value, 0, (1 << 63) - 1)
+    ServerState.require(good, "a number of users or reports is not a whole number from 0 to 2^63")
+    return int(value)
 
 
 def _result(fields: dict[str, Any]) -> StepResult:
-    tallies = [
-        ReportTally(_integers(tally["support_counts"]), _integers(tally["users"])) for tally in fields["tallies"]
-    ]
-    return StepResult(tuple(tallies), _published(fields["release"]))
+    pairs = ((tally["support_counts"], tally["users"]) for tally in fields["tallies"])
+    tallies = tuple(ReportTally(_integers(supports), _integers(users)) for supports, users in pairs)
+    return StepResult(tallies, _published(fields["release"]))
 
 
 def _published(fields: dict[str, Any] | None) -> PublishedVector | None:
@@ -120,12 +98,9 @@ def _published(fields: dict[str, Any] | None) -> PublishedVector | None:
 
 def _integers(values: Any) -> NDArray[np.int64]:  # noqa: ANN401
     array = np.array(values)
-    if array.dtype != np.int64:
-        raise refused("a count or a released number is not a whole number of 64 bits")
+    ServerState.require(array.dtype == np.int64, "a count or a released number is not a whole number of 64 bits")
     return array
 
 
 def _release_fields(published: PublishedVector | None) -> dict[str, Any] | None:
-    if published is None:
-        return None
-    return {"values": published.values.tolist(), "variance": published.variance}
+    return None if published is None else {"values": published.values.tolist(), "variance": published.variance}

@@ -6,24 +6,23 @@ question may come in several *variants* (other coordinates, for example); who an
 
 A device answers what strangers ask. So the text of a question is checked before it is computed with, and one that is
 larger than any server would ask is refused: it could fill the device's memory, or keep it busy. Neither protects a
-point: that is done by the channel, and by work that is the same for every point (`steady`).
+point: that is done by the channel, and by work that is the same for every point (`clustering`).
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.channels.symbol import SymbolChannel
+from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ProtocolError
-from hybriddp.kmeans.clustering import nearest, products
+from hybriddp.kmeans.clustering import nearest, nearest_steadily, products, rows_steadily
 from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, most_bases
-from hybriddp.kmeans.reports.steady import nearest_steadily, rows_steadily
 from hybriddp.kmeans.study import MOST_CLUSTERS, MOST_DIMENSIONS, MOST_LETTERS, KMeansStudy
 
 MOST_ASKS = 3  # questions in one round
@@ -42,9 +41,8 @@ it, which would tell whose point made it that small.
 """
 
 _Asked = TypeVar("_Asked", bound="Question")
-
-
-# Questions and answers ------------------------------------------------------------------------------------------------
+_Value = TypeVar("_Value", float, FloatArray)
+Rng = np.random.Generator
 
 
 class Question(ABC):
@@ -76,18 +74,23 @@ class Question(ABC):
         return None
 
     @abstractmethod
-    def symbols(
-        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
-    ) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
         """The symbol, or set of symbols, of each point, in its variant.
 
-        A device must be ``steady``: what it computes takes the same steps whatever its point is (see `steady`).
+        A device must be ``steady``: what it computes takes the same steps whatever its point is.
         Devices that are simulated in one process need not be, and are faster; the symbols have the same law.
         """
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
-        """What its text holds."""
+        """What its text holds, with arrays for lists of numbers."""
+
+    def text_fields(self) -> dict[str, Any]:
+        """Its kind, and the same as plain values."""
+        plain = {
+            name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in self.fields().items()
+        }
+        return {"kind": self.kind, **plain}
 
     @classmethod
     @abstractmethod
@@ -112,24 +115,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class ReportTally:
-    """What local users answered, as counts.
+    """What local users answered: how many reports support each symbol of each variant, of how many users."""
 
-    Attributes
-    ----------
-    supports : ndarray, shape (n_variants, n_symbols)
-        How many reports support each symbol, in each variant.
-    users : ndarray, shape (n_variants,)
-        How many users answered each variant.
-    """
-
-    supports: IntArray
-    users: IntArray
+    supports: IntArray  # shape (n_variants, n_symbols)
+    users: IntArray  # shape (n_variants,)
 
     def __add__(self, other: "ReportTally") -> "ReportTally":
         if self.supports.shape != other.supports.shape or self.users.shape != other.users.shape:
-            raise ProtocolError(
-                f"Answers to different questions do not add up: {self.supports.shape} and {other.supports.shape}."
-            )
+            shapes = f"{self.supports.shape} and {other.supports.shape}"
+            raise ProtocolError(f"Answers to different questions do not add up: {shapes}.")
         return ReportTally(self.supports + other.supports, self.users + other.users)
 
     @property
@@ -144,10 +138,8 @@ class ReportTally:
         good = good and supports.dtype.kind in "iu" and users.dtype.kind in "iu"
         good = good and bool((supports >= 0).all() and (supports <= users[:, None]).all())
         if not good or (users >= 1 << 40).any():  # sums of 64 bits could not hold them
-            raise ProtocolError(
-                f"Answers must be counts of shape {(n_variants, n_symbols)}, none above the number of users of its "
-                f"variant, got shape {supports.shape}."
-            )
+            expected = f"counts of shape {(n_variants, n_symbols)}, none above the number of users of its variant"
+            raise ProtocolError(f"Answers must be {expected}, got shape {supports.shape}.")
         return ReportTally(supports.astype(np.int64), users.astype(np.int64))
 
     def counts(self, channel: SymbolChannel) -> FloatArray:
@@ -227,6 +219,14 @@ class ResidualQuestion(Question):
 
 
 @dataclass(frozen=True, slots=True)
+class Measured(Generic[_Value]):
+    """What reports or a release say, and the variance of each number; infinite where nothing is known."""
+
+    value: _Value
+    variance: _Value
+
+
+@dataclass(frozen=True, slots=True)
 class ResidualSums:
     """What one group says of every cluster, per user of that group."""
 
@@ -245,10 +245,7 @@ class ResidualSums:
 
 
 def question_of(d: int, fields: dict[str, Any], n_clusters: int = MOST_CLUSTERS) -> Question:
-    """The question with these plain values, for points of ``d`` dimensions; `ProtocolError` if they are not one.
-
-    Nor if it is larger than a study that wants ``n_clusters`` has a use for.
-    """
+    """The question with these plain values, for ``d`` dimensions; `ProtocolError` if they are none, or too large."""
     kinds = Question._kinds  # noqa: SLF001  (of this module)
     if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str) or fields["kind"] not in kinds:
         raise ProtocolError(f"The question is refused: its kind is none of {', '.join(kinds)}.")
@@ -271,11 +268,8 @@ def read_array(fields: dict[str, Any], name: str, shape: tuple[int, ...]) -> Flo
     array = np.array(fields[name], np.float64)
     size = np.abs(array)
     good = array.shape == shape and ((array == 0) | ((size >= SMALLEST) & (size <= LARGEST))).all()
-    require(
-        bool(good),
-        f"its {name} must be numbers up to {LARGEST:g} of shape {shape}, and those that are not 0 at least "
-        f"{SMALLEST:g} in size",
-    )
+    sizes = f"up to {LARGEST:g}, and those that are not 0 at least {SMALLEST:g} in size"
+    require(bool(good), f"its {name} must be numbers of shape {shape}, {sizes}")
     return array
 
 

@@ -21,35 +21,17 @@ _CENTILES = (np.arange(200) + 0.5) / 200
 
 
 def clipping_factor_signs(radius: float) -> float:
-    """If each coordinate is clipped on its own: the chance to be inside.
-
-    Examples
-    --------
-    >>> clipping_factor_signs(1.7)
-    0.9109
-    """
+    """If each coordinate is clipped on its own: the chance to be inside."""
     return math.erf(radius / math.sqrt(2))
 
 
 def clipping_factor_lengths(radius: float, d: int) -> float:
-    """If the Euclidean length is clipped.
-
-    Examples
-    --------
-    >>> clipping_factor_lengths(1.7, 1), clipping_factor_lengths(2.0, 8)
-    (0.91, 0.6776)
-    """
+    """If the Euclidean length is clipped."""
     return _mean_factor(np.sqrt(squared_lengths(d)), radius, d)
 
 
 def clipping_factor_sums(radius: float, d: int) -> float:
-    """If the sum of absolute values is clipped, which is nearly normal in more than three dimensions.
-
-    Examples
-    --------
-    >>> clipping_factor_sums(8 * 0.92, 8)
-    0.9353
-    """
+    """If the sum of absolute values is clipped, which is nearly normal in more than three dimensions."""
     from scipy.special import ndtri
 
     lengths = d * math.sqrt(2 / math.pi) + math.sqrt(d * (1 - 2 / math.pi)) * ndtri(_CENTILES)
@@ -74,11 +56,6 @@ def undo_clipping(mean: float, d: int) -> tuple[float, float]:
     r"""A mean square before it was clipped at 1: the $s$ with $E \min(1, s\chi^2/d)$ = ``mean``, and the slope there.
 
     By bisection; noise beyond what can be is taken for the nearest.
-
-    Examples
-    --------
-    >>> undo_clipping(0.5, 8)
-    (0.5083, 0.8952)
     """
     squares = squared_lengths(d) / d
     mean, low, high = min(max(mean, 0.02), 0.95), 1e-3, 50.0

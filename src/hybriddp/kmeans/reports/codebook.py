@@ -24,14 +24,10 @@ from itertools import count
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.kmeans.reports.steady import largest_steadily
+from hybriddp.kmeans.clustering import largest_steadily
 
-LARGEST_CODEBOOK = 16
-"""How many directions a device looks at, at most; with the opposite ones, twice as many."""
-
-CODEBOOKS_OF_DIRECTIONS, CODEBOOKS_OF_PAIRS = 4, 16
-"""How many codebooks there are, at least."""
-
+LARGEST_CODEBOOK = 16  # directions that a device looks at, at most; with the opposite ones, twice as many
+CODEBOOKS_OF_DIRECTIONS, CODEBOOKS_OF_PAIRS = 4, 16  # how many there are, at least
 _VECTORS = 1 << 14  # for the mean of what agrees most
 
 
@@ -79,8 +75,7 @@ class Directions:
 
     def rows(self, codebooks: IntArray) -> IntArray:
         """Which rows of each basis of a codebook it holds, shape (n, at most 16)."""
-        rows: IntArray = np.arange(min(self.order, self.codebook)) + (codebooks * self.codebook % self.order)[:, None]
-        return rows
+        return np.arange(min(self.order, self.codebook)) + (codebooks * self.codebook % self.order)[:, None]
 
     def products(self, vectors: FloatArray, codebooks: IntArray, rows: IntArray | None = None) -> FloatArray:
         """The products of each vector with the directions of its codebook, or with these other rows of its bases."""
@@ -121,8 +116,7 @@ class Pairs:
         """$(u z)(v z)$ of each vector, for the pairs of its codebook."""
         xor, codebook = np.divmod(codebooks, self.left.n_codebooks)
         others = paired_row(self.left.rows(codebook), self.left.order) ^ xor[:, None]
-        products: FloatArray = self.left.products(vectors, codebook) * self.right.products(vectors, codebook, others)
-        return products
+        return self.left.products(vectors, codebook) * self.right.products(vectors, codebook, others)
 
     def diagonals(self, squares: FloatArray, codebooks: IntArray) -> FloatArray:
         r"""The part of the products that is from the diagonals, $\sum_j u_j v_j z_j^2$."""
@@ -150,8 +144,7 @@ def _hashed_signs(seed: str, rows: int, columns: int) -> IntArray:
     """Signs from a hash: the same on every machine, whatever the version of its random numbers."""
     raw = hashlib.shake_256(f"hybriddp directions {seed}".encode()).digest((rows * columns + 7) // 8)
     bits = np.unpackbits(np.frombuffer(raw, np.uint8), count=rows * columns)
-    signs: IntArray = 1 - 2 * bits.astype(np.int64).reshape(rows, columns)
-    return signs
+    return 1 - 2 * bits.astype(np.int64).reshape(rows, columns)
 
 
 def _all_differ(sign_flips: IntArray) -> bool:
@@ -187,9 +180,6 @@ def order_of(d: int) -> int:
 def most_bases(d: int, n_codebooks: int) -> int:
     """How many bases make so many codebooks: no question has more."""
     return len(Directions.of(d, fewest=n_codebooks).sign_flips)
-
-
-# From vectors to sets of codes, and back ------------------------------------------------------------------------------
 
 
 def relative_lengths(vectors: FloatArray, radius: FloatArray | float) -> FloatArray:
@@ -235,8 +225,7 @@ def _largest(values: FloatArray, count: int) -> IntArray:
 def without_opposites(counts: FloatArray) -> FloatArray:
     """Of each direction, how many more reports there are than of its opposite."""
     codebook = counts.shape[1] // 2
-    signed: FloatArray = counts[:, :codebook] - counts[:, codebook:]
-    return signed
+    return counts[:, :codebook] - counts[:, codebook:]
 
 
 def unit_vectors(d: int) -> FloatArray:
@@ -255,19 +244,12 @@ def mean_gains(products: FloatArray, held: FloatArray) -> FloatArray:
     return gains
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """How many entries of a codebook are best chosen, $k$, and what a report then holds, $g = (p - q) G_k$."""
+def best_choice(gains: FloatArray, epsilon: float) -> tuple[int, float]:
+    r"""The number $k$ of entries of a codebook with the largest $g = (p - q) G_k$, which a report then holds; and $g$.
 
-    chosen: int
-    gain: float
-
-
-def best_choice(gains: FloatArray, epsilon: float) -> Choice:
-    r"""The $k$ with the largest $(p - q) G_k$, where $p - q = (e^\epsilon - 1) / (k e^\epsilon + 2m - k)$."""
-    odds, codes = math.exp(epsilon), 2 * len(gains)
-    choices = [
-        Choice(chosen, (odds - 1) / (chosen * odds + codes - chosen) * float(gain))
-        for chosen, gain in enumerate(gains, start=1)
-    ]
-    return max(choices, key=lambda choice: choice.gain)
+    For $2m$ codes, $p - q = (e^\epsilon - 1) / (k e^\epsilon + 2m - k)$.
+    """
+    odds, chosen = math.exp(epsilon), np.arange(1, len(gains) + 1)
+    held = (odds - 1) / (chosen * odds + 2 * len(gains) - chosen) * gains
+    best = int(np.argmax(held))
+    return best + 1, float(held[best])

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
 from hybriddp.kmeans.reports import codebook
-from hybriddp.kmeans.reports.base import Ask, Labels, ReportTally, ResidualQuestion, read_array, require
+from hybriddp.kmeans.reports.base import Ask, Labels, ReportTally, ResidualQuestion, Rng, read_array, require
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths
 
 
@@ -62,9 +62,7 @@ class DirectionQuestion(ResidualQuestion):
         """The signs of each row (Sylvester's construction), shape (n_rows, K)."""
         return _public_signs(np.arange(self.n_rows)[:, None], np.arange(len(self.centers)))
 
-    def symbols(
-        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
-    ) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
         label = self.labels.nearest(points, steady=steady)
         row, book = np.divmod(variants, self.directions.n_codebooks)
         residuals, radii = self.residuals(points, label, steady=steady)
@@ -79,8 +77,7 @@ class DirectionQuestion(ResidualQuestion):
     def sums(self, counts: FloatArray) -> FloatArray:
         """From unbiased counts, shape (n_variants, n_symbols): the sum of clipped residuals, in radii, per cluster."""
         signed = codebook.without_opposites(counts).reshape(self.n_rows, self.directions.n_codebooks, -1)
-        sums: FloatArray = self.public_signs().T @ self.directions.sums(signed) / self.gain
-        return sums
+        return self.public_signs().T @ self.directions.sums(signed) / self.gain
 
     def fields(self) -> dict[str, Any]:
         residuals = ResidualQuestion.fields(self)
@@ -100,10 +97,7 @@ def _public_signs(rows: IntArray, labels: NDArray[np.integer]) -> IntArray:
 
 @lru_cache(maxsize=64)
 def direction_gains(d: int) -> FloatArray:
-    r"""$G_1, \dots, G_m$: how much of a unit vector the directions nearest to it hold, on average.
-
-    Over vectors that point anywhere, always the same ones; all machines get the same numbers but for rounding.
-    """
+    r"""$G_1, \dots, G_m$: how much of a unit vector the directions nearest to it hold, on average over all vectors."""
     directions, vectors = codebook.Directions.of(d), codebook.unit_vectors(d)
     products = directions.products(vectors, np.arange(len(vectors)) % directions.n_codebooks)
     return codebook.mean_gains(products, products)
@@ -126,23 +120,12 @@ def read_chosen(d: int, fields: dict[str, Any]) -> int:
     return int(chosen)
 
 
-# What is asked, and what the answers say ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class MeanShift:
-    """The mean of $z$, and the variance of each coordinate of it."""
-
-    value: FloatArray
-    variance: float
-
-
 def direction_ask(
     labels: Labels, centers: FloatArray, radii: FloatArray, *, epsilon: str, user_fraction: Fraction
 ) -> Ask:
     """Ask where residuals point to."""
     d = centers.shape[1]
-    chosen = codebook.best_choice(direction_gains(d), float(epsilon)).chosen
+    chosen = codebook.best_choice(direction_gains(d), float(epsilon))[0]
     question = DirectionQuestion(labels, centers, radii, codebook.Directions.of(d), chosen)
     return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=question.n_symbols, n_chosen=chosen), user_fraction)
 
@@ -159,8 +142,8 @@ def shift_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction:
     return direction_ask(Labels(centers), centers, np.array([radius]), epsilon=epsilon, user_fraction=user_fraction)
 
 
-def mean_shift(ask: Ask, answers: ReportTally, radius: float, sd: float) -> MeanShift:
-    """What the directions say, clipping undone for points with this standard deviation of a coordinate."""
+def mean_shift(ask: Ask, answers: ReportTally, radius: float, sd: float) -> tuple[FloatArray, float]:
+    """Mean of $z$ and its variance in each coordinate, clipping undone for points with this standard deviation."""
     means, variance = direction_means(ask, answers)
     unclipped = radius / clipping_factor_lengths(radius / sd, means.shape[1])
-    return MeanShift(unclipped * means[0], unclipped**2 * variance)
+    return unclipped * means[0], unclipped**2 * variance

@@ -18,14 +18,21 @@ import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.unary import symbol_channel, symbol_variance
-from hybriddp.kmeans.reports.base import MOST_SIGNS, Ask, Labels, ReportTally, ResidualQuestion, ResidualSums, require
+from hybriddp.kmeans.reports.base import (
+    MOST_SIGNS,
+    Ask,
+    Labels,
+    ReportTally,
+    ResidualQuestion,
+    ResidualSums,
+    Rng,
+    require,
+)
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs
 from hybriddp.kmeans.reports.codebook import best_choice
 from hybriddp.kmeans.reports.direction import direction_ask, direction_gains, direction_means
 
-LABEL_FRACTION = Fraction(15, 100)
-"""The fraction of users who report only their label where the others report a direction."""
-
+LABEL_FRACTION = Fraction(15, 100)  # of the users report only their label where the others report a direction
 _MOST_SYMBOLS = 4096
 
 
@@ -54,9 +61,7 @@ class LabelSignsQuestion(ResidualQuestion):
     def n_symbols(self) -> int:
         return len(self.centers) << self.n_signs
 
-    def symbols(
-        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
-    ) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
         """The label and the signs of each point: sign *i* is bit *i*."""
         label = self.labels.nearest(points, steady=steady)
         symbol = label.astype(np.int64) << self.n_signs
@@ -100,9 +105,6 @@ class LabelSignsQuestion(ResidualQuestion):
         return cls(*residuals, coordinates)
 
 
-# Variances, before anybody is asked -----------------------------------------------------------------------------------
-
-
 def sign_variance(k: int, d: int, signs: int, epsilon: float) -> float:
     """The variance that a user with that many signs adds to a coordinate of a sum, in squared radii."""
     return d / signs * ((1 << signs) * symbol_variance(epsilon, k << signs) + 1 / k)
@@ -110,7 +112,7 @@ def sign_variance(k: int, d: int, signs: int, epsilon: float) -> float:
 
 def direction_variance(d: int, epsilon: float) -> float:
     """The same if a direction is reported, by all but those who report a label; the radius is that of the length."""
-    return 1 / best_choice(direction_gains(d), epsilon).gain ** 2 / float(1 - LABEL_FRACTION)
+    return 1 / best_choice(direction_gains(d), epsilon)[1] ** 2 / float(1 - LABEL_FRACTION)
 
 
 def best_signs(k: int, d: int, epsilon: float) -> int:
@@ -126,9 +128,6 @@ def by_directions(k: int, d: int, epsilon: float) -> bool:
     signs = sign_variance(k, d, best_signs(k, d, epsilon), epsilon) * (1.2 / clipping_factor_signs(1.2)) ** 2
     usual = math.sqrt(d)
     return direction_variance(d, epsilon) * (usual / clipping_factor_lengths(usual, d)) ** 2 < signs
-
-
-# What is asked, and what the answers say ------------------------------------------------------------------------------
 
 
 def mean_asks(

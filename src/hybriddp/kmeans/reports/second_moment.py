@@ -9,7 +9,7 @@ E \min\Big(1, \frac{|z|^2}{r^2}\Big) \frac{z_i z_j}{|z|^2} = \Sigma_{ij}\,
 \frac{1}{d(d + 2)} E\Big[\chi^4 \min\Big(\frac{1}{r^2}, \frac{1}{v\chi^2}\Big)\Big] \quad (i \ne j),
 $$
 
-for small covariances $\Sigma_{ij}$.
+for small covariances $\Sigma_{ij}$. The trace of $zz^T$, the squared length, is asked for on its own, in one bit.
 """
 
 import math
@@ -21,10 +21,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
+from hybriddp.channels.unary import symbol_channel
 from hybriddp.kmeans.reports import codebook
-from hybriddp.kmeans.reports.base import Ask, Question, ReportTally, read_ball, require
-from hybriddp.kmeans.reports.clipping import squared_lengths
+from hybriddp.kmeans.reports.base import Ask, Measured, Question, ReportTally, Rng, read_ball, require
+from hybriddp.kmeans.reports.clipping import squared_lengths, undo_clipping
 from hybriddp.kmeans.reports.direction import read_chosen, read_directions
 
 
@@ -51,9 +52,7 @@ class SecondMomentQuestion(Question):
     def n_chosen(self) -> int:
         return self.chosen
 
-    def symbols(
-        self, points: FloatArray, variants: IntArray, rng: np.random.Generator, *, steady: bool = True
-    ) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
         residuals = points - self.center
         products, lengths = self.pairs.products(residuals, variants), codebook.relative_lengths(residuals, self.radius)
         return codebook.nearest_sets(products, lengths**2, 1, self.chosen, rng, steady=steady)
@@ -119,39 +118,27 @@ def pair_gains(d: int) -> PairGains:
     )
 
 
-# What is asked, and what the answers say ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Deviatoric:
-    """The mean of $zz^T$ without its trace, and the variance of each entry; infinite where nothing is known."""
-
-    value: FloatArray
-    variance: FloatArray
-
-
 def deviatoric(matrix: FloatArray) -> FloatArray:
     """The matrix without its trace."""
     d = len(matrix)
-    rest: FloatArray = matrix - np.trace(matrix) / d * np.eye(d)
-    return rest
+    return matrix - float(np.trace(matrix)) / d * np.eye(d)
 
 
 def pair_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction: Fraction) -> Ask:
     """Ask where $zz^T$ points to."""
     d = len(center)
-    chosen = codebook.best_choice(pair_gains(d).all, float(epsilon)).chosen
+    chosen = codebook.best_choice(pair_gains(d).all, float(epsilon))[0]
     question = SecondMomentQuestion(center, radius, codebook.Pairs.of(d), chosen)
     return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=question.n_symbols, n_chosen=chosen), user_fraction)
 
 
 def pair_variance(d: int, epsilon: float) -> float:
     """The variance that one user adds to an off-diagonal entry, in units of $r^4$; on the diagonal, twice as much."""
-    return 0.5 / codebook.best_choice(pair_gains(d).all, epsilon).gain ** 2
+    return 0.5 / codebook.best_choice(pair_gains(d).all, epsilon)[1] ** 2
 
 
-def second_moments(ask: Ask, answers: ReportTally, spread: float) -> Deviatoric:
-    """What the matrices say, clipping undone; ``spread`` is the variance of an average coordinate."""
+def second_moments(ask: Ask, answers: ReportTally, spread: float) -> Measured[FloatArray]:
+    """The mean of $zz^T$ without its trace, clipping undone; ``spread`` is the variance of an average coordinate."""
     question, n = ask.question_as(SecondMomentQuestion), answers.n_users
     d = len(question.center)
     gains, k = pair_gains(d), question.chosen - 1
@@ -161,4 +148,44 @@ def second_moments(ask: Ask, answers: ReportTally, spread: float) -> Deviatoric:
     weights = np.minimum(1 / question.radius**2, 1 / (spread * squares))
     factor = float(np.mean(squares**2 * weights)) / (d * (d + 2))
     mean = question.sums(answers.counts(ask.channel)) / max(n, 1)
-    return Deviatoric(deviatoric(mean) / factor, entries / factor**2)
+    return Measured(deviatoric(mean) / factor, entries / factor**2)
+
+
+# The trace: how long? -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LengthQuestion(Question):
+    r"""How long? One bit, which is 1 with probability $\min(1, |x - c|^2 / r^2)$."""
+
+    kind: ClassVar[str] = "length"
+    n_symbols: ClassVar[int] = 2
+
+    center: FloatArray  # c, shape (d,)
+    radius: float  # r
+
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
+        square = codebook.relative_lengths(points - self.center, self.radius) ** 2
+        return (rng.random(len(points)) < square).astype(np.int64)
+
+    def fields(self) -> dict[str, Any]:
+        return {"center": self.center, "radius": self.radius}
+
+    @classmethod
+    def from_fields(cls, d: int, fields: dict[str, Any]) -> "LengthQuestion":
+        return cls(*read_ball(d, fields))
+
+
+def length_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction: Fraction) -> Ask:
+    """Ask how long $z = x - c$ is."""
+    return Ask(LengthQuestion(center, radius), symbol_channel(epsilon, 2), user_fraction)
+
+
+def mean_square(ask: Ask, answers: ReportTally) -> Measured[float]:
+    """The mean squared length that the bits say, clipping undone; a bit has a variance of at most 1/4."""
+    question, n = ask.question_as(LengthQuestion), answers.n_users
+    clipped = float(answers.counts(ask.channel)[0, 1]) / max(n, 1)
+    relative, slope = undo_clipping(clipped, len(question.center))
+    square = question.radius**2
+    variance = (square / (2 * ask.channel.gap * slope)) ** 2 / n if n else math.inf
+    return Measured(relative * square, variance)

@@ -18,9 +18,8 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import Box, grid_position, place_coordinates
 from hybriddp.kmeans.clustering import blocks
-from hybriddp.kmeans.points import BLOCK
 from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import FRACTION, VERTEX_FORMULAS, Histogram, Statistic, UserCount
+from hybriddp.kmeans.statistics import BLOCK, FRACTION, VERTEX_FORMULAS, Histogram, Statistic, UserCount
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import frames
 from hybriddp.tables.frames import TableSource, nw

@@ -13,13 +13,12 @@ import pytest
 
 import hybriddp
 from hybriddp.channels import RandomizedResponse
-from hybriddp.channels.choice import ChoiceResponse
+from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.unary import symbol_channel
-from hybriddp.kmeans.clustering import nearest
+from hybriddp.kmeans.clustering import largest_steadily, nearest, nearest_steadily, rows_steadily
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports import codebook
 from hybriddp.kmeans.reports.codebook import Directions, Pairs
-from hybriddp.kmeans.reports.steady import largest_steadily, nearest_steadily, rows_steadily
 from hybriddp.kmeans.study import KMeansStudy
 
 SOURCE = str(Path(hybriddp.__file__).parent)
