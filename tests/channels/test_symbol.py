@@ -161,6 +161,7 @@ def _devices(channel: SymbolChannel, symbols: list[int], times: int) -> IntArray
     return np.asarray((reports == np.arange(channel.n_codes)).sum(axis=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reported", [_crowd, _devices])
 @pytest.mark.parametrize("symbols", [[0], [1, 1], [0, 1, 1]])
 @pytest.mark.parametrize("channel", [c for c in CHANNELS if c.n_symbols < 4 and c.epsilon != "12"], ids=repr)

@@ -228,6 +228,7 @@ def _check(model: HybridKMeans, k: int, bounds: list[tuple[float, float]]) -> No
     assert model.explain()
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(data=st.data())
 def test_there_are_finite_centers_inside_the_bounds_whatever_the_data(data: st.DataObject) -> None:
@@ -262,6 +263,7 @@ def test_there_are_finite_centers_inside_the_bounds_whatever_the_data(data: st.D
     _check(model.fit(points[: sizes[0]], points[sizes[0] :]), k, bounds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 8, 16])
 @pytest.mark.parametrize("n", [2, 3, 7, 50])
 def test_a_handful_of_users_is_enough_to_run(d: int, n: int) -> None:
