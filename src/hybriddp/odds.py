@@ -15,14 +15,12 @@ from hybriddp.errors import ParameterError
 SHIFT = 96
 SMALLEST, LARGEST = Decimal("0.01"), Decimal(20)
 _CANONICAL = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]*[1-9])?")
-_PLAIN = re.compile(
-    r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?"
-)  # no signs, spaces, underscores or other digits
+_PLAIN = re.compile(r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")  # no spaces, underscores, other digits
 LONGEST = 24  # characters of an ε
 
 
 def canonical_epsilon(epsilon: float | str | Decimal, *, largest: Decimal = LARGEST) -> str:
-    """ε as the one decimal string that stands for it in every language, from 0.01 to 20 (or another largest one).
+    """ε as the one decimal string that stands for it in every language, from 0.01 to ``largest``.
 
     A float is read as its shortest decimal, so 0.1 means one tenth.
 

@@ -1,4 +1,4 @@
-"""What is promised, as a value that everything else takes."""
+"""Privacy parameters: (ε, δ), and which data sets are neighbors."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,9 +15,9 @@ LARGEST_DELTA = Fraction(1, 1000)
 
 
 def outright(delta: float) -> str:
-    """What a δ that is too large allows for."""
-    share = "half" if delta == 0.5 else f"{100 * delta:.3g} %"
-    return f"A study that published the values of {share} of its users outright would keep this promise."
+    """What a δ that is too large would allow, in words."""
+    users = "half" if delta == 0.5 else f"{100 * delta:.3g} %"
+    return f"A study that published the values of {users} of its users outright would keep this promise."
 
 
 class Neighbors(Enum):
@@ -55,11 +55,11 @@ class Privacy:
 
     @classmethod
     def promised(cls, *, epsilon: float | str, delta: float | str = 0) -> "Privacy":
-        """What a study may promise its users: the same, but no δ that is none.
+        """What a study may promise its users: the same, with a δ that protects them.
 
-        A curator who publishes every user's value with probability δ, and nothing else, is (0, δ)-private. So δ is
-        the share of the users for whom nothing may hold: it belongs far below one over their number. How many there
-        are is not known here; more than one in a thousand is wrong for any study.
+        A curator who publishes every user's value with probability δ, and nothing else, is (0, δ)-private. So δ is the
+        fraction of users for whom nothing may hold, and belongs far below one over their number. How many there are is
+        not known here; more than one in a thousand is wrong for any study.
 
         Examples
         --------

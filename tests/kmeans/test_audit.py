@@ -20,7 +20,7 @@ from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, SecondMoments, Statistic
 from hybriddp.odds import SHIFT, odds
 from hybriddp.privacy import Privacy
-from hybriddp.release.vector import PrivateVector, laplace_scale, release_vector
+from hybriddp.release.mechanisms import PrivateVector, laplace_scale, release_vector
 from tests.kmeans.exact import Setting, likelihood, symbol_law
 from tests.kmeans.servers import started
 

@@ -1,4 +1,4 @@
-"""The demonstration's picture: one run's answers, and what a different share of trusting users would give."""
+"""The demonstration's picture: one run's answers, and what another fraction of trusting users would give."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,7 +73,7 @@ def _errors(axes: "Axes", result: Demo) -> None:
     axes.set_ylim(0.5 * np.sqrt(predicted["adaptive"].min()), 6 * np.sqrt(predicted["full-local"].max()))
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g} %")
     axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
-    axes.set_xlabel(f"share of {n:,} users who trust the curator")
+    axes.set_xlabel(f"fraction of {n:,} users who trust the curator")
     axes.set_ylabel(f"typical error, {s.study.name}")
     axes.set_title(f"Error at ε = {s.study.privacy.epsilon} (dots: observed, {s.trials:,} repetitions)")
     axes.legend(loc="upper right")

@@ -24,7 +24,7 @@ from hybriddp.odds import LONGEST
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
-from hybriddp.release.vector import laplace_scale, laplace_variance, release_vector
+from hybriddp.release.mechanisms import laplace_scale, laplace_variance, release_vector
 
 _PARTS = 10**18  # parts of ε are rounded down to so many, since a promise cannot have more digits
 
