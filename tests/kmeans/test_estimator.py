@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp._check import FloatArray
@@ -229,7 +229,6 @@ def _check(model: HybridKMeans, k: int, bounds: list[tuple[float, float]]) -> No
 
 
 @pytest.mark.slow
-@settings(max_examples=120)
 @given(data=st.data())
 def test_there_are_finite_centers_inside_the_bounds_whatever_the_data(data: st.DataObject) -> None:
     """Also: no warnings, since they are errors here."""
