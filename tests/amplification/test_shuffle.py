@@ -50,6 +50,7 @@ def test_delta_is_that_of_the_enumerated_counts(local_epsilon: float, n_reports:
         assert ours <= exact * (1 + 20 * SLACK) + 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_reports", "epsilon"),
     [(300, 0.1), (300, 0.5), *(pytest.param(1000, e, marks=pytest.mark.long) for e in (0.05, 0.25))],

@@ -39,6 +39,7 @@ def _worst(length: Fraction, moved: Fraction, rate: float) -> float:
     return max(abs(here[x] - _run(x + d, length, rate)) for x in starts for d in moves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [Fraction(1), Fraction(5), Fraction(17, 12), Fraction(37, 12), Fraction(95, 12)])
 @pytest.mark.parametrize("moved", [Fraction(1, 12), Fraction(7, 12), Fraction(3), Fraction(29, 12)])
 @pytest.mark.parametrize("rate", [0.02, 0.7])

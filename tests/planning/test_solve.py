@@ -10,6 +10,7 @@ from tests.examples import fewer_examples
 FIXED = {"bounds": (0, 240), "sd": 30.0}
 
 
+@pytest.mark.slow
 @fewer_examples(3)
 @given(n=st.integers(500, 10**6), c=st.floats(0.005, 0.6), factor=st.floats(0.3, 1.5))
 def test_solving_for_users_or_opt_ins_inverts_the_plan(n: int, c: float, factor: float) -> None:
@@ -32,6 +33,7 @@ def test_solving_for_users_or_opt_ins_inverts_the_plan(n: int, c: float, factor:
         assert one_less.rmse > 0.999 * target
 
 
+@pytest.mark.slow
 @fewer_examples(10)
 @given(epsilon=st.sampled_from([0.1, 0.7, 4.0]))
 def test_solving_for_epsilon_inverts_the_plan(epsilon: float) -> None:

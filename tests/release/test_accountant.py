@@ -66,6 +66,7 @@ histories = st.lists(continuous_noise, min_size=1, max_size=6)
 some_delta = st.sampled_from(["1e-4", "1e-6", "1e-8"])
 
 
+@pytest.mark.slow
 @fewer_examples(2)
 @given(histories, some_delta)
 def test_no_cost_is_below_what_dp_accounting_finds(costs: list[Cost], delta: str) -> None:
@@ -122,12 +123,14 @@ DISCRETE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", ["1e-2", "1e-4", "1e-6"])
 def test_discrete_noise_costs_no_more_than_is_claimed(delta: str) -> None:
     for first, second in product(DISCRETE, DISCRETE):
         _check_discrete("zcdp", first, second, delta)
 
 
+@pytest.mark.slow
 def test_discrete_noise_costs_no_more_than_is_claimed_by_privacy_loss_distributions() -> None:
     for first, second, delta in zip(DISCRETE, (*DISCRETE[1:], DISCRETE[0]), ["1e-2", "1e-4", "1e-6"] * 2, strict=False):
         _check_discrete("pld", first, second, delta)
