@@ -158,6 +158,7 @@ def test_a_large_epsilon_takes_longer_words(epsilon: str, bits: int) -> None:
 # Statistics
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(
     ("epsilon", "n", "chosen", "users"),
     [

@@ -28,6 +28,7 @@ def test_the_digits_have_the_odds_of_a_geometric_variable(epsilon: float) -> Non
     assert channel.limit * 4 > 1000 * UNITS / epsilon > channel.limit
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [0.5, 1, 8])
 def test_noise_has_the_claimed_distribution(epsilon: float) -> None:
     # Kolmogorov-Smirnov against the continuous law, of which the grid of 2^24 units is a fine rounding; 1e-10.

@@ -31,6 +31,7 @@ def test_every_draw_of_a_row_is_counted() -> None:
     assert (channel.n_rows, channel.n_codes) == (5, 5)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("epsilon", "n", "kind"), [(1, 10, np.uint8), (2, 256, np.uint8), (3, 3000, np.uint16)])
 def test_reports_have_the_distribution_of_their_row(epsilon: float, n: int, kind: type) -> None:
     # Chi-square with a false-alarm probability of 1e-10, over the true code and all others in ten groups.

@@ -86,6 +86,7 @@ def test_every_toss_is_one_bit_and_every_bit_at_most_one_toss(trials: int) -> No
         assert found.tolist() == [around, trials - (bit < trials), around]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("trials", [63, 64, 65, 128])
 @pytest.mark.parametrize("weight", [1 << 31, 1_155_000_000, 0xC0000001])
 @pytest.mark.parametrize("source", [SystemBytes(), SeededBytes(1)], ids=["real", "seeded"])
@@ -161,7 +162,7 @@ def _devices(channel: SymbolChannel, symbols: list[int], times: int) -> IntArray
     return np.asarray((reports == np.arange(channel.n_codes)).sum(axis=1))
 
 
-@pytest.mark.slow
+@pytest.mark.statistical
 @pytest.mark.parametrize("reported", [_crowd, _devices])
 @pytest.mark.parametrize("symbols", [[0], [1, 1], [0, 1, 1]])
 @pytest.mark.parametrize("channel", [c for c in CHANNELS if c.n_symbols < 4 and c.epsilon != "12"], ids=repr)
@@ -184,6 +185,7 @@ def test_tiny_crowds_have_exactly_the_law_of_single_reports(
     assert stats.chisquare(observed, times * wrong / wrong.sum()).pvalue < 1e-10
 
 
+@pytest.mark.statistical
 @every_channel
 def test_crowds_have_the_moments_of_single_reports(channel: SymbolChannel) -> None:
     """Means within 6.5 standard errors (1e-10 each), variances too; a p that is a fifth off does not pass."""

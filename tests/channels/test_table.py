@@ -47,6 +47,7 @@ def test_a_table_that_is_slightly_too_sharp_is_cut_down() -> None:
     assert channel.worst_variance >= WindowChannel(epsilon=1).worst_variance
 
 
+@pytest.mark.statistical
 def test_a_window_channel_as_a_table_gives_the_same_codes() -> None:
     window = WindowChannel(epsilon=6)
     table = TableChannel(epsilon=6, rows=[window.weights(j) for j in range(window.n_rows)], values=window.code_values)
@@ -58,6 +59,7 @@ def test_a_window_channel_as_a_table_gives_the_same_codes() -> None:
     assert stats.chi2_contingency(np.array([a[seen], b[seen]])).pvalue > 1e-10
 
 
+@pytest.mark.statistical
 def test_reports_average_to_the_values() -> None:
     channel = TableChannel.from_probabilities(*noisy_steps(2.0), epsilon=2)
     x = np.random.default_rng(1).random(400_000)

@@ -22,6 +22,7 @@ def test_the_weights_are_private_and_one_less_would_not_be(epsilon: str) -> None
         UnaryEncoding.of(epsilon=epsilon, n_categories=3, one=channel.one, zero=channel.zero - 1)
 
 
+@pytest.mark.statistical
 def test_bits_are_set_as_often_as_they_should() -> None:
     # z-tests with a false-alarm probability below 1e-10 each.
     channel = UnaryEncoding(epsilon=1, n_categories=19)

@@ -230,6 +230,7 @@ def _distribution(channel: WindowChannel, x: float) -> np.ndarray:
     return p
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [0.5, 1, 8, 15])
 def test_reports_have_the_distribution_of_their_row(epsilon: float) -> None:
     channel = WindowChannel(epsilon=epsilon)
@@ -252,6 +253,7 @@ def _chi_square(counts: np.ndarray, p: np.ndarray) -> float:
     return float(stats.chisquare(pooled[1], pooled[0] * pooled[1].sum()).pvalue)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [0.5, 1, 8])
 def test_reports_average_to_the_values_with_the_claimed_variance(epsilon: float) -> None:
     channel = WindowChannel(epsilon=epsilon)
