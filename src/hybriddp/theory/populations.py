@@ -31,12 +31,12 @@ class Beta:
 
     @property
     def mean(self) -> float:
-        """The mean."""
+        r"""$\mu$, computed so that parameters next to infinity do no harm."""
         return 1.0 / (1.0 + self.beta / self.alpha)
 
     @property
     def variance(self) -> float:
-        """The variance."""
+        r"""$\sigma^2$, from the mean: $\mu(1 - \mu)/(\alpha + \beta + 1)$."""
         return self.mean * (1.0 - self.mean) / (self.alpha + self.beta + 1.0)
 
     @property
