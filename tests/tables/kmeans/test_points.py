@@ -22,7 +22,6 @@ from hybriddp.kmeans.statistics import (
 )
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import frames
-from hybriddp.tables.kmeans import points
 from hybriddp.tables.kmeans.points import TrustedTable, trusted_points
 from hybriddp.tables.mean.report_files import write_table
 
@@ -92,10 +91,6 @@ def check_bits(engine: Engine) -> None:
     assert 0 < group.clamped < group.count
     for statistic in (Histogram(_grid(29, 29, 29)), *OTHERS):
         assert group.exact(statistic).tolist() == memory.exact(statistic).tolist()
-    users = np.random.default_rng(1).permutation(len(POINTS))[:5000]
-    np.testing.assert_array_equal(
-        np.concatenate(list(group.points_of(users))), np.concatenate(list(memory.points_of(users)))
-    )
 
 
 @pytest.mark.parametrize("scale", ["none", [1, 3, 0.7]], ids=["none", "weights"])
@@ -126,16 +121,6 @@ def test_the_longest_grid(engine: Engine) -> None:
     assert group.exact(grid).tolist() == PointArray(line.box, x, "points").exact(grid).tolist()
 
 
-def test_blocks_of_some_users_are_small(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(points, "BLOCK", 300)
-    group, memory = _both(engine(FRAME))
-    users = np.arange(1000)[::-1]
-    found = list(group.points_of(users))
-    assert [len(block) for block in found] == [300, 300, 300, 100]
-    np.testing.assert_array_equal(np.concatenate(found), np.concatenate(list(memory.points_of(users))))
-    assert not list(group.points_of(users[:0]))
-
-
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.Int64, pl.UInt16, pl.Float32, pl.Decimal(10, 2)])
 def test_every_numeric_type_is_a_coordinate(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
     frame = pl.DataFrame({name: pl.Series([1, 2, 100], dtype=dtype) for name in COLUMNS})
@@ -150,7 +135,6 @@ def test_an_empty_table_is_an_empty_group(engine: Engine) -> None:
     assert (group.count, group.clamped, group.rejected) == (0, 0, 0)
     for statistic in (Histogram(_grid(5, 5, 5)), *OTHERS):
         assert not group.exact(statistic).any()
-    assert not list(group.points_of(np.empty(0, np.int64)))
 
 
 # Files
@@ -164,10 +148,6 @@ def test_files_of_several_formats_are_one_group(tmp_path: Path, reader: str) -> 
     group, memory = trusted_points(names, STUDY, columns=COLUMNS, engine=reader), PointArray(BOX, POINTS, "points")
     for statistic in (Histogram(_grid(9, 9, 9)), OTHERS[1]):
         assert group.exact(statistic).tolist() == memory.exact(statistic).tolist()
-    users = np.array([9600, 3, 9200, 20_001])
-    np.testing.assert_array_equal(
-        np.concatenate(list(group.points_of(users))), np.concatenate(list(memory.points_of(users)))
-    )
 
 
 # Mistakes
@@ -177,11 +157,8 @@ def test_tables_that_change_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "points.csv"
     FRAME.write_csv(path)
     group = trusted_points(path, STUDY, columns=COLUMNS)
-    list(group.points_of(np.arange(5)))
     FRAME.reverse().write_csv(path)
     assert group.exact(OTHERS[2]).tolist() == PointArray(BOX, POINTS, "points").exact(OTHERS[2]).tolist()
-    with pytest.raises(DataError, match="come in another order than before"):
-        list(group.points_of(np.arange(5)))
     FRAME[1:].write_csv(path)
     for statistic in (Histogram(_grid(5, 5, 5)), OTHERS[1]):
         with pytest.raises(DataError, match=r"had 23,\d+ points, now it has"):

@@ -5,7 +5,6 @@ functions that arrays go through too (`place_coordinates`, `grid_position`, `VER
 same to the last bit. For other statistics the points are read in batches.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial, reduce
 from operator import and_, or_
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import Box, grid_position, place_coordinates
-from hybriddp.kmeans.clustering import blocks
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import BLOCK, FRACTION, VERTEX_FORMULAS, Histogram, Statistic, UserCount
 from hybriddp.kmeans.study import KMeansStudy
@@ -92,7 +90,6 @@ class TrustedTable:
 
     def __init__(self, source: TableSource, columns: Sequence[str], box: Box) -> None:
         self._source, self._columns, self.box = source, columns, box
-        self._order: bytes | None = None
         self._frames = source.frames()
         with source.reading():
             counts = sum((self._rows(frame) for frame in self._frames), np.zeros(3, np.int64))
@@ -114,30 +111,6 @@ class TrustedTable:
                 total += part
         self._require_same(int(total[0]))
         return total[1:]
-
-    def points_of(self, users: NDArray[np.int64]) -> Iterator[FloatArray]:
-        """The points of some users in the unit box, block by block: in memory are theirs only.
-
-        A user is the number of a row, so rows must come in the same order every time: whoever answers once must not be
-        taken for somebody else. `DataError` if they do not.
-        """
-        order = np.argsort(users, kind="stable")
-        wanted, d = users[order], self.box.n_dimensions
-        found = np.empty((len(users), d))
-        first, seen = 0, hashlib.sha256()
-        with self._source.reading():
-            for part in self._computed(partial(_placed, box=self.box), np.float64):
-                points = part.reshape(-1, d)
-                seen.update(points.tobytes())
-                start, stop = np.searchsorted(wanted, [first, first + len(points)])
-                found[order[start:stop]] = points[wanted[start:stop] - first]
-                first += len(points)
-        self._require_same(first)
-        if self._order not in (None, seen.digest()):
-            raise DataError("The rows of the table have changed, or come in another order than before. Write it down.")
-        self._order = seen.digest()
-        for some in blocks(len(users), BLOCK):
-            yield found[some]
 
     def _computed(self, work: Any, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:  # noqa: ANN401
         for frame in self._frames:
