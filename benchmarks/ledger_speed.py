@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.timing import least_cpu
 from hybriddp.privacy import Privacy
-from hybriddp.release import Event, Ledger, MechanismPrice, Part
+from hybriddp.release import Event, Ledger, MechanismRecord, Part
 
 _EVENTS = 100_000
 _ROUNDS = 15
@@ -27,7 +27,7 @@ def main(n_events: int = _EVENTS) -> None:
 def _in_parts(k: int) -> Event:
     """One of many studies, in one of a thousand parts: a sum of ε = 20 has room for few events about everybody."""
     epsilon = ("0.01", "0.02", "0.05")[k % 3]
-    noise = MechanismPrice.noise("discrete-laplace", sensitivity=1, scale=100)
+    noise = MechanismRecord.noise("discrete-laplace", sensitivity=1, scale=100)
     part = Part("region", k % 1000)
     return Event.now(
         "total of the trusted group", who="trusted", study=f"{k % 500:064d}", privacy=Privacy(epsilon=epsilon),
@@ -36,7 +36,7 @@ def _in_parts(k: int) -> Event:
 
 
 def _to_everybody(k: int) -> Event:
-    noise = MechanismPrice.noise("discrete-laplace", sensitivity=1, scale=100)
+    noise = MechanismRecord.noise("discrete-laplace", sensitivity=1, scale=100)
     return Event.now(
         "total of the trusted group", who="trusted", study=f"{k:064d}", privacy=Privacy(epsilon="0.01"), mechanism=noise
     )

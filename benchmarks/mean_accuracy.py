@@ -81,7 +81,7 @@ def real_points(trials: int) -> Iterator[Point]:
 
 @dataclass(frozen=True)
 class Skewed:
-    """A point of the paper's figure on mean skew: R of ours and of the paper's weight, over the better plain world."""
+    """A point of the paper's figure on mean skew: R of ours and of the paper's weight, over the better single model."""
 
     shift: float
     ours: float

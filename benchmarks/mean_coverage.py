@@ -16,11 +16,11 @@ import numpy as np
 
 from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
-from hybriddp.mean.answer import local_group_of, weigh
-from hybriddp.mean.evidence import VarianceEvidence
-from hybriddp.mean.groups import TrustedGroup
-from hybriddp.mean.statement import Statement
-from hybriddp.planning.crowds import crowd_like
+from hybriddp.mean.answer import weigh
+from hybriddp.mean.check import WeightRule
+from hybriddp.mean.estimate import Statement
+from hybriddp.mean.weights import TrustedStatistics, VarianceEvidence
+from hybriddp.planning.scenario import crowd_like
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.simulation.distributions import named
 from hybriddp.simulation.trial import reports
@@ -94,9 +94,9 @@ def measure(cell: Cell, trials: int) -> Found:
     for i in range(trials):
         trusted, local = crowd.draw(n_t, rng), crowd.draw(n_l, rng)
         truth = (trusted.total + local.total) / ((n_t + n_l) * UNITS)
-        released = TrustedGroup(n_t, trusted.mean + rng.laplace(0, scale), 2 * scale**2, laplace=True)
-        reported = local_group_of(study, reports(study, local, rng))
-        estimate = weigh(study, released, reported, "adaptive", None, STATEMENT)
+        released = TrustedStatistics(n_t, trusted.mean + rng.laplace(0, scale), 2 * scale**2, laplace=True)
+        reported = reports(study, local, rng).statistics(study.channel)
+        estimate = weigh(study, released, reported, WeightRule(), STATEMENT, n_users=n_t + n_l)
         law = estimate.laws.users
         inside.append(estimate.covers(truth, 0.95))
         spread.append((law.evidence.spread / law.evidence.n_reports) ** 0.5 / crowd.variance)

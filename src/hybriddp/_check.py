@@ -39,6 +39,7 @@ POSITIVE = Range("a finite number above 0", lower=0.0, lower_open=True)
 NON_NEGATIVE = Range("a finite number of at least 0", lower=0.0)
 FRACTION = Range("a number between 0 and 1, both excluded", lower=0.0, upper=1.0, lower_open=True, upper_open=True)
 WEIGHT = Range("a number from 0 to 1", lower=0.0, upper=1.0)
+DELTA = Range("a number from 0 and below 1", lower=0.0, upper=1.0, upper_open=True)
 USERS = Range("a finite number of at least 2", lower=2.0)
 
 

@@ -25,17 +25,15 @@ _KINDS = {"U": "text", "S": "bytes", "b": "booleans", "c": "complex numbers", "M
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class GridValues:
     """Values on the grid.
 
     Attributes
     ----------
     units : ndarray of int32
         The accepted values, in their order.
-    accepted : ndarray of bool
-        Which of the values were accepted.
-    rejected : int
-        How many were missing, NaN or infinite: they are left out, never replaced.
+    accepted, rejected : ndarray of bool, int
+        Which values were accepted, and how many were missing, NaN or infinite: these are left out, never replaced.
     """
 
     units: NDArray[np.int32]
@@ -43,7 +41,7 @@ class Placed:
     rejected: int
 
     def __repr__(self) -> str:
-        return f"<Placed: {len(self.units):,} values, {self.rejected:,} rejected>"  # raw values are not for logs
+        return f"<GridValues: {len(self.units):,} values, {self.rejected:,} rejected>"  # raw values are not for logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +97,12 @@ class Grid:
         """Upper bound minus lower bound."""
         return self.upper - self.lower
 
-    def place(self, values: ArrayLike) -> Placed:
+    def place(self, values: ArrayLike) -> GridValues:
         """Values of any numeric type on the grid; what is missing or not finite is left out and counted."""
         x = as_floats(values)
         accepted = np.isfinite(x)
         rejected = int(x.size - np.count_nonzero(accepted))
-        return Placed(units=self.units(x[accepted] if rejected else x), accepted=accepted, rejected=rejected)
+        return GridValues(units=self.units(x[accepted] if rejected else x), accepted=accepted, rejected=rejected)
 
     def refuse_missing(self, values: NDArray[Any], *, chunk: int) -> None:
         """Raise `DataError` if any value is missing, NaN or infinite; looks at ``chunk`` values at a time."""

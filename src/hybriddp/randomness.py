@@ -67,10 +67,8 @@ class SeededBytes(ByteSource):
     seeded = True
 
     def __init__(self, seed: int | bytes) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer, bytes)):
-            raise ParameterError("seed", "a non-negative integer or bytes", seed)
         if not isinstance(seed, bytes):
-            if seed < 0:
+            if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
                 raise ParameterError("seed", "a non-negative integer or bytes", seed)
             seed = b"integer:" + str(int(seed)).encode()
         self._stream = _keystream(hashlib.sha256(b"hybriddp seed " + seed).digest(), bytes(16))

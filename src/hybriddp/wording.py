@@ -6,27 +6,10 @@ more digits than that looks like knowledge and is noise.
 
 import math
 
-__all__ = ["counted", "percent", "quantity", "significant", "to_precision_of"]
+__all__ = ["counted", "percent", "significant", "to_precision_of"]
 
 _ERROR_DIGITS = 2
 _LARGEST = 1e15  # from here on a number has more digits than floating point knows, and than anybody reads
-
-
-def quantity(value: float, error: float) -> str:
-    """A value with its error, both to the error's second digit.
-
-    Examples
-    --------
-    >>> quantity(67_843.2, 5_312.8)
-    '67,800 ± 5,300'
-    >>> quantity(40.6182, 0.5984), quantity(-0.00123, 0.0000996)
-    ('40.62 ± 0.60', '-0.00123 ± 0.00010')
-    >>> quantity(40.6182, 0.0)
-    '40.6182 ± 0'
-    """
-    if error == 0 or not math.isfinite(error):
-        return f"{_written(value)} ± {_written(error)}"
-    return f"{to_precision_of(value, error)} ± {to_precision_of(error, error)}"
 
 
 def to_precision_of(value: float, error: float) -> str:
@@ -58,15 +41,15 @@ def significant(value: float, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
-def percent(share: float, digits: int = 3) -> str:
-    """A share in percent.
+def percent(fraction: float, digits: int = 3) -> str:
+    """A fraction in percent.
 
     Examples
     --------
     >>> percent(0.002), percent(0.9955), percent(1 / 3, 2)
     ('0.2 %', '99.5 %', '33 %')
     """
-    return f"{significant(100 * share, digits)} %"
+    return f"{significant(100 * fraction, digits)} %"
 
 
 def counted(n: int, noun: str, one: str = "", many: str = "") -> str:

@@ -82,33 +82,34 @@ def test_it_agrees_with_dp_accounting(c: float) -> None:
         assert float(group.epsilon) == pytest.approx(loss.get_epsilon_for_delta(delta), rel=2e-3)
 
 
+@pytest.mark.statistical
 def test_a_distinguisher_beats_the_printed_theorem_and_never_ours() -> None:
     """Against a trusted user: with the noise of the estimate itself, a threshold on the published value.
 
-    The printed ε′ (the smaller sensitivity for everybody) claims P[A] ≤ e^ε′ P[B] + δ. False alarms: 5.5 standard
-    errors, below 1e-7.
+    The printed ε′ (the smaller sensitivity for everybody) claims P[A] ≤ e^ε′ P[B] + δ. It must fail, and ours must not,
+    by 6.5 standard errors: 14 false alarms of 1e-10 at most.
     """
     setting = _pay(0.001)
     delta = setting["delta"]
     printed = float(gaussian.classic(**setting).local.epsilon)  # w > c, so the print takes the local sensitivity
     ours = float(gaussian.exact(**setting).trusted.epsilon)
     moved = gaussian.shifts(**{k: v for k, v in setting.items() if k != "delta"})
-    rng, n = np.random.default_rng(1), 4_000_000
+    rng, n = np.random.default_rng(1), 1_000_000
     noise = rng.normal(0.0, float(moved.sigma), n)
     for threshold in np.linspace(-2, 4, 13) * float(moved.sigma):
         high = np.mean(noise + float(moved.trusted) > threshold)
         low = np.mean(noise > threshold)
-        error = 5.5 * np.sqrt((high + low + 1 / n) / n)
+        error = 6.5 * np.sqrt((high + np.exp(2 * ours) * low + 1 / n) / n)
         assert high - np.exp(ours) * low - delta < error  # ours stands at every threshold
     threshold = float(moved.trusted) / 2
     high, low = np.mean(noise + float(moved.trusted) > threshold), np.mean(noise > threshold)
-    assert high - np.exp(printed) * low - delta > 5.5 * np.sqrt(2 / n)  # the print does not
+    assert high - np.exp(printed) * low - delta > 6.5 * np.sqrt(2 / n)  # the print does not
 
 
 # Identities
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     c=st.floats(0.001, 0.5),
     w=st.floats(0.01, 0.99),

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from hybriddp.amplification import laplace
-from hybriddp.amplification.by_group import Amplification
-from hybriddp.amplification.sums import LaplaceSum
+from hybriddp.amplification.guarantee import Amplification
+from hybriddp.amplification.laplace import LaplaceSum
 from hybriddp.errors import NumericalError, ParameterError
 from hybriddp.theory import UC_SALARIES as PAY
 from hybriddp.theory import Setting, laplace_noise
@@ -46,17 +46,18 @@ def test_the_tail_is_the_integral_of_the_density(first: float, others: float, te
         assert math.exp(law.at(x).log_tail) - math.exp(law.at(x + 4 * law.sd).log_tail) == pytest.approx(mass, abs=1e-9)
 
 
+@pytest.mark.statistical
 def test_the_law_is_that_of_drawn_sums() -> None:
     law, rng = LaplaceSum(1.0, 0.3, 20), np.random.default_rng(0)
-    drawn = rng.laplace(0, 1.0, 100_000) + 0.3 * rng.laplace(0, 1.0, (100_000, 20)).sum(axis=1)
+    drawn = rng.laplace(0, 1.0, 30_000) + 0.3 * rng.laplace(0, 1.0, (30_000, 20)).sum(axis=1)
     grid = np.linspace(-8, 8, 201)
     cdf = np.array([1 - math.exp(law.at(x).log_tail) for x in grid])
-    assert stats.kstest(drawn, lambda x: np.interp(x, grid, cdf)).pvalue > 1e-6
-    assert stats.kstest(1.2 * drawn, lambda x: np.interp(x, grid, cdf)).pvalue < 1e-6
+    assert stats.kstest(drawn, lambda x: np.interp(x, grid, cdf)).pvalue > 1e-9
+    assert stats.kstest(1.2 * drawn, lambda x: np.interp(x, grid, cdf)).pvalue < 1e-9
 
 
 def test_what_does_not_settle_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hybriddp.amplification.sums._POINTS", (4, 8))
+    monkeypatch.setattr("hybriddp.amplification.laplace._POINTS", (4, 8))
     with pytest.raises(NumericalError, match="did not settle"):
         LaplaceSum(1.0, 0.3, 20).at(1.0)
 
@@ -119,14 +120,14 @@ def test_delta_is_the_hockey_stick_divergence(terms: int, shift: float, delta: f
     law = LaplaceSum(1.0, 0.5, terms)
     epsilon = laplace._epsilon(law, shift, delta)
     grid = np.linspace(-14 * law.sd, 14 * law.sd, 40_001)
-    p = np.exp([law.at(x).log_density for x in grid[::10]])
-    density = np.exp(np.interp(grid, grid[::10], np.log(p)))
+    right = np.linspace(0.0, 14 * law.sd, 1001)
+    density = np.exp(np.interp(np.abs(grid), right, [law.at(x).log_density for x in right]))
     moved = np.interp(grid - shift, grid, density)
     found = np.trapezoid(np.maximum(moved - math.exp(epsilon) * density, 0), grid)
     assert found == pytest.approx(delta, rel=2e-3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12)
 @given(
     c=st.floats(0.01, 0.5),
     w=st.floats(0.05, 0.95),
@@ -181,7 +182,7 @@ def test_bad_parameters_are_named(name: str, change: dict[str, float]) -> None:
     assert caught.value.name == name
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10)
 @given(epsilons=st.tuples(st.floats(0.1, 3.0), st.floats(0.1, 3.0)), w=st.floats(0.05, 0.95))
 def test_a_larger_promise_is_never_amplified_to_a_smaller_one(epsilons: tuple[float, float], w: float) -> None:
     small, large = sorted(epsilons)

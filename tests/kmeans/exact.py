@@ -24,7 +24,7 @@ from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQu
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SeededBytes
-from hybriddp.release.vector import release_vector
+from hybriddp.release.mechanisms import release_vector
 
 Law = dict[int, Fraction]
 

@@ -18,7 +18,7 @@ from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, SecondMoments, Statistic
 from hybriddp.privacy import SHIFT, Privacy, odds
-from hybriddp.release.vector import PrivateVector, laplace_scale, release_vector
+from hybriddp.release.mechanisms import PrivateVector, laplace_scale, release_vector
 from tests.kmeans.exact import Setting, likelihood, symbol_law
 from tests.kmeans.servers import started
 

@@ -1,4 +1,4 @@
-"""What one trusted user can change, against what her noise is made for: exactly, on the worst points we know."""
+"""What one trusted user can change, against what their noise is made for: exactly, on the worst points we know."""
 
 from itertools import pairwise, product
 

@@ -1,4 +1,4 @@
-"""Whole numbers about the trusted group: what they are, and that no user adds more than her bound."""
+"""Whole numbers about the trusted group: what they are, and that no user adds more than their bound."""
 
 import numpy as np
 import pytest

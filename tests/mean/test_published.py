@@ -5,14 +5,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from hybriddp.channels.numeric import VALUE_BITS
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
-from hybriddp.mean import Estimate, LocalSummary, MeanStudy, public
+from hybriddp.mean import Estimate, LocalSummary, MeanStudy, published
+from hybriddp.mean.explain import FIRST_TIER_ONLY
 from hybriddp.mean.published import decimals, nearest
-from hybriddp.mean.story import FIRST_TIER_ONLY
 
 STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
 MINUTES = np.random.default_rng(0).gamma(2.0, 20.0, 5000)
@@ -129,7 +130,7 @@ def test_what_is_the_curators_says_so() -> None:
     ],
 )
 def test_steps_are_nice(size: float, step: str) -> None:
-    assert public.nice_below(size) == Fraction(step)
+    assert published.nice_below(size) == Fraction(step)
 
 
 @pytest.mark.parametrize("weight", ["adaptive", "naive", 0.5])
@@ -147,9 +148,9 @@ def test_the_step_is_small_beside_the_error() -> None:
     for epsilon in (0.1, 1, 5, 20):
         for n in (10, 1000, 100_000):
             study = MeanStudy("x", bounds=(-1, 3), epsilon=epsilon)
-            step = public.default_step(study, n, 10 * n, None)
-            assert step <= public.noise_sd(study, n, 10 * n, None) / 10
-            assert step >= 2 * public.finest_step(study, n, 1.0)
+            step = published.default_step(study, n, 10 * n, None)
+            assert step <= published.noise_sd(study, n, 10 * n, None) / 10
+            assert step >= 2 * published.finest_step(study, n, 1.0)
 
 
 @pytest.mark.parametrize("step", [Fraction(1, 3), Decimal("0.5"), "0.5", 0.1, 2])
@@ -230,20 +231,22 @@ def test_an_interval_unpacks_into_two() -> None:
     assert low < high
 
 
+@pytest.mark.statistical
 def test_published_intervals_cover() -> None:
-    """Fixed weight, interval from public numbers: 400 trials at level 0.9 with a known sd; false alarm below 1e-7."""
+    """Fixed weight, public numbers, a known sd: fewer hits have probability 1e-9, and 20 % less width has fewer."""
     study = MeanStudy("x", bounds=(0, 1), epsilon=2)
     rng = np.random.default_rng(5)
-    hits, trials = 0, 400
+    trials, sd = 1000, math.sqrt(10 / 392)
+    inside = {0.8: 0, 1.0: 0}
     for seed in range(trials):
         x = rng.beta(2, 5, 400)
         local = study.randomize(x[100:], random_state=seed)
-        sd = float(np.sqrt(10 / 392))
         estimate = study.estimate(trusted=x[:100], local=local, weight="known-variance", sd=sd, random_state=seed)
         published = estimate.published(level=0.9)
-        hits += published.lower <= x.mean() <= published.upper
-    assert 0.9 * trials - 5.5 * math.sqrt(trials * 0.09) < hits
-    assert hits < 0.95 * trials + 5.5 * math.sqrt(trials * 0.0475)
+        for scale in inside:
+            inside[scale] += abs(x.mean() - published.value) <= scale * published.interval.half_width
+    assert inside[0.8] < stats.binom.ppf(1e-9, trials, 0.9) <= inside[1.0]
+    assert inside[1.0] < stats.binom.ppf(1 - 1e-9, trials, 0.95)
 
 
 # Which interval

@@ -40,7 +40,7 @@ def test_a_few_reports_that_are_no_codes_are_counted_and_many_are_refused() -> N
     summary = STUDY.summarize_local(codes)
     assert (summary.count, summary.rejected) == (995, 5)
     codes[:11] = 256
-    with pytest.raises(DataError, match="11 of 1,000 reports are no codes from 0 to 255"):
+    with pytest.raises(DataError, match="11 of 1,000 reports are outside 0 to 255"):
         STUDY.summarize_local(codes)
 
 
@@ -136,7 +136,7 @@ def test_impossible_laplace_reports_are_counted_or_refused() -> None:
     reports[:3] = [least - 1, most + 1, 2**62]
     summary = LAPLACE.summarize_local(reports)
     assert (summary.count, summary.rejected) == (997, 3)
-    with pytest.raises(DataError, match="reports of something else"):
+    with pytest.raises(DataError, match="probably belong to another study"):
         LAPLACE.summarize_local(np.full(10, most + 1))
 
 

@@ -4,12 +4,12 @@ from hypothesis import strategies as st
 
 from hybriddp import plan, solve
 from hybriddp.errors import ParameterError
-from hybriddp.planning import cases
+from hybriddp.planning import evaluate
 
 FIXED = {"bounds": (0, 240), "sd": 30.0}
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(n=st.integers(500, 10**6), c=st.floats(0.005, 0.6), factor=st.floats(0.3, 1.5))
 def test_solving_for_users_or_opt_ins_inverts_the_plan(n: int, c: float, factor: float) -> None:
     made = plan(n_users=n, trusted_fraction=c, epsilon=1.0, **FIXED)
@@ -31,8 +31,8 @@ def test_solving_for_users_or_opt_ins_inverts_the_plan(n: int, c: float, factor:
         assert one_less.rmse > 0.999 * target
 
 
-@settings(max_examples=6)
-@given(epsilon=st.sampled_from([0.1, 0.25, 0.7, 1.0, 2.0, 4.0]))
+@settings(max_examples=3)
+@given(epsilon=st.sampled_from([0.1, 0.7, 4.0]))
 def test_solving_for_epsilon_inverts_the_plan(epsilon: float) -> None:
     known = {"n_users": 50_000, "trusted_fraction": 0.01, **FIXED}
     target = plan(epsilon=epsilon, **known).rmse
@@ -110,7 +110,7 @@ def test_a_search_pays_for_one_interval_and_the_same_question_for_none(monkeypat
         asked.append(level)
         return 0.125
 
-    monkeypatch.setattr(cases, "expected_half_width", width)
+    monkeypatch.setattr(evaluate, "expected_half_width", width)
     known = {"n_users": 123_457, "epsilon": 1.0, **FIXED}
     found = solve(for_="trusted_fraction", target_rmse=0.5, **known)
     assert found.plan["adaptive"].half_width.worst == 30.0

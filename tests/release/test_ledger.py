@@ -4,7 +4,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
@@ -16,6 +16,7 @@ def event(epsilon: object, who: str = "trusted", delta: object = 0) -> Event:
     return Event.now("a release", who=who, study="d", privacy=Privacy(epsilon=epsilon, delta=delta))
 
 
+@settings(max_examples=100)
 @given(st.lists(st.decimals("0.01", "2", places=3), max_size=12))
 def test_what_the_same_users_spend_adds_up_exactly(costs: list[object]) -> None:
     ledger = Ledger(Privacy(epsilon=5))
@@ -92,7 +93,7 @@ def test_a_ledger_that_was_overspent_by_hand_is_refused() -> None:
         Ledger.from_json(json.dumps(stored))
 
 
-def test_the_story_is_told() -> None:
+def test_the_ledger_is_explained() -> None:
     ledger = Ledger(Privacy(epsilon=1))
     assert "Nothing has been spent" in ledger.explain()
     ledger.spend(event("0.25"))
@@ -100,7 +101,7 @@ def test_the_story_is_told() -> None:
 
 
 def test_a_ledger_on_disk_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "books" / "ledger.json"
+    path = tmp_path / "ledgers" / "ledger.json"
     Ledger(Privacy(epsilon=1), path=path).spend(event("0.6"))
     again = Ledger(Privacy(epsilon=1), path=path)
     assert again.remaining("trusted").epsilon == Fraction(2, 5)
@@ -147,7 +148,7 @@ def test_the_repr_says_what_is_spent_and_left_and_is_short() -> None:
         assert len(repr(full)) < 200
 
 
-def test_a_refusal_and_the_story_of_a_long_ledger_are_short() -> None:
+def test_a_refusal_and_the_explanation_of_a_long_ledger_are_short() -> None:
     ledger = Ledger(Privacy(epsilon=1))
     ledger.spend_all([event("0.01")] * 100)
     with pytest.raises(BudgetError, match="Spent before: 95 earlier events; a release") as refused:
@@ -170,8 +171,8 @@ def test_what_is_refused_as_the_first_of_its_part_leaves_no_trace(accountant: st
 def test_budgets_and_costs_over_several_studies_may_exceed_20() -> None:
     ledger = Ledger(Privacy.total(epsilon=45))
     for study in ("a", "b"):
-        price = Privacy.total(epsilon="22.5")
-        ledger.spend(Event.now("x", who="trusted", study=study, privacy=price), promised=price)
+        cost = Privacy.total(epsilon="22.5")
+        ledger.spend(Event.now("x", who="trusted", study=study, privacy=cost), promised=cost)
     assert ledger.remaining("trusted").epsilon == 0
     assert Ledger.from_json(ledger.to_json()).events == ledger.events
     with pytest.raises(ParameterError, match="^epsilon must be a number from 0.01 to 1000"):
@@ -185,7 +186,7 @@ def _part_event(epsilon: object, by: str, key: str | int) -> Event:
     return Event.now("a release", who="trusted", study="d", privacy=Privacy(epsilon=epsilon), part=Part(by, key))
 
 
-def test_parts_of_one_cut_do_not_pay_for_each_other() -> None:
+def test_parts_of_one_partition_do_not_pay_for_each_other() -> None:
     ledger = Ledger(Privacy(epsilon=1))
     for key in ("DE", "FR", 3):
         ledger.spend(_part_event(1, "country", key))
@@ -194,7 +195,7 @@ def test_parts_of_one_cut_do_not_pay_for_each_other() -> None:
         ledger.spend(_part_event("0.01", "country", "DE"))
 
 
-def test_a_part_pays_for_the_whole_and_the_whole_for_its_dearest_part() -> None:
+def test_a_part_pays_for_everybody_and_everybody_for_the_most_expensive_part() -> None:
     ledger = Ledger(Privacy(epsilon=1))
     ledger.spend(event("0.3"))
     ledger.spend(_part_event("0.5", "country", "DE"))
@@ -208,7 +209,7 @@ def test_a_part_pays_for_the_whole_and_the_whole_for_its_dearest_part() -> None:
     ledger.spend(event("0.2"))
 
 
-def test_a_user_is_in_one_part_of_every_cut() -> None:
+def test_a_user_is_in_one_part_of_every_partition() -> None:
     ledger = Ledger(Privacy(epsilon=1))
     ledger.spend(_part_event("0.6", "country", "DE"))
     with pytest.raises(BudgetError):
@@ -297,12 +298,12 @@ def test_all_or_none_of_many_events_are_written(tmp_path: Path) -> None:
     assert len(Ledger(Privacy(epsilon=1), path=tmp_path / "ledger.json").events) == 2
 
 
-def test_a_link_and_another_folder_lead_to_the_same_book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_and_another_folder_lead_to_the_same_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
-    first = Ledger(Privacy(epsilon=1), path="book.json")
+    first = Ledger(Privacy(epsilon=1), path="people.ledger")
     first.spend(event("0.5"))
-    (tmp_path / "link.json").symlink_to(tmp_path / "book.json")
+    (tmp_path / "link.json").symlink_to(tmp_path / "people.ledger")
     second = Ledger(Privacy(epsilon=1), path=tmp_path / "link.json")
     second.spend(event("0.5"))
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -312,8 +313,8 @@ def test_a_link_and_another_folder_lead_to_the_same_book(tmp_path: Path, monkeyp
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_a_book_of_another_budget_or_none_at_all_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "book.json"
+def test_a_ledger_of_another_budget_or_none_at_all_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "people.ledger"
     Ledger(Privacy(epsilon=1, delta="0.001"), path=path).spend(event("0.5"))
     with pytest.raises(BudgetError, match="another budget"):
         Ledger(Privacy(epsilon=1, delta="0.002"), path=path)
@@ -327,7 +328,8 @@ def test_a_book_of_another_budget_or_none_at_all_is_refused(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "change", [{"version": 2}, {"events": [{"what": "x"}]}, {"budget": {"epsilon": "0"}}, {"events": 5}]
+    "change",
+    [{"version": 3}, {"version": "2"}, {"events": [{"what": "x"}]}, {"budget": {"epsilon": "0"}}, {"events": 5}],
 )
 def test_texts_that_are_no_ledgers_are_refused(change: dict[str, object]) -> None:
     stored = json.loads(Ledger(Privacy(epsilon=1)).to_json())
@@ -335,7 +337,7 @@ def test_texts_that_are_no_ledgers_are_refused(change: dict[str, object]) -> Non
         Ledger.from_json(json.dumps({**stored, **change}))
 
 
-def test_an_event_without_a_price_is_refused() -> None:
+def test_an_event_without_a_cost_is_refused() -> None:
     ledger = Ledger(Privacy(epsilon=1))
     ledger.spend(event("0.5"))
     with pytest.raises(DataError, match="not a ledger"):
@@ -352,7 +354,7 @@ def test_odd_keys_and_versions_are_handled() -> None:
     assert Part("c", "--5").same_key == "--5"
     assert Part("c", "-05").same_key == "-5"
     with pytest.raises(DataError, match="has version"):
-        Ledger.from_json(Ledger(Privacy(epsilon=1)).to_json().replace('"version": 1', '"version": true'))
+        Ledger.from_json(Ledger(Privacy(epsilon=1)).to_json().replace('"version": 2', '"version": true'))
 
 
 @pytest.mark.parametrize("accountant", ["basic", "zcdp", "pld"])
@@ -382,11 +384,11 @@ def test_what_is_required_is_not_spent(accountant: str) -> None:
     assert ledger.sums("trusted", study="other").epsilon == 0
 
 
-@pytest.mark.parametrize("price", [("nan", "0"), ("-1", "0"), ("0.1", "2"), ("", "0"), ("0.1", "nan"), (None, "0")])
-def test_an_event_without_a_price_cannot_be_made(price: tuple[str, str]) -> None:
+@pytest.mark.parametrize("cost", [("nan", "0"), ("-1", "0"), ("0.1", "2"), ("", "0"), ("0.1", "nan"), (None, "0")])
+def test_an_event_without_a_cost_cannot_be_made(cost: tuple[str, str]) -> None:
     """It would break off a spend half-way, behind events that had been counted."""
     with pytest.raises(ParameterError, match="^(epsilon|delta) must be"):
-        Event("a release", "trusted", "d", *price, "now")
+        Event("a release", "trusted", "d", *cost, "now")
 
 
 @pytest.mark.parametrize("accountant", ["basic", "zcdp"])

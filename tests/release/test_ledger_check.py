@@ -7,8 +7,7 @@ import pytest
 
 from hybriddp.errors import DataError
 from hybriddp.privacy import Privacy
-from hybriddp.release import Event, Ledger
-from hybriddp.release.ledger_check import check_ledger, repair_ledger
+from hybriddp.release import Event, Ledger, check_ledger, repair_ledger
 
 
 def event(epsilon: str) -> Event:
@@ -55,7 +54,7 @@ def test_a_repair_drops_the_torn_line_and_says_so_in_the_file(path: Path) -> Non
     assert check_ledger(path).lines == 5
 
 
-def test_a_file_of_before_can_be_checked_and_repaired(path: Path) -> None:
+def test_a_file_of_one_text_can_be_checked_and_repaired(path: Path) -> None:
     text = Ledger.open(path).to_json().encode()
     path.write_bytes(text)
     assert check_ledger(path).old
@@ -68,7 +67,7 @@ def test_a_file_of_before_can_be_checked_and_repaired(path: Path) -> None:
 def test_a_whole_last_line_without_its_line_break_stays_spent(path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    with pytest.raises(DataError, match="is whole, but there is no line break behind it"):
+    with pytest.raises(DataError, match="is complete except for its line break"):
         Ledger.open(path)
     found = repair_ledger(path)
     assert (found.events, found.dropped, found.ended) == (2, "", True)
@@ -78,7 +77,7 @@ def test_a_whole_last_line_without_its_line_break_stays_spent(path: Path) -> Non
 
 @pytest.fixture
 def continued(path: Path) -> bytes:
-    """A file of before with two events, and two more in lines behind it."""
+    """A file of one text with two events, and two more in lines behind it."""
     path.write_bytes(Ledger.open(path).to_json().encode())
     for epsilon in ("0.3", "0.4"):
         Ledger.open(path).spend(event(epsilon))
@@ -109,7 +108,7 @@ def test_a_repair_never_drops_more_than_the_beginning_of_a_line(
     assert path.read_bytes() == changed
 
 
-def test_wherever_a_file_of_before_is_cut_a_repair_keeps_all_whole_lines(path: Path, continued: bytes) -> None:
+def test_wherever_a_file_of_one_text_is_cut_a_repair_keeps_all_whole_lines(path: Path, continued: bytes) -> None:
     start = continued.index(b'\n{"ledger"')
     lines = [at for at in range(start + 1, len(continued)) if continued[at : at + 1] == b"\n"]
     for cut in range(start, len(continued), 7):

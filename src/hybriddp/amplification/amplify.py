@@ -5,15 +5,13 @@ from fractions import Fraction
 
 from hybriddp import _check
 from hybriddp.amplification import laplace
-from hybriddp.amplification.by_group import Amplification, GroupEpsilon
-from hybriddp.amplification.guarantee import Amplified, Assumptions, Guarantee, fixed_weight
-from hybriddp.amplification.lattice import pure_epsilon
+from hybriddp.amplification.guarantee import Amplified, Assumptions, Guarantee
 from hybriddp.amplification.window import exact as window_exact
+from hybriddp.amplification.window import pure_epsilon
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
-from hybriddp.mean import MeanStudy, public
-from hybriddp.mean.published import decimals, exact_step
+from hybriddp.mean import MeanStudy, published
 
 WEIGHTS = ("known-variance", "privacy", "naive")
 VOID = {
@@ -45,18 +43,18 @@ def amplify(
     study : MeanStudy
         The study; the curator's noise must be Laplace (δ = 0).
     n_users : int
-        How many users.
+        Number of users.
     trusted_fraction : float
-        The share who trust the curator, rounded to whole users.
+        The fraction of users who trust the curator, rounded to whole users.
     weight : float or {"known-variance", "privacy", "naive"}
         The weight on the trusted group, fixed before any data was seen; the named ones follow from public numbers and,
         for ``"known-variance"``, from an ``sd`` that is public knowledge.
     sd : float, optional
         For ``"known-variance"``.
     colluding_local : int
-        How many local users pool what they know of their own noise.
+        Local users who pool what they know of their own noise.
     delta : float
-        The δ that may be allowed for. With 0 everything is in closed form.
+        The δ that is allowed for. With 0 everything is in closed form.
     step : Fraction, Decimal, str or float, optional
         What the estimate is rounded to before it is published, in the units of the values. If not given, it is the step
         of `Estimate.published`; ``"finest"`` is the finest step of the proof. The result has it exactly, as
@@ -105,13 +103,13 @@ def _amplified(
         "reports can be read off its last digits."
     )
     if isinstance(study.channel, DiscreteLaplace):
-        found = _laplace(study, n_trusted, n_local, w, honest, delta, step)
-        trusted, local, local_delta = found.trusted.epsilon, found.local.epsilon, delta
+        trusted, local = _laplace(study, n_trusted, n_local, w, honest, delta, step)
+        local_delta = delta
         continuous = ", treated as continuous" if delta else ", in whole units"
         noise = f"Laplace on both sides{continuous}. {rounding}"
         method = "sums of Laplace variables, certified" if delta else "discrete Laplace noise in whole units"
     else:
-        _check.number("delta", delta, _check.Range("a number from 0 and below 1", 0.0, 1.0, upper_open=True))
+        _check.number("delta", delta, _check.DELTA)
         bound = window_exact(
             study.channel,
             n_trusted=n_trusted,
@@ -119,7 +117,7 @@ def _amplified(
             weight=w,
             honest_local=honest,
             delta=delta,
-            step=step / public.exact_width(study),
+            step=step / published.exact_width(study),
         )
         trusted, local, local_delta = bound.trusted, bound.local, 0.0
         noise = f"the curator's, and for trusted users that part of the codes that depends on no value. {rounding}"
@@ -136,8 +134,8 @@ def _amplified(
 
 def _laplace(
     study: MeanStudy, n_trusted: int, n_local: int, w: float, honest: int, delta: float, step: Fraction
-) -> Amplification[float]:
-    """The paper's setting: at δ = 0 by the widest noise of the other group, on its lattice, as it is drawn."""
+) -> tuple[float, float]:
+    """ε′ of trusted and local users in the paper's setting, at δ = 0 in whole units, as the noise is drawn."""
     found = laplace.exact(
         n_users=n_trusted + n_local,
         trusted_fraction=n_trusted / (n_trusted + n_local),
@@ -148,29 +146,28 @@ def _laplace(
         delta=delta,
     )
     if delta:
-        return found
-    epsilon, width = Fraction(study.privacy.epsilon), public.exact_width(study)
+        return found.trusted.epsilon, found.local.epsilon
+    epsilon, width = Fraction(study.privacy.epsilon), published.exact_width(study)
     by_trusted, by_local = Fraction(w) * width / n_trusted, (1 - Fraction(w)) * width / n_local
     trusted = pure_epsilon(epsilon, by_trusted, step=step, lattice=by_local / UNITS if honest else Fraction(0))
-    local = pure_epsilon(epsilon, by_local, step=step, lattice=by_trusted / UNITS)
-    return Amplification(trusted=GroupEpsilon(trusted), local=GroupEpsilon(local))
+    return trusted, pure_epsilon(epsilon, by_local, step=step, lattice=by_trusted / UNITS)
 
 
 def _step(
     study: MeanStudy, n_trusted: int, n_local: int, w: float, step: Fraction | Decimal | str | float | None
 ) -> Fraction:
     if step is None:
-        return public.default_step(study, n_trusted, n_local, w)
+        return published.default_step(study, n_trusted, n_local, w)
     if step == "finest":
         if w == 0:
             raise ParameterError("step", "a number where the weight is 0: there is no noise of the curator", step)
-        return public.finest_step(study, n_trusted, w)
-    return exact_step(step, study.width)
+        return published.finest_step(study, n_trusted, w)
+    return published.exact_step(step, study.width)
 
 
 def _exactly(step: Fraction) -> str:
     """A step without rounding: as a decimal if it is one that people write, as a fraction if not."""
-    places = decimals(step)
+    places = published.decimals(step)
     if step * 10**places == round(step * 10**places) and places < 12:
         return f"{float(step):,.{places}f}"
     return f"{step} (that is {float(step):.6g}, but only the fraction is exact)"
@@ -182,8 +179,14 @@ def _weight(study: MeanStudy, n_trusted: int, n_local: int, weight: float | str,
             raise ParameterError("sd", "left out with a weight that is a number", sd)
         return _check.number("weight", weight, _check.WEIGHT)
     if weight not in WEIGHTS:
-        fixed_weight(weight)
+        raise ParameterError(
+            "weight",
+            "a number fixed before any data was seen",
+            weight,
+            remedy="An adaptive weight is itself computed from the reports, so the published estimate may tell more "
+            "than its noise hides: only the promised ε holds.",
+        )
     if (weight == "known-variance") != (sd is not None):
         raise ParameterError("sd", 'given exactly if weight is "known-variance"', sd)
     spread = 0.0 if sd is None else (_check.number("sd", sd, _check.NON_NEGATIVE) / study.width) ** 2
-    return public.fixed_weight(study, n_trusted, n_local, weight, spread)
+    return published.fixed_weight(study, n_trusted, n_local, weight, spread)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.amplification.by_group import Amplification, GroupEpsilon
+from hybriddp.amplification.guarantee import Amplification, GroupEpsilon
 from hybriddp.theory import gaussian_epsilon
 
 
@@ -53,11 +53,11 @@ def shifts(
     n_local = (1 - c) * n
     too_many = _check.Range("at most the number of local users", 0.0, float(np.max(n_local)) * (1 + 1e-12))
     _check.numbers("honest_local", h, too_many)
-    share = (1 - w) / n_local
+    of_one = (1 - w) / n_local  # the weight of one local user
     return Shifts(
         trusted=np.asarray(w * m / (c * n))[()],
-        local=np.asarray(share * m)[()],
-        sigma=np.sqrt(w**2 * s_t + share**2 * h * s_l)[()],
+        local=np.asarray(of_one * m)[()],
+        sigma=np.sqrt(w**2 * s_t + of_one**2 * h * s_l)[()],
     )
 
 
@@ -72,7 +72,7 @@ def exact(*, delta: ArrayLike, **setting: ArrayLike) -> Amplification[FloatArray
         By name: ``n_users``, ``trusted_fraction``, ``weight``, ``width``, which are $n$, $c$, $w$ (fixed before any
         data was seen) and $m$; ``trusted_noise`` and ``local_noise``, $s_T^2$ on the trusted mean and $s_L^2$ on one
         report, both Gaussian; ``honest_local``, $h$: local users whose noise the adversary does not know; a local user
-        counts her own.
+        counts their own.
 
     Examples
     --------
@@ -87,10 +87,8 @@ def exact(*, delta: ArrayLike, **setting: ArrayLike) -> Amplification[FloatArray
     (0.34541683, 0.00094944)
     """
     moved = shifts(**setting)
-    return Amplification(
-        trusted=GroupEpsilon(_epsilon(moved.trusted, moved.sigma, delta)),
-        local=GroupEpsilon(_epsilon(moved.local, moved.sigma, delta)),
-    )
+    groups = [GroupEpsilon(_epsilon(shift, moved.sigma, delta)) for shift in (moved.trusted, moved.local)]
+    return Amplification(*groups)
 
 
 def classic(*, delta: ArrayLike, **setting: ArrayLike) -> Amplification[FloatArray]:
@@ -101,10 +99,7 @@ def classic(*, delta: ArrayLike, **setting: ArrayLike) -> Amplification[FloatArr
     dlt = _check.numbers("delta", delta, _check.FRACTION)
     moved = shifts(**setting)
     factor = np.sqrt(2 * np.log(1.25 / dlt)) / moved.sigma
-    return Amplification(
-        trusted=GroupEpsilon(np.asarray(moved.trusted * factor)[()]),
-        local=GroupEpsilon(np.asarray(moved.local * factor)[()]),
-    )
+    return Amplification(*(GroupEpsilon(np.asarray(shift * factor)[()]) for shift in (moved.trusted, moved.local)))
 
 
 def _epsilon(shift: FloatArray, sigma: FloatArray, delta: ArrayLike) -> FloatArray:

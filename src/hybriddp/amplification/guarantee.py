@@ -1,10 +1,36 @@
-"""What somebody who sees only the published estimate learns about a user: a number per group, with what it rests on."""
+"""Results of amplification: ε′ of each group and, for a study, what it rests on."""
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Generic, TypeVar
 
-from hybriddp.errors import BudgetError, ParameterError
+import numpy as np
+
+from hybriddp._check import FloatArray
+from hybriddp.errors import BudgetError
 from hybriddp.privacy import Neighbors
+
+Numbers = TypeVar("Numbers", float, FloatArray)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEpsilon(Generic[Numbers]):
+    """ε′ of one group: a number, or an array."""
+
+    epsilon: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Amplification(Generic[Numbers]):
+    """ε′ of each group by a formula."""
+
+    trusted: GroupEpsilon[Numbers]
+    local: GroupEpsilon[Numbers]
+
+    @property
+    def everyone(self) -> GroupEpsilon[Numbers]:
+        """What holds for every user: the larger one."""
+        return GroupEpsilon(np.maximum(self.trusted.epsilon, self.local.epsilon)[()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +50,9 @@ class Assumptions:
 
     Attributes
     ----------
-    honest_local : float
-        How many local users' noise the adversary does not know. A local user counts her own.
-    colluding_local : float
-        How many local users pool what they know of their noise.
+    honest_local, colluding_local : float
+        Local users whose noise the adversary does not know (a local user counts their own), and those who pool what
+        they know of their noise.
     noise : str
         What the noise is.
     """
@@ -44,7 +69,7 @@ class Assumptions:
             "The weight and the noise were fixed before any data was seen.",
             "Group sizes are public.",
             f"At most {self.colluding_local:,.0f} local users pool what they know; the noise of the other "
-            f"{self.honest_local:,.0f} is theirs alone, and a local user counts her own.",
+            f"{self.honest_local:,.0f} is theirs alone, and a local user counts their own.",
             f"Neighbors: {Neighbors.REPLACE_ONE.value}.",
             "This is the only release about these values, and it was made: reports that no users can have sent are "
             "refused first, real ones with a chance of at most 1e-6, which is not counted.",
@@ -88,7 +113,8 @@ class Amplified:
 
     def __str__(self) -> str:
         lines = [
-            f"Against who sees only the published estimate: trusted users {self.trusted}; local users {self.local}.",
+            "Against somebody who sees only the published estimate: "
+            f"trusted users {self.trusted}; local users {self.local}.",
             f"Against everybody else (for local users the curator too): ε = {self.unamplified.epsilon:g}, as promised.",
             f"({self.method}) Assumptions:",
             *(f"- {sentence}" for sentence in self.assumptions.sentences()),
@@ -99,16 +125,4 @@ class Amplified:
         """Refused: the second tier of two releases about the same values is not known."""
         raise BudgetError(
             "Two amplified releases cannot be composed: each rests on being the only one. Add up the promised ε."
-        )
-
-
-def fixed_weight(weight: float | str) -> None:
-    """Nothing for a number; `ParameterError` for a weight that depends on the data."""
-    if isinstance(weight, str):
-        raise ParameterError(
-            "weight",
-            "a number fixed before any data was seen",
-            weight,
-            remedy="An adaptive weight is itself computed from the reports, so the published estimate may tell more "
-            "than its noise hides: only the promised ε holds.",
         )

@@ -9,18 +9,39 @@ $$
 \delta(x) = P[Z > x] - e^{\epsilon(x)} P[Z > x + D].
 $$
 
-Pure: $\epsilon' = D/\max(b_1, b_2)$ (`sums` has how $p$ and $P$ are computed). The paper finds no amplification, which
-is true of the worst user only: with $w > c$ local users gain, at δ = 0 even.
+Pure: $\epsilon' = D/\max(b_1, b_2)$. The paper finds no amplification, which is true of the worst user only: with
+$w > c$ local users gain, at δ = 0 even.
+
+**Density and tail** to twelve digits or not at all (`LaplaceSum`). With the moment generating function
+$M(s) = 1/((1-(b_1 s)^2)(1-(b_2 s)^2)^h)$,
+
+$$
+p(x) = \frac{1}{2\pi i}\int M(s)\, e^{-s x}\, ds, \qquad P[Z > x] = \frac{1}{2\pi i}\int M(s)\, e^{-s x}\,\frac{ds}{s}
+$$
+
+along any line that crosses the real axis between 0 and $1/\max(b)$. It crosses at the saddle point, where the
+integrand is largest on the line and smallest on the axis, and bends away to the right as a hyperbola whose branches
+stay more than 45 degrees from the axis: there $M$ falls and $e^{-sx}$ falls too, without oscillating much. The
+trapezoid rule then converges geometrically. The number of points is doubled until two results agree, and if they do
+not, `NumericalError` is raised: a step chosen from the distance to the poles alone would be wrong for few terms.
 """
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hybriddp import _check
-from hybriddp.amplification.by_group import Amplification, GroupEpsilon
-from hybriddp.amplification.sums import LaplaceSum
+from hybriddp._check import FloatArray
+from hybriddp.amplification.guarantee import Amplification, GroupEpsilon
 from hybriddp.errors import NumericalError
 
+_ANGLE = math.radians(65.0)
+_REACH = 14.0  # of the hyperbola's parameter: e^14 saddle widths
+_AGREE = 1e-13  # how well two numbers of points must agree, relatively
+_POINTS = (64, 128, 256, 512, 1024, 2048, 4096)
 _ERROR = 1e-12  # of a logarithm of a density or a tail: ten times what the integrals are certified to
 
 
@@ -43,7 +64,7 @@ def exact(
     epsilon : float
         What everybody is promised: the curator's noise has scale $m/(c n \epsilon)$, a report's $m/\epsilon$.
     honest_local : int
-        $h$: local users whose noise the adversary does not know; a local user counts her own.
+        $h$: local users whose noise the adversary does not know; a local user counts their own.
     delta : float
         δ, from 0 and below 1.
 
@@ -60,26 +81,120 @@ def exact(
     w = _check.number("weight", weight, _check.WEIGHT)
     _check.number("width", width, _check.POSITIVE)
     eps = _check.number("epsilon", epsilon, _check.POSITIVE)
-    dlt = _check.number("delta", delta, _check.Range("a number from 0 and below 1", 0.0, 1.0, upper_open=True))
+    dlt = _check.number("delta", delta, _check.DELTA)
     honest = _check.integer("honest_local", honest_local, at_least=0)
     if honest > (1 - c) * n + 1:
         _check.number("honest_local", honest, _check.Range("at most the number of local users", 0.0, (1 - c) * n))
     shift_t, shift_l = w / (c * n), (1 - w) / ((1 - c) * n)  # in widths: noise and shifts grow with the width alike
     noise = LaplaceSum(shift_t / eps, shift_l / eps, honest)
-    return Amplification(
-        trusted=GroupEpsilon(_epsilon(noise, shift_t, dlt)),
-        local=GroupEpsilon(_epsilon(noise, shift_l, dlt)),
-    )
+    return Amplification(*(GroupEpsilon(_epsilon(noise, shift, dlt)) for shift in (shift_t, shift_l)))
+
+
+@dataclass(frozen=True, slots=True)
+class DensityAndTail:
+    """Logarithms of the density and of the tail probability at a point."""
+
+    log_density: float
+    log_tail: float
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceSum:
+    """The law of a Laplace variable of scale ``first`` ($b_1$) plus $h$ = ``terms`` of scale ``others`` ($b_2$)."""
+
+    first: float
+    others: float
+    terms: int
+
+    @property
+    def widest(self) -> float:
+        """The largest scale of a term."""
+        return max(self.first, self.others if self.terms else 0.0)
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one Laplace variable only."""
+        return (self.terms == 0 or self.others == 0) or (self.terms == 1 and self.first == 0)
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation."""
+        return math.sqrt(2 * self.first**2 + 2 * self.terms * self.others**2)
+
+    def at(self, x: float) -> DensityAndTail:
+        """Density and tail at ``x``; the law is symmetric."""
+        if x >= 0:
+            return self._right(x)
+        mirrored = self._right(-x)
+        return DensityAndTail(mirrored.log_density, math.log1p(-math.exp(mirrored.log_tail)))
+
+    def _right(self, x: float) -> DensityAndTail:
+        sigma = self._saddle(x)
+        width = 1 / math.sqrt(self._curvature(sigma))
+        last = None
+        for points in _POINTS:
+            density, tail = self._integrals(x, sigma, width, points)
+            if last is not None and abs(density / last[0] - 1) < _AGREE and abs(tail / last[1] - 1) < _AGREE:
+                top = self._log_mgf(sigma) - sigma * x
+                return DensityAndTail(top + math.log(density), top + math.log(tail))
+            last = density, tail
+        raise NumericalError(f"The integrals of {self!r} at {x:g} did not settle.")
+
+    def _integrals(self, x: float, sigma: float, width: float, points: int) -> tuple[float, float]:
+        """Density and tail, as multiples of the integrand at the saddle point; the lower half is the mirror image."""
+        u = _parameters(points)
+        scale = 1.5 * width
+        s = sigma + scale * ((np.cosh(u) - 1) * math.cos(_ANGLE) + 1j * np.sinh(u) * math.sin(_ANGLE))
+        ds = scale * (np.sinh(u) * math.cos(_ANGLE) + 1j * np.cosh(u) * math.sin(_ANGLE))
+        log_mgf = -sum(k * _log1p(-((b * s) ** 2)) for b, k in self._scales)
+        value = np.exp(log_mgf - s * x - (self._log_mgf(sigma) - sigma * x)) * ds
+        step = u[1] - u[0]
+        value[0] /= 2  # the point on the axis belongs to both halves
+        return float(value.imag.sum() * step / math.pi), float((value / s).imag.sum() * step / math.pi)
+
+    @property
+    def _scales(self) -> tuple[tuple[float, int], ...]:
+        """Every scale, and how many terms have it."""
+        return (self.first, 1), (self.others, self.terms)
+
+    def _log_mgf(self, s: float) -> float:
+        return -sum(k * math.log1p(-((b * s) ** 2)) for b, k in self._scales)
+
+    def _slope(self, s: float, x: float) -> float:
+        r"""The derivative of the logarithm of $M(s) e^{-sx}/s$: it grows from $-\infty$ to $\infty$."""
+        return sum(2 * k * b * b * s / (1 - (b * s) ** 2) for b, k in self._scales) - x - 1 / s
+
+    def _curvature(self, s: float) -> float:
+        return sum(2 * k * b * b * (1 + (b * s) ** 2) / (1 - (b * s) ** 2) ** 2 for b, k in self._scales) + 1 / s**2
+
+    def _saddle(self, x: float) -> float:
+        """Near enough to the root of the slope: any point of the interval would do, the root is the best."""
+        low, high = 0.0, 1 / self.widest
+        for _ in range(24):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._slope(middle, x) < 0 else (low, middle)
+        return low
+
+
+def _log1p(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    r"""$\log(1 + z)$ to full accuracy for small $z$ too, which numpy's own loses for complex numbers."""
+    x, y = z.real, z.imag
+    result: NDArray[np.complex128] = 0.5 * np.log1p(x * (2 + x) + y * y) + 1j * np.arctan2(y, 1 + x)
+    return result
+
+
+@lru_cache(maxsize=8)
+def _parameters(points: int) -> FloatArray:
+    return np.linspace(0.0, _REACH, points)
 
 
 def _epsilon(noise: LaplaceSum, shift: float, delta: float) -> float:
-    """The smallest ε for which noise hides a shift but for δ."""
+    """The smallest ε at δ for which the noise hides a shift."""
     if shift == 0:
         return 0.0
-    widest = noise.widest
-    if widest == 0:
+    if noise.widest == 0:
         return math.inf
-    pure = shift / widest
+    pure = shift / noise.widest
     if delta == 0:
         return pure
     if noise.single:  # one Laplace variable: in closed form
@@ -95,7 +210,7 @@ def _search(noise: LaplaceSum, shift: float, target: float) -> float:
     from scipy.optimize import brentq
 
     def excess(x: float) -> float:
-        return math.log(max(_at(noise, x, shift).delta, 1e-320) / target)
+        return math.log(max(_at(noise, x, shift)[1], 1e-320) / target)
 
     low = -shift / 2  # where ε is 0; it grows with x, and δ falls
     if excess(low) <= 0:
@@ -108,21 +223,13 @@ def _search(noise: LaplaceSum, shift: float, target: float) -> float:
     nudge = 1e-11 * noise.sd
     while excess(x) > 0:
         x, nudge = x + nudge, 2 * nudge
-    return _at(noise, x, shift).epsilon
+    return _at(noise, x, shift)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """Upper bounds of both, the error of the integrals included."""
-
-    epsilon: float
-    delta: float
-
-
-def _at(noise: LaplaceSum, x: float, shift: float) -> _Point:
+def _at(noise: LaplaceSum, x: float, shift: float) -> tuple[float, float]:
+    """Upper bounds of ε and δ at a point, the error of the integrals included."""
     here, there = noise.at(x), noise.at(x + shift)
     epsilon = max(here.log_density - there.log_density, 0.0) + _ERROR
     # P[Z > x] - e^ε P[Z > x + D], without losing what is common to both.
     tail = math.exp(here.log_tail)
-    delta = tail * -math.expm1(epsilon + there.log_tail - here.log_tail) + tail * _ERROR
-    return _Point(epsilon, delta)
+    return epsilon, tail * -math.expm1(epsilon + there.log_tail - here.log_tail) + tail * _ERROR

@@ -5,7 +5,6 @@ import os
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +16,8 @@ from hybriddp.cli import options
 from hybriddp.cli.options import option
 from hybriddp.cli.terminal import print_table, say, say_written, trials_bar
 from hybriddp.data import flight_delays
-from hybriddp.mean import Estimate, MeanStudy
+from hybriddp.figures.demo import Demo, draw
+from hybriddp.mean import MeanStudy
 from hybriddp.simulation import Simulation, simulate
 from hybriddp.tables import summarize
 from hybriddp.tables.chunks import require_polars
@@ -37,15 +37,6 @@ _ENDINGS = {"fish": ".fish", "csh": ".csh", "tcsh": ".csh"}
 """Shells that need a script of their own."""
 
 _ROSTER = {"trusted-only": "trusted only", "full-local": "full local", "adaptive": "hybrid"}
-
-
-@dataclass(frozen=True, slots=True)
-class Demo:
-    """One run on the flights, and what many such runs would err by. Not a private release."""
-
-    truth: float
-    estimates: dict[str, Estimate]
-    simulation: Simulation
 
 
 def demo(
@@ -78,8 +69,6 @@ def demo(
         )
     result = _run(study, simulation, seed)
     if plot is not None:
-        from hybriddp.figures.demo import draw  # here, because matplotlib is optional
-
         draw(result, path=plot)
     if as_json:
         typer.echo(json.dumps(_as_dict(result, seed), indent=2))

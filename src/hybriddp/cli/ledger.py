@@ -11,9 +11,8 @@ from hybriddp.cli.options import option
 from hybriddp.cli.terminal import say
 from hybriddp.errors import ParameterError
 from hybriddp.privacy import LARGEST_DELTA, Privacy, outright
-from hybriddp.release import Ledger
+from hybriddp.release import Ledger, check_ledger, repair_ledger
 from hybriddp.release.accountant import ACCOUNTANTS
-from hybriddp.release.ledger_check import check_ledger, repair_ledger
 
 app = typer.Typer(
     name="ledger",

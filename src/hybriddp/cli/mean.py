@@ -14,9 +14,8 @@ from hybriddp.cli.options import option
 from hybriddp.cli.terminal import check_targets, print_wide, say, say_written, waiting, write_text
 from hybriddp.errors import ParameterError
 from hybriddp.mean import Estimate, MeanStudy
-from hybriddp.mean.diagnostics import words
+from hybriddp.mean.explain import diagnostics, parts_table
 from hybriddp.mean.page import page
-from hybriddp.mean.story import parts_table
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.tables import CsvFormat, GroupedSummaries, Summaries, simulate_local, summarize, summarize_both
@@ -261,7 +260,7 @@ def _keys(group: str | None, keys: str | None) -> list[str]:
 def _diagnose(summaries: Summaries | GroupedSummaries) -> None:
     """Exact counts, for the curator's eyes: on standard error, so that they get into no file by mistake."""
     pairs = [summaries] if isinstance(summaries, Summaries) else list(summaries.values())
-    say(words([pair.trusted for pair in pairs], [pair.local for pair in pairs]), err=True)
+    say(diagnostics([pair.trusted for pair in pairs], [pair.local for pair in pairs]), err=True)
     if isinstance(summaries, GroupedSummaries):
         say(f"Rows that have none of the keys: {summaries.other:,}.", err=True)
 

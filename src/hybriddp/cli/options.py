@@ -1,6 +1,6 @@
 """Options: numbers as people type them (252,540, 1 %, 0.5%, 1_000, 2e6), and those that several commands have.
 
-A comma stands between thousands and a point before the fraction. Half of the world writes it the other way round, so
+A comma stands between thousands and a point before the fraction. Half of all readers write it the other way round, so
 what could be meant that way (``0,125``, ``1.234,56``, ``250.000`` users) is refused, never read as something else.
 
 One rule for a part of the users, everywhere: a number below 1 is a fraction, ``0.2%`` is a percentage, a whole number

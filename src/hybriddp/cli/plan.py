@@ -18,17 +18,8 @@ from hybriddp.cli.terminal import (
     write_text,
 )
 from hybriddp.errors import ParameterError
-from hybriddp.planning import (
-    Plan,
-    bounds_choices,
-    crossovers,
-    differences,
-    epsilon_choices,
-    plan,
-    solve,
-)
-from hybriddp.planning.cases import OURS
-from hybriddp.planning.headline import headline
+from hybriddp.planning import Plan, plan, solve
+from hybriddp.planning.evaluate import OURS
 from hybriddp.planning.page import (
     BOUNDS_HEADINGS,
     DIFFERENCE_HEADINGS,
@@ -37,13 +28,11 @@ from hybriddp.planning.page import (
     SINGLE,
     bounds_cells,
     cells,
-    cut_words,
+    clipping_words,
     difference_cells,
     epsilon_cells,
-    page,
 )
-from hybriddp.planning.plan import given
-from hybriddp.planning.words import details, differing
+from hybriddp.planning.words import DIFFERING, details, given, headline
 from hybriddp.wording import percent
 
 _UNKNOWNS = {"epsilon": "epsilon", "users": "n_users", "trusted": "trusted_fraction"}
@@ -98,13 +87,12 @@ def make_plan(
     known = {"n_users": users, "trusted_fraction": _fraction(trusted, users), "epsilon": epsilon}
     with waiting("planning"):
         made, found = _make(known, others, solve_for, target_rmse)
-        crossing, rows = crossovers(made), differences(made)
-        epsilons, choices = epsilon_choices(made), bounds_choices(made)
-        answer = headline(made, crossing)
+        answer, lines = headline(made), [*details(made), DIFFERING]
+        epsilons, choices, rows = made.epsilon_choices, made.bounds_choices, made.differences
         if plot is not None:
             made.plot(plot)
         if html is not None:
-            write_text(html, page(made))
+            write_text(html, made.to_html())
     if as_json:
         typer.echo(json.dumps({"solved": found, **made.to_dict()}, indent=2))
         return
@@ -124,14 +112,14 @@ def make_plan(
         BOUNDS_HEADINGS,
         [bounds_cells(row) for row in choices],
         title="\nWhat bounds cost",
-        caption=cut_words(made),
+        caption=clipping_words(made),
         bold=[row.bounds == made.bounds for row in choices],
     )
     print_table(
         HEADINGS,
         [cells(made[name]) for name in SINGLE],
         title="\nEither group alone, and both, with one-byte reports",
-        caption="error: typical (root mean squared). noise: its share of the squared error.\n"
+        caption="error: typical (root mean squared). noise: its fraction of the squared error.\n"
         "R, r: squared error of the better, the worse of trusted only and everybody local over this one's.",
         bold=[name == OURS for name in SINGLE],
     )
@@ -148,7 +136,7 @@ def make_plan(
             title="\nThe paper's estimators, with Laplace noise for both groups",
             caption="R, r: over the paper's own trusted only and everybody local, with Laplace noise too.",
         )
-    say("\n" + "\n".join([*details(made, crossing), differing()]))
+    say("\n" + "\n".join(lines))
     say_written(plot, html)
 
 

@@ -11,7 +11,7 @@ from hybriddp.cli.options import option
 from hybriddp.cli.terminal import say
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
-from hybriddp.mean.diagnostics import HEADING
+from hybriddp.mean.explain import HEADING
 from hybriddp.tables import CsvFormat
 from hybriddp.tables.chunks import read_columns
 from hybriddp.tables.mean.report_files import DIGEST_COLUMN, write_table

@@ -1,4 +1,4 @@
-"""The second tier over the share of trusting users and the share of local users who collude, for each group."""
+"""The second tier over the fractions of trusting users and of local users who collude, for each group."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybriddp.amplification import amplify
-from hybriddp.figures.canvas import INK, canvas, save
-from hybriddp.figures.paper.heat import pale_to_blue
+from hybriddp.figures.canvas import INK, canvas, pale_to_blue, save
 from hybriddp.mean import MeanStudy
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ def _map(axes: "Axes", fractions: "FloatArray", colluding: "FloatArray", grid: "
     mesh = axes.pcolormesh(100 * fractions, 100 * colluding, grid.T, cmap=pale_to_blue(), shading="gouraud")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g} %")
-    axes.set_xlabel("share of users who trust the curator")
-    axes.set_ylabel("share of local users who collude, %")
+    axes.set_xlabel("fraction of users who trust the curator")
+    axes.set_ylabel("fraction of local users who collude, %")
     axes.grid(visible=False)
     axes.set_title(title)
     bar = axes.get_figure(root=True).colorbar(mesh, ax=axes, format="%.3g")  # type: ignore[union-attr]

@@ -1,14 +1,18 @@
 """The one look of all pictures, drawn without a screen and without touching the caller's matplotlib settings."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hybriddp.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axis import Axis
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
 INK = "#22303c"
@@ -57,6 +61,35 @@ def readable_log_axis(axis: "Axis", text: Callable[[float], str]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def pale_to_blue() -> "Colormap":
+    """Colors for values that only grow; without the darkest, on which contours could not be read."""
+    return _colors("YlGnBu", 0.0, 0.75)
+
+
+def orange_to_purple() -> "Colormap":
+    """Colors for values on both sides of one that matters, which is white."""
+    return _colors("PuOr", 0.15, 0.85)
+
+
+def _colors(name: str, first: float, last: float) -> "Colormap":
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(colormaps[name](np.linspace(first, last, 256)))
+
+
+def legend_below(figure: "Figure", handles: "Sequence[Artist]", title: str) -> None:
+    """One legend for all panels, below them."""
+    legend = figure.legend(handles=handles, loc="outside lower center", ncols=4, title=title, title_fontsize=9)
+    for text in (legend.get_title(), *legend.get_texts()):
+        text.set_color(INK)
+
+
+def note(figure: "Figure", text: str) -> None:
+    """A small line below the picture."""
+    figure.supxlabel(text, fontsize=8, color=INK)
+
+
 def import_matplotlib() -> Any:  # noqa: ANN401
     """The library, or an error that says how to get it."""
     try:
@@ -66,8 +99,10 @@ def import_matplotlib() -> Any:  # noqa: ANN401
     return mpl
 
 
-def save(figure: "Figure", path: Path) -> None:
-    """Write the figure in the format that the name's ending says."""
+def save(figure: "Figure", path: Path | None) -> "Figure":
+    """Write the figure, if there is a path, in the format that the name's ending says; give the figure back."""
+    if path is None:
+        return figure
     if not path.suffix:
         raise DataError(f"The picture cannot be written to {path}: its name must end in .png, .svg or .pdf.")
     try:
@@ -75,3 +110,4 @@ def save(figure: "Figure", path: Path) -> None:
         figure.savefig(path)
     except (OSError, ValueError) as reason:
         raise DataError(f"The picture cannot be written to {path}: {reason}.") from None
+    return figure

@@ -24,9 +24,9 @@ def draw(channel: WindowChannel, *, path: Path) -> None:
 
 def _distributions(axes: "Axes", channel: WindowChannel) -> None:
     codes = np.arange(channel.n_codes)
-    for share, color in ((0.15, TRUSTED), (0.8, LOCAL)):
+    for value, color in ((0.15, TRUSTED), (0.8, LOCAL)):
         means = np.array([float(channel.row_mean(row)) for row in range(channel.n_rows)])
-        row = int(np.argmin(np.abs((means + 1) / 2 - share)))
+        row = int(np.argmin(np.abs((means + 1) / 2 - value)))
         weights = np.array(channel.weights(row)) / (1 << channel.bits)
         axes.step(codes, 100 * weights, where="mid", color=color, label=f"value {(means[row] + 1) / 2:.2f}")
     axes.set_ylim(0, None)
@@ -48,7 +48,7 @@ def _variance(axes: "Axes", channel: WindowChannel) -> None:
     axes.plot(x, piecewise, color=MUTED, linestyle=":", label="piecewise")
     axes.plot(x, channel.variance(x), color=HYBRID, linewidth=2, label="this channel")
     axes.set_ylim(0, None)
-    axes.set_xlabel("value, as a share of the range")
+    axes.set_xlabel("value, as a fraction of the range")
     axes.set_ylabel("variance of a report, in squared ranges")
     axes.set_title("How much a report varies")
     axes.legend()

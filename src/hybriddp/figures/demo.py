@@ -1,23 +1,32 @@
-"""The demonstration's picture: one run's answers, and what a different share of trusting users would give."""
+"""The demonstration's picture: one run's answers, and what another fraction of trusting users would give."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, save
+from hybriddp.mean import Estimate
+from hybriddp.simulation import Simulation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from hybriddp.cli.demo import Demo
 
 _LABELS = {"trusted-only": "trusted only", "full-local": "full local", "adaptive": "hybrid"}
 _COLORS = {"trusted-only": TRUSTED, "full-local": LOCAL, "adaptive": HYBRID}
 
 
-def draw(result: "Demo", *, path: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """One run on the flights, and what many such runs would err by. Not a private release."""
+
+    truth: float
+    estimates: dict[str, Estimate]
+    simulation: Simulation
+
+
+def draw(result: Demo, *, path: Path) -> None:
     """Draw ``result`` and write it to ``path``."""
     with canvas(11, 4.2) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
@@ -26,7 +35,7 @@ def draw(result: "Demo", *, path: Path) -> None:
         save(figure, path)
 
 
-def _answers(axes: "Axes", result: "Demo") -> None:
+def _answers(axes: "Axes", result: Demo) -> None:
     axes.axvline(result.truth, color=INK, linewidth=1)
     axes.text(result.truth, 2.55, " true mean", color=INK, fontsize=9, ha="left", va="bottom")
     rows = range(len(_LABELS))[::-1]
@@ -42,7 +51,7 @@ def _answers(axes: "Axes", result: "Demo") -> None:
     axes.grid(visible=False, axis="y")
 
 
-def _errors(axes: "Axes", result: "Demo") -> None:
+def _errors(axes: "Axes", result: Demo) -> None:
     s = result.simulation
     n = s.n_trusted + s.n_local
     c = np.geomspace(max(1e-4, 2 / n), 0.2, 200)
@@ -64,7 +73,7 @@ def _errors(axes: "Axes", result: "Demo") -> None:
     axes.set_ylim(0.5 * np.sqrt(predicted["adaptive"].min()), 6 * np.sqrt(predicted["full-local"].max()))
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g} %")
     axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
-    axes.set_xlabel(f"share of {n:,} users who trust the curator")
+    axes.set_xlabel(f"fraction of {n:,} users who trust the curator")
     axes.set_ylabel(f"typical error, {s.study.name}")
     axes.set_title(f"Error at ε = {s.study.privacy.epsilon} (dots: observed, {s.trials:,} repetitions)")
     axes.legend(loc="upper right")

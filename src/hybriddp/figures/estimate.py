@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybriddp.figures.canvas import HYBRID, LOCAL, TRUSTED, canvas, save
-from hybriddp.mean.story import rows
+from hybriddp.mean.explain import rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +33,4 @@ def draw(estimates: Sequence["Estimate"], *, path: Path | None = None) -> "Figur
         axes.set_xlabel("dots: answers; bars: 95 % intervals; those of one group alone are for the curator")
         seeded = " (a simulation)" if estimates[0].privacy.seeded else ""
         axes.set_title(f"{estimates[0].study.name}, ε = {estimates[0].privacy.epsilon}{seeded}")
-        if path is not None:
-            save(figure, path)
-        return figure
+        return save(figure, path)

@@ -48,9 +48,7 @@ def draw_centers(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
         axes.set_title(f"{model.study_.name}: {len(centers)} centers, ε = {model.privacy_.epsilon}{seeded}")
         note = "shaded: where the center is, 95 % by noise and sampling; rings: sizes of clusters"
         axes.text(0.0, -0.13, note, transform=axes.transAxes, color=MUTED, fontsize=8.5)
-        if path is not None:
-            save(figure, path)
-        return figure
+        return save(figure, path)
 
 
 def _name(model: "HybridKMeans", dimension: int) -> str:

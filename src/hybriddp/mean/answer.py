@@ -1,70 +1,124 @@
-"""From two summaries to an estimate: everything is checked, then paid for, then drawn, then weighed."""
+r"""From two summaries to an estimate, in three steps: check (`hybriddp.mean.check`), pay, weigh.
 
-import math
+`check` looks at everything before anything is spent. `pay` writes the cost into the ledger and draws the curator's
+noise: the only release about the trusted group. `weigh` is post-processing of private numbers: it chooses the weight,
+doubts that the groups are alike, and keeps the adaptive answer within the bounds.
+
+The last is the linear rule with the least worst case. If $y$ estimates a mean in $[0, 1]$ without bias and with
+expected squared error $E$, then
+
+$$
+\tfrac12 + a\,(y - \tfrac12), \qquad a = \frac{1/4}{1/4 + E},
+$$
+
+errs by at most $a E$ whatever the mean is: always less than $y$ itself. Here $E$ is not known but estimated from above.
+What is still outside is clamped to the bounds.
+"""
+
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hybriddp import _check
-from hybriddp.channels.laplace import DiscreteLaplace
-from hybriddp.channels.numeric import VALUE_BITS
-from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import UNITS
-from hybriddp.mean import combine, weights
-from hybriddp.mean.belongs import check_belongs
-from hybriddp.mean.estimate import Estimate
-from hybriddp.mean.groups import LocalGroup, TrustedGroup
-from hybriddp.mean.public import exact_width, fixed_weight
-from hybriddp.mean.reports import Reports
-from hybriddp.mean.statement import Statement
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
-from hybriddp.privacy import Neighbors
+from hybriddp.mean import weights
+from hybriddp.mean.check import Checked, WeightRule, check, check_local, check_plausible
+from hybriddp.mean.divergence import Divergence, compare, garrote
+from hybriddp.mean.estimate import Estimate, Statement
+from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, NoiseLaw
+from hybriddp.mean.published import exact_width, fixed_weight
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports, TrustedSummary
+from hybriddp.mean.weights import LocalStatistics, TrustedStatistics, VarianceEvidence, VarianceRange, Weighting
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
-from hybriddp.release.total import PrivateTotal, release_total
+from hybriddp.release.mechanisms import PrivateTotal, release_total, total_event
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy
 
-_LARGEST_VARIANCE = 0.25  # of values on [0, 1] (Popoviciu)
-WEIGHTS = ("adaptive", "known-variance", "privacy", "naive", "trusted-only", "local-only", "full-local")
+Pair = tuple[TrustedSummary | None, LocalSummary | LaplaceSummary | None]
+"""The summaries of one part of the users."""
 
 
 def answer(
     study: "MeanStudy",
     trusted: TrustedSummary | ArrayLike | None,
     local: LocalSummary | LaplaceSummary | Reports | ArrayLike | None,
-    weight: str | float,
-    sd: float | None,
+    rule: WeightRule,
     *,
     single_group: bool,
     ledger: Ledger | None,
     random_state: int | np.random.Generator | None,
-    paid: bool = False,
 ) -> Estimate:
     """The estimate of a study; see `MeanStudy.estimate`."""
-    _check_rule(study, weight, sd)
-    reports = None if local is None else local_summary(study, local)
-    check_reports(study, reports)
-    if weight == "full-local":
-        return _full_local(study, trusted, reports, ledger, random_state)
-    raw = None if trusted is None else trusted_summary(study, trusted)
-    check_sizes(study, raw, reports, single_group=single_group)
-    _check_one_group(raw, reports, weight)
-    local_group = local_group_of(study, reports) if reports is not None and reports.count else None
-    adaptive = weight == "adaptive"
-    seeded = random_state is not None or (reports is not None and reports.seeded)
-    if raw is None or not raw.count or weight in ("local-only", 0.0):  # nothing about the trusted group is released
-        statement = _statement(study, released=False, counted=False, seeded=seeded)
-        everybody = (raw.count if raw else 0) + (reports.count if reports else 0)
-        found = combine.single_model(study, None, local_group, statement, everybody=everybody, adaptive=adaptive)
-        return _complete(found, None, reports, weight, sd)
-    # Everything has been checked: only now is anything spent.
-    released = release_total(
+    if rule.weight == "full-local":
+        return _full_local(study, trusted, check_local(study, local), rule, ledger, random_state)
+    checked = check(study, trusted, local, rule, single_group=single_group)
+    return _estimate(checked, pay(checked, ledger=ledger, random_state=random_state), seeded=random_state is not None)
+
+
+def answer_parts(
+    study: "MeanStudy",
+    by: str,
+    summaries: Mapping[Any, Pair],
+    *,
+    single_group: bool,
+    ledger: Ledger | None,
+    random_state: int | np.random.Generator | None,
+) -> dict[str | int, Estimate]:
+    """The estimates of the parts of a study; see `MeanStudy.estimate_parts`. All are checked and paid for together."""
+    if not summaries:
+        raise ParameterError("summaries", "those of at least one part", summaries)
+    parts: dict[Any, Checked] = {}
+    problems = []
+    for key, pair in summaries.items():
+        trusted, local = _pair(key, pair)
+        try:
+            parts[key] = check(study.part(by, key), trusted, local, WeightRule(), single_group=single_group)
+        except DataError as problem:
+            problems.append(f"{key}: {problem}")
+    if problems:
+        raise DataError(f"{len(problems)} of {len(summaries)} parts cannot be estimated. {' '.join(problems[:5])}")
+    rng = None if random_state is None else simulation_generator(random_state, "parts")
+    paid = ledger is not None and rng is None
+    if ledger is not None and paid:
+        asked = [part.study.users for part in parts.values() if part.n_trusted]
+        ledger.spend_all([total_event(study.digest, study.privacy, users) for users in asked], promised=study.privacy)
+    return {
+        key: _estimate(part, pay(part, paid=paid, random_state=rng), seeded=rng is not None)
+        for key, part in parts.items()
+    }
+
+
+def _pair(key: object, pair: Any) -> Pair:  # noqa: ANN401
+    kinds = (TrustedSummary, LocalSummary | LaplaceSummary)
+    right = isinstance(pair, tuple) and len(pair) == 2
+    if not right or not all(item is None or isinstance(item, kind) for item, kind in zip(pair, kinds, strict=True)):
+        raise DataError(f"{key}: summaries must hold a pair of a trusted and a local summary, or None, for every key.")
+    return pair[0], pair[1]
+
+
+def pay(
+    checked: Checked,
+    *,
+    ledger: Ledger | None = None,
+    paid: bool = False,
+    random_state: int | np.random.Generator | None = None,
+) -> PrivateTotal | None:
+    """The trusted group's total with noise, paid for first; None if nothing about the group needs to be released.
+
+    With ``paid`` the cost has been written down already, together with that of other parts. With a ``random_state`` it
+    is a simulation, which is no release and costs nothing.
+    """
+    raw, study = checked.trusted, checked.study
+    if raw is None or not raw.count or not checked.rule.needs_trusted:
+        return None
+    return release_total(
         raw.count,
         raw.total,
         study=study.whole_digest,
@@ -74,121 +128,24 @@ def answer(
         paid=paid,
         random_state=random_state,
     )
-    trusted_group = TrustedGroup.of(released)
-    statement = _statement(study, released=True, counted=released.counted, seeded=seeded)
-    if local_group is None:
-        found = combine.single_model(study, trusted_group, None, statement, everybody=raw.count, adaptive=adaptive)
-        return _complete(found, released, None, weight, sd)
-    return _complete(weigh(study, trusted_group, local_group, weight, sd, statement), released, reports, weight, sd)
 
 
-def check_reports(study: "MeanStudy", reports: LocalSummary | LaplaceSummary | None) -> None:
-    """Raise `DataError` if the reports cannot be those of the study, or refute what it says about the spread."""
-    check_belongs(study, reports)
-    if reports is not None and reports.count > 1 and isinstance(reports, LocalSummary):
-        _check_spread(study, local_group_of(study, reports))
-
-
-def _check_spread(study: "MeanStudy", local: LocalGroup) -> None:
-    r"""Raise `DataError` if the reports vary more than public knowledge said, by three standard errors.
-
-    The estimate has the divisor $n_L - 1$, and squared deviations vary by up to $s - s^2$ (`evidence`); reports add
-    what the channel does to them at worst, so that few reports that happen to agree are not sure of themselves.
-    """
-    limit = study.variance_at_most
-    if limit >= _LARGEST_VARIANCE or isinstance(study.channel, DiscreteLaplace):
-        return
-    n, channel = local.count, study.channel
-    influence = channel.square_values - 2 * local.mean * channel.values
-    noise = float((channel.probabilities @ influence**2 - (channel.probabilities @ influence) ** 2).max())
-    error = math.sqrt((noise + limit - limit**2) / n)
-    allowed = limit * n / (n - 1) + channel.worst_rounding_variance
-    if local.variance - 3 * error > allowed:
-        raise DataError(
-            f"The reports vary more than sd_at_most={study.sd_at_most:g} allows, by over three standard errors. "
-            "Nothing has been spent. Estimate with a larger sd_at_most, or without one: the reports stay valid."
-        )
-
-
-def weigh(
-    study: "MeanStudy",
-    trusted: TrustedGroup,
-    local: LocalGroup,
-    weight: str | float,
-    sd: float | None,
-    statement: Statement,
-) -> Estimate:
-    """The estimate from both groups' private numbers: post-processing."""
-    chosen = _choose(study, trusted, local, weight, sd)
-    return combine.hybrid(study, trusted, local, chosen, statement, adaptive=weight == "adaptive", known=sd is not None)
-
-
-def check_sizes(
-    study: "MeanStudy",
-    trusted: TrustedSummary | None,
-    local: LocalSummary | LaplaceSummary | None,
-    *,
-    single_group: bool,
-) -> None:
-    """Raise `DataError` if a group is empty or too small for the study."""
-    has_trusted, has_local = bool(trusted and trusted.count), bool(local and local.count)
-    if not has_trusted and not has_local:
-        raise DataError("Both groups are empty.")
-    if not ((has_trusted and has_local) or single_group):
-        which = "local" if has_trusted else "trusted"
-        raise DataError(
-            f"The {which} group is empty. Pass single_group=True if the answer of the other group alone will do."
-        )
-    for name, group in (("trusted", trusted), ("local", local)):
-        if group is not None and 0 < group.count < study.min_group_size:
-            raise DataError(f"The {name} group has {group.count} users; the study asks for {study.min_group_size}.")
-
-
-def _full_local(
-    study: "MeanStudy",
-    trusted: TrustedSummary | ArrayLike | None,
-    reports: LocalSummary | LaplaceSummary | None,
-    ledger: Ledger | None,
-    random_state: int | np.random.Generator | None,
-) -> Estimate:
-    """Everybody reports locally ([ADK20], Full-LM): the curator randomizes what trusted users gave it."""
-    if trusted is None or isinstance(trusted, TrustedSummary):
-        raise DataError("The full-local estimate needs the trusted users' values themselves: a report for each.")
-    placed = study.grid.place(trusted)
-    if len(placed.units) + (reports.count if reports else 0) < study.min_group_size:
-        raise DataError(f"There are fewer users than the {study.min_group_size} that the study asks for.")
-    seeded = random_state is not None
-    counted = ledger is not None and not seeded
-    if ledger is not None and counted and len(placed.units):
-        what, whole = "reports for the trusted group", study.whole_digest
-        event = Event.now(what, who="trusted", study=whole, privacy=study.privacy, part=study.users)
-        ledger.spend(event, promised=study.privacy)
-    generator = None if random_state is None else simulation_generator(random_state, "full-local")
-    theirs = study.summarize_local(study.channel.sample(placed.units, random_state=generator))
-    everybody = theirs if reports is None else theirs + reports
+def _estimate(checked: Checked, released: PrivateTotal | None, *, seeded: bool) -> Estimate:
+    """The estimate from what was released, with what rounding for publication needs."""
+    study, reports, rule = checked.study, checked.local, checked.rule
+    counted = released is not None and released.counted
     seeded = seeded or (reports is not None and reports.seeded)
-    statement = _statement(study, released=True, counted=counted, seeded=seeded)
-    group = local_group_of(study, everybody)
-    found = combine.single_model(study, None, group, statement, everybody=group.count, adaptive=False)
-    return replace(_complete(found, None, everybody, "full-local", None), tied=reports is None or reports.tied)
-
-
-def _complete(
-    found: Estimate,
-    released: PrivateTotal | None,
-    reports: LocalSummary | LaplaceSummary | None,
-    weight: str | float,
-    sd: float | None,
-) -> Estimate:
-    """The estimate with what rounding for publication needs, and whether its reports are tied to the study."""
-    fixed = weight != "adaptive"
-    return replace(
-        found,
-        exact=_exact(found, released, reports) if fixed else None,
-        fixed_weight=fixed,
-        public_variance=None if sd is None else (sd / found.study.width) ** 2,
-        tied=reports is None or not reports.count or reports.tied,
+    found = weigh(
+        study,
+        None if released is None else TrustedStatistics.of(released),
+        None if reports is None or not reports.count else reports.statistics(study.channel),
+        rule,
+        Statement.of(study, released=released is not None, counted=counted, seeded=seeded),
+        n_users=checked.n_trusted + checked.n_local,
     )
+    tied = reports is None or not reports.count or reports.tied
+    exact = None if rule.is_adaptive else _exact(found, released, reports)
+    return replace(found, exact=exact, tied=tied)
 
 
 def _exact(found: Estimate, released: PrivateTotal | None, reports: LocalSummary | LaplaceSummary | None) -> Fraction:
@@ -197,103 +154,165 @@ def _exact(found: Estimate, released: PrivateTotal | None, reports: LocalSummary
     if released is not None and w:
         mean += w * Fraction(released.total, released.count * UNITS)
     if reports is not None and reports.count and w < 1:
-        mean += (1 - w) * _local_mean(study, reports)
+        mean += (1 - w) * reports.exact_mean(study.channel)
     return Fraction(study.bounds[0]) + exact_width(study) * mean
 
 
-def _local_mean(study: "MeanStudy", reports: LocalSummary | LaplaceSummary) -> Fraction:
-    """The mean of the reports on the unit range, exactly."""
-    if isinstance(reports, LaplaceSummary):
-        return Fraction(reports.total, reports.count * UNITS)
-    channel = study.channel
-    assert not isinstance(channel, DiscreteLaplace)  # noqa: S101  (checked when it was accepted)
-    total = sum(count * value for count, value in zip(reports.counts, channel.code_values, strict=True))
-    return Fraction(1, 2) + Fraction(total, reports.count << (VALUE_BITS + 1))
+def _full_local(
+    study: "MeanStudy",
+    trusted: TrustedSummary | ArrayLike | None,
+    reports: LocalSummary | LaplaceSummary | None,
+    rule: WeightRule,
+    ledger: Ledger | None,
+    random_state: int | np.random.Generator | None,
+) -> Estimate:
+    """Everybody reports locally ([ADK20], Full-LM): the curator randomizes what trusted users gave it."""
+    check_plausible(study, reports)
+    if trusted is None or isinstance(trusted, TrustedSummary):
+        raise DataError("The full-local estimate needs the trusted users' values themselves: a report for each.")
+    units = study.grid.place(trusted).units
+    if len(units) + (reports.count if reports else 0) < study.min_group_size:
+        raise DataError(f"There are fewer users than the {study.min_group_size} that the study asks for.")
+    counted = ledger is not None and random_state is None
+    if ledger is not None and counted and len(units):
+        what, whole = "reports for the trusted group", study.whole_digest
+        event = Event.now(what, who="trusted", study=whole, privacy=study.privacy, part=study.users)
+        ledger.spend(event, promised=study.privacy)
+    generator = None if random_state is None else simulation_generator(random_state, "full-local")
+    theirs = study.summarize_local(study.channel.sample(units, random_state=generator))
+    everybody = theirs if reports is None else theirs + reports
+    seeded = random_state is not None or (reports is not None and reports.seeded)
+    statement = Statement.of(study, released=True, counted=counted, seeded=seeded)
+    local = everybody.statistics(study.channel)
+    found = weigh(study, None, local, rule, statement, n_users=local.count)
+    return replace(found, exact=_exact(found, None, everybody), tied=reports is None or reports.tied)
 
 
-def _statement(study: "MeanStudy", *, released: bool, counted: bool, seeded: bool) -> Statement:
-    return Statement(
-        study.privacy.epsilon,
-        study.privacy.delta,
-        Neighbors.REPLACE_ONE.value,
-        released=released,
-        counted=counted,
-        seeded=seeded,
+class _Weighed(NamedTuple):
+    """On the unit range: the weight, how it was chosen, how far the groups are apart, and how the answer errs."""
+
+    weight: float
+    chosen: Weighting
+    divergence: Divergence | None
+    laws: Laws
+
+
+def weigh(
+    study: "MeanStudy",
+    trusted: TrustedStatistics | None,
+    local: LocalStatistics | None,
+    rule: WeightRule,
+    statement: Statement,
+    *,
+    n_users: int,
+) -> Estimate:
+    """The estimate from the groups' private numbers, about the mean of ``n_users`` users; one group may be missing."""
+    if trusted is None or local is None:
+        w, chosen, divergence, laws = _single_model(study, trusted, local, n_users)
+    else:
+        w, chosen, divergence, laws = _hybrid(study, trusted, local, rule)
+    lower, width, law = study.bounds[0], study.width, laws.users
+    sampling = law.sampling_error
+    curator = 0.0 if trusted is None else w**2 * trusted.noise
+    reports = 0.0 if local is None else (1 - w) ** 2 * local.noise / local.count
+
+    def alone(group: TrustedStatistics | LocalStatistics | None, noise: NoiseLaw) -> GroupMean | None:
+        if group is None:
+            return None
+        theirs = ErrorLaw(group.mean, 1 / group.count - 1 / law.evidence.n_users, noise, law.evidence)
+        return GroupMean(group.count, lower + width * group.mean, study.bounds, theirs)
+
+    return Estimate(
+        study=study,
+        value=lower + width * (shrink(law.answer, sampling + law.noise.variance) if rule.is_adaptive else law.answer),
+        unbiased=lower + width * law.answer,
+        weight=w,
+        weighting=chosen,
+        trusted=alone(trusted, NoiseLaw.of(1.0, trusted, None)),
+        local=alone(local, NoiseLaw.of(0.0, None, local)),
+        divergence=divergence,
+        error=Errors(
+            sampling=(sampling + (divergence.price if divergence else 0.0)) * width**2,
+            trusted_noise=curator * width**2,
+            local_noise=reports * width**2,
+        ),
+        privacy=statement,
+        laws=laws,
+        fixed_weight=not rule.is_adaptive,
+        public_variance=rule.variance(study),
     )
 
 
-def _check_one_group(
-    trusted: TrustedSummary | None, local: LocalSummary | LaplaceSummary | None, weight: str | float
-) -> None:
-    """Where a group is empty, a weight that asks for it is a contradiction."""
-    if trusted is not None and trusted.count and local is not None and local.count:
-        return
-    mine, missing = (("trusted-only", 1.0), "local") if trusted and trusted.count else (("local-only", 0.0), "trusted")
-    if weight != "adaptive" and weight not in mine:
-        raise DataError(f"The {missing} group is empty, but weight={weight!r} asks for it.")
+def shrink(mean: float, error: float) -> float:
+    """The answer within [0, 1] that errs least in the worst case, from an unbiased one with this squared error."""
+    a = 0.25 / (0.25 + error)
+    return min(max(0.5 + a * (mean - 0.5), 0.0), 1.0)
 
 
-def local_group_of(study: "MeanStudy", reports: LocalSummary | LaplaceSummary) -> LocalGroup:
-    """What the reports say."""
-    if isinstance(reports, LaplaceSummary):
-        assert isinstance(study.channel, DiscreteLaplace)  # noqa: S101  (checked when it was accepted)
-        return LocalGroup.of_laplace(reports, study.channel)
-    assert not isinstance(study.channel, DiscreteLaplace)  # noqa: S101
-    return LocalGroup.of(reports.counts, study.channel)
+def _hybrid(study: "MeanStudy", trusted: TrustedStatistics, local: LocalStatistics, rule: WeightRule) -> _Weighed:
+    chosen = _choose(study, trusted, local, rule)
+    n, n_t, n_l = trusted.count + local.count, trusted.count, local.count
+    c = n_t / n
+    if rule.is_adaptive:
+        divergence = garrote(trusted, local, chosen, study.width)
+    else:
+        divergence = compare(trusted, local, chosen.variance, study.width)
+    w = chosen.weight if divergence.share == 1 else c + (chosen.weight - c) * divergence.share
+    if rule.sd is None:
+        evidence = VarianceEvidence.of(local, n_users=n, at_most=study.variance_at_most)
+    else:
+        evidence = VarianceEvidence(n, known=chosen.variance)
+    noise = NoiseLaw.of(w, trusted, local, besides=divergence.price)
+    mean = w * trusted.mean + (1 - w) * local.mean
+    users = ErrorLaw.of(mean, w, n_t, n_l, noise, evidence)
+    population = ErrorLaw(mean, w**2 / n_t + (1 - w) ** 2 / n_l, noise, evidence)
+    differ = _laws_if_groups_differ(trusted, local, study.variance_at_most)
+    return _Weighed(w, chosen, divergence, Laws(users, population, *differ))
 
 
-def _choose(
-    study: "MeanStudy", trusted: TrustedGroup, local: LocalGroup, weight: str | float, sd: float | None
-) -> weights.Weighting:
-    if weight == "adaptive":
+def _choose(study: "MeanStudy", trusted: TrustedStatistics, local: LocalStatistics, rule: WeightRule) -> Weighting:
+    if rule.is_adaptive:
         return weights.adaptive(trusted, local, study.variance_at_most)
     # [ADK20]'s weights follow from public numbers alone, the channel's worst variance among them: a weight that the
     # reports move in its last digits would tell about them, and `hybriddp.amplify` counts on one that does not.
-    if sd is not None:
-        variance = (sd / study.width) ** 2
-        fixed = fixed_weight(study, trusted.count, local.count, "known-variance", variance)
-        return weights.Weighting(fixed, variance, weights.VarianceRange(variance, variance))
-    possible = weights.variance_range(trusted, local, study.variance_at_most)
-    fixed = fixed_weight(study, trusted.count, local.count, weight) if isinstance(weight, str) else float(weight)
-    return weights.Weighting(fixed, possible.upper, possible)
-
-
-def _check_rule(study: "MeanStudy", weight: str | float, sd: float | None) -> None:
-    if isinstance(weight, str):
-        _check.choice("weight", weight, WEIGHTS)
+    known = rule.variance(study)
+    if isinstance(rule.weight, str):
+        weight = fixed_weight(study, trusted.count, local.count, rule.weight, known or 0.0)
     else:
-        _check.number("weight", weight, _check.WEIGHT)
-    if (weight == "known-variance") != (sd is not None):
-        raise ParameterError("sd", 'given exactly if weight is "known-variance"', sd)
-    if sd is not None:
-        most = _check.Range("a number from 0 to half of the range", 0.0, study.width / 2)
-        _check.number("sd", sd, most)
+        weight = float(rule.weight)
+    if known is not None:
+        return Weighting(weight, known, VarianceRange(known, known))
+    possible = weights.variance_range(trusted, local, study.variance_at_most)
+    return Weighting(weight, possible.upper, possible)
 
 
-def trusted_summary(study: "MeanStudy", trusted: TrustedSummary | ArrayLike) -> TrustedSummary:
-    """The summary of raw values, or one that belongs to the study."""
-    if not isinstance(trusted, TrustedSummary):
-        return study.summarize_trusted(trusted)
-    _check_digest(study, trusted.study)
-    return trusted
+def _laws_if_groups_differ(
+    trusted: TrustedStatistics, local: LocalStatistics, at_most: float
+) -> tuple[ErrorLaw, ErrorLaw]:
+    r"""The laws of $c\,\bar x_T + (1-c)\,\bar x_L$: all users weigh the same, so sampling adds no error about them."""
+    n = trusted.count + local.count
+    c = trusted.count / n
+    mean, noise = c * trusted.mean + (1 - c) * local.mean, NoiseLaw.of(c, trusted, local)
+    nothing = VarianceEvidence(n, known=0.0)
+    # About the population each group has a variance of its own, at most what all users' allows for its part of them.
+    most_t = VarianceEvidence(trusted.count, at_most=at_most / c).most(trusted.mean, trusted.noise)
+    of_local = VarianceEvidence.of(local, n_users=local.count, at_most=at_most / (1 - c))
+    most_l = of_local.most(local.mean, local.noise / local.count)
+    sampling = c**2 * most_t / trusted.count + (1 - c) ** 2 * most_l / local.count
+    wider = NoiseLaw(noise.normal + sampling, noise.laplace)
+    return ErrorLaw(mean, 0.0, noise, nothing), ErrorLaw(mean, 0.0, wider, nothing)
 
 
-def local_summary(
-    study: "MeanStudy", local: LocalSummary | LaplaceSummary | Reports | ArrayLike
-) -> LocalSummary | LaplaceSummary:
-    """The summary of codes, or one that belongs to the study."""
-    if not isinstance(local, LocalSummary | LaplaceSummary):
-        return study.summarize_local(local)
-    _check_digest(study, local.study)
-    if isinstance(local, LaplaceSummary) != isinstance(study.channel, DiscreteLaplace):
-        raise ProtocolError(f"A {type(local).__name__} is not what {study.channel!r} gives.")
-    if isinstance(local, LocalSummary) and len(local.counts) != study.channel.n_codes:
-        raise ProtocolError(f"The local summary has {len(local.counts)} codes, the study {study.channel.n_codes}.")
-    return local
-
-
-def _check_digest(study: "MeanStudy", digest: str) -> None:
-    if digest != study.digest:
-        raise ProtocolError(
-            f"The summary belongs to study {digest[:12]}…, not to {study.digest[:12]}… ({study.name!r})."
-        )
+def _single_model(
+    study: "MeanStudy", trusted: TrustedStatistics | None, local: LocalStatistics | None, n_users: int
+) -> _Weighed:
+    group, w = (local, 0.0) if trusted is None else (trusted, 1.0)
+    if group is None:
+        raise DataError("Both groups are empty.")
+    evidence = VarianceEvidence.of(local, n_users=n_users, at_most=study.variance_at_most)
+    noise = NoiseLaw.of(w, trusted, local)
+    users = ErrorLaw(group.mean, 1 / group.count - 1 / n_users, noise, evidence)
+    population = ErrorLaw(group.mean, 1 / group.count, noise, evidence)
+    asked = n_users == group.count  # nobody else is there whose mean could differ
+    chosen = Weighting(w, evidence.expected(group.mean), VarianceRange(0.0, 0.25))
+    return _Weighed(w, chosen, None, Laws(users, population, *((users, population) if asked else (None, None))))

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -10,19 +10,53 @@ from typing import TYPE_CHECKING, Any
 
 from hybriddp import _check
 from hybriddp.errors import DataError
+from hybriddp.mean import explain, page
 from hybriddp.mean.divergence import Divergence
-from hybriddp.mean.interval import ErrorLaw, Interval
-from hybriddp.mean.laws import LEVEL, Errors, GroupMean, Laws, between
-from hybriddp.mean.statement import Statement
+from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Interval, Laws
+from hybriddp.mean.published import Published, publish, rounded, step_of
 from hybriddp.mean.weights import Weighting
+from hybriddp.privacy import Neighbors
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
     from rich.table import Table
 
-    from hybriddp.mean.published import Published
     from hybriddp.mean.study import MeanStudy
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What an answer cost in privacy: what was promised, and whether it was kept and counted."""
+
+    epsilon: str
+    delta: str
+    neighbors: str
+    released: bool  # whether anything about the trusted group was; local reports are private by themselves
+    counted: bool  # whether a ledger has that release
+    seeded: bool  # whether this is a simulation, and no release at all
+
+    @classmethod
+    def of(cls, study: "MeanStudy", *, released: bool, counted: bool, seeded: bool) -> "Statement":
+        """What a study promises, and what was done."""
+        promise, neighbors = study.privacy, Neighbors.REPLACE_ONE.value
+        return cls(promise.epsilon, promise.delta, neighbors, released=released, counted=counted, seeded=seeded)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        plain = asdict(self)
+        seeded = plain.pop("seeded")
+        return {**plain, "private_release": not seeded}
+
+    def __str__(self) -> str:
+        if self.seeded:
+            return "A simulation: NOT a private release."
+        alone = self.released and not self.counted
+        advice = " Nobody is counting: give a ledger to make sure that it stays one release." if alone else ""
+        return (
+            f"Every user, trusted or local, is promised ε = {self.epsilon}, δ = {self.delta} for this one release "
+            f"({self.neighbors}).{advice}"
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -32,56 +66,34 @@ class Estimate:
     For publication take `published`, which is also what ``float()``, ``str()`` and `to_json` show: the rounded value
     and interval. The attributes are the curator's: publishing them leaves every user their own ε, and the second tier
     of `hybriddp.amplify` is lost.
-
-    Attributes
-    ----------
-    study : MeanStudy
-        What was asked.
-    value : float
-        The answer. With the adaptive weight it lies within the bounds and has been pulled towards their middle by as
-        much as makes the worst case best: a share of $4 E / (1 + 4 E)$ of the way, $E$ the expected squared error on
-        the unit range, so next to nothing unless noise covers a good part of the range.
-    unbiased : float
-        The weighted mean of the two groups as it is: for averaging over many estimates. May lie outside of the bounds.
-    weight : float
-        The weight on the trusted group's mean that it was made with.
-    weighting : Weighting
-        How that weight was chosen, before the groups were compared.
-    trusted, local : GroupMean or None
-        What the two groups alone say; None where there was no such group.
-    divergence : Divergence or None
-        How far they are apart; None where there was only one.
-    error : Errors
-        The expected squared error of ``unbiased``; that of ``value`` is not larger.
-    privacy : Statement
-        What it cost.
-    laws : Laws
-        How it errs: what the intervals are made from.
-    exact : Fraction or None
-        ``unbiased`` without rounding errors, where the weight was fixed before any data was seen.
-    fixed_weight : bool
-        Whether it was.
-    public_variance : float or None
-        The variance of the values on the unit range, where it is public knowledge.
-    tied : bool
-        Whether every local report came with the study's digest.
     """
 
     study: "MeanStudy"
     value: float
+    """The answer. With the adaptive weight it lies within the bounds and has been pulled towards their middle by as
+    much as makes the worst case best: $4 E / (1 + 4 E)$ of the way, $E$ the expected squared error on the unit range,
+    so next to nothing unless noise covers a good part of the range."""
     unbiased: float
+    """The weighted mean of the groups as it is: for averaging over many estimates. It may lie outside of the bounds."""
     weight: float
-    weighting: Weighting
+    """The weight on the trusted group's mean that it was made with."""
+    weighting: Weighting  # how that weight was chosen, before the groups were compared
     trusted: GroupMean | None
+    """What the trusted group alone says; None where there was no such group."""
     local: GroupMean | None
+    """What the local group alone says; None where there was no such group."""
     divergence: Divergence | None
+    """How far the groups are apart; None where there was only one."""
     error: Errors
+    """The expected squared error of ``unbiased``; that of ``value`` is not larger."""
     privacy: Statement
-    laws: Laws
-    exact: Fraction | None = None
-    fixed_weight: bool = False
-    public_variance: float | None = None
+    """What it cost."""
+    laws: Laws  # how it errs: what the intervals are made from
+    exact: Fraction | None = None  # `unbiased` without rounding errors, where the weight was fixed before any data
+    fixed_weight: bool = False  # whether it was
+    public_variance: float | None = None  # the variance of the values on the unit range, where it is public knowledge
     tied: bool = True
+    """Whether every local report came with the study's digest."""
 
     @property
     def n_trusted(self) -> int:
@@ -159,16 +171,21 @@ class Estimate:
         return self.divergence is not None and abs(self.divergence.z) > 4
 
     def _interval(self, level: float, alike: ErrorLaw, different: ErrorLaw | None, may_differ: bool) -> Interval:
-        _check.number("level", level, LEVEL)
+        _check.number("level", level, _check.FRACTION)
         if may_differ:
             if different is None:
                 raise DataError("One group gave no mean, so nothing is known of how much it differs from the other.")
-            return between(self.study.bounds, different.interval(level))
-        found = between(self.study.bounds, alike.interval(level))
+            return different.interval(level).rescaled(self.study.bounds)
+        found = alike.interval(level).rescaled(self.study.bounds)
         return Interval(min(found.lower, self.value), max(found.upper, self.value), level)
 
-    def published(self, *, level: float = 0.95, step: "Fraction | Decimal | str | float | None" = None) -> "Published":
+    def published(self, *, level: float = 0.95, step: Fraction | Decimal | str | float | None = None) -> Published:
         """What may be published: the value and its interval, rounded in exact fractions, and nothing else.
+
+        Where the weight was fixed before any data was seen, the interval follows from the published value and public
+        numbers too, so that value and interval together keep what `hybriddp.amplify` says. It is wider than `interval`,
+        which the reports narrow: a public ``sd`` (``weight="known-variance"``) makes up for that. With the adaptive
+        weight there is no second tier, and it is `stated_interval`, rounded.
 
         Parameters
         ----------
@@ -176,41 +193,17 @@ class Estimate:
             The level of confidence of the interval, which is rounded outwards.
         step : Fraction, Decimal, str or float, optional
             What to round to, chosen without looking at the data. If not given, 1, 2 or 5 times a power of ten, at most
-            a tenth of the noise's standard deviation, by public numbers alone. `hybriddp.amplify` says what the second
-            tier of protection is at a step.
-
-        Notes
-        -----
-        Where the weight was fixed before any data was seen, the interval follows from the published value and public
-        numbers too, so that value and interval together keep what `hybriddp.amplify` says. It is wider than `interval`,
-        which the reports narrow: a public ``sd`` (``weight="known-variance"``) makes up for that. With the adaptive
-        weight there is no second tier, and it is `interval`, rounded; where the groups' means clearly differ, the one
-        that assumes nothing about them (``groups_may_differ``).
-
-        Examples
-        --------
-        >>> from hybriddp import MeanStudy
-        >>> study = MeanStudy("pay", bounds=(0, 250_000), epsilon=1)
-        >>> reports = study.randomize([70_000.0] * 180, random_state=1)
-        >>> estimate = study.estimate(trusted=[65_000.0] * 120, local=reports, random_state=2)
-        >>> estimate.published().step
-        Fraction(200, 1)
+            a tenth of the noise's standard deviation, by public numbers alone.
         """
-        from hybriddp.mean.published import publish
-
         return publish(self, level=level, step=step)
 
     def __float__(self) -> float:
-        from hybriddp.mean.published import default_step, rounded
-
-        return float(rounded(self, default_step(self)))
+        return float(rounded(self, step_of(self)))
 
     # How it is shown ----------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        from hybriddp.mean import story
-
-        return story.one_line(self)
+        return explain.one_line(self)
 
     def __repr__(self) -> str:
         name = self.study.title if len(self.study.title) <= 40 else f"{self.study.title[:39]}…"
@@ -218,10 +211,8 @@ class Estimate:
         return f"Estimate({name!r}: {self.published()}, ε = {self.privacy.epsilon}{seeded})"
 
     def explain(self) -> str:
-        """The story in plain words."""
-        from hybriddp.mean import story
-
-        return story.words(self)
+        """The answer, what it assumes, how it came about and what it cost, in plain words."""
+        return explain.explanation(self)
 
     def plot(self, path: Path | str | None = None) -> "Figure":
         """A picture of both groups' answers and the combined one with their intervals; written to ``path`` if given.
@@ -233,19 +224,13 @@ class Estimate:
         return picture.draw([self], path=None if path is None else Path(path))
 
     def __rich__(self) -> "Table":
-        from hybriddp.mean import story
-
-        return story.table(self)
+        return explain.table(self)
 
     def _repr_html_(self) -> str:
-        from hybriddp.mean import page
-
         return page.fragment(self)
 
     def to_html(self) -> str:
-        """A page of its own: the answer, the groups' answers, a picture and the story."""
-        from hybriddp.mean import page
-
+        """A page of its own: the answer, the groups' answers, a picture and the explain."""
         return page.page([self])
 
     def to_json(self, *, full: bool = False) -> str:
@@ -264,58 +249,38 @@ class Estimate:
         With ``full`` all that the curator has beside it: the groups' means, the weight and everything unrounded.
         Publishing these leaves the first tier of protection only, every user's own ε.
         """
-        from hybriddp.mean import story
-        from hybriddp.mean.doubts import warnings
-
         p = self.published(level=0.95)
         users = self.study.users
         published = {
-            "warnings": list(warnings(self)),  # before the number
+            "warnings": list(explain.warnings(self)),  # before the number
             "study": self.study.name,
             "digest": self.study.digest,
-            "users": None if users is None else {"by": users.by, "key": users.key},
+            "users": users and asdict(users),
             "value": p.value,
             "interval_95": [p.lower, p.upper],
-            "interval_assumes_groups_alike": story.assumes_alike(self),
+            "interval_assumes_groups_alike": explain.assumes_alike(self),
             "step": float(p.step),
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
             "tied": self.tied,
             "sd_at_most": self.study.sd_at_most,
-            "privacy": {
-                "epsilon": self.privacy.epsilon,
-                "delta": self.privacy.delta,
-                "neighbors": self.privacy.neighbors,
-                "released": self.privacy.released,
-                "counted": self.privacy.counted,
-                "private_release": not self.privacy.seeded,
-            },
+            "privacy": self.privacy.to_dict(),
         }
         return published if not full else published | {"curator": self._curator()}
 
     def _curator(self) -> dict[str, Any]:
         """What is not for publication, or costs the second tier of protection."""
-        from hybriddp.mean import story
-
-        sample, population = self.interval(0.95), self.population_interval(0.95)
+        gap = self.divergence
         return {
-            "note": story.FIRST_TIER_ONLY,
+            "note": explain.FIRST_TIER_ONLY,
             "value": self.value,
             "unbiased": self.unbiased,
             "standard_error": self.standard_error,
-            "interval_95": [sample.lower, sample.upper],
-            "population_interval_95": [population.lower, population.upper],
+            "interval_95": list(self.interval(0.95)),
+            "population_interval_95": list(self.population_interval(0.95)),
             "weight": self.weight,
             "trusted_mean": self.trusted_mean,
             "local_mean": self.local_mean,
-            "divergence": None if self.divergence is None else _divergence(self.divergence),
-            "error": {
-                "sampling": self.error.sampling,
-                "trusted_noise": self.error.trusted_noise,
-                "local_noise": self.error.local_noise,
-            },
+            "divergence": gap and {"difference": gap.difference, "z": gap.z, "share": gap.share},
+            "error": asdict(self.error),
         }
-
-
-def _divergence(divergence: Divergence) -> dict[str, Any]:
-    return {"difference": divergence.difference, "z": divergence.z, "share": divergence.share}

@@ -9,7 +9,8 @@ $$
 
 A mean $\theta$ belongs to the interval if an error as large as $|y - \theta|$ is not too unlikely *if $\theta$ is the
 mean*: $\sigma^2$ is limited by $\theta$, so a mean near a bound comes with little sampling error and one further away
-with more (a score interval, Wilson 1927). Of the variances that are possible then the average is taken (`evidence`).
+with more (a score interval, Wilson 1927). Of the variances that are possible then the average is taken
+(`VarianceEvidence`).
 """
 
 import math
@@ -19,8 +20,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.mean.evidence import VarianceEvidence
+from hybriddp.mean.weights import LocalStatistics, TrustedStatistics, VarianceEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +44,47 @@ class Interval:
         """Half of the distance between the ends."""
         return (self.upper - self.lower) / 2
 
+    def rescaled(self, bounds: tuple[float, float]) -> "Interval":
+        """An interval of the unit range in the units of values between these bounds."""
+        lower, upper = bounds
+        width = upper - lower
+        low, high = lower + width * self.lower, min(lower + width * self.upper, upper)
+        if low >= high:  # floats cannot tell the ends apart, and no interval is a point
+            low, high = math.nextafter(high, -math.inf), math.nextafter(high, math.inf)
+        return Interval(low, high, self.level)
+
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class NoiseLaw:
     """The law of an error: a normal part of variance ``normal`` and a Laplace part of scale ``laplace``."""
 
     normal: float
     laplace: float
 
+    @classmethod
+    def of(
+        cls,
+        weight: float,
+        trusted: TrustedStatistics | None,
+        local: LocalStatistics | None,
+        *,
+        besides: float = 0.0,
+    ) -> "NoiseLaw":
+        """The noise of a weighted mean: the curator's draw and all reports, and a variance ``besides``."""
+        normal = besides if local is None else besides + (1 - weight) ** 2 * local.noise / local.count
+        if trusted is None:
+            return cls(normal, 0.0)
+        return cls.with_curator(normal, weight**2 * trusted.noise, laplace=trusted.laplace)
+
+    @classmethod
+    def with_curator(cls, normal: float, curator: float, *, laplace: bool) -> "NoiseLaw":
+        """A normal error of variance ``normal`` and the curator's noise of variance ``curator``."""
+        return cls(normal, math.sqrt(curator / 2)) if laplace else cls(normal + curator, 0.0)
+
     @property
     def variance(self) -> float:
         """Of both parts together."""
         return self.normal + 2 * self.laplace**2
-
-    def times(self, width: float) -> "Noise":
-        """The law of the error in units that are ``width`` times smaller."""
-        return Noise(normal=self.normal * width**2, laplace=self.laplace * width)
 
     def exceeds(self, y: ArrayLike) -> FloatArray:
         """The probability that the error is larger than ``y``, to either side together."""
@@ -89,32 +116,26 @@ def exceeds(y: ArrayLike, normal: ArrayLike, laplace: float) -> FloatArray:
         down = np.exp(k * k / 2 - size / b + log_ndtr(size / s - k))
         up = np.exp(k * k / 2 + size / b + log_ndtr(-size / s - k))
         both = 2 * ndtr(-size / s) + down - up
-        mostly_normal = 2 * ndtr(
-            -size / np.sqrt(s * s + 2 * b * b)
-        )  # so small a Laplace part only adds to the variance
+        mostly_normal = 2 * ndtr(-size / np.sqrt(s * s + 2 * b * b))  # so small a Laplace part only adds variance
         return np.asarray(np.where(k > 1e3, mostly_normal, np.where(k < 1e-9, np.exp(-size / b), both)))
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorLaw:
-    r"""How an answer errs, on the unit range, if the groups are alike.
+    """How an answer errs, on the unit range, if the groups are alike."""
 
-    Attributes
-    ----------
-    answer : float
-        The unbiased answer.
-    sampling : float
-        $a$: by what the variance of the values is multiplied.
-    noise : Noise
-        What else there is: $r$ and $b$.
-    evidence : VarianceEvidence
-        What is known of the variance of the values.
-    """
+    answer: float  # the unbiased one
+    sampling: float  # a: by what the variance of the values is multiplied
+    noise: NoiseLaw  # what else there is: r and b
+    evidence: VarianceEvidence = field(repr=False)  # what is known of the variance of the values
 
-    answer: float
-    sampling: float
-    noise: Noise
-    evidence: VarianceEvidence = field(repr=False)
+    @classmethod
+    def of(
+        cls, answer: float, weight: float, n_trusted: int, n_local: int, noise: NoiseLaw, evidence: VarianceEvidence
+    ) -> "ErrorLaw":
+        r"""Of a hybrid with this weight, against the mean of all users' values: $a = (w - c)^2 n / (n_T n_L)$."""
+        n = n_trusted + n_local
+        return cls(answer, (weight - n_trusted / n) ** 2 * n / (n_trusted * n_local), noise, evidence)
 
     @property
     def sampling_error(self) -> float:
@@ -128,13 +149,12 @@ class ErrorLaw:
 
     def explains(self, mean: float) -> float:
         """How probable an error at least as large as that of the answer is, if ``mean`` is the mean (a p-value)."""
-        return min(self._explains(mean, evidence) for evidence in self.evidence.readings)
-
-    def _explains(self, mean: float, evidence: VarianceEvidence) -> float:
-        likely = evidence.likely(np.array([mean]))
-        variance = self.noise.normal + self.sampling * likely.variance
-        tails = exceeds(self.answer - mean, variance, self.noise.laplace)
-        return float((likely.mass * tails).sum())
+        p = []
+        for evidence in self.evidence.readings:
+            likely = evidence.likely(np.array([mean]))
+            variance = self.noise.normal + self.sampling * likely.variance
+            p.append(float((likely.mass * exceeds(self.answer - mean, variance, self.noise.laplace)).sum()))
+        return min(p)
 
     def interval(self, level: float) -> Interval:
         """Where the mean lies, between 0 and 1.
@@ -167,3 +187,46 @@ class ErrorLaw:
             near, far = far, min(room, 1.5 * far)
         reach = float(brentq(surplus, near, far, xtol=1e-9 * far, rtol=1e-9))
         return start + math.copysign(reach, edge - start)
+
+
+@dataclass(frozen=True, slots=True)
+class Laws:
+    """How the unbiased answer errs, on the unit range.
+
+    Against the mean of these users' values, and of the population that they come from, if the groups are alike; and the
+    same for the mean in which every user weighs the same, which needs no such assumption (None where one of the groups
+    was not asked).
+    """
+
+    users: ErrorLaw
+    population: ErrorLaw = field(repr=False)
+    users_if_groups_differ: ErrorLaw | None = field(repr=False)
+    population_if_groups_differ: ErrorLaw | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """The expected squared error against the mean of all users' values, in their squared units, by its cause."""
+
+    sampling: float  # from users who do not all weigh the same, and from doubting that the groups are alike
+    trusted_noise: float  # from the curator's noise
+    local_noise: float  # from that of the local users' reports
+
+    @property
+    def total(self) -> float:
+        """The whole of it, if the groups are alike; what a difference of the groups adds is unknown."""
+        return self.sampling + self.trusted_noise + self.local_noise
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMean:
+    """What one group alone says about everybody, if the groups are alike."""
+
+    count: int  # of its users
+    mean: float  # their private mean, which may lie outside of the bounds
+    bounds: tuple[float, float]  # of the study
+    law: ErrorLaw = field(repr=False)  # how it errs against the mean of *all* users' values
+
+    def interval(self, level: float = 0.95) -> Interval:
+        """Where the mean of all users' values lies by this group alone."""
+        return self.law.interval(_check.number("level", level, _check.FRACTION)).rescaled(self.bounds)

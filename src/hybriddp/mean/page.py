@@ -1,85 +1,56 @@
-"""Estimates as HTML: a view for notebooks and a page of their own, with a small picture and nothing from elsewhere."""
+"""Estimates as HTML: a view for notebooks and a page of their own, with a small figure."""
 
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from hybriddp.mean import story
-from hybriddp.mean.doubts import warnings
-from hybriddp.mean.published import default_step, number
+from hybriddp.mean import explain
+from hybriddp.page import Section, alerts, paragraphs, render_page, table
 from hybriddp.wording import significant
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
 
 _COLORS = {"trusted": "#3567b0", "local": "#c96f2e", "hybrid": "#1d8a6b"}
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; color: #22303c; max-width: 46rem; margin: 3rem auto; padding: 0 1rem; }}
-h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.15rem; margin-top: 2.5rem; }}
-table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
-th, td {{ text-align: right; padding: .35rem .6rem; border-bottom: 1px solid #e4e8ec; }}
-th:first-child, td:first-child {{ text-align: left; }}
-svg {{ width: 100%; height: auto; }}
-.answer {{ font-size: 1.2rem; font-weight: 600; }}
-footer {{ color: #66727e; font-size: .85rem; margin-top: 3rem; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-{body}
-<footer>Made with hybriddp.</footer>
-</body>
-</html>
-"""
 
 
 def fragment(estimate: "Estimate") -> str:
-    """One estimate: doubts, title, table, picture and promise."""
-    title, promise = escape(estimate.study.title), escape(str(estimate.privacy))
-    notes = "".join(f"<p>{escape(note)}</p>\n" for note in story.notes(estimate))
-    return f"{_doubts(estimate)}<p><b>{title}</b></p>\n{_table(estimate)}\n{picture(estimate)}\n{notes}<p>{promise}</p>"
+    """One estimate for notebooks: warnings, table, figure and what is promised."""
+    title = f"<p><b>{escape(estimate.study.title)}</b></p>"
+    told = paragraphs([*explain.notes(estimate), str(estimate.privacy)])
+    return "\n".join(
+        [
+            *alerts(explain.warnings(estimate)),
+            title,
+            table(explain.CELL_HEADINGS, explain.cells(estimate)),
+            figure(estimate),
+            *told,
+        ]
+    )
 
 
 def page(estimates: Sequence["Estimate"]) -> str:
-    """A page that stands alone: for each estimate the table, the picture and the story."""
-    title = estimates[0].study.name
-    parts = []
-    for estimate in estimates:
-        heading = "" if estimate.study.users is None else f"<h2>{escape(str(estimate.study.users))}</h2>\n"
-        told = [line for line in story.words(estimate).splitlines() if line not in warnings(estimate)]
-        answer, *rest = (f"<p>{escape(line)}</p>" for line in told)
-        lead = answer.replace("<p>", '<p class="answer">', 1)  # what may be published comes first
-        parts.append(f"{heading}{_doubts(estimate)}{lead}\n{_table(estimate)}\n{picture(estimate)}\n{''.join(rest)}")
-    return _PAGE.format(title=escape(title), body="\n".join(parts))
+    """A page with a section per estimate: warnings, answer, table, figure and explanation."""
+    return render_page(estimates[0].study.name, map(_section, estimates))
 
 
-def _doubts(estimate: "Estimate") -> str:
-    """What a reader must know before the numbers."""
-    return "".join(f'<p role="alert"><b>{escape(warning)}</b></p>\n' for warning in warnings(estimate))
+def _section(estimate: "Estimate") -> Section:
+    users, doubts = estimate.study.users, explain.warnings(estimate)
+    answer, *rest = (line for line in explain.explanation(estimate).splitlines() if line not in doubts)
+    lead = paragraphs([answer], style="answer")  # what may be published comes first
+    blocks = [
+        *alerts(doubts),
+        *lead,
+        table(explain.CELL_HEADINGS, explain.cells(estimate)),
+        figure(estimate),
+        *paragraphs(rest),
+    ]
+    return Section("" if users is None else str(users), blocks)
 
 
-def _table(estimate: "Estimate") -> str:
-    step = default_step(estimate)
-    cells = "".join(
-        f"<tr><td>{row.name}</td><td>{row.users:,}</td><td>{number(row.value, step)}</td>"
-        f"<td>{number(row.interval.lower, step)} … {number(row.interval.upper, step)}</td></tr>"
-        for row in story.rows(estimate)
-    )
-    return (
-        "<table><thead><tr><th></th><th>users</th><th>mean</th><th>95 % interval</th></tr></thead>"
-        f"<tbody>{cells}</tbody></table>"
-    )
-
-
-def picture(estimate: "Estimate") -> str:
+def figure(estimate: "Estimate") -> str:
     """The intervals as a small drawing, on an axis that the combined answer does not vanish on."""
-    rows = story.rows(estimate)
+    rows = explain.rows(estimate)
     low = min(row.interval.lower for row in rows)
     high = max(row.interval.upper for row in rows)
     width = (high - low) or 1.0

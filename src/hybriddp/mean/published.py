@@ -1,8 +1,21 @@
-"""What is published of an estimate: a rounded value and a rounded interval, and nothing else.
+r"""What is published of an estimate, and what follows from public numbers alone.
 
-An estimate's floats tell more than its noise hides: the curator's noise lies on a lattice, and the last digits of a
-weighted mean tell where that lattice lies, which is the sum of the local users' codes. So rounding comes before
-publishing, in exact fractions, to a step that follows from public numbers (`public`).
+**Public numbers** are the study, the sizes of the groups and a weight fixed before any data. Nothing of the first part
+has seen a report or a value, so it tells nothing about anybody: the paper's weights, the noise that an estimate will
+have, the lattice of the curator's noise in the units of the values, and the step that an estimate is rounded to.
+
+**The lattice.** With weight $w$ the weighted mean is
+
+$$
+\text{lower} + u\,(S_T + N) + R, \qquad u = \frac{w \cdot \text{width}}{n_T\,2^{24}},
+$$
+
+$S_T$ and the curator's noise $N$ whole numbers and $R$ what the reports say. So, given the reports, it lies on a
+lattice of step $u$ whose origin depends on them: the last digits of the mean tell the origin, and so the sum of all
+codes. That is more than the noise hides. So rounding comes before publishing, in exact fractions. After rounding to
+multiples of $s$, each published number stands for a half-open interval of length $s$, which holds $s/u$ values of $N$
+if that is whole, and $m = \lfloor s/u \rfloor$ or $m + 1$ of them if not, *wherever* the origin is
+(`hybriddp.amplification.window` has what that costs).
 """
 
 import json
@@ -15,38 +28,107 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybriddp import _check
+from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.errors import ParameterError
-from hybriddp.mean import public
-from hybriddp.mean.evidence import VarianceEvidence
-from hybriddp.mean.interval import ErrorLaw, Interval, Noise
+from hybriddp.grid import UNITS
+from hybriddp.mean.interval import ErrorLaw, Interval, NoiseLaw
+from hybriddp.mean.weights import VarianceEvidence
+from hybriddp.release.mechanisms import mechanism_for
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
+    from hybriddp.mean.study import MeanStudy
 
+CELL = 1 << 9
+"""How many lattice points round to the same value at the finest step: $2^{-15}$ of the range over $n_T$."""
+_STEPS_PER_SD = 10
+_LEAST_STEPS = 50  # between the bounds, however much noise there is
 _MOST_STEP = 0.5  # of the width of the bounds
+
+
+def trusted_noise(study: "MeanStudy", n_trusted: int) -> float:
+    """The variance of the curator's noise on the trusted group's mean, on the unit range."""
+    return mechanism_for(study.privacy).variance / (n_trusted * UNITS) ** 2
+
+
+def report_noise(study: "MeanStudy") -> float:
+    """The largest variance of one report given its value, on the unit range."""
+    if isinstance(study.channel, DiscreteLaplace):
+        return study.channel.noise_variance
+    return study.channel.worst_variance
+
+
+def fixed_weight(study: "MeanStudy", n_trusted: int, n_local: int, rule: str, variance: float = 0.0) -> float:
+    r"""The weight on the trusted group of one of the paper's rules, by public numbers only.
+
+    ``"known-variance"`` is $V_L/(V_T + V_L)$ for a public ``variance`` of the values on the unit range, ``"privacy"``
+    the same for 0, ``"naive"`` the fraction of the users who trust ([ADK20], KVH and PWH).
+    """
+    by_name = {"naive": n_trusted / (n_trusted + n_local), "trusted-only": 1.0, "local-only": 0.0, "full-local": 0.0}
+    if rule in by_name:
+        return by_name[rule]
+    v_t = variance / n_trusted + trusted_noise(study, n_trusted)
+    v_l = (variance + report_noise(study)) / n_local
+    return v_l / (v_t + v_l)
+
+
+def noise_sd(study: "MeanStudy", n_trusted: int, n_local: int, weight: float | None) -> float:
+    """The standard deviation of all noise for privacy in an estimate, in the units of the values.
+
+    With no fixed weight it is the least that any weight has.
+    """
+    if n_trusted and n_local and weight is None:
+        weight = fixed_weight(study, n_trusted, n_local, "privacy")
+    elif weight is None:
+        weight = 1.0 if n_trusted else 0.0
+    variance = weight**2 * trusted_noise(study, n_trusted) if n_trusted else 0.0
+    variance += (1 - weight) ** 2 * report_noise(study) / n_local if n_local else 0.0
+    return math.sqrt(variance) * study.width
+
+
+def default_step(study: "MeanStudy", n_trusted: int, n_local: int, weight: float | None) -> Fraction:
+    """The step of what is published: the largest of 1, 2 or 5 times a power of ten within a tenth of the noise's sd.
+
+    It is at most a fiftieth of the range. Rounding adds a thousandth to the squared error at most. With no fixed
+    weight, ``weight`` is None.
+    """
+    sd = noise_sd(study, n_trusted, n_local, weight)
+    return nice_below(min(sd / _STEPS_PER_SD, study.width / _LEAST_STEPS))
+
+
+def nice_below(size: float) -> Fraction:
+    """The largest of 1, 2 or 5 times a power of ten that is not above ``size``."""
+    if not size > 0:
+        return Fraction(1, 10**300)  # next to nothing, where noise is: at most a float can say
+    ten = Fraction(10) ** math.floor(math.log10(size) + 1e-9)
+    nice = [ten * factor for factor in (Fraction(1, 2), 1, 2, 5) if ten * factor <= Fraction(size)]
+    return max(nice) if nice else ten / 10
+
+
+def exact_width(study: "MeanStudy") -> Fraction:
+    """Upper bound minus lower bound, without rounding."""
+    return Fraction(study.bounds[1]) - Fraction(study.bounds[0])
+
+
+def finest_step(study: "MeanStudy", n_trusted: int, weight: float) -> Fraction:
+    """The finest step of the proof, `CELL` lattice points $u$: exactly, since with any other it costs more."""
+    return CELL * Fraction(weight) * exact_width(study) / (n_trusted * UNITS)
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A mean as it may be published.
-
-    Attributes
-    ----------
-    value : float
-        The answer, a multiple of ``step``.
-    lower, upper : float
-        Where the mean of these users' values lies: multiples of ``step``, rounded outwards, or a bound.
-    level : float
-        The level of confidence of the interval.
-    step : Fraction
-        What all of them are rounded to, exactly.
-    """
+    """A mean as it may be published: all numbers are rounded to ``step``."""
 
     value: float
+    """The answer."""
     lower: float
+    """Where the mean of these users' values lies, rounded outwards, or a bound."""
     upper: float
+    """The other end."""
     level: float
+    """The level of confidence of the interval."""
     step: Fraction
+    """What the value and both ends are a multiple of, exactly."""
 
     @property
     def interval(self) -> Interval:
@@ -66,12 +148,8 @@ class Published:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        return {
-            "value": self.value,
-            "interval": [self.lower, self.upper],
-            "level": self.level,
-            "step": float(self.step),
-        }
+        interval = [self.lower, self.upper]
+        return {"value": self.value, "interval": interval, "level": self.level, "step": float(self.step)}
 
     def to_json(self) -> str:
         """As text."""
@@ -92,10 +170,12 @@ def publish(
     nothing about the groups; if not given, it is `Estimate.stated_interval`, if no second tier is at stake.
     """
     _check.number("level", level, _check.FRACTION)
-    s = default_step(estimate) if step is None else exact_step(step, estimate.study.width)
+    s = step_of(estimate) if step is None else exact_step(step, estimate.study.width)
     value = rounded(estimate, s)
     bottom, top = (Fraction(bound) for bound in estimate.study.bounds)
-    if groups_may_differ is None and not population and _second_tier(estimate):
+    # Where `hybriddp.amplify` may claim something about what is published, public numbers alone make the interval.
+    second_tier = estimate.fixed_weight and estimate.trusted is not None and estimate.local is not None
+    if groups_may_differ is None and not population and second_tier:
         found = _public_interval(estimate, float(value), level)
         lower, upper = Fraction(found.lower) - s / 2, Fraction(found.upper) + s / 2  # its center was rounded
     else:
@@ -125,15 +205,10 @@ def rounded(estimate: "Estimate", step: Fraction) -> Fraction:
     return min(max(value, Fraction(estimate.study.bounds[0])), Fraction(estimate.study.bounds[1]))
 
 
-def _second_tier(estimate: "Estimate") -> bool:
-    """Whether `hybriddp.amplify` may claim something about what is published."""
-    return estimate.fixed_weight and estimate.trusted is not None and estimate.local is not None
-
-
-def default_step(estimate: "Estimate") -> Fraction:
-    """The step of an estimate, from public numbers: an adaptive weight is none, and does not count."""
+def step_of(estimate: "Estimate") -> Fraction:
+    """The step that an estimate is rounded to, from public numbers: an adaptive weight is none, and does not count."""
     weight = estimate.weight if estimate.fixed_weight else None
-    return public.default_step(estimate.study, estimate.n_trusted, estimate.n_local, weight)
+    return default_step(estimate.study, estimate.n_trusted, estimate.n_local, weight)
 
 
 def exact_step(step: Fraction | Decimal | str | float, width: float) -> Fraction:
@@ -174,12 +249,10 @@ def _public_interval(estimate: "Estimate", value: float, level: float) -> Interv
     """
     study, w = estimate.study, estimate.weight
     n_t, n_l = estimate.n_trusted, estimate.n_local
-    n = n_t + n_l
-    evidence = VarianceEvidence(n, at_most=study.variance_at_most, known=estimate.public_variance)
-    curator = w**2 * public.trusted_noise(study, n_t)
-    reports = (1 - w) ** 2 * public.report_noise(study) / n_l
-    noise = Noise(reports + curator, 0.0) if study.privacy.exact_delta else Noise(reports, math.sqrt(curator / 2))
-    mean = (value - study.bounds[0]) / study.width
-    law = ErrorLaw(mean, (w - n_t / n) ** 2 * n / (n_t * n_l), noise, evidence)
+    evidence = VarianceEvidence(n_t + n_l, at_most=study.variance_at_most, known=estimate.public_variance)
+    curator = w**2 * trusted_noise(study, n_t)
+    reports = (1 - w) ** 2 * report_noise(study) / n_l
+    noise = NoiseLaw.with_curator(reports, curator, laplace=not study.privacy.exact_delta)
+    law = ErrorLaw.of((value - study.bounds[0]) / study.width, w, n_t, n_l, noise, evidence)
     lower, upper = (study.bounds[0] + study.width * end for end in law.interval(level))
     return Interval(lower, upper, level)

@@ -1,10 +1,10 @@
-"""A study of a mean: public, frozen, the same on devices, at the curator and in the paper trail."""
+"""`MeanStudy`: public, frozen, the same on devices, at the curator and in every record."""
 
 import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -17,22 +17,21 @@ from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import UNITS, Grid, as_array, as_floats, type_words
-from hybriddp.mean.answer import answer
+from hybriddp.mean.answer import Pair, answer, answer_parts
+from hybriddp.mean.check import WeightRule
 from hybriddp.mean.estimate import Estimate
-from hybriddp.mean.parts import Pair, estimate_parts
-from hybriddp.mean.reports import Reports
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports, TrustedSummary
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
 from hybriddp.release.ledger import Ledger
 
 _CHUNK = 1 << 17  # values summed at a time: they stay in the cache, and as many reports below 2^46 fit in 64 bits
-MOST_BAD_CODES = 0.01  # a larger share of reports that are no codes means that they are reports of something else
+_MOST_INVALID = 0.01  # a larger fraction of invalid reports means that they belong to something else
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class MeanStudy:
-    """What is asked of whom, under which promise.
+    """A study of a mean: what is asked of whom, under which promise.
 
     Parameters
     ----------
@@ -88,19 +87,18 @@ class MeanStudy:
         if not isinstance(name, str) or not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name):
             raise ParameterError("name", "a text that says what the values are", name)
         grid = Grid.of(bounds)
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "bounds", (grid.lower, grid.upper))
-        object.__setattr__(self, "privacy", Privacy.promised(epsilon=epsilon, delta=delta))
-        object.__setattr__(self, "min_group_size", _check.integer("min_group_size", min_group_size, at_least=1))
-        object.__setattr__(self, "channel", _channel_for(channel, self.privacy.epsilon))
+        privacy = Privacy.promised(epsilon=epsilon, delta=delta)
+        _check.integer("min_group_size", min_group_size, at_least=1)
+        used = _channel_for(channel, privacy.epsilon)
         if users is not None and not isinstance(users, Part):
             raise ParameterError("users", "None or a Part", users)
-        object.__setattr__(self, "users", users)
         if sd_at_most is not None:
             words = "a number from a millionth to half of the range"
             possible = _check.Range(words, 1e-6 * grid.width, grid.width / 2)
             sd_at_most = _check.number("sd_at_most", sd_at_most, possible)
-        object.__setattr__(self, "sd_at_most", sd_at_most)
+        values = (name, (grid.lower, grid.upper), privacy, int(min_group_size), used, users, sd_at_most)
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
 
     def part(self, by: str, key: str | int) -> "MeanStudy":
         """The same study of only those users whose public key is this one, for example ``part("country", "DE")``.
@@ -122,11 +120,11 @@ class MeanStudy:
 
     @cached_property
     def whole_digest(self) -> str:
-        """The digest of the study of everybody: a user pays once for it, in whichever part she is."""
+        """The digest of the study of everybody: users pay once for it, in whichever part they are."""
         if self.users is None:
             return self.digest
-        fields = json.loads(self.device_json()) | {"users": None}
-        return MeanStudy.from_json(json.dumps(fields, separators=(",", ":"), ensure_ascii=False)).digest
+        everybody = json.loads(self.device_json()) | {"users": None}
+        return MeanStudy.from_json(_compact(everybody)).digest
 
     def __repr__(self) -> str:
         name = self.title if len(self.title) <= 60 else f"{self.title[:59]}…"
@@ -155,8 +153,6 @@ class MeanStudy:
         """The largest variance that public knowledge allows, on the unit range; infinite without any."""
         return math.inf if self.sd_at_most is None else (self.sd_at_most / self.width) ** 2
 
-    # The study as text --------------------------------------------------------------------------------------------
-
     def to_json(self) -> str:
         """The study as text, the channel included."""
         known = "" if self.sd_at_most is None else f',"sd_at_most":{json.dumps(self.sd_at_most)}'
@@ -164,7 +160,7 @@ class MeanStudy:
 
     def device_json(self) -> str:
         """The text that devices get and need, without ``sd_at_most``, which is not about them."""
-        fields = {
+        content = {
             "type": "mean",
             "version": 2,
             "name": self.name,
@@ -173,9 +169,9 @@ class MeanStudy:
             "delta": self.privacy.delta,
             "min_group_size": self.min_group_size,
             "channel": json.loads(self.channel.to_json()),
-            "users": None if self.users is None else {"by": self.users.by, "key": self.users.key},
+            "users": self.users and asdict(self.users),
         }
-        return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+        return _compact(content)
 
     @classmethod
     def from_json(cls, text: str) -> "MeanStudy":
@@ -183,16 +179,9 @@ class MeanStudy:
         try:
             f = json.loads(text)
             channel = channel_from_json(json.dumps(f["channel"], separators=(",", ":")), epsilon=f["epsilon"])
-            study = cls(
-                f["name"],
-                bounds=tuple(f["bounds"]),
-                epsilon=f["epsilon"],
-                delta=f["delta"],
-                min_group_size=f["min_group_size"],
-                channel=channel,  # type: ignore[arg-type]  # any other kind is refused
-                users=None if f["users"] is None else Part(**f["users"]),
-                sd_at_most=f.get("sd_at_most"),
-            )
+            given = {key: f[key] for key in ("epsilon", "delta", "min_group_size")}
+            given |= {"channel": channel, "users": f["users"] and Part(**f["users"]), "sd_at_most": f.get("sd_at_most")}
+            study = cls(f["name"], bounds=tuple(f["bounds"]), **given)
         except (KeyError, TypeError, ValueError) as reason:
             raise ProtocolError("The text does not describe a study of a mean.") from reason
         if study.to_json() != text:
@@ -207,8 +196,6 @@ class MeanStudy:
         """
         return hashlib.sha256(self.device_json().encode()).hexdigest()
 
-    # On devices ---------------------------------------------------------------------------------------------------
-
     def randomize(self, values: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> Reports:
         """One report per value, with the study's digest: what devices send.
 
@@ -216,8 +203,6 @@ class MeanStudy:
         """
         codes = self.channel.randomize(values, bounds=self.bounds, random_state=random_state)
         return Reports(np.atleast_1d(codes), self.digest, seeded=random_state is not None)
-
-    # At the curator -----------------------------------------------------------------------------------------------
 
     def summarize_trusted(self, values: ArrayLike) -> TrustedSummary:
         """The trusted group's values in four integers.
@@ -246,10 +231,10 @@ class MeanStudy:
         and the summary says so (``tied`` is False). With Laplace noise a report is a number of units instead, and the
         summary is their count and sum.
         """
-        tied = isinstance(codes, Reports)
-        seeded = isinstance(codes, Reports) and codes.seeded
+        tied = seeded = False
         if isinstance(codes, Reports):
             self.check_digest(codes.study, "reports")
+            tied, seeded = True, codes.seeded
         if np.ma.is_masked(codes):
             raise DataError("reports must all be there, but some are masked. Leave them out first.")
         array = np.atleast_1d(np.asarray(as_array(codes, "reports")))
@@ -285,13 +270,10 @@ class MeanStudy:
         return 0, self.channel.n_codes - 1
 
     def refuse_bad_reports(self, rejected: int, count: int) -> None:
-        """Raise `DataError` if so many of the reports are none that they must be reports of something else."""
-        if rejected > MOST_BAD_CODES * count:
-            least, most = self.reports_between
-            raise DataError(
-                f"{rejected:,} of {count:,} reports are no codes from {least} to {most}: "
-                "they are reports of something else."
-            )
+        """Raise `DataError` if more than one in a hundred reports is invalid."""
+        if rejected > _MOST_INVALID * count:
+            outside = f"outside {' to '.join(map(str, self.reports_between))}"
+            raise DataError(f"{rejected:,} of {count:,} reports are {outside}; they probably belong to another study.")
 
     def estimate(
         self,
@@ -315,8 +297,8 @@ class MeanStudy:
         weight : str or float
             ``"adaptive"``: ours, which needs to know nothing, yields where the groups' means diverge and keeps to the
             bounds. The others are the paper's, unbiased and as noise makes them: ``"known-variance"`` is the best for
-            the ``sd`` that you give, ``"privacy"`` minimizes the noise, ``"naive"`` is the share of the users, a
-            number is a fixed weight; ``"trusted-only"`` and ``"local-only"`` use one group, and in ``"full-local"``
+            the ``sd`` that you give, ``"privacy"`` minimizes the noise, ``"naive"`` is the fraction of users who trust,
+            a number is a fixed weight; ``"trusted-only"`` and ``"local-only"`` use one group, and in ``"full-local"``
             the trusted users' values (an array of them is needed) are randomized like all others.
         sd : float, optional
             The standard deviation of the values, for ``"known-variance"``.
@@ -327,9 +309,8 @@ class MeanStudy:
         random_state : int or numpy.random.Generator, optional
             For simulation only: the result says that it is not a private release.
         """
-        return answer(
-            self, trusted, local, weight, sd, single_group=single_group, ledger=ledger, random_state=random_state
-        )
+        rule = WeightRule.of(self, weight, sd)
+        return answer(self, trusted, local, rule, single_group=single_group, ledger=ledger, random_state=random_state)
 
     def estimate_parts(
         self,
@@ -366,7 +347,11 @@ class MeanStudy:
         >>> {key: round(estimate.value) for key, estimate in estimates.items()}
         {'DE': 60, 'FR': 90}
         """
-        return estimate_parts(self, by, summaries, single_group=single_group, ledger=ledger, random_state=random_state)
+        return answer_parts(self, by, summaries, single_group=single_group, ledger=ledger, random_state=random_state)
+
+
+def _compact(content: dict[str, Any]) -> str:
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
 
 
 def _channel_for(channel: WindowChannel | DiscreteLaplace | str, epsilon: str) -> WindowChannel | DiscreteLaplace:

@@ -1,20 +1,138 @@
-"""Summaries: a handful of integers per group, which add up over shards, files, days and replicas.
+"""Reports of local users, and summaries: a handful of integers per group, which add up over shards, files and days.
 
-A summary belongs to a study, by its digest, and adding summaries of different studies is refused. A `TrustedSummary` is
-*not* private: it holds the exact total and must not leave the curator. What leaves is a `PrivateTotal`. The summaries
-of local reports are private, because every report is.
+All of them belong to a study, by its digest, and what belongs to different studies cannot be added. A code is a small
+integer and says nothing about the study that it was made for: codes that are read with another study's channel give a
+wrong answer that looks right, and no test of the codes alone can always tell (codes of a small ε look like spread-out
+values at a large one). So `Reports` carry the digest, and a summary says whether all of its reports did (``tied``).
+
+A `TrustedSummary` is *not* private: it holds the exact total and must not leave the curator. What leaves is a
+`PrivateTotal`. Local reports and their summaries are private, because every report is.
 """
 
 import json
+import math
+import operator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from hybriddp.channels.channel import is_integer
+from hybriddp.channels.laplace import DiscreteLaplace
+from hybriddp.channels.numeric import VALUE_BITS
+from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import DataError, ProtocolError, raise_unchained
+from hybriddp.grid import UNITS, as_array, type_words
+from hybriddp.mean.weights import LocalStatistics
 
 
-class _Additive:
-    """What both kinds of summary can do."""
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Reports:
+    """Codes of local users, and the study that they were made for.
+
+    A slice, a mask or a list of positions gives `Reports`, one position gives one code. NumPy and pandas take them for
+    an array of integers, for Polars hand over ``codes``; what they make of it is no longer tied to the study.
+
+    Examples
+    --------
+    >>> from hybriddp import MeanStudy
+    >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
+    >>> reports = study.randomize([12.0, 37.5, 200.0])
+    >>> len(reports), len(reports[:2]), type(reports[0]).__name__
+    (3, 2, 'int')
+    >>> study.summarize_local(reports).tied
+    True
+    >>> MeanStudy("minutes", bounds=(0, 240), epsilon=2).summarize_local(reports)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    hybriddp.errors.ProtocolError: The reports belong to study ..., not to ... ('minutes').
+    """
+
+    codes: NDArray[Any]
+    """One integer per user; read-only."""
+    study: str
+    """The digest of the study."""
+    seeded: bool = False
+    """Whether they come from a simulation with a seed: then they protect nobody."""
+
+    def __post_init__(self) -> None:
+        codes = np.asarray(as_array(self.codes, "codes"))
+        if codes.ndim != 1 or codes.dtype.kind not in "iu":
+            raise DataError(f"codes must be a one-dimensional array of integers, got {type_words(codes)}.")
+        if not isinstance(self.study, str) or not self.study:
+            raise DataError("Reports need the digest of their study.")
+        view = codes.view()
+        view.flags.writeable = False
+        object.__setattr__(self, "codes", view)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.codes.tolist())
+
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  (an int for a position, Reports for many)
+        try:
+            return int(self.codes[operator.index(index)])
+        except TypeError:
+            return Reports(self.codes[index], self.study, self.seeded)
+
+    def __add__(self, other: object) -> "Reports":
+        if not isinstance(other, Reports):
+            return NotImplemented
+        _check_same_study("Reports", self.study, other.study)
+        return Reports(np.concatenate([self.codes, other.codes]), self.study, self.seeded or other.seeded)
+
+    def __radd__(self, other: object) -> "Reports":
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Reports):
+            return NotImplemented
+        return self.study == other.study and np.array_equal(self.codes, other.codes)
+
+    def __hash__(self) -> int:
+        return hash((self.study, tuple(self.codes.tolist())))
+
+    ndim: ClassVar[int] = 1
+    __array_ufunc__: ClassVar[None] = None  # arithmetic with codes means nothing, and NumPy would do it
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.codes, dtype=dtype, copy=copy)
+
+    def __int__(self) -> int:
+        if len(self) != 1:
+            raise TypeError(f"Only a single report is one integer, and these are {len(self):,}.")
+        return int(self.codes[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the codes."""
+        return self.codes.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many codes there are, as a tuple."""
+        return self.codes.shape
+
+    def astype(self, dtype: DTypeLike) -> NDArray[Any]:
+        """The codes as a plain array of another type."""
+        return self.codes.astype(dtype)
+
+    def tolist(self) -> list[int]:
+        """The codes as a plain list."""
+        codes: list[int] = self.codes.tolist()
+        return codes
+
+    def __repr__(self) -> str:
+        seeded = ", with a seed: not private" if self.seeded else ""
+        return f"Reports({len(self):,} of study {self.study[:12]}…{seeded})"
+
+
+class _Summary:
+    """What every kind of summary can do."""
 
     study: str
 
@@ -32,40 +150,29 @@ class _Additive:
             # Not chained: what was wrong with the text would show what is in it.
             raise_unchained(DataError(f"The text is not a {cls.__name__}."))
 
-    def _same_study(self, other: "_Additive") -> None:
-        if self.study != other.study:
-            raise ProtocolError(
-                f"Summaries of different studies cannot be added: {self.study[:12]}… and {other.study[:12]}…."
-            )
+    def __radd__(self, other: object) -> Self:
+        return self if other == 0 else NotImplemented  # so that sum() works
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TrustedSummary(_Additive):
+class TrustedSummary(_Summary):
     """The trusted group in four integers. Holds the exact total: not private.
 
     Its ``repr`` shows the number of values only, so that a log or a notebook does not give the total away.
-
-    Attributes
-    ----------
-    study : str
-        The digest of the study.
-    count, total : int
-        How many values, and the sum of their units.
-    rejected : int
-        How many values were missing, NaN or infinite and are not in it.
-    clamped : int
-        How many values lay outside of the bounds and count as the nearer one: for the curator, not for publication.
     """
 
     study: str
+    """The digest of the study."""
     count: int
+    """How many values."""
     total: int
+    """The sum of their units."""
     rejected: int = 0
+    """How many values were missing, NaN or infinite and are not in it."""
     clamped: int = 0
+    """How many values lay outside of the bounds and count as the nearer one: for the curator, not for publication."""
 
     def __post_init__(self) -> None:
-        from hybriddp.grid import UNITS
-
         whole = all(is_integer(x, 0, 1 << 62) for x in (self.count, self.total, self.rejected, self.clamped))
         possible = whole and self.total <= self.count * UNITS and self.clamped <= self.count
         if not isinstance(self.study, str) or not possible:
@@ -74,7 +181,7 @@ class TrustedSummary(_Additive):
     def __add__(self, other: object) -> "TrustedSummary":
         if not isinstance(other, TrustedSummary):
             return NotImplemented
-        self._same_study(other)
+        _check_same_study("Summaries", self.study, other.study)
         return TrustedSummary(
             self.study,
             self.count + other.count,
@@ -83,40 +190,28 @@ class TrustedSummary(_Additive):
             self.clamped + other.clamped,
         )
 
-    def __radd__(self, other: object) -> "TrustedSummary":
-        return self if other == 0 else NotImplemented  # so that sum() works
-
     def __repr__(self) -> str:
         return f"TrustedSummary({self.count:,} values of study {self.study[:12]}…: not private)"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class LocalSummary(_Additive):
-    """The local group as one count per code: private already, since every report is.
-
-    Attributes
-    ----------
-    study : str
-        The digest of the study.
-    counts : tuple of int
-        How many reports have each code.
-    rejected : int
-        How many reports were no code of the study's channel and are not in it.
-    tied : bool
-        Whether every report in it came with the study's digest; if not, they may be those of another study.
-    seeded : bool
-        Whether any of them was drawn with a seed: such reports are a simulation, and not private.
-    """
+class LocalSummary(_Summary):
+    """The local group as one count per code: private already, since every report is."""
 
     study: str
+    """The digest of the study."""
     counts: tuple[int, ...]
+    """How many reports have each code."""
     rejected: int = 0
+    """How many reports were no code of the study's channel and are not in it."""
     tied: bool = False
+    """Whether every report in it came with the study's digest; if not, they may be those of another study."""
     seeded: bool = False
+    """Whether any of them was drawn with a seed: such reports are a simulation, and not private."""
 
     def __post_init__(self) -> None:
         whole = isinstance(self.counts, tuple) and all(is_integer(x, 0, 1 << 62) for x in (*self.counts, self.rejected))
-        if not isinstance(self.study, str) or not whole or not _flags(self.tied, self.seeded):
+        if not isinstance(self.study, str) or not whole or not _are_flags(self.tied, self.seeded):
             raise DataError("A LocalSummary needs a study and whole numbers that are not negative.")
 
     @property
@@ -127,72 +222,91 @@ class LocalSummary(_Additive):
     def __add__(self, other: object) -> "LocalSummary":
         if not isinstance(other, LocalSummary):
             return NotImplemented
-        self._same_study(other)
+        _check_same_study("Summaries", self.study, other.study)
         if len(self.counts) != len(other.counts):
             raise ProtocolError("Summaries of different channels cannot be added.")
         counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
         seeded = self.seeded or other.seeded
         return LocalSummary(self.study, counts, self.rejected + other.rejected, _both_tied(self, other), seeded)
 
-    def __radd__(self, other: object) -> "LocalSummary":
-        return self if other == 0 else NotImplemented
+    def window_channel(self, channel: WindowChannel | DiscreteLaplace) -> WindowChannel:
+        """The channel, if these can be counts of its codes; `ProtocolError` if not."""
+        if isinstance(channel, DiscreteLaplace):
+            raise ProtocolError(f"A LocalSummary is not what {channel!r} gives.")
+        if len(self.counts) != channel.n_codes:
+            raise ProtocolError(f"The local summary has {len(self.counts)} codes, the study {channel.n_codes}.")
+        return channel
+
+    def statistics(self, channel: WindowChannel | DiscreteLaplace) -> LocalStatistics:
+        """What the reports say about the users, read with the channel of their study."""
+        n = self.count
+        return LocalStatistics.of(np.array(self.counts, float) / n, n, self.window_channel(channel))
+
+    def exact_mean(self, channel: WindowChannel | DiscreteLaplace) -> Fraction:
+        """The mean of the reports on the unit range, without rounding errors."""
+        values = self.window_channel(channel).code_values
+        total = sum(count * value for count, value in zip(self.counts, values, strict=True))
+        return Fraction(1, 2) + Fraction(total, self.count << (VALUE_BITS + 1))
 
     def __repr__(self) -> str:
         return f"LocalSummary({self.count:,} reports of study {self.study[:12]}…, tied={self.tied})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class LaplaceSummary(_Additive):
-    """The local group of a study whose devices add Laplace noise, in a few integers: private already.
-
-    Attributes
-    ----------
-    study : str
-        The digest of the study.
-    count, total : int
-        How many reports, and the sum of them, in units. It may lie outside of what a sum of units could be.
-    rejected : int
-        How many reports no device of the study can have sent; they are not in it.
-    tied : bool
-        Whether every report in it came with the study's digest.
-    seeded : bool
-        Whether any of them was drawn with a seed: such reports are a simulation, and not private.
-    """
+class LaplaceSummary(_Summary):
+    """The local group of a study whose devices add Laplace noise, in a few integers: see `LocalSummary`."""
 
     study: str
+    """The digest of the study."""
     count: int
+    """How many reports."""
     total: int
+    """The sum of them, in units. It may lie outside of what a sum of units could be."""
     rejected: int = 0
+    """How many reports no device of the study can have sent; they are not in it."""
     tied: bool = False
     seeded: bool = False
 
     def __post_init__(self) -> None:
         whole = all(is_integer(x, 0, 1 << 62) for x in (self.count, self.rejected))
         whole = whole and is_integer(self.total, -(1 << 110), 1 << 110)
-        if not isinstance(self.study, str) or not whole or not _flags(self.tied, self.seeded):
+        if not isinstance(self.study, str) or not whole or not _are_flags(self.tied, self.seeded):
             raise DataError("A LaplaceSummary needs a study and whole numbers: a count, and a total it can have.")
 
     def __add__(self, other: object) -> "LaplaceSummary":
         if not isinstance(other, LaplaceSummary):
             return NotImplemented
-        self._same_study(other)
-        return LaplaceSummary(
-            self.study,
-            self.count + other.count,
-            self.total + other.total,
-            self.rejected + other.rejected,
-            _both_tied(self, other),
-            self.seeded or other.seeded,
-        )
+        _check_same_study("Summaries", self.study, other.study)
+        count, total = self.count + other.count, self.total + other.total
+        seeded = self.seeded or other.seeded
+        return LaplaceSummary(self.study, count, total, self.rejected + other.rejected, _both_tied(self, other), seeded)
 
-    def __radd__(self, other: object) -> "LaplaceSummary":
-        return self if other == 0 else NotImplemented
+    def laplace_channel(self, channel: WindowChannel | DiscreteLaplace) -> DiscreteLaplace:
+        """The channel, if this can be the sum of its reports; `ProtocolError` if not."""
+        if not isinstance(channel, DiscreteLaplace):
+            raise ProtocolError(f"A LaplaceSummary is not what {channel!r} gives.")
+        return channel
+
+    def statistics(self, channel: WindowChannel | DiscreteLaplace) -> LocalStatistics:
+        """What the reports say about the users; a sum says nothing about the variance of their values."""
+        noise = self.laplace_channel(channel).noise_variance
+        return LocalStatistics(self.count, self.total / (self.count * UNITS), 0.0, math.inf, noise)
+
+    def exact_mean(self, channel: WindowChannel | DiscreteLaplace) -> Fraction:
+        """The mean of the reports on the unit range, without rounding errors."""
+        self.laplace_channel(channel)
+        return Fraction(self.total, self.count * UNITS)
 
     def __repr__(self) -> str:
         return f"LaplaceSummary({self.count:,} reports of study {self.study[:12]}…, tied={self.tied})"
 
 
-def _flags(*values: object) -> bool:
+def _check_same_study(what: str, one: str, other: str) -> None:
+    if one != other:
+        raise ProtocolError(f"{what} of different studies cannot be added: {one[:12]}… and {other[:12]}….")
+
+
+def _are_flags(*values: object) -> bool:
     return all(isinstance(value, bool) for value in values)
 
 

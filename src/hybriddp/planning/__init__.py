@@ -1,15 +1,16 @@
 """Before any data is collected: what a study would give (`plan`), and what a wanted error takes (`solve`).
 
 **For one situation**: `plan` gives a `Plan`: the answer in three lines, every estimator's error, interval and gain, in
-numbers, words, a picture and a page. **To choose**: `epsilon_choices` and `bounds_choices` say what each would cost.
-**For the way back**: `solve` finds the smallest ε, number of users or share of opt-ins for a target. **For what could
-go wrong**: `differences` of the groups, `poisoning` by forged reports, and `crossovers` between estimators.
+numbers, words, a picture and a page. **To choose**: `Plan.epsilon_choices` and `Plan.bounds_choices` say what each
+would cost. **For the way back**: `solve` finds the smallest ε, number of users or fraction of opt-ins for a target.
+**For what could go wrong**: `Plan.differences` of the groups, `Plan.poisoning` by forged reports, and
+`Plan.crossovers` between estimators.
 """
 
-from hybriddp.planning.choices import BoundsChoice, EpsilonChoice, bounds_choices, epsilon_choices
-from hybriddp.planning.crossovers import Crossovers, crossovers
-from hybriddp.planning.plan import Option, Plan, Span, plan
-from hybriddp.planning.risks import Difference, Poisoning, differences, poisoning
+from hybriddp.planning.alternatives import BoundsChoice, Crossovers, Difference, EpsilonChoice, Poisoning
+from hybriddp.planning.evaluate import Option, Span
+from hybriddp.planning.plan import Plan, plan
+from hybriddp.planning.scenario import Scenario
 from hybriddp.planning.solve import Solution, solve
 
 __all__ = [
@@ -20,13 +21,9 @@ __all__ = [
     "Option",
     "Plan",
     "Poisoning",
+    "Scenario",
     "Solution",
     "Span",
-    "bounds_choices",
-    "crossovers",
-    "differences",
-    "epsilon_choices",
     "plan",
-    "poisoning",
     "solve",
 ]

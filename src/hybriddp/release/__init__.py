@@ -1,23 +1,23 @@
-"""What the curator adds before anything about the trusted group leaves its hands, and the book it is written in.
+"""What the curator adds before anything about the trusted group leaves its hands, and the ledger of what it cost.
 
 `release_total` turns the exact total of the trusted group into a `PrivateTotal`, a type of its own: code that handles
 private numbers cannot be handed a raw one by mistake. `Ledger` keeps count of what has been spent, in memory or in a
-file; `check_ledger` looks whether a file is as it was written.
+file; `check_ledger` checks that a file is as it was written.
 """
 
 from hybriddp.release.accountant import Accountant
 from hybriddp.release.event import Event, Part
 from hybriddp.release.ledger import Ledger
-from hybriddp.release.ledger_check import LedgerCheck, check_ledger, repair_ledger
-from hybriddp.release.mechanism_price import MechanismPrice
-from hybriddp.release.total import PrivateTotal, release_total
+from hybriddp.release.ledger_file import LedgerCheck, check_ledger, repair_ledger
+from hybriddp.release.mechanism_record import MechanismRecord
+from hybriddp.release.mechanisms import PrivateTotal, release_total
 
 __all__ = [
     "Accountant",
     "Event",
     "Ledger",
     "LedgerCheck",
-    "MechanismPrice",
+    "MechanismRecord",
     "Part",
     "PrivateTotal",
     "check_ledger",

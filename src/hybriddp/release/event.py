@@ -1,7 +1,7 @@
-"""What a ledger is about: something that cost some users privacy."""
+"""Events: what a ledger holds, something that cost some users privacy."""
 
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
@@ -9,21 +9,21 @@ from typing import Any
 
 from hybriddp.errors import ParameterError
 from hybriddp.privacy import Privacy
-from hybriddp.release.mechanism_price import MechanismPrice
+from hybriddp.release.mechanism_record import MechanismRecord
 
 _MOST_BITS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Those users of a group whose public key is this one; nobody has two keys.
+    """Part of a group: the users whose public key is this one. Nobody has two keys.
 
     Attributes
     ----------
     by : str
-        What the group is cut by, for example ``"country"``.
+        What the group is partitioned by, for example ``"country"``.
     key : str or int
-        Which of them, for example ``"DE"``.
+        Which part, for example ``"DE"``.
     """
 
     by: str
@@ -52,20 +52,18 @@ class Event:
 
     Attributes
     ----------
-    what : str
-        What was released or reported.
+    what, when : str
+        What was released or reported, and the time in UTC.
     who : str
         Which users it is about: ``"trusted"`` or ``"local"``.
     study : str
         The digest of the study.
     epsilon, delta : str
         What it cost each of these users, as decimals.
-    when : str
-        The time in UTC.
     part : Part or None
         Which of these users, if not all of them.
-    mechanism : MechanismPrice or None
-        How it was done, if an accountant may know: several releases together may then cost less than the sum.
+    mechanism : MechanismRecord or None
+        The noise, if it is known: several releases together may then cost less than their sum.
     """
 
     what: str
@@ -75,12 +73,12 @@ class Event:
     delta: str
     when: str
     part: Part | None = None
-    mechanism: MechanismPrice | None = None
+    mechanism: MechanismRecord | None = None
 
     def __post_init__(self) -> None:
         if self.who not in ("trusted", "local"):  # another spelling would be another account
             raise ParameterError("who", '"trusted" or "local"', self.who)
-        _privacy(self.epsilon, self.delta)  # an error if it is no price
+        _privacy(epsilon=self.epsilon, delta=self.delta)  # an error if that is not a cost
         if self.mechanism is not None:
             _check(self.mechanism, self.epsilon, self.delta)
 
@@ -93,7 +91,7 @@ class Event:
         study: str,
         privacy: Privacy,
         part: Part | None = None,
-        mechanism: MechanismPrice | None = None,
+        mechanism: MechanismRecord | None = None,
     ) -> "Event":
         """An event that happens now."""
         when = datetime.now(UTC).isoformat(timespec="seconds")
@@ -101,13 +99,17 @@ class Event:
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "Event":
-        """The event with these plain values, as they are stored; an error if its price is none."""
+        """The event with these plain values, as `fields` gives them; an error if its cost is not one."""
         read = dict(fields)
         if read.get("part") is not None:
             read["part"] = _part(**read["part"])
         if read.get("mechanism") is not None:
             read["mechanism"] = _mechanism(**read["mechanism"])
         return cls(**read)
+
+    def fields(self) -> dict[str, Any]:
+        """As plain values, without what is None."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
     def users(self) -> str:
@@ -117,10 +119,10 @@ class Event:
     @property
     def privacy(self) -> Privacy:
         """The cost."""
-        return _privacy(self.epsilon, self.delta)
+        return _privacy(epsilon=self.epsilon, delta=self.delta)
 
 
-# A ledger has many events, few different prices and not many parts: each is read and checked once.
+# A ledger has many events, few different costs and not many parts: each is read and checked once.
 
 
 @lru_cache(maxsize=65536, typed=True)
@@ -133,32 +135,34 @@ def _same_key(key: str | int) -> str:
     return f"-{digits}" if text.startswith("-") and digits != "0" else digits
 
 
-@lru_cache(maxsize=65536, typed=True)
-def _part(by: str, key: str | int) -> Part:
-    return Part(by, key)
-
-
 @lru_cache(maxsize=4096, typed=True)
-def _privacy(epsilon: str, delta: str) -> Privacy:
-    return Privacy.total(epsilon=epsilon, delta=delta)
+def _check(mechanism: MechanismRecord, epsilon: str, delta: str) -> None:
+    mechanism.check(_privacy(epsilon=epsilon, delta=delta))
 
 
-@lru_cache(maxsize=4096, typed=True)
-def _mechanism(kind: str, sensitivity: str | None = None, scale: str | None = None) -> MechanismPrice:
-    return MechanismPrice(kind, sensitivity, scale)
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _check(mechanism: MechanismPrice, epsilon: str, delta: str) -> None:
-    mechanism.check(_privacy(epsilon, delta))
+_part = lru_cache(maxsize=65536, typed=True)(Part)
+_privacy = lru_cache(maxsize=4096, typed=True)(Privacy.total)
+_mechanism = lru_cache(maxsize=4096, typed=True)(MechanismRecord)
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a user has spent, as exact numbers."""
+    """What a user has spent, or has left, as exact numbers."""
 
     epsilon: Fraction
     delta: Fraction
 
-    def __add__(self, other: "Spent") -> "Spent":
-        return Spent(self.epsilon + other.epsilon, self.delta + other.delta)
+    @classmethod
+    def of(cls, privacy: Privacy) -> "Spent":
+        """All of (ε, δ)."""
+        return cls(privacy.exact_epsilon, privacy.exact_delta)
+
+    def within(self, limit: "Spent") -> bool:
+        """Whether neither is above a limit."""
+        return self.epsilon <= limit.epsilon and self.delta <= limit.delta
+
+    def __sub__(self, other: "Spent") -> "Spent":
+        return Spent(self.epsilon - other.epsilon, self.delta - other.delta)
+
+    def __str__(self) -> str:
+        return f"ε = {float(self.epsilon):g}, δ = {float(self.delta):g}"

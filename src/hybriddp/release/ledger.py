@@ -1,14 +1,16 @@
-"""The book of what has been spent: one user, one study, ε in total, whatever the study does inside.
+"""The privacy ledger: what has been released about some users, and what they have left of their budget.
 
-Events are data; an accountant prices them. What happens to the same users adds up, what happens to disjoint groups of
-users does not: every single user is in one of them. A group may be cut into parts, by country for example; a user is in
-one part of each cut, so what she has spent is what was spent on all, plus the most that was spent on any part of each
-cut. By default the arithmetic is a sum, and exact.
+Events are data; an accountant composes their costs. What happens to the same users adds up, what happens to disjoint
+groups of users does not: every single user is in one of them. A group may be partitioned, by country for example; a
+user is in one part of each partition, so they have spent what was spent on everybody, plus at most what was spent on
+the most expensive part of each partition. By default the arithmetic is a sum, and exact.
 """
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from threading import Lock
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
@@ -16,8 +18,8 @@ from hybriddp.privacy import Neighbors, Privacy
 from hybriddp.release import ledger_file
 from hybriddp.release.accountant import Accountant
 from hybriddp.release.event import Event, Part, Spent
-from hybriddp.release.exposure import Exposure
-from hybriddp.release.ledger_text import Header, from_fields, to_fields
+from hybriddp.release.history import Exposure
+from hybriddp.release.ledger_text import Header, LedgerContents, Position, from_fields, to_fields
 
 _GROUPS = ("trusted", "local")
 _TOLD = 5  # events that a refusal lists
@@ -31,8 +33,8 @@ class Ledger:
     budget : Privacy
         What every user may spend in total; `Privacy.total` for more than ε = 20.
     path : Path or str, optional
-        A file that every event is written to before `spend` returns; created with the first event. If it exists, the
-        ledger goes on from it. `Ledger.open` takes the budget from the file.
+        Ledger file; created if missing, with the first event. Every event is written to it before `spend` returns.
+        `Ledger.open` takes the budget from the file.
     accountant : str
         ``"basic"`` adds up ε and δ, exactly. ``"zcdp"`` and ``"pld"`` know that many releases, of Gaussian noise above
         all, cost less together than their sum, and say what ε they cost at the budget's δ. See `Accountant`.
@@ -50,12 +52,12 @@ class Ledger:
     def __init__(self, budget: Privacy, *, path: Path | str | None = None, accountant: str = "basic") -> None:
         if not isinstance(budget, Privacy):
             raise ParameterError("budget", "a Privacy", budget)
-        self._header = Header.new(budget, Accountant(accountant))
+        self._header = Header(budget, Accountant(accountant), nonce=token_hex(16))
         self._events: list[Event] = []
         self._studies: dict[tuple[str, str], list[Event]] = {}
         self._exposures: dict[tuple[str, str | None], Exposure] = {}
         self._path = None if path is None else ledger_file.resolved(path)
-        self._position: ledger_file.Position | None = None
+        self._position: Position | None = None
         self._lock = Lock()
         if self._path is not None:
             try:
@@ -69,16 +71,15 @@ class Ledger:
         """The ledger in a file, with the budget and the accountant that it was created with."""
         place = ledger_file.resolved(path)
         try:
-            with ledger_file.opened(place, writing=False) as file:
-                reading = ledger_file.whole(ledger_file.read_after(file, place, None), place)
+            contents = ledger_file.read(place)
         except FileNotFoundError:
             raise DataError(
                 f"There is no ledger {path}. Create it with its budget: hybriddp ledger create, or Ledger.create."
             ) from None
-        header = reading.position.header
+        header = contents.position.header
         ledger = cls(header.budget, accountant=header.accountant.name)
         ledger._path = place
-        ledger._take_reading(reading, place)
+        ledger._take_contents(contents, place)
         ledger._require_within_budget()
         return ledger
 
@@ -99,17 +100,17 @@ class Ledger:
 
     @property
     def accountant(self) -> Accountant:
-        """Who prices the events."""
+        """How the costs of the events are composed."""
         return self._header.accountant
 
     @property
     def nonce(self) -> str | None:
-        """A random text that this ledger and its copies have, and no other one; None for files of before it."""
+        """A random text that only this ledger and its copies have; None for older files."""
         return self._header.nonce
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What has happened, the first first, as far as this program has read: `spend` looks for more."""
+        """What has happened, oldest first, as far as this program has read: `spend` looks for more."""
         return tuple(self._events)
 
     def spent(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
@@ -120,18 +121,16 @@ class Ledger:
         return self.accountant.spent(self._exposure(who, study), self.budget.exact_delta, part)
 
     def sums(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
-        """The sums of ε and δ that `spent` is about, whoever prices them: what the events themselves say.
+        """The sums of ε and δ of the same events, whatever the accountant.
 
-        To see whether something has been written down, compare with these. An accountant that does not add up has a
-        lower price for the same events.
+        To see whether something has been written down, compare with these: `spent` may be less.
         """
         return self._exposure(who, study).sums(part)
 
     def remaining(self, who: str, *, part: Part | None = None) -> Spent:
         """What each of these users has left at least; if the accountant does not add up, ε at the budget's δ."""
-        spent = self.spent(who, part=part)
-        delta = self.budget.exact_delta - (spent.delta if self.accountant.adds_up else 0)
-        return Spent(epsilon=self.budget.exact_epsilon - spent.epsilon, delta=delta)
+        left = Spent.of(self.budget) - self.spent(who, part=part)
+        return left if self.accountant.adds_up else Spent(left.epsilon, self.budget.exact_delta)
 
     def spend(self, event: Event, *, promised: Privacy | None = None) -> None:
         """Write the event down, or raise `BudgetError` and change nothing if it costs more than is left.
@@ -186,29 +185,26 @@ class Ledger:
     def _spend_in_file(self, path: Path, events: Sequence[Event], promised: Privacy | None) -> None:
         with ledger_file.opened(path, writing=True) as file:
             # Another process may have spent in the meantime.
-            reading = ledger_file.whole(ledger_file.read_after(file, path, self._position), path)
-            self._take_reading(reading, path)
+            contents = ledger_file.read_after(file, path, self._position)
+            self._take_contents(contents, path)
             self._admit(events, promised)
-            lines = [ledger_file.event_fields(event) for event in events]
+            lines = [event.fields() for event in events]
             try:
-                self._position = ledger_file.append(file, path, reading.position, lines, len(lines))
+                self._position = ledger_file.append(file, path, contents.position, lines, len(lines))
             except BaseException:
                 self._take_back(len(events))  # if it was written after all, it is read again
                 raise
 
     def _create(self, path: Path) -> None:
-        try:
+        with suppress(FileExistsError):  # by another process, just now
             ledger_file.create(path, self._header)
-        except FileExistsError:
-            return  # by another process, just now
 
     def _read(self, path: Path) -> None:
-        with ledger_file.opened(path, writing=False) as file:
-            self._take_reading(ledger_file.whole(ledger_file.read_after(file, path, self._position), path), path)
+        self._take_contents(ledger_file.read(path, self._position), path)
 
-    def _take_reading(self, reading: ledger_file.Reading, path: Path) -> None:
+    def _take_contents(self, contents: LedgerContents, path: Path) -> None:
         """Go on from what was read; the position last, so that an interruption counts too much, never too little."""
-        header = reading.position.header
+        header = contents.position.header
         if header.budget != self.budget:
             raise BudgetError(
                 f"{path} is the ledger of another budget: {header.budget} instead of {self.budget}. "
@@ -220,26 +216,29 @@ class Ledger:
                 f"{path} was written with the accountant {name!r}, not {self.accountant.name!r}. "
                 f"Open it with accountant={name!r}, or begin a new ledger."
             )
-        self._take(reading.events)
-        self._header, self._position = header, reading.position
+        self._take(contents.events)
+        self._header, self._position = header, contents.position
 
     def _take(self, events: Iterable[Event]) -> None:
-        """Write events into this program's own books, unchecked."""
+        """Count events, unchecked."""
         for event in events:
             self._events.append(event)
             self._studies.setdefault((event.who, event.study), []).append(event)
-            self._exposure(event.who).add(event)
-            if (event.who, event.study) in self._exposures:
-                self._exposures[event.who, event.study].add(event)
+            for exposure in self._exposures_of(event):
+                exposure.add(event)
 
     def _take_back(self, n_events: int) -> None:
         """The last events have not happened."""
         for _ in range(n_events):
             event = self._events.pop()
             self._studies[event.who, event.study].pop()
-            self._exposure(event.who).remove(event)
-            if (event.who, event.study) in self._exposures:
-                self._exposures[event.who, event.study].remove(event)
+            for exposure in self._exposures_of(event):
+                exposure.remove(event)
+
+    def _exposures_of(self, event: Event) -> list[Exposure]:
+        """Its group's, and its study's if that has been asked for."""
+        study = self._exposures.get((event.who, event.study))
+        return [self._exposure(event.who)] if study is None else [self._exposure(event.who), study]
 
     def _admit(self, events: Sequence[Event], promised: Privacy | None) -> None:
         """Take all of these events, or none and raise `BudgetError`."""
@@ -249,7 +248,7 @@ class Ledger:
                 self._check_sums(event, promised)
                 self._take([event])
             if not self.accountant.adds_up:
-                self._check_price(events, before)
+                self._check_cost(events, before)
         except BaseException:
             self._take_back(len(self._events) - before)
             raise
@@ -267,40 +266,40 @@ class Ledger:
         """Raise `BudgetError` if what was read costs more than the budget: no ledger writes that."""
         for who in _GROUPS:
             spent = self.spent(who)
-            if spent.epsilon > self.budget.exact_epsilon or spent.delta > self.budget.exact_delta:
+            if not spent.within(Spent.of(self.budget)):
                 raise BudgetError(
-                    f"{self._path or 'The ledger'} has events that cost {who} users {_amount(spent)}, more than its "
+                    f"{self._path or 'The ledger'} has events that cost {who} users {spent}, more than its "
                     f"budget of {_budget(self.budget)}. It was edited by hand, or written by another program."
                 )
 
     def _check_sums(self, event: Event, promised: Privacy | None) -> None:
         """Raise `BudgetError` if the event would cost more than is left of a sum: the budget, or the promise."""
-        if promised is not None:  # a study's promise is the sum of its releases, whoever prices the budget
+        if promised is not None:  # a study's promise is the sum of its releases, whatever the accountant
             before = self._exposure(event.who, event.study).sums(event.part)
-            left = Spent(promised.exact_epsilon - before.epsilon, promised.exact_delta - before.delta)
-            if _exceeds(event, left):
-                promise = f"of the {_budget(promised)} that this study promised them they have {_amount(left)} left"
+            left = Spent.of(promised) - before
+            if not Spent.of(event.privacy).within(left):
+                promise = f"of the {_budget(promised)} that this study promised them they have {left} left"
                 again = " It has been released already." if before.epsilon else ""
                 raise BudgetError(self._refusal(event, f"{promise}.{again}"))
         if self.accountant.adds_up:
             left = self.remaining(event.who, part=event.part)
-            if _exceeds(event, left):
-                raise BudgetError(self._refusal(event, f"they have {_amount(left)} left."))
+            if not Spent.of(event.privacy).within(left):
+                raise BudgetError(self._refusal(event, f"they have {left} left."))
 
-    def _check_price(self, events: Sequence[Event], before: int) -> None:
+    def _check_cost(self, events: Sequence[Event], before: int) -> None:
         """Raise `BudgetError` if all that is written now costs more than the budget, by an accountant without sums."""
         for who in dict.fromkeys(event.who for event in events):
             spent = self.spent(who)
-            if spent.epsilon > self.budget.exact_epsilon or spent.delta > self.budget.exact_delta:
+            if not spent.within(Spent.of(self.budget)):
                 what = "; ".join(dict.fromkeys(f"{e.what} ({e.users})" for e in events if e.who == who))
                 raise BudgetError(
-                    f"With {what}, {who} users would have spent {_amount(spent)} by the accountant "
+                    f"With {what}, {who} users would have spent {spent} by the accountant "
                     f"{self.accountant.name!r}, of {_budget(self.budget)}. "
                     f"Spent before: {_story(self._events[:before], who)}."
                 )
 
     def explain(self, *, latest: int = 20) -> str:
-        """The story in plain words, with so many of the latest events."""
+        """The ledger in plain words, with the ``latest`` events."""
         lines = [f"Every user may spend {_budget(self.budget)}. Neighbors: {Neighbors.REPLACE_ONE.value}."]
         told = self._events[max(0, len(self._events) - latest) :]
         if len(told) < len(self._events):
@@ -308,7 +307,8 @@ class Ledger:
         lines += [f"{e.when}: {e.what} ({e.users}): ε = {e.epsilon}, δ = {e.delta}" for e in told]
         lines.append(self.accountant.explain(self.budget.exact_delta))
         for who in self._who():
-            left = _amount(self.remaining(who), joint=", " if self.accountant.adds_up else " at ")
+            left = str(self.remaining(who))
+            left = left if self.accountant.adds_up else left.replace(", ", " at ")
             lines.append(f"Left to every one of the {who} users: {left}")
         return "\n".join(lines if self._events else [*lines, "Nothing has been spent."])
 
@@ -337,10 +337,10 @@ class Ledger:
             stored = json.loads(text)
         except ValueError:
             raise DataError("The text is not a ledger.") from None
-        read = from_fields(stored)
-        ledger = cls(read.header.budget, accountant=read.header.accountant.name)
-        ledger._header = read.header
-        ledger._take(read.events)
+        header, events = from_fields(stored)
+        ledger = cls(header.budget, accountant=header.accountant.name)
+        ledger._header = header
+        ledger._take(events)
         ledger._require_within_budget()
         return ledger
 
@@ -351,10 +351,6 @@ class Ledger:
         )
 
 
-def _exceeds(event: Event, left: Spent) -> bool:
-    return event.privacy.exact_epsilon > left.epsilon or event.privacy.exact_delta > left.delta
-
-
 def _events(events: Iterable[Event]) -> tuple[Event, ...]:
     """All of them at once: they are looked at several times, and an iterator would be empty the second time."""
     listed = tuple(events)
@@ -363,10 +359,6 @@ def _events(events: Iterable[Event]) -> tuple[Event, ...]:
             raise ParameterError("events", "Events", type(event).__name__, shown_as="a")
         _ = event.privacy  # an error here, if anywhere, and not when some have been counted
     return listed
-
-
-def _amount(spent: Spent, *, joint: str = ", ") -> str:
-    return f"ε = {float(spent.epsilon):g}{joint}δ = {float(spent.delta):g}"
 
 
 def _budget(budget: Privacy) -> str:

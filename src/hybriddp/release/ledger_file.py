@@ -1,87 +1,47 @@
-"""A ledger on disk: a file that is only ever appended to.
+"""A ledger on disk: a locked file that is only ever appended to, and how to check and repair it.
 
-The first line says what the ledger was created with, every other line is an event (or a note of a repair), and each has
-the running checksum of `hybriddp.release.chain`. Files of before, one JSON text each, are read as they are; the first
-event that is added to one is preceded by a first line whose checksum goes on from the old text, so that nothing is
-rewritten and nothing can be lost half-way.
+An event is on disk before `append` returns, and noise is drawn after that. So an unfinished last line belongs to a
+release that was never drawn, *if* it was the program that stopped. It may also be what is left of a line that was
+truncated later, and then its release has happened. A program cannot tell: it refuses the file until somebody has looked
+at it (`repair_ledger`).
 
-An event is on disk before `append` returns, and noise is drawn after that. So a line that breaks off belongs to a
-release that was never drawn, *if* it was the program that broke off. It may also be what is left of a line that was
-cut later, and then its release has happened. A program cannot tell: it refuses the file until somebody has looked at it
-(`hybriddp.release.ledger_check`).
+The lock is on the file itself. A lock file beside it is only as good as the next clean-up job: whoever deletes it lets
+a second process in. It is `fcntl.flock` on POSIX (Linux turns it into a byte-range lock on NFS and SMB), and a lock of
+one byte far behind the end on Windows, where locked bytes cannot be read by others. Both belong to the open file, so
+they also keep the threads of one process apart, and end with the process.
 """
 
-import json
+import errno
 import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from hybriddp.errors import DataError, HybridDPError, ParameterError
-from hybriddp.release.chain import START, digest, ends_with, has_checksum, link, unlink
-from hybriddp.release.event import Event
-from hybriddp.release.file_lock import held, is_at, locked
-from hybriddp.release.ledger_text import Header, from_fields
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.release.ledger_text import (
+    Header,
+    LedgerContents,
+    Position,
+    first_line,
+    link,
+    lost_events,
+    parse_file,
+    parse_lines,
+)
 
-VERSION = 2
-_FIRST = b'{"ledger":'  # how a first line begins
+_FAR = 1 << 40  # of the byte that Windows locks; no ledger has a terabyte
+_LOCK_PAUSE = 0.01  # seconds between two tries on Windows, which has no call that waits
 _TRIES, _PAUSE = 50, 0.02  # a file that is being created is empty for less than that
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """How far a ledger file has been read: all that is needed to read on from there.
-
-    Attributes
-    ----------
-    header : Header
-        What the ledger was created with.
-    file : tuple
-        Which file it is, to the system.
-    offset, lines, events : int
-        Bytes, lines and events up to here.
-    head : str
-        The checksum at the end of the last line.
-    old : bool
-        Whether all of it is one JSON text of before, which the next line turns into a file of lines.
-    """
-
-    header: Header
-    file: tuple[int, int]
-    offset: int
-    lines: int
-    events: int
-    head: str
-    old: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What was read.
-
-    Attributes
-    ----------
-    events : tuple of Event
-        The events of all lines that end with a line break.
-    position : Position
-        Where these lines end.
-    torn : bytes
-        What is behind them, and does not end.
-    unended : bool
-        Whether that is a whole line, checksum and all, that lacks only its line break: then it counts.
-    """
-
-    events: tuple[Event, ...]
-    position: Position
-    torn: bytes
-    unended: bool = False
+_SHOWN = 2000  # bytes of an unfinished line that a note keeps
 
 
 def resolved(path: Path | str) -> Path:
-    """The file itself: links and later changes of the working directory must not make two books of one."""
+    """The file itself: links and later changes of the working directory must not make two ledgers of one."""
     try:
         return Path(path).resolve()
     except (OSError, RuntimeError):  # which of them depends on the version of Python
@@ -90,9 +50,91 @@ def resolved(path: Path | str) -> Path:
         raise ParameterError("path", "the name of a file, which has no NUL character", str(path)) from None
 
 
+# Locks
+
+
+@contextmanager
+def opened(path: Path, *, writing: bool) -> Iterator[BinaryIO]:
+    """The ledger file, locked; readers share the lock where the system has shared locks.
+
+    A file that was replaced or removed while this waited is not the one that others will use: the one that is there
+    now is opened instead. `FileNotFoundError` if there is none.
+    """
+    tries = 0
+    while True:
+        with _open(path, writing=writing) as file, held(file, path, shared=not writing):
+            if is_at(file, path):
+                tries += 1
+                # Whoever creates it may not have come to its first line yet.
+                if tries == _TRIES or os.fstat(file.fileno()).st_size:
+                    yield file
+                    return
+        time.sleep(_PAUSE)
+
+
+@contextmanager
+def held(file: BinaryIO, path: Path, *, shared: bool = False) -> Iterator[None]:
+    """Hold the lock of an open file; wait for it if somebody else does."""
+    try:
+        unlock = _lock_windows(file) if os.name == "nt" else _lock_posix(file, shared=shared)
+    except OSError as reason:
+        raise DataError(
+            f"{path} cannot be locked ({reason.strerror}). Keep the ledger on a disk that supports locks. "
+            "Nothing has been spent."
+        ) from None
+    try:
+        yield
+    finally:
+        unlock()
+
+
+def _open(path: Path, *, writing: bool) -> BinaryIO:
+    try:
+        return path.open("r+b" if writing else "rb", buffering=0)
+    except FileNotFoundError:
+        raise
+    except OSError as reason:
+        what = "cannot be opened for writing" if writing else "cannot be read as a ledger"
+        raise DataError(f"{path} {what} ({reason.strerror}). Nothing has been spent.") from None
+
+
+def is_at(file: BinaryIO, path: Path) -> bool:
+    """Whether the path still leads to this open file."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _lock_posix(file: BinaryIO, *, shared: bool) -> Any:  # noqa: ANN401
+    fcntl = import_module("fcntl")  # by name, so that types are checked alike on every system
+    fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+    return lambda: fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _lock_windows(file: BinaryIO) -> Any:  # noqa: ANN401
+    msvcrt = import_module("msvcrt")
+
+    def change(mode: int) -> None:
+        file.seek(_FAR)
+        msvcrt.locking(file.fileno(), mode, 1)
+
+    while True:
+        try:
+            change(msvcrt.LK_NBLCK)
+        except OSError as reason:
+            if reason.errno != errno.EACCES:
+                raise
+            time.sleep(_LOCK_PAUSE)
+        else:
+            return lambda: change(msvcrt.LK_UNLCK)
+
+
+# Reading and writing
+
+
 def create(path: Path, header: Header) -> None:
     """Create the file, on disk before this returns; `FileExistsError` if there is one."""
-    first = link({"ledger": VERSION, **header.fields()}, START)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("xb", buffering=0)
@@ -102,7 +144,7 @@ def create(path: Path, header: Header) -> None:
         raise DataError(f"The ledger {path} cannot be created ({reason.strerror}).") from None
     with file, held(file, path):
         try:
-            _write(file, path, 0, first.line + b"\n")
+            _write(file, path, 0, first_line(header).data + b"\n")
         except DataError:
             # Empty, it would block the name. It is removed while it is locked: nobody has written into it yet. Windows
             # does not remove open files; there it stays, and is refused as empty.
@@ -112,64 +154,61 @@ def create(path: Path, header: Header) -> None:
     _sync_folder(path.parent)
 
 
-@contextmanager
-def opened(path: Path, *, writing: bool) -> Iterator[BinaryIO]:
-    """The ledger file, locked. `FileNotFoundError` if there is none."""
-    for attempt in range(1, _TRIES + 1):
-        with locked(path, writing=writing) as file:
-            # Whoever creates it may not have come to its first line yet.
-            if attempt == _TRIES or os.fstat(file.fileno()).st_size:
-                yield file
-                return
-        time.sleep(_PAUSE)
+def read_after(file: BinaryIO, path: Path, known: Position | None) -> LedgerContents:
+    """What has been added since ``known``; all of it if that is None.
 
-
-def read_after(file: BinaryIO, path: Path, known: Position | None) -> Reading:
-    """What has been added since ``known``; all of it if that is None. A last line that breaks off is not refused here.
-
-    `DataError` if a line does not follow from the one before it, or if what was known is not there any more.
+    `DataError` if a line is unfinished or does not follow from the one before it, or if what was known is gone.
     """
+    contents = _read_lines(file, path, known)
+    if contents.unended:
+        raise DataError(
+            f"The last line of {path} is complete except for its line break. Its event counts, and nothing "
+            "else has been spent. Add the line break: hybriddp ledger verify --repair."
+        )
+    if contents.torn:
+        raise DataError(
+            f"The last line of {path} (line {contents.position.lines + 1}) breaks off. Either a program stopped while "
+            "writing it and drew nothing, or the file was truncated. Nothing has been spent; see what it says and "
+            "decide: hybriddp ledger verify --repair."
+        )
+    return contents
+
+
+def read(path: Path, known: Position | None = None) -> LedgerContents:
+    """`read_after` of a file that is opened for it."""
+    with opened(path, writing=False) as file:
+        return read_after(file, path, known)
+
+
+def _read_lines(file: BinaryIO, path: Path, known: Position | None) -> LedgerContents:
+    """The same, whatever the last line is."""
     status = os.fstat(file.fileno())
     identity = (status.st_dev, status.st_ino)
     if known is None:
-        return _read_all(file, path, identity)
+        return parse_file(_read(file, path, 0), path, identity)
     if known.old or known.file != identity:  # another file may have taken its place: a copy, perhaps
-        reading = _read_all(file, path, identity, contains=known)
-        return replace(reading, events=reading.events[known.events :])
+        contents = parse_file(_read(file, path, 0), path, identity, contains=known)
+        return replace(contents, events=contents.events[known.events :])
     before = min(known.offset, 128)
-    file.seek(known.offset - before)
-    data = _read(file, path)
-    if not ends_with(data[:before], known.head):
-        raise _rolled_back(path)
-    return _read_lines(data[before:], path, known)
-
-
-def whole(reading: Reading, path: Path) -> Reading:
-    """The reading, refused if its last line breaks off."""
-    if reading.unended:
-        raise DataError(
-            f"The last line of {path} is whole, but there is no line break behind it. Its event counts, and nothing "
-            "else has been spent. Add the line break: hybriddp ledger verify --repair."
-        )
-    if reading.torn:
-        raise DataError(
-            f"The last line of {path} (line {reading.position.lines + 1}) breaks off. Either a program stopped while "
-            "writing it and drew nothing, or the file was cut. Nothing has been spent; see what it says and decide: "
-            "hybriddp ledger verify --repair."
-        )
-    return reading
+    data = _read(file, path, known.offset - before)
+    if not known.is_at_end_of(data[:before]):
+        raise lost_events(path)
+    return parse_lines(data[before:], path, known)
 
 
 def append(file: BinaryIO, path: Path, position: Position, lines: Sequence[dict[str, Any]], events: int) -> Position:
     """Add lines behind ``position``, the end of the file; on disk before this returns. The position after them."""
-    header = [{"ledger": VERSION, **position.header.fields()}] if position.old else []
-    data, head = bytearray(b"\n" if position.old else b""), position.head
-    for fields in [*header, *lines]:
-        new = link(fields, head)
-        data += new.line + b"\n"
-        head = new.head
-    # White space behind a text of before is no part of it, and may be longer than what is written over it.
-    _write(file, path, position.offset, bytes(data), cut=position.old)
+    written, head = [], position.head
+    if position.old:
+        first = first_line(position.header, head)
+        written, head = [b"", first.data], first.head
+    for fields in lines:
+        line = link(fields, head)
+        written.append(line.data)
+        head = line.head
+    data = b"".join(line + b"\n" for line in written)
+    # White space behind a text is no part of it, and may be longer than what is written over it.
+    _write(file, path, position.offset, data, truncate=position.old)
     if not is_at(file, path):
         raise DataError(
             f"{path} was removed or replaced while it was being written to. Nothing has been released; find out who "
@@ -185,163 +224,11 @@ def append(file: BinaryIO, path: Path, position: Position, lines: Sequence[dict[
     )
 
 
-def end_line(file: BinaryIO, path: Path, reading: Reading) -> Reading:
-    """Add the line break that a whole last line lacks; what the file says then, from its beginning."""
-    _write(file, path, reading.position.offset + len(reading.torn), b"\n")
-    return read_after(file, path, None)
-
-
-def event_fields(event: Event) -> dict[str, Any]:
-    """The event as a line has it: what is None is left out."""
-    return {name: value for name, value in asdict(event).items() if value is not None}
-
-
-def _read_all(file: BinaryIO, path: Path, identity: tuple[int, int], contains: Position | None = None) -> Reading:
-    file.seek(0)
-    data = _read(file, path)
-    if not data:
-        raise DataError(
-            f"{path} is empty, and so not a ledger: it was emptied, or a program stopped while creating it. Only if "
-            "nothing was ever spent from it, delete it and create it again."
-        )
-    if not data.startswith(_FIRST):
-        return _read_old(data, path, identity, contains)
-    end = data.find(b"\n")
-    if end < 0:
-        raise DataError(
-            f"The first line of {path} breaks off. If a program stopped while creating it, nothing was ever spent from "
-            "it: delete it and create it again. If the file was cut, restore it from a copy."
-        )
-    header = _header(data[:end], START, path, line=1)
-    start = Position(header.header, identity, end + 1, 1, 0, header.head)
-    return _read_lines(data[end + 1 :], path, start, contains)
-
-
-def _read_old(data: bytes, path: Path, identity: tuple[int, int], contains: Position | None) -> Reading:
-    """A file that begins with the one JSON text that a ledger was before."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        raise DataError(f"{path} cannot be read as a ledger.") from None
-    try:
-        stored, end = json.JSONDecoder().raw_decode(text)
-        old = from_fields(stored)
-    except DataError as reason:
-        raise DataError(f"{path}: {reason}") from None
-    except ValueError:
-        raise DataError(f"{path} is not a ledger.") from None
-    size = len(text[:end].encode())
-    lines = data[:size].count(b"\n")
-    start = Position(old.header, identity, size, lines, len(old.events), digest(data[:size]), old=True)
-    if contains is not None and _is_same(start, contains):
-        contains = None
-    behind = data[size:]
-    if not behind.strip():  # white space apart, nothing has been added
-        return _read_lines(b"", path, start, contains, before=old.events)
-    # All that a program that stops can leave here is the beginning of one line. More than that has been changed since,
-    # by an editor that writes other line breaks for example, and may hold events.
-    end = behind.find(b"\n", 1)
-    ended = end >= 0
-    if not ended and not has_checksum(behind):
-        return Reading(old.events, start, behind)
-    if not behind.startswith(b"\n" + _FIRST):
-        raise _broken(path, lines + 2)
-    header = _header(behind[1:end] if ended else behind[1:], start.head, path, line=lines + 2)
-    if header.header != old.header:
-        raise _broken(path, lines + 2)
-    if not ended:
-        return Reading(old.events, start, behind, unended=True)
-    after = replace(start, offset=size + end + 1, lines=lines + 2, head=header.head, old=False)
-    return _read_lines(behind[end + 1 :], path, after, contains, before=old.events)
-
-
-def _read_lines(
-    data: bytes, path: Path, start: Position, contains: Position | None = None, before: tuple[Event, ...] = ()
-) -> Reading:
-    """The lines behind ``start``, at which there were the events ``before``. With ``contains``, one must end there."""
-    *lines, torn = data.split(b"\n")
-    events, head = list(before), start.head
-    found = contains is None or _is_same(start, contains)
-    for number, line in enumerate(lines, start.lines + 1):
-        read = _line(line, head, path, number)
-        head = read.head
-        if read.event is not None:
-            events.append(read.event)
-        found = found or (contains is not None and head == contains.head)
-    position = replace(
-        start,
-        offset=start.offset + len(data) - len(torn),
-        lines=start.lines + len(lines),
-        events=start.events + len(events) - len(before),
-        head=head,
-    )
-    if not found:
-        raise _rolled_back(path)
-    if unended := has_checksum(torn):
-        _line(torn, head, path, position.lines + 1)  # refused if it is not the line that follows
-    return Reading(tuple(events), position, torn, unended)
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Any later line: its event, None for the note of a repair, and its checksum."""
-
-    event: Event | None
-    head: str
-
-
-def _line(line: bytes, head: str, path: Path, number: int) -> _Line:
-    try:
-        fields = unlink(line, head)
-        new = fields.pop("chain")
-        return _Line(None if "repair" in fields else Event.of(fields), new)
-    except (HybridDPError, ValueError, TypeError, AttributeError, KeyError):
-        raise _broken(path, number) from None
-
-
-def _is_same(one: Position, other: Position) -> bool:
-    return one.head == other.head and one.events == other.events
-
-
-@dataclass(frozen=True, slots=True)
-class _First:
-    """A first line: what it says, and its checksum."""
-
-    header: Header
-    head: str
-
-
-def _header(data: bytes, head: str, path: Path, *, line: int) -> _First:
-    try:
-        fields = unlink(data, head)
-        version = fields["ledger"]
-        if type(version) is not int or version != VERSION:
-            raise DataError(f"{path} has version {version!r}; this program knows version {VERSION}.")
-        return _First(Header.of(fields), fields["chain"])
-    except DataError:
-        raise
-    except (HybridDPError, KeyError, TypeError, ValueError):
-        raise _broken(path, line) from None
-
-
-def _broken(path: Path, line: int) -> DataError:
-    return DataError(
-        f"Line {line} of {path} does not follow from the line before it: a line was edited, removed, added or moved. "
-        "Nothing has been spent; restore the file from a copy."
-    )
-
-
-def _rolled_back(path: Path) -> DataError:
-    return DataError(
-        f"{path} has lost events that this program has read or written, or is another ledger now. Nothing has been "
-        "spent; restore the file from a copy."
-    )
-
-
-def _read(file: BinaryIO, path: Path) -> bytes:
+def _read(file: BinaryIO, path: Path, offset: int) -> bytes:
     """The rest of the file."""
     parts = []
     try:
+        file.seek(offset)
         while part := file.read(1 << 20):
             parts.append(part)
     except OSError as reason:
@@ -349,10 +236,10 @@ def _read(file: BinaryIO, path: Path) -> bytes:
     return b"".join(parts)
 
 
-def _write(file: BinaryIO, path: Path, offset: int, data: bytes, *, cut: bool = False) -> None:
-    """Write at the end of the file, or cut it there first; on disk before this returns. A failure leaves nothing."""
+def _write(file: BinaryIO, path: Path, offset: int, data: bytes, *, truncate: bool = False) -> None:
+    """Write at the end of the file, truncated first if asked; on disk before this returns. A failure leaves nothing."""
     try:
-        if cut:
+        if truncate:
             file.truncate(offset)
         file.seek(offset)
         rest = memoryview(data)
@@ -379,3 +266,91 @@ def _sync_folder(folder: Path) -> None:
             f"The folder {folder} cannot be put on disk ({reason.strerror}): after a power cut a new ledger might not "
             "be in it. Nothing has been spent."
         ) from None
+
+
+# Checking and repairing
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerCheck:
+    """What a check of all lines has found.
+
+    Attributes
+    ----------
+    events, lines : int
+        How many there are.
+    checksum : str
+        The checksum of the last line, which runs over all. Kept elsewhere, it shows later whether lines were lost.
+    old : bool
+        Whether the file is one JSON text of an earlier version: it gets checksums with the next event.
+    dropped : str
+        The unfinished line that was dropped now, if any.
+    ended : bool
+        Whether a line break was added now behind a last line that lacked it.
+    """
+
+    events: int
+    lines: int
+    checksum: str
+    old: bool
+    dropped: str = ""
+    ended: bool = False
+
+
+def check_ledger(path: Path | str, *, contains: str | None = None) -> LedgerCheck:
+    """Check every line of a ledger file, and change nothing.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file.
+    contains : str, optional
+        A checksum that this ledger had before: `DataError` if it is not there any more.
+    """
+    place = resolved(path)
+    with _existing(path), opened(place, writing=False) as file:
+        position = read_after(file, place, None).position
+        text = _read(file, place, 0)
+    known = f'"chain":"{contains}"'.encode()
+    if contains is not None and contains != position.head and known not in text:
+        raise DataError(f"{path} does not contain the checksum {contains!r}: it has lost lines, or is another ledger.")
+    return _found(position)
+
+
+def repair_ledger(path: Path | str) -> LedgerCheck:
+    """Drop an unfinished last line, and write down that it was; all complete lines stay, and stay spent.
+
+    A last line that is complete, checksum and all, and lacks only its line break gets it and stays too.
+
+    Only somebody who knows that a program stopped while it was writing may do this: its release was never drawn. If
+    the file was truncated by something else, restore it from a copy instead.
+    """
+    place = resolved(path)
+    with _existing(path), opened(place, writing=True) as file:
+        contents = _read_lines(file, place, None)
+        if not contents.torn:
+            return _found(contents.position)
+        if contents.unended:
+            _write(file, place, contents.position.offset + len(contents.torn), b"\n")
+            return _found(read_after(file, place, None).position, ended=True)
+        dropped = contents.torn.decode("utf-8", "replace").strip()
+        note = {
+            "repair": "a last line that broke off was dropped",
+            "when": datetime.now(UTC).isoformat(timespec="seconds"),
+            "dropped": dropped[:_SHOWN],
+            "bytes": len(contents.torn),
+        }
+        file.truncate(contents.position.offset)
+        return _found(append(file, place, contents.position, [note], 0), dropped)
+
+
+@contextmanager
+def _existing(path: Path | str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"There is no ledger {path}.") from None
+
+
+def _found(at: Position, dropped: str = "", *, ended: bool = False) -> LedgerCheck:
+    return LedgerCheck(at.events, at.lines, at.head, at.old, dropped, ended)

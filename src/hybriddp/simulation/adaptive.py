@@ -14,8 +14,9 @@ estimate of $\delta$ that it amounts to.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,11 +24,9 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import NumericChannel
 from hybriddp.mean import divergence, weights
-from hybriddp.mean.combine import weighted_noise
-from hybriddp.mean.evidence import VarianceEvidence
-from hybriddp.mean.groups import LocalGroup, TrustedGroup
-from hybriddp.mean.interval import ErrorLaw
-from hybriddp.simulation.crowd import Crowd, code_shares
+from hybriddp.mean.interval import ErrorLaw, NoiseLaw
+from hybriddp.mean.weights import LocalStatistics, TrustedStatistics, VarianceEvidence
+from hybriddp.simulation.crowd import Crowd, code_frequencies
 
 _VARIANCE_NODES, _MEAN_NODES = 9, 3
 _WIDTH_NODES = 3  # widths vary less than weights
@@ -37,26 +36,16 @@ _WIDTH_NODES = 3  # widths vary less than weights
 class Expectation:
     """What the adaptive estimate will be like, on the unit range.
 
-    Attributes
-    ----------
-    weight : float
-        The weight on the trusted group, on average.
-    sampling, trusted_noise, local_noise, bias : float
-        The parts of the expected squared error of the unbiased answer; doubting the groups is in ``sampling``, and what
-        their difference adds is ``bias``.
-    answer : float
-        The expected squared error of the published answer, which keeps to the bounds.
-    report_variance : float
-        The variance of a report given its value, averaged over the crowd.
+    ``sampling`` to ``bias`` are the parts of the expected squared error of the unbiased answer.
     """
 
-    weight: float
-    sampling: float
+    weight: float  # on the trusted group, on average
+    sampling: float  # doubting that the groups are alike included
     trusted_noise: float
     local_noise: float
-    bias: float
-    answer: float
-    report_variance: float
+    bias: float  # what a difference of the groups adds
+    answer: float  # the expected squared error of the published answer, which keeps to the bounds
+    report_variance: float  # of a report given its value, averaged over the crowd
 
     @property
     def total(self) -> float:
@@ -66,13 +55,11 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What is known beforehand; the trusted users' mean is ``gap`` higher, on the unit range."""
+    """What is known beforehand, on the unit range; see `outlook`."""
 
-    typical: LocalGroup
+    trusted: TrustedStatistics  # what each group says, on average
+    local: LocalStatistics
     crowd: Crowd
-    n_trusted: int
-    trusted_noise: float
-    laplace: bool
     gap: float
     variance_ratio: float
     at_most: float
@@ -80,39 +67,49 @@ class Outlook:
     @property
     def n_users(self) -> int:
         """How many there are in both groups."""
-        return self.n_trusted + self.typical.count
+        return self.trusted.count + self.local.count
 
     @property
     def spread_trusted(self) -> float:
         """The variance of the trusted users' mean."""
-        return self.variance_ratio * self.crowd.variance / self.n_trusted
+        return self.variance_ratio * self.crowd.variance / self.trusted.count
 
     @property
     def spread_local(self) -> float:
         """The variance of the local users' mean."""
-        return self.crowd.variance / self.typical.count
+        return self.crowd.variance / self.local.count
 
     @property
     def difference(self) -> float:
         """The variance of the difference of the two groups' private means."""
-        return self.spread_trusted + self.trusted_noise + self.spread_local + self.typical.noise / self.typical.count
+        return self.spread_trusted + self.trusted.noise + self.spread_local + self.local.noise / self.local.count
 
-    def groups(self, variance_nodes: int) -> Iterator[tuple[float, TrustedGroup, LocalGroup]]:
-        """What the groups may say, and with which mass: the variance and the first guess of the mean vary."""
-        typical = self.typical
+    def cases(self, variance_nodes: int) -> "Iterator[AdaptiveCase]":
+        """What the groups may say: the variance and the first guess of the mean vary."""
+        typical, noise_t = self.local, self.trusted.noise
         noise_l = typical.noise / typical.count
-        w0 = noise_l / (noise_l + self.trusted_noise)
-        from_trusted, from_local = self.trusted_noise + self.spread_trusted, noise_l + self.spread_local
+        w0 = noise_l / (noise_l + noise_t)
+        from_trusted, from_local = noise_t + self.spread_trusted, noise_l + self.spread_local
         guess_sd = math.sqrt(w0**2 * from_trusted + (1 - w0) ** 2 * from_local)
-        center = self.crowd.mean
         told = math.isfinite(typical.variance_se)  # few reports say nothing about the variance
         for z_variance, mass_variance in _nodes(variance_nodes if told else 1):
             for z_mean, mass_mean in _nodes(_MEAN_NODES):
-                at = center + guess_sd * z_mean
+                at = self.crowd.mean + guess_sd * z_mean
                 variance = typical.variance + (typical.variance_se * z_variance if told else 0.0)
-                trusted = TrustedGroup(self.n_trusted, at, self.trusted_noise, laplace=self.laplace)
-                local = LocalGroup(typical.count, at, variance, typical.variance_se, typical.noise)
-                yield mass_variance * mass_mean, trusted, local
+                trusted, local = replace(self.trusted, mean=at), replace(typical, mean=at, variance=variance)
+                chosen = weights.adaptive(trusted, local, self.at_most)
+                limit = divergence.threshold(trusted, local, chosen)
+                yield AdaptiveCase(mass_variance * mass_mean, trusted, local, chosen.weight, limit)
+
+
+class AdaptiveCase(NamedTuple):
+    """One possible outcome: its probability, what the groups say, and the weight and threshold that follow."""
+
+    mass: float
+    trusted: TrustedStatistics
+    local: LocalStatistics
+    weight: float
+    limit: divergence.Threshold
 
 
 def outlook(
@@ -132,23 +129,27 @@ def outlook(
     The trusted users' mean is ``gap`` higher, and their variance ``variance_ratio`` times as large. ``at_most`` is the
     largest variance that is possible by public knowledge.
     """
-    typical = _typical_reports(channel, crowd, n_local)
-    return Outlook(typical, crowd, n_trusted, trusted_noise, laplace, gap, variance_ratio, at_most)
+    if isinstance(channel, DiscreteLaplace):  # only the sum of its reports is kept, which says nothing about variance
+        typical = LocalStatistics(n_local, crowd.mean, 0.0, math.inf, channel.noise_variance)
+    else:
+        typical = LocalStatistics.of(code_frequencies(channel, crowd), n_local, channel)
+    trusted = TrustedStatistics(n_trusted, crowd.mean, trusted_noise, laplace=laplace)
+    return Outlook(trusted, typical, crowd, gap, variance_ratio, at_most)
 
 
 def expected(seen: Outlook) -> Expectation:
-    """The expected error."""
-    c, noise_l, v_d = seen.n_trusted / seen.n_users, seen.typical.noise / seen.typical.count, seen.difference
+    """The expected error of the adaptive estimate."""
+    c, noise_l, v_d = seen.trusted.count / seen.n_users, seen.local.noise / seen.local.count, seen.difference
     spread = seen.spread_trusted + seen.spread_local
     total = np.zeros(5)
-    for mass, trusted, local in seen.groups(_VARIANCE_NODES):
-        chosen = weights.adaptive(trusted, local, seen.at_most)
-        w = chosen.weight
-        limit = divergence.threshold(trusted, local, chosen)
-        doubt = 0.0 if limit.lam is None else divergence.null_risk(limit.lam, limit.laplace_share)
-        differ = divergence.risk(limit.lam, limit.laplace_share, seen.gap / math.sqrt(v_d)) - doubt if seen.gap else 0.0
+    for mass, _, _, w, limit in seen.cases(_VARIANCE_NODES):
+        doubt = differ = 0.0
+        if limit.lam is not None:
+            doubt = divergence.null_risk(limit.lam, limit.laplace_fraction)
+        if seen.gap:
+            differ = divergence.risk(limit.lam, limit.laplace_fraction, seen.gap / math.sqrt(v_d)) - doubt
         sampling = (w - c) ** 2 * (spread + v_d * doubt)
-        parts = (w, sampling, w**2 * seen.trusted_noise, (1 - w) ** 2 * noise_l, (w - c) ** 2 * v_d * differ)
+        parts = (w, sampling, w**2 * seen.trusted.noise, (1 - w) ** 2 * noise_l, (w - c) ** 2 * v_d * differ)
         total += mass * np.array(parts)
     weight, sampling, from_curator, from_reports, bias = map(float, total)
     return Expectation(
@@ -158,7 +159,7 @@ def expected(seen: Outlook) -> Expectation:
         local_noise=from_reports,
         bias=bias,
         answer=_answer(seen.crowd.mean, sampling + from_curator + from_reports + bias),
-        report_variance=seen.typical.noise,
+        report_variance=seen.local.noise,
     )
 
 
@@ -168,19 +169,13 @@ def expected_half_width(seen: Outlook, level: float) -> float:
     Where the groups' means seem to differ, $|z| > 2$, another one is stated (`Estimate.stated_interval`): that happens
     by chance too.
     """
-    n, n_t, n_l = seen.n_users, seen.n_trusted, seen.typical.count
-    c = n_t / n
-    honest = weighted_noise(c, *_typical_groups(seen)).half_width(level)
+    c = seen.trusted.count / seen.n_users
+    honest = NoiseLaw.of(c, seen.trusted, seen.local).half_width(level)
     total = 0.0
-    for mass, trusted, local in seen.groups(_WIDTH_NODES):
-        chosen = weights.adaptive(trusted, local, seen.at_most)
-        limit = divergence.threshold(trusted, local, chosen)
-        noise = weighted_noise(chosen.weight, trusted, local, besides=limit.price)
-        evidence = VarianceEvidence.of(local, n_users=n, at_most=seen.at_most)
-        law = ErrorLaw(trusted.mean, (chosen.weight - c) ** 2 * n / (n_t * n_l), noise, evidence)
-        alike = law.interval(level).half_width
+    for mass, trusted, local, weight, limit in seen.cases(_WIDTH_NODES):
+        alike = _half_width(seen, level, weight, trusted, local, limit.price)
         ratio = math.sqrt(seen.difference / limit.variance)  # of the true standard error to the reckoned one
-        total += mass * _average_width(alike, honest, chosen.weight - c, limit.variance**0.5, seen.gap, ratio)
+        total += mass * _average_width(alike, honest, weight - c, limit.variance**0.5, seen.gap, ratio)
     return min(total, 0.5)
 
 
@@ -193,16 +188,17 @@ def _average_width(alike: float, honest: float, extra: float, sd: float, gap: fl
     return float(np.mean(np.where(size <= 2, alike, np.where(size <= 4, both, honest))))
 
 
-def _typical_groups(seen: Outlook) -> tuple[TrustedGroup, LocalGroup]:
-    return TrustedGroup(seen.n_trusted, seen.crowd.mean, seen.trusted_noise, laplace=seen.laplace), seen.typical
-
-
 def typical_half_width(seen: Outlook, weight: float, level: float) -> float:
     """The same for a fixed weight, where the reports say what they say on average."""
-    n, n_t, n_l = seen.n_users, seen.n_trusted, seen.typical.count
-    noise = weighted_noise(weight, *_typical_groups(seen))
-    evidence = VarianceEvidence.of(seen.typical, n_users=n, at_most=seen.at_most)
-    law = ErrorLaw(seen.crowd.mean, (weight - n_t / n) ** 2 * n / (n_t * n_l), noise, evidence)
+    return _half_width(seen, level, weight, seen.trusted, seen.local)
+
+
+def _half_width(
+    seen: Outlook, level: float, weight: float, trusted: TrustedStatistics, local: LocalStatistics, price: float = 0.0
+) -> float:
+    noise = NoiseLaw.of(weight, trusted, local, besides=price)
+    evidence = VarianceEvidence.of(local, n_users=seen.n_users, at_most=seen.at_most)
+    law = ErrorLaw.of(trusted.mean, weight, trusted.count, local.count, noise, evidence)
     return law.interval(level).half_width
 
 
@@ -213,15 +209,8 @@ def _nodes(count: int) -> list[tuple[float, float]]:
     return list(zip(z.tolist(), (mass / mass.sum()).tolist(), strict=True))
 
 
-def _typical_reports(channel: NumericChannel | DiscreteLaplace, crowd: Crowd, n_local: int) -> LocalGroup:
-    """What the reports of a crowd say when each code comes as often as expected."""
-    if isinstance(channel, DiscreteLaplace):  # of which only the sum is kept, so nothing is known about the variance
-        return LocalGroup(n_local, crowd.mean, 0.0, math.inf, channel.noise_variance)
-    return LocalGroup.of_shares(code_shares(channel, crowd), n_local, channel)
-
-
 def _answer(mean: float, error: float) -> float:
-    """The expected squared error after shrinking and cutting to the bounds, for a normal error."""
+    """The expected squared error after shrinking and clamping to the bounds, for a normal error."""
     y = mean + math.sqrt(error) * _normal_quantiles()
     a = 0.25 / (0.25 + error)
     return float(np.mean((np.clip(0.5 + a * (y - 0.5), 0.0, 1.0) - mean) ** 2))
@@ -233,5 +222,4 @@ def _normal_quantiles() -> FloatArray:
     from scipy.special import ndtri
 
     z: FloatArray = ndtri((np.arange(2000) + 0.5) / 2000)
-    result: FloatArray = z / z.std()
-    return result
+    return np.asarray(z / z.std())

@@ -4,7 +4,7 @@ A simulated trial need not draw once per person. People with the same value are 
 group, cell, row and code is drawn instead; every step is the exact law of the counts:
 
 - who trusts: a multivariate hypergeometric draw from a fixed population, or a multinomial one from a distribution;
-- to which edge of her cell a user is rounded (`NumericChannel.rows`): binomial; to which row from there: binomial;
+- to which edge of their cell users are rounded (`NumericChannel.rows`): binomial; to which row from there: binomial;
 - which code the row gives: multinomial;
 - the sum of $k$ discrete Laplace variables: the difference of two negative binomial ones.
 
@@ -12,7 +12,9 @@ A trial with a million users takes a few milliseconds, whatever their number.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,15 +31,7 @@ _PART_BITS = 20
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """People by their value.
-
-    Attributes
-    ----------
-    units : ndarray of int
-        The distinct values, in units of a grid.
-    users : ndarray of int
-        How many people have each.
-    """
+    """People by their value: the distinct values, in units of a grid, and how many people have each."""
 
     units: Counts = field(repr=False)  # they may be real people's
     users: Counts = field(repr=False)
@@ -92,32 +86,27 @@ class Crowd:
 
 def code_counts(channel: NumericChannel, crowd: Crowd, rng: np.random.Generator) -> Counts:
     """How many of the crowd's reports have each code: the law of counting what ``channel.sample`` gives."""
+    rows = _users_by_row(channel, crowd, lambda users, p: rng.binomial(users.astype(np.int64), p))
+    some = np.flatnonzero(rows)
+    return np.asarray(rng.multinomial(rows[some].astype(np.int64), channel.probabilities[some]).sum(axis=0))
+
+
+def code_frequencies(channel: NumericChannel, crowd: Crowd) -> FloatArray:
+    """The expected relative frequency of each code among the crowd's reports: the mean of `code_counts`."""
+    rows = _users_by_row(channel, crowd, lambda users, p: users * p)
+    return np.asarray(rows @ channel.probabilities / crowd.count)
+
+
+def _users_by_row(channel: NumericChannel, crowd: Crowd, rounded_up: Callable[..., NDArray[Any]]) -> NDArray[Any]:
+    """How many users report from each row, where ``rounded_up(users, p)`` of them go to the higher edge and row."""
     cell, inside = crowd.units >> CELL_BITS, crowd.units & ((1 << CELL_BITS) - 1)
-    up = rng.binomial(crowd.users, inside / (1 << CELL_BITS))
+    up = rounded_up(crowd.users, inside / (1 << CELL_BITS))
     edges = np.bincount(cell, crowd.users - up, CELLS + 2) + np.bincount(cell + 1, up, CELLS + 2)
     at = np.flatnonzero(edges)
-    users = edges[at].astype(np.int64)
-    entry = channel.lookup[at].astype(np.int64)
-    row, share = entry >> SHARE_BITS, entry & ((1 << SHARE_BITS) - 1)
-    higher = rng.binomial(users, share / (1 << SHARE_BITS))
-    n = channel.n_rows
-    rows = np.bincount(row, users - higher, n + 1)[:n] + np.bincount(np.minimum(row + 1, n - 1), higher, n)
-    some = np.flatnonzero(rows)
-    counts: Counts = rng.multinomial(rows[some].astype(np.int64), channel.probabilities[some]).sum(axis=0)
-    return counts
-
-
-def code_shares(channel: NumericChannel, crowd: Crowd) -> FloatArray:
-    """How large a share of the crowd's reports has each code, on average: the mean of `code_counts`."""
-    cell, inside = crowd.units >> CELL_BITS, crowd.units & ((1 << CELL_BITS) - 1)
-    up = crowd.users * (inside / (1 << CELL_BITS))
-    edges = np.bincount(cell, crowd.users - up, CELLS + 2) + np.bincount(cell + 1, up, CELLS + 2)
-    entry = channel.lookup.astype(np.int64)
-    row, share = entry >> SHARE_BITS, (entry & ((1 << SHARE_BITS) - 1)) / (1 << SHARE_BITS)
-    users, n = edges[: CELLS + 1], channel.n_rows
-    rows = np.bincount(row, users * (1 - share), n + 1)[:n] + np.bincount(np.minimum(row + 1, n - 1), users * share, n)
-    result: FloatArray = rows @ channel.probabilities / crowd.count
-    return result
+    users, entry = edges[at], channel.lookup[at].astype(np.int64)
+    row, n = entry >> SHARE_BITS, channel.n_rows
+    higher = rounded_up(users, (entry & ((1 << SHARE_BITS) - 1)) / (1 << SHARE_BITS))
+    return np.bincount(row, users - higher, n + 1)[:n] + np.bincount(np.minimum(row + 1, n - 1), higher, n)
 
 
 def laplace_total(channel: DiscreteLaplace, crowd: Crowd, rng: np.random.Generator) -> int:

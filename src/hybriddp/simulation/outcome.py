@@ -7,54 +7,42 @@ from typing import Any
 
 import numpy as np
 
-from hybriddp._check import FloatArray
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
-from hybriddp.release.mechanisms import mechanism_for
+from hybriddp.mean.published import trusted_noise
 from hybriddp.simulation.adaptive import expected, outlook
 from hybriddp.simulation.crowd import Crowd
-from hybriddp.simulation.trial import Scene, Trial
+from hybriddp.simulation.trial import Scene, TrialSums
 from hybriddp.theory import Setting
 from hybriddp.wording import percent, significant
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
-    """One estimator over all trials.
-
-    Attributes
-    ----------
-    name : str
-        Which estimator.
-    weight : float
-        The weight on the trusted group, averaged over the trials.
-    answer : float
-        What it said in the first trial.
-    predicted_mse : float
-        The expected squared error by the formulas, of this very estimator. That of the adaptive weight, which depends
-        on what the reports say, is approximate (`simulation.adaptive`).
-    predicted_mse_se : float
-        The standard error that the mean over so many trials has if the prediction holds: errors are normal but for the
-        curator's noise. (That from the trials themselves is too small where few of them met the tail of the noise.)
-    observed_mse, observed_mse_se : float
-        The mean squared error over the trials, and its standard error as far as they tell.
-    gain_over_best, gain_over_worst : float
-        The error of the better (R) and of the worse (r) single model, in theory, over the observed one.
-    coverage, coverage_se : float
-        How often the 95 % interval held the mean of the users' values.
-    """
+    """One estimator over all trials."""
 
     name: str
     weight: float
+    """The weight on the trusted group, averaged over the trials."""
     answer: float
+    """What it said in the first trial."""
     predicted_mse: float
+    """The expected squared error by the formulas, of this very estimator. That of the adaptive weight, which depends on
+    what the reports say, is approximate (`simulation.adaptive`)."""
     predicted_mse_se: float
+    """The standard error that the mean over so many trials has if the prediction holds: errors are normal but for the
+    curator's noise. (That from the trials themselves is too small where few of them met the tail of the noise.)"""
     observed_mse: float
+    """The mean squared error over the trials."""
     observed_mse_se: float
+    """Its standard error as far as the trials tell."""
     gain_over_best: float
+    """The error of the better single model (R), in theory, over the observed one."""
     gain_over_worst: float
+    """The same for the worse single model (r)."""
     coverage: float
+    """How often the 95 % interval held the mean of the users' values."""
     coverage_se: float
 
     @property
@@ -74,27 +62,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Simulation:
-    """What came out of `simulate`. Not a private release.
-
-    Attributes
-    ----------
-    study : MeanStudy
-        The study as it would be run.
-    n_trusted, n_local : int
-        How many users each group has.
-    trials, seed : int
-        How often, and with which seed.
-    truth : float
-        The mean of all users' values, clamped to the bounds, in the first trial.
-    outside : float
-        The share of the values that lies outside of the bounds and is clamped.
-    mean : float
-        The mean of the values before clamping.
-    setting : Setting
-        What the formulas were told.
-    outcomes : tuple of Outcome
-        One per estimator.
-    """
+    """What came out of `simulate`. Not a private release."""
 
     study: MeanStudy
     n_trusted: int
@@ -102,10 +70,15 @@ class Simulation:
     trials: int
     seed: int
     truth: float
+    """The mean of all users' values, clamped to the bounds, in the first trial."""
     outside: float
+    """Which fraction of the values lies outside of the bounds and is clamped."""
     mean: float
+    """The mean of the values before clamping."""
     setting: Setting = field(compare=False)
+    """What the formulas were told."""
     outcomes: tuple[Outcome, ...]
+    """One per estimator."""
 
     def __repr__(self) -> str:
         users = f"{self.n_trusted:,} trusted and {self.n_local:,} local users"
@@ -138,60 +111,7 @@ class Simulation:
         return json.dumps(self.to_dict(), indent=2)
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """What is kept of the trials so far; one number per estimator, and those of the first trial."""
-
-    trials: int
-    first_truth: float
-    first_answers: tuple[float, ...]
-    squares: FloatArray
-    fourths: FloatArray
-    weights: FloatArray
-    covered: FloatArray
-
-    @classmethod
-    def of(cls, trial: Trial) -> "Sums":
-        """Of one trial."""
-        error = np.array([estimate.value - trial.truth for estimate in trial.estimates])
-        return cls(
-            trials=1,
-            first_truth=trial.truth,
-            first_answers=tuple(estimate.value for estimate in trial.estimates),
-            squares=error**2,
-            fourths=error**4,
-            weights=np.array([estimate.weight for estimate in trial.estimates]),
-            covered=np.array([float(estimate.covers(trial.truth, 0.95)) for estimate in trial.estimates]),
-        )
-
-    def __add__(self, other: "Sums") -> "Sums":
-        return Sums(
-            trials=self.trials + other.trials,
-            first_truth=self.first_truth,
-            first_answers=self.first_answers,
-            squares=self.squares + other.squares,
-            fourths=self.fourths + other.fourths,
-            weights=self.weights + other.weights,
-            covered=self.covered + other.covered,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in asdict(self).items()}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> "Sums":
-        """From plain values."""
-        arrays = {key: np.array(stored[key], float) for key in ("squares", "fourths", "weights", "covered")}
-        return cls(
-            trials=int(stored["trials"]),
-            first_truth=float(stored["first_truth"]),
-            first_answers=tuple(stored["first_answers"]),
-            **arrays,
-        )
-
-
-def outcomes(scene: Scene, sums: Sums) -> tuple[Outcome, ...]:
+def outcomes(scene: Scene, sums: TrialSums) -> tuple[Outcome, ...]:
     """The outcome of every estimator."""
     setting = predicted_setting(scene)
     noise = float(setting.trusted_noise)
@@ -225,22 +145,21 @@ def _standard_error(scene: Scene, mse: float, curator: float, trials: int) -> fl
     $V$ is its variance and $\kappa_4$ its fourth cumulant: 0 for a normal error, $12 b^4 = 3 (2b^2)^2$ for the Laplace
     part of scale $b$, whose variance is ``curator``.
     """
-    laplace = mechanism_for(scene.study.privacy).kind == "discrete-laplace"
-    return float(((2 * mse**2 + (3 * curator**2 if laplace else 0.0)) / trials) ** 0.5)
+    excess = 0.0 if scene.study.privacy.exact_delta else 3 * curator**2
+    return float(((2 * mse**2 + excess) / trials) ** 0.5)
 
 
 def predicted_setting(scene: Scene) -> Setting:
     """What the formulas need to know, in the units of the values."""
     study = scene.study
     area = study.width**2
-    mechanism = mechanism_for(study.privacy)
     trusted, local = (crowd.split_variance if scene.fixed else crowd.variance for crowd in (scene.trusted, scene.local))
     return Setting(
         n_users=scene.n_trusted + scene.n_local,
         trusted_fraction=scene.n_trusted / (scene.n_trusted + scene.n_local),
         trusted_variance=trusted * area,
         local_variance=local * area,
-        trusted_noise=mechanism.variance / (scene.n_trusted * UNITS) ** 2 * area,
+        trusted_noise=trusted_noise(study, scene.n_trusted) * area,
         local_noise=report_variance(study, scene.local) * area,
         trusted_mean=scene.trusted.mean * study.width,
         local_mean=scene.local.mean * study.width,
@@ -280,14 +199,13 @@ def _full_local(scene: Scene) -> float:
 def _adaptive(scene: Scene) -> float:
     """Approximate, since the weight depends on what the reports say."""
     study, local = scene.study, scene.local
-    mechanism = mechanism_for(study.privacy)
     seen = outlook(
         study.channel,
         local,
         n_trusted=scene.n_trusted,
         n_local=scene.n_local,
-        trusted_noise=mechanism.variance / (scene.n_trusted * UNITS) ** 2,
-        laplace=mechanism.kind == "discrete-laplace",
+        trusted_noise=trusted_noise(study, scene.n_trusted),
+        laplace=not study.privacy.exact_delta,
         gap=scene.trusted.mean - local.mean,
         variance_ratio=scene.trusted.variance / local.variance if local.variance else 1.0,
         at_most=study.variance_at_most,

@@ -4,6 +4,8 @@ Trials come in blocks with a seed each, so the result is the same however many p
 stopped goes on with the blocks that are missing. Only sums are kept: memory does not depend on the number of trials.
 """
 
+import hashlib
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -14,12 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hybriddp import _check
-from hybriddp.errors import ParameterError
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
-from hybriddp.simulation.checkpoint import Checkpoint
-from hybriddp.simulation.distributions import Population, of_values, population
-from hybriddp.simulation.outcome import Simulation, Sums, outcomes, predicted_setting
-from hybriddp.simulation.trial import ESTIMATORS, Scene, play
+from hybriddp.simulation.distributions import SimulatedPopulation, population
+from hybriddp.simulation.outcome import Simulation, outcomes, predicted_setting
+from hybriddp.simulation.trial import ESTIMATORS, Scene, TrialSums, play
 
 _BLOCK = 100  # trials that share a seed
 _MOST_USERS = 10**12
@@ -30,6 +31,43 @@ class _Block:
     scene: Scene
     trials: int
     seed: np.random.SeedSequence
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A file that belongs to one scene and seed; a run of more trials goes on from it."""
+
+    path: Path
+    scene: Scene
+    seed: np.random.SeedSequence
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the scene and the seed."""
+        scene = self.scene
+        people = [crowd.units.tolist() + crowd.users.tolist() for crowd in (scene.trusted, scene.local)]
+        sizes = [scene.n_trusted, scene.n_local, scene.fixed]
+        parts = [scene.study.digest, sizes, scene.estimators, self.seed.entropy, people]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def read(self) -> TrialSums:
+        """The sums so far."""
+        if not self.path.exists():
+            return TrialSums.nothing()
+        try:
+            stored = json.loads(self.path.read_text(encoding="utf-8"))
+            fingerprint, sums = stored["fingerprint"], TrialSums.from_dict(stored["sums"])
+        except (KeyError, TypeError, ValueError) as reason:
+            raise DataError(f"{self.path} is not a checkpoint of a simulation.") from reason
+        if fingerprint != self.fingerprint:
+            raise DataError(f"{self.path} is the checkpoint of another simulation. Name another file or remove it.")
+        return sums
+
+    def write(self, sums: TrialSums) -> None:
+        """Replace the file as a whole."""
+        draft = self.path.with_name(f"{self.path.name}.draft")
+        draft.write_text(json.dumps({"fingerprint": self.fingerprint, "sums": sums.to_dict()}), encoding="utf-8")
+        draft.replace(self.path)
 
 
 def simulate(
@@ -54,11 +92,11 @@ def simulate(
         One value per person, or the name of a distribution. In the units of the values: ``"normal(40, 20)"``,
         ``"lognormal(40, 20)"`` and ``"gamma(40, 20)"`` by mean and standard deviation, ``"exponential(40)"``,
         ``"uniform(0, 80)"``. On the study's bounds: ``"beta(2, 8)"``, ``"uniform"``, ``"bernoulli(0.01)"``. What lies
-        outside of the bounds is clamped, as in a study; `Simulation.outside` is the share of it.
+        outside of the bounds is clamped, as in a study; `Simulation.outside` is which fraction of them.
     study : MeanStudy
         The study as it would be run. With ``channel="laplace"`` it is the paper's own setting.
     trusted_fraction : float
-        The share of users who trust the curator, rounded to whole users.
+        Which fraction of the users trusts the curator, rounded to whole users.
     trials : int
         How often, at least 2.
     estimators : sequence of str or float
@@ -71,7 +109,7 @@ def simulate(
     random_state : int
         The seed: this is a simulation.
     processes : int or None
-        How many processes share the work; None for one per core. The result does not depend on it.
+        How many processes do the work; None for one per core. The result does not depend on it.
     checkpoint : path, optional
         A file for the sums so far; a run with the same file goes on where the last one stopped. If it has more trials
         already than are asked for, all of them count.
@@ -91,8 +129,8 @@ def simulate(
         raise ParameterError("estimators", "a sequence of names and weights", estimators)
     if checkpoint is not None and not Path(checkpoint).parent.is_dir():
         raise ParameterError("checkpoint", "a file in a folder that exists", checkpoint)
-    people = _people(data, study)
-    others = people if local_data is None else _people(local_data, study)
+    people = population(data, study.bounds)
+    others = people if local_data is None else population(local_data, study.bounds)
     if n_users is None and (isinstance(data, str) or local_data is not None):
         why = "with a distribution" if isinstance(data, str) else "with local_data"
         raise ParameterError("n_users", f"given {why}: how many people are drawn", n_users)
@@ -101,6 +139,7 @@ def simulate(
     seeds = np.random.SeedSequence(_check.integer("random_state", random_state, at_least=0)).spawn(-(-trials // _BLOCK))
     blocks = [_Block(scene, min(_BLOCK, trials - i * _BLOCK), seed) for i, seed in enumerate(seeds)]
     sums = _run(blocks, processes, None if checkpoint is None else Path(checkpoint), progress)
+    sizes = (scene.n_trusted, scene.n_local)
     return Simulation(
         study=study,
         n_trusted=scene.n_trusted,
@@ -108,32 +147,32 @@ def simulate(
         trials=sums.trials,
         seed=random_state,
         truth=sums.first_truth,
-        outside=_share(scene, people.outside, others.outside),
-        mean=_share(scene, people.mean, others.mean),
+        outside=float(np.average([people.outside, others.outside], weights=sizes)),
+        mean=float(np.average([people.mean, others.mean], weights=sizes)),
         setting=predicted_setting(scene),
         outcomes=outcomes(scene, sums),
     )
 
 
 def _run(
-    blocks: list[_Block], processes: int | None, checkpoint: Path | None, progress: Callable[[int], None] | None
-) -> Sums:
+    blocks: list[_Block], processes: int | None, file: Path | None, progress: Callable[[int], None] | None
+) -> TrialSums:
+    """The sums of all blocks, those of the checkpoint among them."""
     if processes is not None:
         _check.integer("processes", processes, at_least=1)
-    book = None if checkpoint is None else Checkpoint(checkpoint, blocks[0].scene, blocks[0].seed)
-    total = None if book is None else book.read()
-    skip = 0 if total is None else total.trials // _BLOCK
-    for block, sums in zip(blocks[skip:], _results(blocks[skip:], processes), strict=True):
-        total = sums if total is None else total + sums
-        if book is not None and block.trials == _BLOCK:  # a shorter one would be a different one next time
-            book.write(total)
+    checkpoint = None if file is None else Checkpoint(file, blocks[0].scene, blocks[0].seed)
+    total = TrialSums.nothing() if checkpoint is None else checkpoint.read()
+    left = blocks[total.trials // _BLOCK :]
+    for block, sums in zip(left, _results(left, processes), strict=True):
+        total = total + sums
+        if checkpoint is not None and block.trials == _BLOCK:  # a shorter one would be a different one next time
+            checkpoint.write(total)
         if progress is not None:
             progress(total.trials)
-    assert total is not None  # noqa: S101  (there is at least one block)
     return total
 
 
-def _results(blocks: list[_Block], processes: int | None) -> Iterator[Sums]:
+def _results(blocks: list[_Block], processes: int | None) -> Iterator[TrialSums]:
     """The sums of each block, in their order."""
     workers = min(processes or os.cpu_count() or 1, len(blocks))
     if workers <= 1:
@@ -143,28 +182,15 @@ def _results(blocks: list[_Block], processes: int | None) -> Iterator[Sums]:
         yield from pool.map(_play_block, blocks)
 
 
-def _play_block(block: _Block) -> Sums:
+def _play_block(block: _Block) -> TrialSums:
     rng = np.random.default_rng(block.seed)
-    sums = None
-    for _ in range(block.trials):
-        trial = Sums.of(play(block.scene, rng))
-        sums = trial if sums is None else sums + trial
-    assert sums is not None  # noqa: S101  (a block has at least one trial)
-    return sums
-
-
-def _people(data: ArrayLike | str, study: MeanStudy) -> Population:
-    return population(data, study.bounds) if isinstance(data, str) else of_values(data, study.bounds)
-
-
-def _share(scene: Scene, trusted: float, local: float) -> float:
-    """Of all users, from a number of either group."""
-    return (scene.n_trusted * trusted + scene.n_local * local) / (scene.n_trusted + scene.n_local)
+    trials = (TrialSums.of(play(block.scene, rng)) for _ in range(block.trials))
+    return sum(trials, start=TrialSums.nothing())
 
 
 def _scene(
-    trusted: Population,
-    local: Population,
+    trusted: SimulatedPopulation,
+    local: SimulatedPopulation,
     study: MeanStudy,
     trusted_fraction: float,
     estimators: tuple[str | float, ...],

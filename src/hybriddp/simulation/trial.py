@@ -4,92 +4,74 @@ All of it is the real pipeline (grid, channel, summaries, release, estimate), bu
 (`crowd`) and that the randomness is seeded. Nothing here is a private release.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from hybriddp._check import FloatArray
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.grid import UNITS
-from hybriddp.mean import LaplaceSummary, LocalSummary, MeanStudy
-from hybriddp.mean.answer import local_group_of, weigh
-from hybriddp.mean.combine import single_model
-from hybriddp.mean.estimate import Estimate
-from hybriddp.mean.groups import LocalGroup, TrustedGroup
-from hybriddp.mean.statement import Statement
-from hybriddp.privacy import Neighbors
-from hybriddp.release.total import release_total
+from hybriddp.mean import Estimate, LaplaceSummary, LocalSummary, MeanStudy, TrustedSummary
+from hybriddp.mean.answer import pay, weigh
+from hybriddp.mean.check import Checked, WeightRule
+from hybriddp.mean.estimate import Statement
+from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
 from hybriddp.simulation.crowd import Crowd, code_counts, laplace_total
 
 ESTIMATORS = ("trusted-only", "full-local", "local-only", "naive", "privacy", "known-variance", "adaptive")
 """Every estimator that can be simulated, ours last; numbers are fixed weights."""
+_ADDED = ("trials", "squares", "fourths", "weights", "covered")
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything that stays the same from trial to trial.
-
-    Attributes
-    ----------
-    study : MeanStudy
-        What is asked.
-    trusted, local : Crowd
-        Where the groups come from. If both are the same and ``fixed``, they are random halves of that crowd.
-    n_trusted, n_local : int
-        How many users each has.
-    fixed : bool
-        Whether the crowd is split (its mean stays the same), or new people are drawn from it.
-    sd : float
-        The standard deviation that the known-variance weight is told, in the units of the values.
-    estimators : tuple of str or float
-        Who plays.
-    """
+    """Everything that stays the same from trial to trial."""
 
     study: MeanStudy
-    trusted: Crowd
+    trusted: Crowd  # where each group comes from
     local: Crowd
     n_trusted: int
     n_local: int
-    fixed: bool
-    sd: float
+    fixed: bool  # whether one crowd is split at random, so that its mean stays the same, or new people are drawn
+    sd: float  # what the known-variance weight is told, in the units of the values
     estimators: tuple[str | float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What happened: the mean of all users' values, and every estimator's answer."""
+    """The mean of all users' values in one trial, and every estimator's answer."""
 
     truth: float
     estimates: tuple[Estimate, ...]
 
 
 def play(scene: Scene, rng: np.random.Generator) -> Trial:
-    """One trial."""
+    """One trial: both groups are drawn, report and release; every estimator weighs the same private numbers."""
     study = scene.study
     if scene.fixed:
         trusted, local = scene.trusted.split(scene.n_trusted, rng)
     else:
         trusted, local = scene.trusted.draw(scene.n_trusted, rng), scene.local.draw(scene.n_local, rng)
-    truth = (trusted.total + local.total) / ((trusted.count + local.count) * UNITS)
-    summary = reports(study, local, rng)
-    local_group = local_group_of(study, summary)
-    released = release_total(trusted.count, trusted.total, study=study.digest, privacy=study.privacy, random_state=rng)
-    trusted_group = TrustedGroup.of(released)
-    statement = Statement(
-        study.privacy.epsilon,
-        study.privacy.delta,
-        Neighbors.REPLACE_ONE.value,
-        released=True,
-        counted=False,
-        seeded=True,
-    )
-    everybody = None
+    n_users = trusted.count + local.count
+    truth = (trusted.total + local.total) / (n_users * UNITS)
+    reported = reports(study, local, rng)
+    raw = TrustedSummary(study.digest, trusted.count, trusted.total)
+    released = pay(Checked(study, raw, reported, WeightRule()), random_state=rng)
+    theirs = None if released is None else TrustedStatistics.of(released)
+    told = reported.statistics(study.channel)
+    everybody: LocalStatistics | None = None
     if "full-local" in scene.estimators:
-        everybody = local_group_of(study, _add(summary, reports(study, trusted, rng)))
-    estimates = tuple(
-        _answer(scene, name, trusted_group, local_group, everybody, statement) for name in scene.estimators
-    )
-    return Trial(study.bounds[0] + study.width * truth, estimates)
+        everybody = (reported + reports(study, trusted, rng)).statistics(study.channel)
+    statement = Statement.of(study, released=True, counted=False, seeded=True)
+
+    def answer(name: str | float) -> Estimate:
+        rule = WeightRule(name, scene.sd if name == "known-variance" else None)
+        if name == "full-local":
+            return weigh(study, None, everybody, rule, statement, n_users=n_users)
+        return weigh(study, theirs, told, rule, statement, n_users=n_users)
+
+    return Trial(study.bounds[0] + study.width * truth, tuple(answer(name) for name in scene.estimators))
 
 
 def reports(study: MeanStudy, crowd: Crowd, rng: np.random.Generator) -> LocalSummary | LaplaceSummary:
@@ -99,21 +81,49 @@ def reports(study: MeanStudy, crowd: Crowd, rng: np.random.Generator) -> LocalSu
     return LocalSummary(study.digest, tuple(code_counts(study.channel, crowd, rng).tolist()))
 
 
-def _add(one: LocalSummary | LaplaceSummary, other: LocalSummary | LaplaceSummary) -> LocalSummary | LaplaceSummary:
-    parts: Sequence[LocalSummary | LaplaceSummary] = (one, other)
-    return sum(parts[1:], start=parts[0])
+@dataclass(frozen=True, slots=True)
+class TrialSums:
+    """Sums over trials, one number per estimator, and the answers of the first trial: all that a simulation keeps."""
 
+    trials: int
+    first_truth: float
+    first_answers: tuple[float, ...]
+    squares: FloatArray
+    fourths: FloatArray
+    weights: FloatArray
+    covered: FloatArray
 
-def _answer(
-    scene: Scene,
-    name: str | float,
-    trusted: TrustedGroup,
-    local: LocalGroup,
-    everybody: LocalGroup | None,
-    statement: Statement,
-) -> Estimate:
-    if name == "full-local":
-        assert everybody is not None  # noqa: S101  (made if it is asked for)
-        return single_model(scene.study, None, everybody, statement, everybody=everybody.count, adaptive=False)
-    sd = scene.sd if name == "known-variance" else None
-    return weigh(scene.study, trusted, local, name, sd, statement)
+    @classmethod
+    def of(cls, trial: Trial) -> "TrialSums":
+        """The sums of one trial."""
+        error = np.array([estimate.value - trial.truth for estimate in trial.estimates])
+        return cls(
+            trials=1,
+            first_truth=trial.truth,
+            first_answers=tuple(estimate.value for estimate in trial.estimates),
+            squares=error**2,
+            fourths=error**4,
+            weights=np.array([estimate.weight for estimate in trial.estimates]),
+            covered=np.array([float(estimate.covers(trial.truth, 0.95)) for estimate in trial.estimates]),
+        )
+
+    @classmethod
+    def nothing(cls) -> "TrialSums":
+        """The sums of no trials."""
+        zero = np.zeros(1)
+        return cls(0, 0.0, (), zero, zero, zero, zero)
+
+    def __add__(self, other: "TrialSums") -> "TrialSums":
+        added = {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
+        return replace(self if self.trials else other, **added)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "TrialSums":
+        """From plain values."""
+        arrays = {key: np.array(stored[key], float) for key in _ADDED[1:]}
+        truth, answers = float(stored["first_truth"]), tuple(stored["first_answers"])
+        return cls(int(stored["trials"]), truth, answers, **arrays)

@@ -16,7 +16,6 @@ Everything takes numbers or arrays that broadcast, and is exact up to floating p
 departs from its print, the errata page of the documentation says why.
 """
 
-from hybriddp.theory.errors import ErrorParts
 from hybriddp.theory.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
 from hybriddp.theory.noise import Noise, gaussian_noise, laplace_noise
 from hybriddp.theory.populations import UC_SALARIES, Beta, Population
@@ -30,7 +29,7 @@ from hybriddp.theory.regimes import (
     laplace_privacy_weight_wins_below,
     trusted_only_wins_between,
 )
-from hybriddp.theory.setting import Setting
+from hybriddp.theory.setting import ErrorParts, Setting
 
 __all__ = [
     "UC_SALARIES",

@@ -1,7 +1,7 @@
-"""How much noise ε-differential privacy asks of each group: Laplace and Gaussian.
+"""How much noise ε-differential privacy asks for from each group: Laplace and Gaussian.
 
 Both are given as *variances on the two means of the paper*: ``trusted`` is the variance that the curator adds to the
-mean of the trusted group, ``local`` the variance that each local user adds to her own value.
+mean of the trusted group, ``local`` the variance that each local user adds to their own value.
 
 Neighbors replace one user's value; the group sizes are public. One ``width`` serves both groups, because the bounds
 of a study are public and the same for everybody: where the groups' true ranges differ, [ADK20] silently takes the
@@ -50,7 +50,7 @@ def laplace_noise(*, n_users: ArrayLike, trusted_fraction: ArrayLike, width: Arr
     n_users : array_like
         $n$, the users of both groups, at least 2.
     trusted_fraction : array_like
-        $c$, the share of them that trusts the curator, between 0 and 1.
+        $c$, the fraction of them who trust the curator, between 0 and 1.
     width : array_like
         $m$, upper bound minus lower bound of a value.
     epsilon : array_like

@@ -31,12 +31,12 @@ class Beta:
 
     @property
     def mean(self) -> float:
-        """The mean."""
+        r"""$\mu$, computed so that parameters next to infinity do no harm."""
         return 1.0 / (1.0 + self.beta / self.alpha)
 
     @property
     def variance(self) -> float:
-        """The variance."""
+        r"""$\sigma^2$, from the mean: $\mu(1 - \mu)/(\alpha + \beta + 1)$."""
         return self.mean * (1.0 - self.mean) / (self.alpha + self.beta + 1.0)
 
     @property
@@ -47,24 +47,12 @@ class Beta:
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """What the formulas need to know of a data set.
-
-    Attributes
-    ----------
-    name, source : str
-        What it is and where the numbers come from.
-    n_users : int
-        Its size.
-    width : float
-        Upper bound minus lower bound of a value.
-    sd : float
-        Standard deviation of the values.
-    """
+    """What the formulas need to know of a data set: its size, the width of its bounds, and its standard deviation."""
 
     name: str
-    source: str
+    source: str  # where the numbers come from
     n_users: int
-    width: float
+    width: float  # upper bound minus lower bound of a value
     sd: float
 
     @property

@@ -37,7 +37,7 @@ class UserRange:
 def critical_trusted_fraction(
     *, trusted_variance: ArrayLike, local_variance: ArrayLike, local_noise: ArrayLike
 ) -> FloatArray:
-    r"""The share of trusting users that trusted-only needs before any number of users makes it win.
+    r"""The fraction of trusting users that trusted-only needs before any number of users makes it win.
 
     Where the means are equal and the trusted noise vanishes, $E_T \le E_F$ exactly if $c \ge c_{crit}$, the
     root in [0, 1] of $(1-c)\bigl((1-c)\sigma_T^2 + c \sigma_L^2\bigr) = c\, s_L^2$:

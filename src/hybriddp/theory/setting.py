@@ -1,4 +1,4 @@
-"""One situation in numbers, and the error of every estimator of the paper in it."""
+"""One situation in numbers: the error of every estimator of the paper in it, the weights, and when they win."""
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -8,13 +8,36 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.theory import weights
-from hybriddp.theory.errors import ErrorParts, ratio_of_errors
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorParts:
+    """A mean squared error against the mean of all users' values, split by its cause.
+
+    Attributes
+    ----------
+    sampling : ndarray
+        From weighing some users' values more than others' (the paper's excess sampling error).
+    privacy : ndarray
+        From the noise.
+    bias : ndarray
+        From the two groups having different means.
+    """
+
+    sampling: FloatArray
+    privacy: FloatArray
+    bias: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """The mean squared error itself."""
+        result: FloatArray = self.sampling + self.privacy + self.bias
+        return result
 
 
 @dataclass(frozen=True, init=False, eq=False)
 class Setting:
-    r"""How many users, how many of them trust, how their values spread, how much noise privacy asks.
+    r"""How many users, how many of them trust, how their values spread, and how much noise privacy asks for.
 
     Errors are mean squared errors against the mean of all users' values ([ADK20], Definition of the MSE). All of them
     follow from $c$ and three numbers:
@@ -28,12 +51,14 @@ class Setting:
     E_H(w) = A (w - c)^2 + p w^2 + q (1-w)^2, \qquad E_T = E_H(1), \qquad E_L = E_H(0), \qquad E_F = (1-c) q
     $$
 
+    So $A$ is the disagreement of the two groups' sample means, and $p$ and $q$ are the noise on each group's mean.
+
     Parameters
     ----------
     n_users : array_like
         $n$, the users of both groups, at least 2.
     trusted_fraction : array_like
-        $c$, the share of them that trusts the curator, between 0 and 1.
+        $c$, the fraction of them who trust the curator, between 0 and 1.
     trusted_variance, local_variance : array_like
         $\sigma_T^2, \sigma_L^2$, of the values in each group.
     trusted_noise : array_like
@@ -118,16 +143,13 @@ class Setting:
         return np.asarray((self.trusted_mean - self.local_mean) ** 2)[()]
 
     @cached_property
-    def _a(self) -> FloatArray:
-        return np.asarray(self._spread + self._gap)[()]
-
-    @property
-    def _p(self) -> FloatArray:
-        return self.trusted_noise
-
-    @cached_property
     def _q(self) -> FloatArray:
         return np.asarray(self.local_noise / ((1.0 - self.trusted_fraction) * self.n_users))[()]
+
+    @cached_property
+    def _terms(self) -> tuple[FloatArray, ...]:
+        """$c, A, p, q$, all of one shape."""
+        return np.broadcast_arrays(self.trusted_fraction, self._spread + self._gap, self.trusted_noise, self._q)
 
     # The population ---------------------------------------------------------------------------------------------
 
@@ -160,7 +182,9 @@ class Setting:
         _check.same_shape(weight=w, setting=np.broadcast_to(0.0, self.shape))
         off = (w - self.trusted_fraction) ** 2
         return ErrorParts(
-            sampling=off * self._spread, privacy=w**2 * self._p + (1.0 - w) ** 2 * self._q, bias=off * self._gap
+            sampling=off * self._spread,
+            privacy=w**2 * self.trusted_noise + (1.0 - w) ** 2 * self._q,
+            bias=off * self._gap,
         )
 
     def parts_trusted_only(self) -> ErrorParts:
@@ -197,65 +221,95 @@ class Setting:
         return self.parts_hybrid(weight).total
 
     def error_known_variance(self) -> FloatArray:
-        """$E_H(w^*)$, the least that any weight reaches ([ADK20], Lemma on the MSE of KVH)."""
-        return weights.known_variance_error(self.trusted_fraction, self._a, self._p, self._q)
+        r"""$E_H(w^*)$, the least that any weight reaches ([ADK20], Lemma on the MSE of KVH).
+
+        $(A p c^2 + A q (1-c)^2 + p q)/(A + p + q)$, without cancellation.
+        """
+        c, a, p, q = self._terms
+        s = a + p + q
+        with np.errstate(invalid="ignore"):
+            return np.where(s > 0.0, (p * c**2 + q * (1.0 - c) ** 2) * (a / s) + p * (q / s), 0.0)[()]
 
     # Weights ----------------------------------------------------------------------------------------------------
 
     def weight_known_variance(self) -> FloatArray:
-        """$w^*$, the best weight of all ([ADK20], Definitions of KVH, homogeneous and heterogeneous).
+        """$w^* = (A c + q)/(A + p + q)$, the best of all ([ADK20], Definitions of KVH, homogeneous and heterogeneous).
 
         It takes the means as known too. A curator who does not know them uses the weight of
         `without_mean_gap`. Where neither noise nor spread is left, every weight is as good and this is
         ``trusted_fraction``.
         """
-        return weights.known_variance(self.trusted_fraction, self._a, self._p, self._q)
+        c, a, p, q = self._terms
+        s = a + p + q
+        with np.errstate(invalid="ignore"):
+            return np.where(s > 0.0, np.minimum(c * (a / s) + q / s, 1.0), c)[()]
 
     def weight_privacy(self) -> FloatArray:
         """The weight that minimizes the noise alone ([ADK20], Definition of PWH): no variance needs to be known."""
-        return weights.privacy(self.trusted_fraction, self._p, self._q)
+        c, _, p, q = self._terms
+        return noise_minimizing_weight(c, p, q)
 
     def weight_naive(self) -> FloatArray:
-        """The trusted group's share of the users, as in the mean without privacy."""
+        """The trusted group's fraction of the users, as in the mean without privacy."""
         return np.asarray(self.trusted_fraction + np.zeros(self.shape))[()]
 
     # Gains ------------------------------------------------------------------------------------------------------
 
     def gain_over_best(self, error: ArrayLike) -> FloatArray:
         r"""$R(E) = \min(E_T, E_F)/E$ ([ADK20], Definition of R)."""
-        return ratio_of_errors(self._best, self._error(error))
+        return self._gain(np.minimum, error)
 
     def gain_over_worst(self, error: ArrayLike) -> FloatArray:
         r"""$r(E) = \max(E_T, E_F)/E$ ([ADK20], Definition of r)."""
-        return ratio_of_errors(self._worst, self._error(error))
+        return self._gain(np.maximum, error)
 
     def known_variance_beats_both(self) -> NDArray[np.bool_]:
         r"""Exactly where $R(E_H(w^*)) > 1$: where $|T| s_T^2 < s_L^2$.
 
-        [ADK20] states it as sufficient; it is also necessary, in the heterogeneous setting too (errata, entry 15).
+        [ADK20] states it as sufficient; it is also necessary, in the heterogeneous setting too (errata, entry 15):
+
+        $$
+        E_T - E(w^*) = \frac{((1-c) A + p)^2}{A + p + q}, \qquad
+        E_F - E(w^*) = \frac{(c A + q)\,((1-c) q - c p)}{A + p + q}
+        $$
         """
-        c, a, p, q = np.broadcast_arrays(self.trusted_fraction, self._a, self._p, self._q)
-        return weights.known_variance_beats_both(c, a, p, q)[()]
+        c, a, p, q = self._terms
+        wins: NDArray[np.bool_] = ((1.0 - c) * q > c * p) & ((a > 0.0) | (p > 0.0))
+        return wins[()]
 
     def privacy_weight_beats_both(self) -> NDArray[np.bool_]:
-        r"""Exactly where $R(E_H(w_P)) > 1$: where $X = (1-c)q - cp > 0$ and $A X < q (p + q)$."""
-        c, a, p, q = np.broadcast_arrays(self.trusted_fraction, self._a, self._p, self._q)
-        return weights.privacy_weight_beats_both(c, a, p, q)[()]
+        r"""Exactly where $R(E_H(w_P)) > 1$: where $X = (1-c)q - cp > 0$ and $A X < q (p + q)$.
+
+        $$
+        E_F - E(w_P) = \frac{X\,(q (p + q) - A X)}{(p+q)^2}, \qquad
+        E_T - E(w_P) = \frac{p\,\bigl(A ((1-c)(p+q) + X) + p (p + q)\bigr)}{(p+q)^2}
+        $$
+        """
+        c, a, p, q = self._terms
+        x = (1.0 - c) * q - c * p
+        with np.errstate(invalid="ignore", divide="ignore"):  # q = 0 makes X <= 0, so what x / q is does not matter
+            wins: NDArray[np.bool_] = (x > 0.0) & (p > 0.0) & (a * (x / q) < p + q)
+        return wins[()]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape that all arguments broadcast to."""
         return np.broadcast_shapes(*(np.shape(getattr(self, field.name)) for field in fields(self)))
 
-    @cached_property
-    def _best(self) -> FloatArray:
-        return np.minimum(self.error_trusted_only(), self.error_full_local())
-
-    @cached_property
-    def _worst(self) -> FloatArray:
-        return np.maximum(self.error_trusted_only(), self.error_full_local())
-
-    def _error(self, error: ArrayLike) -> FloatArray:
+    def _gain(self, pick: np.ufunc, error: ArrayLike) -> FloatArray:
+        """One of the single models' errors over ``error``; 1 where both are zero, infinite where only ``error`` is."""
         checked = _check.numbers("error", error, _check.NON_NEGATIVE)
         _check.same_shape(error=checked, setting=np.broadcast_to(0.0, self.shape))
-        return checked
+        baseline, checked = np.broadcast_arrays(pick(*self._single), checked)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.where((checked == 0.0) & (baseline == 0.0), 1.0, baseline / checked)[()]
+
+    @cached_property
+    def _single(self) -> tuple[FloatArray, FloatArray]:
+        return self.error_trusted_only(), self.error_full_local()
+
+
+def noise_minimizing_weight(c: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
+    """The minimizer of the noise $p w^2 + q (1-w)^2$: $q/(p + q)$; $c$ where there is no noise."""
+    with np.errstate(invalid="ignore"):
+        return np.where(p + q > 0.0, q / (p + q), c)[()]

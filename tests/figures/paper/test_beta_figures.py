@@ -11,8 +11,8 @@ from hybriddp.figures.paper import (
     figure4_variance_skew,
     figure5_mean_skew,
 )
+from hybriddp.figures.paper.curves import EPSILONS, FRACTIONS, FigureScenario, theory_curves
 from hybriddp.figures.paper.rows import GainRow
-from hybriddp.figures.paper.scenario import EPSILONS, FRACTIONS, Scenario
 from hybriddp.theory import (
     laplace_critical_users,
     laplace_gain_at_crossover,
@@ -20,10 +20,10 @@ from hybriddp.theory import (
 )
 
 CURVES = list(product(FRACTIONS, EPSILONS))
-ONE = figure1_known_variance.theory()
-THREE = figure3_privacy_weight.theory()
-FOUR = figure4_variance_skew.theory()
-FIVE = figure5_mean_skew.theory()
+ONE = theory_curves(figure1_known_variance.SCENARIOS)
+THREE = theory_curves(figure3_privacy_weight.SCENARIOS)
+FOUR = theory_curves(figure4_variance_skew.SCENARIOS)
+FIVE = theory_curves(figure5_mean_skew.SCENARIOS)
 
 
 def _curve(rows: list[GainRow], panel: str, c: float, epsilon: float) -> list[GainRow]:
@@ -35,7 +35,7 @@ def _gain(rows: list[GainRow], panel: str, c: float, epsilon: float, n: float) -
     return found
 
 
-def _critical(scenario: Scenario, c: float, epsilon: float) -> float:
+def _critical(scenario: FigureScenario, c: float, epsilon: float) -> float:
     return float(
         laplace_critical_users(
             trusted_fraction=c, width=scenario.width, epsilon=epsilon, variance=scenario.trusted.variance
@@ -62,7 +62,7 @@ def test_figure_1_lies_between_the_stated_bounds() -> None:
 
 @pytest.mark.parametrize(("scenario", "curve"), list(product(figure1_known_variance.SCENARIOS, CURVES)))
 def test_figure_1_peaks_where_both_single_models_are_equally_good(
-    scenario: Scenario, curve: tuple[float, float]
+    scenario: FigureScenario, curve: tuple[float, float]
 ) -> None:
     c, epsilon = curve
     rows = _curve(ONE, scenario.panel, c, epsilon)
@@ -94,7 +94,7 @@ def test_figure_1_has_the_peaks_that_the_errata_count() -> None:
 
 
 @pytest.mark.parametrize("scenario", figure3_privacy_weight.SCENARIOS)
-def test_figure_3_beats_both_worlds_exactly_where_erratum_13_says(scenario: Scenario) -> None:
+def test_figure_3_beats_both_single_models_exactly_where_erratum_13_says(scenario: FigureScenario) -> None:
     for c, epsilon in CURVES:
         limit = float(
             laplace_privacy_weight_wins_below(
@@ -105,7 +105,7 @@ def test_figure_3_beats_both_worlds_exactly_where_erratum_13_says(scenario: Scen
             assert (row.gain_over_best > 1) == (row.n_users < limit)
 
 
-def test_figure_3_never_loses_to_both_worlds_but_can_lose_to_the_better() -> None:
+def test_figure_3_never_loses_to_both_single_models_but_can_lose_to_the_better() -> None:
     assert min(row.gain_over_worst for row in THREE) > 1  # erratum 14: true for Laplace noise of one width
     assert min(row.gain_over_best for row in THREE) < 0.1
 
@@ -117,7 +117,7 @@ def test_figure_3_is_below_figure_1_everywhere() -> None:
 
 
 def test_figure_4_differs_from_figure_1_by_at_most_the_stated_amount() -> None:
-    shares, changes = [], []
+    parts, changes = [], []
     for panel, alike in (("a", "b"), ("b", "d")):
         change = []
         for c, epsilon in CURVES:
@@ -127,10 +127,10 @@ def test_figure_4_differs_from_figure_1_by_at_most_the_stated_amount() -> None:
             same = {row.n_users: row.gain_over_best for row in plain}
             change += [abs(row.gain_over_best - same[row.n_users]) for row in skewed if row.n_users in same]
         assert len(change) >= 4 * 201
-        shares.append(float(np.mean(np.array(change) < 0.01)))
+        parts.append(float(np.mean(np.array(change) < 0.01)))
         changes.append(max(change))
     assert max(changes) == pytest.approx(0.0982, abs=5e-5)
-    assert shares == pytest.approx([0.67, 0.75], abs=0.01)
+    assert parts == pytest.approx([0.67, 0.75], abs=0.01)
 
 
 def test_figure_5_is_ruined_with_many_users_and_gains_with_few() -> None:

@@ -11,20 +11,20 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.figures.paper import figure6_kmeans, make
-from hybriddp.figures.paper.clustering import (
+from hybriddp.figures.paper.figure import run_all
+from hybriddp.figures.paper.figure6_kmeans import (
     FRACTIONS,
     PLACES,
     PRINTED,
     REPAIRED,
     ROUNDS,
-    Algorithm,
+    Clusterer,
     ClusteringDot,
     best_cost,
     clustering_dots,
     points,
 )
 from hybriddp.figures.paper.rows import SIMULATION
-from hybriddp.figures.paper.running import run_all
 from hybriddp.kmeans.clustering import wcss
 
 DOTS = clustering_dots(first_seed=60_000)
@@ -46,11 +46,11 @@ class Asked:
 @pytest.fixture
 def ours(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     monkeypatch.setattr(Asked, "seen", [])
-    monkeypatch.setattr("hybriddp.figures.paper.clustering.HybridKMeans", Asked)
+    monkeypatch.setattr("hybriddp.figures.paper.figure6_kmeans.HybridKMeans", Asked)
     return Asked.seen
 
 
-def _dot(panel: str, algorithm: Algorithm, reading: str, iterations: int | None) -> ClusteringDot:
+def _dot(panel: str, algorithm: Clusterer, reading: str, iterations: int | None) -> ClusteringDot:
     wanted = (panel, algorithm, reading, iterations)
     (found,) = [dot for dot in DOTS if (dot.panel, dot.algorithm, dot.reading, dot.iterations) == wanted]
     return found
@@ -73,17 +73,17 @@ def test_the_best_centers_are_a_fixed_point_near_the_places() -> None:
     assert best_cost() < wcss(data, np.array(PLACES))
     assert best_cost() == pytest.approx(2 * 160_000 * 0.028**2, rel=0.02)
     distances = np.linalg.norm(np.array(PLACES)[:, None] - np.array(PLACES), axis=2)[~np.eye(4, dtype=bool)]
-    assert distances.min() / 2 > 7 * 0.028  # so nobody is nearer to another cluster's mean than to her own
+    assert distances.min() / 2 > 7 * 0.028  # so nobody is nearer to another cluster's mean than to their own
 
 
 def test_as_printed_the_hybrid_is_full_local_and_repaired_it_is_not() -> None:
     """The seeds are fixed, so this either always passes or never."""
     full, printed, repaired, trusted = run_all(
         [
-            _dot("bc", Algorithm.FULL_LOCAL, PRINTED, 3),
-            _dot("c", Algorithm.HYBRID, PRINTED, 3),
-            _dot("c", Algorithm.HYBRID, REPAIRED, 3),
-            _dot("c", Algorithm.TRUSTED_ONLY, PRINTED, 3),
+            _dot("bc", Clusterer.FULL_LOCAL, PRINTED, 3),
+            _dot("c", Clusterer.HYBRID, PRINTED, 3),
+            _dot("c", Clusterer.HYBRID, REPAIRED, 3),
+            _dot("c", Clusterer.TRUSTED_ONLY, PRINTED, 3),
         ],
         trials=200,
         processes=1,
@@ -98,7 +98,7 @@ def test_as_printed_the_hybrid_is_full_local_and_repaired_it_is_not() -> None:
 
 
 def test_ours_is_asked_with_both_groups(ours: list[dict[str, Any]]) -> None:
-    rows = run_all([_dot(panel, Algorithm.OURS, "", None) for panel in FRACTIONS], trials=100, processes=1)
+    rows = run_all([_dot(panel, Clusterer.OURS, "", None) for panel in FRACTIONS], trials=100, processes=1)
     assert [row.cost for row in rows] == [wcss(points(), np.array(PLACES))] * 2
     assert [(asked["trusted"], asked["local"]) for asked in ours] == [(160, 159_840)] * 2 + [(1600, 158_400)] * 2
     assert {(asked["n_clusters"], asked["epsilon"], tuple(asked["bounds"])) for asked in ours} == {

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from hybriddp.figures.paper import figure2_salaries, figure8_salaries_privacy_weight, salaries
+from hybriddp.figures.paper.curves import Weight
+from hybriddp.figures.paper.heat import CROSSOVER, STEPS, salary_gains
 from hybriddp.figures.paper.rows import THEORY, GainRow
 from hybriddp.theory import UC_SALARIES, laplace_critical_users
 
-KNOWN = figure2_salaries.theory()
-PRIVATE = figure8_salaries_privacy_weight.theory()
-STEP = 10 ** (2 / salaries.STEPS)
+KNOWN = salary_gains(Weight.KNOWN_VARIANCE, panel="b")
+PRIVATE = salary_gains(Weight.PRIVACY, panel="ab")
+STEP = 10 ** (2 / STEPS)
 
 
 def _grid(rows: list[GainRow]) -> list[GainRow]:
@@ -17,19 +18,19 @@ def _grid(rows: list[GainRow]) -> list[GainRow]:
 
 
 def _crossover(rows: list[GainRow]) -> list[GainRow]:
-    return [row for row in rows if row.source == salaries.CROSSOVER]
+    return [row for row in rows if row.source == CROSSOVER]
 
 
 @pytest.mark.parametrize("rows", [KNOWN, PRIVATE])
 def test_the_grid_spans_the_paper_box(rows: list[GainRow]) -> None:
     grid = _grid(rows)
-    assert len(grid) == (salaries.STEPS + 1) ** 2
+    assert len(grid) == (STEPS + 1) ** 2
     assert {row.n_users for row in rows} == {252_540}
     assert (grid[0].trusted_fraction, grid[-1].trusted_fraction) == pytest.approx((0.001, 0.1))
     assert (grid[0].epsilon, grid[-1].epsilon) == pytest.approx((0.1, 10))
 
 
-def test_on_the_line_both_worlds_err_alike() -> None:
+def test_on_the_line_both_single_models_err_alike() -> None:
     for row in _crossover(KNOWN):
         users = laplace_critical_users(
             trusted_fraction=row.trusted_fraction,
@@ -67,7 +68,7 @@ def test_figure_8_loses_at_small_fractions_and_large_epsilon() -> None:
         assert inside == sorted(inside)
 
 
-def test_figure_8_gains_most_over_the_worse_world_at_large_fractions_and_small_epsilon() -> None:
+def test_figure_8_gains_most_over_the_worse_model_at_large_fractions_and_small_epsilon() -> None:
     grid = _grid(PRIVATE)
     high = [row for row in grid if row.gain_over_worst > 1500]
     assert 0.0785 < min(row.trusted_fraction for row in high) < 0.079 * STEP

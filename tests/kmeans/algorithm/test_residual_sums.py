@@ -32,7 +32,7 @@ from hybriddp.kmeans.reports.label_signs import (
 from hybriddp.kmeans.statistics import ClusterSums
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
-from hybriddp.release.vector import release_vector
+from hybriddp.release.mechanisms import release_vector
 
 RNG = np.random.default_rng(4)
 K, D = 3, 4

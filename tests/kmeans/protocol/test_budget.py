@@ -22,7 +22,7 @@ from hybriddp.kmeans.statistics import (
 )
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from hybriddp.release.vector import PrivateVector, release_vector
+from hybriddp.release.mechanisms import PrivateVector, release_vector
 
 POINTS = np.random.default_rng(0).random((200, 2))
 MIDDLES = np.array([[0.25, 0.5], [0.75, 0.5]])

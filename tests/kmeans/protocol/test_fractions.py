@@ -19,7 +19,7 @@ from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import SystemBytes
 from hybriddp.release import Event, Ledger
-from hybriddp.release.vector import release_vector
+from hybriddp.release.mechanisms import release_vector
 from tests.kmeans.exact import Setting, talks
 from tests.kmeans.servers import started
 

@@ -15,7 +15,7 @@ from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from hybriddp.release.vector import PrivateVector, release_vector
+from hybriddp.release.mechanisms import PrivateVector, release_vector
 from tests.kmeans.exact import Setting
 from tests.kmeans.servers import started
 

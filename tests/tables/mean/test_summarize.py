@@ -74,7 +74,7 @@ def test_codes_that_are_none_are_counted_or_refused(engine: Callable[[pl.DataFra
     local = summarize(engine(frame), STUDY, report="code").local
     assert local is not None
     assert (local.count, local.rejected) == (995, 5)
-    with pytest.raises(DataError, match="reports are no codes from 0 to 255"):
+    with pytest.raises(DataError, match="reports are outside 0 to 255"):
         summarize(engine(pl.DataFrame({"code": [0.5, 1.0]})), STUDY, report="code")
 
 
@@ -150,5 +150,5 @@ def test_laplace_reports_are_summed_to_the_last_bit_on_every_engine(
     frame = pl.DataFrame({"report": pl.Series([None, *reports, least - 1, most + 1], dtype=dtype)})
     local = summarize(engine(frame), LAPLACE, report="report").local
     assert local == LaplaceSummary(LAPLACE.digest, len(reports), sum(reports), 2)
-    with pytest.raises(DataError, match="reports are no codes"):
+    with pytest.raises(DataError, match="reports are outside"):
         summarize(engine(pl.DataFrame({"report": [0.5, 1.0]})), LAPLACE, report="report")

@@ -1,43 +1,37 @@
 """Figure 3: the gains R and r of the privacy weight, which needs no variance, on three Beta distributions."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
+from typing import TYPE_CHECKING
 
-from hybriddp.figures.canvas import canvas
-from hybriddp.figures.paper.curves import gain_panel, shared_legend
+from hybriddp.figures.paper.curves import FigureScenario, Weight, dots, gain_panel, shared_legend, theory_curves
 from hybriddp.figures.paper.figure import PaperFigure
 from hybriddp.figures.paper.figure1_known_variance import GROUPS
-from hybriddp.figures.paper.files import save_all
 from hybriddp.figures.paper.rows import DensityRow, GainRow
-from hybriddp.figures.paper.scenario import Scenario, Weight
-from hybriddp.figures.paper.simulated import dots
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SCENARIOS = tuple(
-    Scenario(panel, group, group, 1.0, Weight.PRIVACY) for panel, group in zip(("ad", "be", "cf"), GROUPS, strict=True)
+    FigureScenario(panels, group, group, 1.0, Weight.PRIVACY)
+    for panels, group in zip(("ad", "be", "cf"), GROUPS, strict=True)
 )
 
 
-def theory() -> list[GainRow]:
-    """R (first letter of the panel) and r (second letter) on each of the three distributions."""
-    return [row for scenario in SCENARIOS for row in scenario.theory()]
-
-
-def draw(gains: Sequence[GainRow], _: Sequence[DensityRow], paths: Sequence[Path]) -> None:
+def draw(figure: "Figure", gains: Sequence[GainRow], _: Sequence[DensityRow]) -> None:
     """R above, r below."""
-    with canvas(11, 6.8) as figure:
-        panels = figure.subplots(2, 3, sharey="row")
-        for column, scenario in enumerate(SCENARIOS):
-            rows = [row for row in gains if row.panel == scenario.panel]
-            upper, lower = tuple(scenario.panel)
-            gain_panel(panels[0, column], rows, title=f"({upper}) R on {scenario.trusted.name}")
-            gain_panel(panels[1, column], rows, title=f"({lower}) r on {scenario.trusted.name}", worst=True, log=True)
-            if column:
-                panels[0, column].set_ylabel("")
-                panels[1, column].set_ylabel("")
-        panels[0, 0].set_ylim(0.0, 2.5)
-        panels[1, 0].yaxis.set_major_formatter(lambda y, _: f"{y:g}")
-        shared_legend(figure, gains)
-        save_all(figure, paths)
+    panels = figure.subplots(2, 3, sharey="row")
+    for column, scenario in enumerate(SCENARIOS):
+        rows = [row for row in gains if row.panel == scenario.panel]
+        upper, lower = tuple(scenario.panel)
+        gain_panel(panels[0, column], rows, title=f"({upper}) R on {scenario.trusted.name}")
+        gain_panel(panels[1, column], rows, title=f"({lower}) r on {scenario.trusted.name}", worst=True, log=True)
+        if column:
+            panels[0, column].set_ylabel("")
+            panels[1, column].set_ylabel("")
+    panels[0, 0].set_ylim(0.0, 2.5)
+    panels[1, 0].yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+    shared_legend(figure, gains)
 
 
 FIGURE = PaperFigure(
@@ -51,7 +45,8 @@ FIGURE = PaperFigure(
         "R is above 1 where ε times the spread is small, not large: the regions printed in "
         "section 5 are those of another weight (erratum 13)."
     ),
-    theory=theory,
+    theory=partial(theory_curves, SCENARIOS),
+    size=(11, 6.8),
     draw=draw,
     dots=dots(SCENARIOS, first_seed=30_000),
 )

@@ -1,28 +1,33 @@
 """Figure 5: the gain R of the known-variance weight where the groups' means differ and the curator does not know it."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
+from typing import TYPE_CHECKING
 
-from hybriddp.figures.canvas import LOCAL, MUTED, TRUSTED, canvas
-from hybriddp.figures.paper.curves import density_panel, gain_panel, shared_legend
+from hybriddp.figures.canvas import LOCAL, MUTED, TRUSTED
+from hybriddp.figures.paper.curves import (
+    FigureScenario,
+    Group,
+    Weight,
+    density_panel,
+    dots,
+    gain_panel,
+    shared_legend,
+    theory_curves,
+)
 from hybriddp.figures.paper.figure import PaperFigure
-from hybriddp.figures.paper.files import save_all
 from hybriddp.figures.paper.rows import DensityRow, GainRow
-from hybriddp.figures.paper.scenario import Group, Scenario, Weight
-from hybriddp.figures.paper.simulated import dots
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SHIFTS = (0.0, 0.25, 0.5)
 _CENTERED = 0.5  # moves the uniform distribution on [0, 1] to the middle of [0, 2]
 SCENARIOS = tuple(
-    Scenario(panel, Group(1, _CENTERED - t), Group(1, _CENTERED + t), 2.0, Weight.KNOWN_VARIANCE)
+    FigureScenario(panel, Group(1, _CENTERED - t), Group(1, _CENTERED + t), 2.0, Weight.KNOWN_VARIANCE)
     for panel, t in zip("bdf", SHIFTS, strict=True)
 )
 _COLORS = {"trusted": TRUSTED, "local": LOCAL, "both": MUTED}
-
-
-def theory() -> list[GainRow]:
-    """R for each shift; the weight is the one that would be best if the means were equal."""
-    return [row for scenario in SCENARIOS for row in scenario.theory()]
 
 
 def densities() -> list[DensityRow]:
@@ -37,33 +42,31 @@ def densities() -> list[DensityRow]:
     return rows
 
 
-def draw(gains: Sequence[GainRow], shapes: Sequence[DensityRow], paths: Sequence[Path]) -> None:
+def draw(figure: "Figure", gains: Sequence[GainRow], shapes: Sequence[DensityRow]) -> None:
     """Densities above, R below; a column per shift."""
-    with canvas(11, 6.4) as figure:
-        panels = figure.subplots(2, 3, height_ratios=(1, 2))
-        for column, (letter, t, scenario) in enumerate(zip("ace", SHIFTS, SCENARIOS, strict=True)):
-            upper, lower = panels[:, column]
-            density_panel(
-                upper,
-                [row for row in shapes if row.panel == letter],
-                title=f"({letter}) shift t = {t:g}",
-                colors=_COLORS,
-                top=2.0,
-                by_group=True,
-            )
-            upper.set_xlim(-0.05, 2.05)
-            upper.legend(loc="upper center", ncols=2)
-            rows = [row for row in gains if row.panel == scenario.panel]
-            gain_panel(lower, rows, title=f"({scenario.panel}) R at t = {t:g}", log=t > 0.0)
-            lower.set_ylim(*((1e-4, 3.0) if t > 0.0 else (0.85, 2.3)))
-            if t > 0.0:
-                lower.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
-            if column:
-                upper.set_ylabel("")
-            if column == len(SHIFTS) - 1:
-                lower.set_ylabel("")
-        shared_legend(figure, gains)
-        save_all(figure, paths)
+    panels = figure.subplots(2, 3, height_ratios=(1, 2))
+    for column, (letter, t, scenario) in enumerate(zip("ace", SHIFTS, SCENARIOS, strict=True)):
+        upper, lower = panels[:, column]
+        density_panel(
+            upper,
+            [row for row in shapes if row.panel == letter],
+            title=f"({letter}) shift t = {t:g}",
+            colors=_COLORS,
+            top=2.0,
+            by_group=True,
+        )
+        upper.set_xlim(-0.05, 2.05)
+        upper.legend(loc="upper center", ncols=2)
+        rows = [row for row in gains if row.panel == scenario.panel]
+        gain_panel(lower, rows, title=f"({scenario.panel}) R at t = {t:g}", log=t > 0.0)
+        lower.set_ylim(*((1e-4, 3.0) if t > 0.0 else (0.85, 2.3)))
+        if t > 0.0:
+            lower.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
+        if column:
+            upper.set_ylabel("")
+        if column == len(SHIFTS) - 1:
+            lower.set_ylabel("")
+    shared_legend(figure, gains)
 
 
 FIGURE = PaperFigure(
@@ -77,7 +80,8 @@ FIGURE = PaperFigure(
         "The text says that R falls as the means part; with few users it can rise: from 1.382 to 1.581 at c = 5 %, "
         "ε = 0.1, n = 1,000, t = 0.25, because the bias hurts the single model of the trusted more."
     ),
-    theory=theory,
+    theory=partial(theory_curves, SCENARIOS),
+    size=(11, 6.4),
     draw=draw,
     densities=densities,
     dots=dots(SCENARIOS, first_seed=50_000),

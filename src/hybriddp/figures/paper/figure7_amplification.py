@@ -1,22 +1,21 @@
 """Figure 7: what an outsider learns, if both groups add Gaussian noise: as printed, and corrected for each group."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.amplification import gaussian
-from hybriddp.figures.canvas import INK, canvas
+from hybriddp.figures.canvas import note, pale_to_blue
 from hybriddp.figures.paper.figure import PaperFigure
-from hybriddp.figures.paper.files import save_all
-from hybriddp.figures.paper.heat import pale_to_blue
+from hybriddp.figures.paper.heat import fraction_map
 from hybriddp.figures.paper.rows import AmplificationRow, DensityRow
 from hybriddp.theory import UC_SALARIES, Setting, gaussian_noise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 EPSILON, DELTA = 1.0, 1e-7
 STEPS = 60
@@ -27,7 +26,7 @@ UNAMPLIFIED = 0.80816
 
 
 def theory() -> list[AmplificationRow]:
-    """ε′ over the trusted fraction and the share of local users who collude: printed, classic and exact, per group."""
+    """ε′ over the fractions of trusted users and of local users who collude: printed, classic and exact, per group."""
     c, f = (grid.ravel() for grid in np.meshgrid(FRACTIONS, COLLUDING, indexing="ij"))
     n, m = UC_SALARIES.n_users, UC_SALARIES.width
     noise = gaussian_noise(
@@ -55,67 +54,47 @@ def theory() -> list[AmplificationRow]:
     exact, classic = gaussian.exact(**known), gaussian.classic(**known)
     # The print takes the trusted sensitivity where w <= c and the local one elsewhere: the smaller of the two.
     printed = np.where(w <= c, classic.trusted.epsilon, classic.local.epsilon)
-    columns = (
-        c,
-        f,
-        w,
-        printed,
-        classic.trusted.epsilon,
-        classic.local.epsilon,
-        exact.trusted.epsilon,
-        exact.local.epsilon,
-    )
+    epsilons = (group.epsilon for group in (classic.trusted, classic.local, exact.trusted, exact.local))
+    columns = (c, f, w, printed, *epsilons)
     return [AmplificationRow(*map(float, row)) for row in zip(*columns, strict=True)]
 
 
-def draw(rows: Sequence[AmplificationRow], _: Sequence[DensityRow], paths: Sequence[Path]) -> None:
+def draw(figure: "Figure", rows: Sequence[AmplificationRow], _: Sequence[DensityRow]) -> None:
     """Three maps: the printed ε′ for everybody, and the true one of each group."""
-    with canvas(13.5, 4.4) as figure:
-        left, middle, right = figure.subplots(1, 3)
-        _map(left, rows, "printed", "As printed, for everybody")
-        _map(middle, rows, "exact_trusted", f"Trusted users (unamplified: {UNAMPLIFIED:.3f})")
-        _map(right, rows, "exact_local", "Local users")
-        figure.supxlabel(
-            "ε′ at δ = 1e-7 against who sees only the published estimate; from the paper's three numbers of UC pay.",
-            fontsize=8,
-            color=INK,
-        )
-        save_all(figure, paths)
+    left, middle, right = figure.subplots(1, 3)
+    _map(left, rows, "printed", "As printed, for everybody")
+    _map(middle, rows, "exact_trusted", f"Trusted users (unamplified: {UNAMPLIFIED:.3f})")
+    _map(right, rows, "exact_local", "Local users")
+    about = "ε′ at δ = 1e-7 for someone who sees only the published estimate; from the paper's numbers of UC salaries."
+    note(figure, about)
 
 
 def _map(axes: "Axes", rows: Sequence[AmplificationRow], name: str, title: str) -> None:
     from matplotlib.colors import LogNorm
 
     grid = np.array([getattr(row, name) for row in rows]).reshape(len(FRACTIONS), len(COLLUDING))
-    norm = LogNorm(grid.min(), grid.max())
-    levels = np.geomspace(grid.min(), grid.max(), 25)
-    axes.set_xscale("log")
-    mesh = axes.contourf(100 * FRACTIONS, 100 * COLLUDING, grid.T, levels=levels, norm=norm, cmap=pale_to_blue())
-    lines = axes.contour(100 * FRACTIONS, 100 * COLLUDING, grid.T, levels=levels[3::6], colors=INK, linewidths=0.8)
-    axes.clabel(lines, fmt=lambda level: f"{level:.2g}", fontsize=8)
-    axes.set_xticks([0.1, 1.0, 10.0], ["0.1 %", "1 %", "10 %"])
-    axes.set_xlabel("c, share of users who trust the curator")
-    axes.set_ylabel("share of local users who collude, %")
-    axes.grid(visible=False)
-    axes.set_title(title, fontsize=10)
-    ticks = np.geomspace(grid.min(), grid.max(), 5)
-    bar = axes.get_figure(root=True).colorbar(mesh, ax=axes, ticks=ticks)  # type: ignore[union-attr]
-    bar.ax.minorticks_off()
+    norm, levels = LogNorm(grid.min(), grid.max()), np.geomspace(grid.min(), grid.max(), 25)
+    bar = fraction_map(
+        axes, FRACTIONS, 100 * COLLUDING, grid, norm=norm, colors=pale_to_blue(), levels=levels, contours=levels[3::6]
+    )
+    ticks = levels[::6]
     bar.set_ticks(list(ticks), labels=[f"{tick:.2g}" for tick in ticks])
-    bar.outline.set_visible(False)
+    axes.set_ylabel("fraction of local users who collude, %")
+    axes.set_title(title, fontsize=10)
 
 
 FIGURE = PaperFigure(
     number=7,
     title="Amplification by Gaussian noise",
     shows=(
-        "ε′ against somebody who sees only the published estimate, over the share of trusting users and the share of "
-        "local users who collude, with the (1, 1e-7) Gaussian noise of the paper on the UC salaries."
+        "ε′ against somebody who sees only the published estimate, over the fractions of trusting users and of local "
+        "users who collude, with the (1, 1e-7) Gaussian noise of the paper on the UC salaries."
     ),
     differs=(
         "the printed theorem takes the smaller of the two groups' sensitivities for everybody (erratum 1): its ε′ is "
         "that of local users, and trusted users get hundreds of times more; both are drawn beside the print."
     ),
     theory=theory,
+    size=(13.5, 4.4),
     draw=draw,
 )

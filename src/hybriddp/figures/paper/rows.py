@@ -9,71 +9,38 @@ from hybriddp.errors import DataError
 
 THEORY = "theory"
 SIMULATION = "simulation"
+BEST_LABEL = "R, gain over the better single model"
+WORST_LABEL = "r, gain over the worse single model"
 
 
 @dataclass(frozen=True, slots=True)
 class GainRow:
-    """One point of a curve or of a heat map.
+    """One point of a curve or of a heat map."""
 
-    Attributes
-    ----------
-    panel : str
-        The letter of the paper's panel; "bc" if the point is in two.
-    source : str
-        ``"theory"`` (exact) or ``"simulation"``; ``"crossover"`` for the line of a heat map on which both single models
-        are equally good.
-    trusted, local : str
-        What the values of each group are drawn from.
-    n_users, trusted_fraction, epsilon : float
-        The setting.
-    weight : float
-        The weight on the trusted group.
-    gain_over_best, gain_over_worst : float
-        The paper's R and r.
-    gain_over_best_se, gain_over_worst_se : float or None
-        Their standard errors, in a simulation.
-    trials : int or None
-        How often the pipeline ran, in a simulation.
-    """
-
-    panel: str
-    source: str
-    trusted: str
+    panel: str  # the letter of the paper's panel; "bc" if the point is in two
+    source: str  # "theory" (exact), "simulation"; "crossover": where both single models are equally good
+    trusted: str  # what the values of this group are drawn from
     local: str
     n_users: float
     trusted_fraction: float
     epsilon: float
-    weight: float
-    gain_over_best: float
-    gain_over_worst: float
-    gain_over_best_se: float | None = None
+    weight: float  # on the trusted group
+    gain_over_best: float  # the paper's R
+    gain_over_worst: float  # the paper's r
+    gain_over_best_se: float | None = None  # standard error, in a simulation
     gain_over_worst_se: float | None = None
-    trials: int | None = None
+    trials: int | None = None  # how often the pipeline ran, in a simulation
 
 
 @dataclass(frozen=True, slots=True)
 class AmplificationRow:
-    """One point of the map of amplification.
-
-    Attributes
-    ----------
-    trusted_fraction, colluding : float
-        The share of users who trust, and the share of local users who collude.
-    weight : float
-        The weight on the trusted group.
-    printed : float
-        ε′ as the paper's theorem prints it, for everybody.
-    classic_trusted, classic_local : float
-        The same calibration with each group's own sensitivity.
-    exact_trusted, exact_local : float
-        ε′ exactly.
-    """
+    """One point of the map of amplification: ε′ as the paper's theorem prints it, for everybody, and of each group."""
 
     trusted_fraction: float
-    colluding: float
-    weight: float
+    colluding: float  # fraction of the local users
+    weight: float  # on the trusted group
     printed: float
-    classic_trusted: float
+    classic_trusted: float  # the printed calibration with the group's own sensitivity
     classic_local: float
     exact_trusted: float
     exact_local: float
@@ -81,39 +48,17 @@ class AmplificationRow:
 
 @dataclass(frozen=True, slots=True)
 class ClusteringRow:
-    """What K-means costs: the within-cluster sum of squares over all points.
+    """What K-means costs: the within-cluster sum of squares over all points, on average over the trials."""
 
-    Attributes
-    ----------
-    panel : str
-        The letter of the paper's panel; "bc" if it is in two.
-    source : str
-        ``"simulation"``, or ``"theory"`` for the best centers without privacy.
-    algorithm, reading : str
-        Which, and whether as printed or repaired; the reading is empty where there is but one.
-    trusted_fraction : float or None
-        The share of users who trust, if there are two groups.
-    iterations : int or None
-        The rounds, if they are chosen by hand.
-    epsilon : float or None
-        What every user is promised, if anything.
-    cost, cost_low, cost_high : float
-        On average over the trials, and between what the middle 80 % of them lie; all the same in theory.
-    cost_se : float or None
-        The standard error of the average, in a simulation.
-    trials : int or None
-        How often the algorithm ran.
-    """
-
-    panel: str
-    source: str
+    panel: str  # the letter of the paper's panel; "bc" if it is in two
+    source: str  # "simulation", or "theory" for the best centers without privacy
     algorithm: str
-    reading: str
-    trusted_fraction: float | None
-    iterations: int | None
+    reading: str  # "printed" or "repaired"; empty where there is but one
+    trusted_fraction: float | None  # if there are two groups
+    iterations: int | None  # the rounds, if they are chosen by hand
     epsilon: float | None
     cost: float
-    cost_low: float
+    cost_low: float  # the middle 80 % of the trials lie between this and the next
     cost_high: float
     cost_se: float | None = None
     trials: int | None = None
@@ -125,19 +70,7 @@ Row = GainRow | AmplificationRow | ClusteringRow
 
 @dataclass(frozen=True, slots=True)
 class DensityRow:
-    """One point of a density.
-
-    Attributes
-    ----------
-    panel : str
-        The letter of the paper's panel.
-    group : str
-        Whose: ``"trusted"``, ``"local"`` or ``"both"``.
-    population : str
-        Of what.
-    value, density : float
-        Where and how dense.
-    """
+    """One point of the density of a group's values; the group is "trusted", "local" or "both"."""
 
     panel: str
     group: str
@@ -146,7 +79,7 @@ class DensityRow:
     density: float
 
 
-def write_csv(rows: Sequence[Row] | Sequence[DensityRow], path: Path) -> None:
+def write_csv(rows: Sequence[Row] | Sequence[DensityRow], path: Path) -> Path:
     """Write the rows with one header line; every number with all its digits, what is not there as nothing."""
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -155,3 +88,4 @@ def write_csv(rows: Sequence[Row] | Sequence[DensityRow], path: Path) -> None:
             writer.writerows(asdict(row) for row in rows)
     except OSError as reason:
         raise DataError(f"The numbers cannot be written to {path}: {reason}.") from None
+    return path

@@ -36,7 +36,7 @@ from hybriddp.kmeans.paper.groups import (
 )
 from hybriddp.kmeans.paper.sphere_packing import sphere_packing
 from hybriddp.randomness import simulation_generator
-from hybriddp.theory import weights as theory_weights
+from hybriddp.theory.setting import noise_minimizing_weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def privacy_weight(
     r"""$w_k$, the weight of the trusted group in each cluster, from counts and noise that everybody may know."""
     n_t, n_l = trusted.floored(), local.floored()
     on_sum = np.full(len(n_t), 2 * scales.trusted**2)
-    return theory_weights.privacy(n_t / (n_t + n_l), on_sum if printed else on_sum / n_t**2, 2 * scales.local**2 / n_l)
+    return noise_minimizing_weight(n_t / (n_t + n_l), on_sum if printed else on_sum / n_t**2, 2 * scales.local**2 / n_l)
 
 
 def _group(box: Box, points: ArrayLike, what: str) -> FloatArray:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from hybriddp import _check
 from hybriddp.errors import DataError
-from hybriddp.mean.reports import Reports
 from hybriddp.mean.study import MeanStudy
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import as_float, computed, is_finite, nw
 from hybriddp.tables.mean.query import Query, Trust

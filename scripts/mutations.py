@@ -1,0 +1,337 @@
+"""Plant bugs in the lines that privacy rests on, one at a time, and see whether the tests catch them.
+
+    python scripts/mutations.py                # all of them
+    python scripts/mutations.py ledger clip    # those whose name has one of these words
+    python scripts/mutations.py --list         # where each one would go, without running anything
+
+Each bug is planted in a checkout of its own, of the last commit (or of `--at`), so the working tree is left alone. The
+tests of the rooms concerned run until one fails. That one is run again without the bug: if it fails then too, it has
+not caught anything, and the others go on. What survives is listed, and the exit code says how many.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RUN = ["-q", "-x", "-rfE", "-p", "no:cacheprovider", "-m", "not long and not spark"]
+
+MOST_BROKEN = 5  # tests that fail without the bug
+
+RELEASE = ("release/**", "mean/**")
+CHANNELS = ("channels/**",)
+KMEANS = ("kmeans/test_audit.py", "kmeans/protocol/**", "kmeans/test_*.py", "kmeans/**")
+CONTRIBUTION = ("kmeans/test_sensitivity.py", "kmeans/test_statistics.py", *KMEANS)
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A wrong line.
+
+    Attributes
+    ----------
+    name : str
+        What kind of line it is, and what is wrong.
+    right, wrong : str
+        The text, which must occur once in all of the source, and what takes its place.
+    tests : tuple of str
+        Patterns of test files, the likeliest first.
+    """
+
+    name: str
+    right: str
+    wrong: str
+    tests: tuple[str, ...]
+
+
+BUGS = (
+    # How much one user can change
+    Bug(
+        "sensitivity: a replaced point changes the numbers of one user only",
+        'return 2 if self.neighbors == "replace-one" else 1',
+        "return 1",
+        KMEANS,
+    ),
+    Bug(
+        "sensitivity: a K-means release forgets that one point leaves and another one comes",
+        "return study.changed_users * statistic.max_contribution",
+        "return statistic.max_contribution",
+        KMEANS,
+    ),
+    Bug(
+        "sensitivity: the count of a cluster is not in the bound",
+        "return self.count_weight + UNIT",
+        "return UNIT",
+        CONTRIBUTION,
+    ),
+    Bug(
+        "sensitivity: a total is thought to move by half of the range",
+        "laplace_scale(UNITS, privacy)",
+        "laplace_scale(UNITS // 2, privacy)",
+        RELEASE,
+    ),
+    # Noise
+    Bug(
+        "scale: what is drawn has half the scale of what is stated",
+        "_measurement(self)([0] * math.prod(shape))",
+        "_measurement(Mechanism(self.kind, self.scale / 2))([0] * math.prod(shape))",
+        RELEASE,
+    ),
+    Bug(
+        "scale: Gaussian noise for half of the range",
+        ".map(UNITS)[0]) <= privacy.exact_epsilon",
+        ".map(UNITS // 2)[0]) <= privacy.exact_epsilon",
+        RELEASE,
+    ),
+    Bug(
+        "scale: seeded noise is a fifth too small",
+        "stop = -math.expm1(-1 / self.scale)",
+        "stop = -math.expm1(-1.25 / self.scale)",
+        RELEASE,
+    ),
+    Bug(
+        "scale: the local Laplace channel's rate is doubled",
+        "return (Fraction(Decimal(self.epsilon)) - _SLACK) / UNITS",
+        "return 2 * (Fraction(Decimal(self.epsilon)) - _SLACK) / UNITS",
+        CHANNELS,
+    ),
+    # Fractions of the budget
+    Bug(
+        "budget: every release of K-means takes all of ε",
+        "exact = release.epsilon_fraction * self.study.privacy.exact_epsilon",
+        "exact = self.study.privacy.exact_epsilon",
+        KMEANS,
+    ),
+    Bug(
+        "budget: a private size is not taken off",
+        ", 1), 1 - SIZE_EPSILON_FRACTION",
+        ", 1), Fraction(1)",
+        KMEANS,
+    ),
+    Bug(
+        "budget: the plan of a large trusted group spends 110 %",
+        "epsilon=(0, 0, 20, 20, 0, 10, 15, 0, 35)",
+        "epsilon=(0, 0, 20, 20, 0, 10, 15, 0, 45)",
+        ("kmeans/algorithm/**", *KMEANS),
+    ),
+    Bug(
+        "budget: add-remove is charged once instead of twice",
+        "exact = self.study.ledger_factor * privacy.exact_epsilon",
+        "exact = privacy.exact_epsilon",
+        KMEANS,
+    ),
+    # Local reports
+    Bug(
+        "channel: odds of e^(ε + 0.01) pass",
+        "likely << SHIFT <= unlikely * odds(epsilon)",
+        "likely << SHIFT <= unlikely * odds(epsilon) * 101 // 100",
+        CHANNELS,
+    ),
+    Bug(
+        "channel: a window's odds are thought to be b/a",
+        "require_private(a + b, a, epsilon)",
+        "require_private(b, a, epsilon)",
+        CHANNELS,
+    ),
+    Bug(
+        "channel: a unary report's zeros are not counted",
+        "require_private(self.one * (total - self.zero), self.zero * (total - self.one), self.epsilon)",
+        "require_private(self.one, self.zero, self.epsilon)",
+        CHANNELS,
+    ),
+    Bug(
+        "channel: a table's first row is not looked at",
+        "require_private(max(column), min(column), self.epsilon)",
+        "require_private(max(column[1:]), min(column[1:]), self.epsilon)",
+        CHANNELS,
+    ),
+    Bug(
+        "channel: e^ε is rounded up",
+        "term = term * x.numerator // (x.denominator * k)",
+        "term = -(-term * x.numerator // (x.denominator * k)) if term > 1 else 0",
+        ("test_privacy.py", "channels/**"),
+    ),
+    # Clipping
+    Bug(
+        "clipping: long residuals stay long",
+        "np.where(length > UNIT, clipped, whole)",
+        "np.where(length > UNIT, whole, whole)",
+        CONTRIBUTION,
+    ),
+    Bug(
+        "clipping: what is not a number becomes the smallest integer",
+        "np.clip(np.nan_to_num(vectors), -1e6, 1e6)",
+        "np.clip(vectors, -1e6, 1e6)",
+        CONTRIBUTION,
+    ),
+    Bug(
+        "clipping: values above the upper bound stay there",
+        "y = x.clip(lower, upper) if out is None else x.clip(lower, upper, out=out)",
+        "y = x.clip(lower, None) if out is None else x.clip(lower, None, out=out)",
+        ("test_grid.py", "tables/**", "mean/**"),
+    ),
+    # The ledger
+    Bug(
+        "ledger: nobody asks whether enough is left",
+        "                self._check_sums(event, promised)\n",
+        "",
+        ("release/**",),
+    ),
+    Bug(
+        "ledger: a release is checked and not written down",
+        "ledger.spend(total_event(study, privacy, part), promised=privacy)",
+        "ledger.require(total_event(study, privacy, part), promised=privacy)",
+        RELEASE,
+    ),
+    Bug(
+        "ledger: the last part counts instead of the one that spent most",
+        "\n        partition.most = partition.most.at_least(account.sums)",
+        "\n        partition.most = account.sums",
+        ("release/**",),
+    ),
+    Bug(
+        "ledger: δ is not compared",
+        "return event.privacy.exact_epsilon > left.epsilon or event.privacy.exact_delta > left.delta",
+        "return event.privacy.exact_epsilon > left.epsilon",
+        ("release/**",),
+    ),
+    Bug(
+        "ledger: K-means adds noise without paying",
+        "self.ledger.spend(self._event(purpose, self._price(privacy)), promised=self._price(self.study.privacy))",
+        "pass",
+        ("kmeans/protocol/**", *KMEANS),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a bug: caught by a test, survived, or not planted."""
+
+    bug: Bug
+    where: str
+    caught_by: str | None
+    seconds: float
+    problem: str = ""
+
+
+@contextmanager
+def checkout(commit: str) -> Iterator[Path]:
+    """A commit in a folder of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="mutation-"))
+    _git("worktree", "add", "--quiet", "--detach", str(folder / "tree"), commit)
+    try:
+        yield folder / "tree"
+    finally:
+        _git("worktree", "remove", "--force", str(folder / "tree"))
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def plant(bug: Bug, tree: Path) -> tuple[Path, str]:
+    """Put the bug in; the file, and its text before. `LookupError` if there is not exactly one place for it."""
+    texts = {path: path.read_text("utf-8") for path in sorted((tree / "src").rglob("*.py"))}
+    places = [path for path, text in texts.items() for _ in range(text.count(bug.right))]
+    if len(places) != 1:
+        raise LookupError(f"the right text occurs {len(places)} times: {bug.right.strip()}")
+    path = places[0]
+    path.write_text(texts[path].replace(bug.right, bug.wrong), "utf-8")
+    return path, texts[path]
+
+
+def selected(bug: Bug, tree: Path) -> list[str]:
+    """Its test files, the likeliest first."""
+    found = (path for pattern in bug.tests for path in sorted((tree / "tests").glob(_files(pattern))))
+    return list(dict.fromkeys(path.relative_to(tree).as_posix() for path in found if path.name.startswith("test_")))
+
+
+def run(bug: Bug, commit: str) -> Outcome:
+    """Plant it, run its tests until one fails, and see that this one passes without it."""
+    start = time.monotonic()
+    with checkout(commit) as tree:
+        try:
+            path, before = plant(bug, tree)
+        except LookupError as error:
+            return Outcome(bug, "", None, 0.0, str(error))
+        line = before[: before.index(bug.right)].count("\n") + 1
+        where = f"{path.relative_to(tree).as_posix()}:{line}"
+        planted, tests = path.read_text("utf-8"), selected(bug, tree)
+        for _ in range(MOST_BROKEN):
+            output = _pytest(tests, tree)
+            failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
+            if failed is None:
+                passed = re.search(r"^\d+ passed", output.splitlines()[-1] if output else "")
+                return Outcome(bug, where, None, time.monotonic() - start, "" if passed else output[-500:].strip())
+            test = failed[1].partition("[")[0]
+            path.write_text(before, "utf-8")
+            again = _pytest([test], tree)
+            if "passed" in again and "failed" not in again:
+                return Outcome(bug, where, failed[1], time.monotonic() - start)
+            path.write_text(planted, "utf-8")
+            tests += ["--deselect", test]
+        return Outcome(bug, where, None, time.monotonic() - start, "too many tests fail without it")
+
+
+def main() -> int:
+    """Print one line for each bug; the number of those that no test caught."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", help="run the bugs whose name has one of these words")
+    parser.add_argument("--at", default="HEAD", help="the commit to plant them in")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time")
+    parser.add_argument("--list", action="store_true", help="only say where they would go")
+    options = parser.parse_args()
+    bugs = [bug for bug in BUGS if not options.words or any(word in bug.name for word in options.words)]
+    if options.list:
+        return _list(bugs, options.at)
+    survived = 0
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for outcome in pool.map(lambda bug: run(bug, options.at), bugs):
+            survived += outcome.caught_by is None
+            verdict = "caught  " if outcome.caught_by else "SURVIVED" if outcome.where else "NO PLACE"
+            print(f"{verdict} {outcome.bug.name}  [{outcome.where}, {outcome.seconds:.0f} s]", flush=True)
+            print(f"         {outcome.caught_by or outcome.problem or 'all its tests pass'}", flush=True)
+    print(f"{len(bugs) - survived} of {len(bugs)} bugs were caught.")
+    return survived
+
+
+def _list(bugs: list[Bug], commit: str) -> int:
+    lost = 0
+    with checkout(commit) as tree:
+        for bug in bugs:
+            try:
+                path, before = plant(bug, tree)
+            except LookupError as error:
+                lost += 1
+                print(f"NO PLACE {bug.name}\n         {error}")
+                continue
+            path.write_text(before, "utf-8")
+            print(f"{path.relative_to(tree).as_posix()}: {bug.name} ({len(selected(bug, tree))} test files)")
+    return lost
+
+
+def _files(pattern: str) -> str:
+    return f"{pattern}/test_*.py" if pattern.endswith("**") else pattern
+
+
+def _pytest(tests: list[str], tree: Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "300"}
+    command = [sys.executable, "-m", "pytest", *RUN, *tests]
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+    return done.stdout.strip() or done.stderr
+
+
+def _git(*arguments: str) -> None:
+    subprocess.run(["git", "-C", str(ROOT), *arguments], check=True, capture_output=True)  # noqa: S603, S607
+
+
+if __name__ == "__main__":
+    sys.exit(main())

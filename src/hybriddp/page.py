@@ -1,0 +1,84 @@
+"""A result as HTML: one template for pages that stand alone, and load nothing from elsewhere.
+
+A page is a title and sections; a section is a heading and blocks of HTML. `paragraphs`, `alerts` and `table` make
+blocks from plain text, which they escape; a figure is a block of SVG.
+"""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import NamedTuple
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; color: #22303c; max-width: {width}rem; margin: 3rem auto;
+  padding: 0 1rem; }}
+h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.15rem; margin-top: 2.5rem; }}
+table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
+th, td {{ text-align: right; padding: .35rem .6rem; border-bottom: 1px solid #e4e8ec; }}
+th:first-child, td:first-child {{ text-align: left; }}
+tr.ours {{ font-weight: 600; color: #1d8a6b; }}
+svg {{ width: 100%; height: auto; }}
+.answer {{ font-size: 1.2rem; font-weight: 600; }}
+footer {{ color: #66727e; font-size: .85rem; margin-top: 3rem; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{body}
+<footer>{footer}</footer>
+</body>
+</html>
+"""
+
+
+class Section(NamedTuple):
+    """A part of a page: its heading as plain text, if it has one, and blocks of HTML."""
+
+    heading: str
+    blocks: Sequence[str]
+
+
+def render_page(
+    title: str, sections: Iterable[Section], *, footer: str = "Made with hybriddp.", width: int = 46
+) -> str:
+    """A page of its own, ``width`` rem wide.
+
+    Examples
+    --------
+    >>> html = render_page("Pay & more", [Section("", paragraphs(["3 < 4"])), Section("Why", [table(["", "n"], [])])])
+    >>> "<h1>Pay &amp; more</h1>" in html, "<p>3 &lt; 4</p>" in html, "<h2>Why</h2>" in html
+    (True, True, True)
+    """
+    blocks = [
+        block
+        for section in sections
+        for block in ([f"<h2>{escape(section.heading)}</h2>"] if section.heading else []) + list(section.blocks)
+    ]
+    return _PAGE.format(title=escape(title), width=width, body="\n".join(blocks), footer=escape(footer))
+
+
+def paragraphs(lines: Iterable[str], *, style: str = "") -> list[str]:
+    """A block for each line; ``style="answer"`` is large, for what a reader came for."""
+    opening = f'<p class="{style}">' if style else "<p>"
+    return [f"{opening}{escape(line)}</p>" for line in lines]
+
+
+def alerts(lines: Iterable[str]) -> list[str]:
+    """Warnings, a block each: what a reader must know before the numbers."""
+    return [f'<p role="alert"><b>{escape(line)}</b></p>' for line in lines]
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, last_is_ours: bool = False) -> str:
+    """A table of plain text, the first column to the left; its last row stands out if it is ours."""
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
+    opening = ["<tr>"] * len(rows)
+    if last_is_ours and rows:
+        opening[-1] = '<tr class="ours">'
+    body = "".join(f"{tag}{row}</tr>" for tag, row in zip(opening, cells, strict=True))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

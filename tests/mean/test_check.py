@@ -1,0 +1,172 @@
+import math
+
+import numpy as np
+import pytest
+
+from hybriddp import Ledger, Privacy
+from hybriddp.channels.window import WindowChannel
+from hybriddp.errors import DataError
+from hybriddp.mean import LaplaceSummary, LocalSummary, MeanStudy
+from hybriddp.mean.check import _divergence, _intervals, _probabilities, check_plausible
+
+RNG = np.random.default_rng(0)
+MINUTES = np.minimum(RNG.gamma(2.0, 20.0, 20_000), 240.0)
+EPSILONS = (0.05, 0.3, 1, 3, 8, 14, 20)
+
+
+def _study(epsilon: float, channel: str = "window") -> MeanStudy:
+    return MeanStudy("minutes", bounds=(0, 240), epsilon=epsilon, channel=channel)
+
+
+def _check(study: MeanStudy, codes: object) -> None:
+    check_plausible(study, study.summarize_local(codes))
+
+
+# What is possible is accepted
+
+
+def _channel(study: MeanStudy) -> WindowChannel:
+    assert isinstance(study.channel, WindowChannel)
+    return study.channel
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_least_and_the_largest_probability_are_those_of_the_rows(epsilon: float) -> None:
+    channel = _channel(_study(epsilon))
+    start, end = _intervals(256, channel.window.width)
+    low, high = _probabilities(channel.window, start, end)
+    sums = np.concatenate([np.zeros((channel.n_rows, 1)), channel.probabilities.cumsum(axis=1)], axis=1)
+    for i in RNG.integers(0, len(start), 300).tolist():
+        mass = sums[:, end[i]] - sums[:, start[i]]
+        assert low[i] == pytest.approx(mass.min(), rel=1e-9, abs=1e-12)
+        assert high[i] == pytest.approx(mass.max(), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_real_reports_of_any_values_are_accepted(epsilon: float) -> None:
+    """From 1 to ten million users; seeded, and each is refused with a probability of at most 1e-6 by proof."""
+    study = _study(epsilon)
+    channel, rng = _channel(study), np.random.default_rng(7)
+    rows = channel.n_rows
+    for n in (1, 2, 3, 5, 30, 1000, 10**5, 10**7):
+        for shares in (
+            np.eye(rows)[0],
+            np.eye(rows)[rows // 3],
+            np.eye(rows)[-1],
+            (np.eye(rows)[0] + np.eye(rows)[-1]) / 2,
+            np.full(rows, 1 / rows),
+            rng.dirichlet(np.full(rows, 0.02)),
+            rng.dirichlet(np.full(rows, 1.0)),
+        ):
+            users = rng.multinomial(n, shares)  # users with fixed values, each with a law of their own
+            used = np.flatnonzero(users)
+            counts = sum(rng.multinomial(users[row], channel.probabilities[row]) for row in used)
+            check_plausible(study, LocalSummary(study.digest, tuple(np.asarray(counts).tolist())))
+
+
+def test_the_false_alarm_rate_is_what_is_said() -> None:
+    """By the bound itself: for single codes the exact binomial tail at the limit is below the share of each test."""
+    from scipy.stats import binom
+
+    window = _channel(_study(1)).window
+    start, end = _intervals(256, window.width)
+    _, high = _probabilities(window, start, end)
+    limit = math.log(2 * len(start) / 5e-7)
+    for n in (1, 4, 10, 300, 10**5):
+        for p in np.unique(high)[:-1:40]:
+            k = np.arange(math.ceil(n * p), n + 1)
+            k = k[(k / n > p) & (n * _divergence(k / n, np.full(len(k), p)) > limit)]
+            if len(k):
+                assert binom.sf(k[0] - 1, n, p) * 2 * len(start) <= 5e-7
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("channel", ["window", "laplace"])
+def test_reports_from_devices_are_accepted(epsilon: float, channel: str) -> None:
+    study = _study(epsilon, channel)
+    for values in (MINUTES, np.zeros(500), np.full(500, 240.0), [240.0], [0.0, 240.0]):
+        _check(study, study.randomize(values))
+
+
+def test_codes_of_a_smaller_epsilon_cannot_be_told() -> None:
+    _check(_study(20), _study(1).randomize(MINUTES).codes)
+
+
+def test_channels_with_many_codes_are_looked_at_by_some_lengths() -> None:
+    start, end = _intervals(4096, 700)
+    assert set((end - start).tolist()) == {700, *(1 << i for i in range(12))}
+    assert end.max() == 4096
+
+
+# What is not is refused, before anything is spent
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2])
+@pytest.mark.parametrize("n", [100, 20_000])
+def test_raw_values_are_refused(epsilon: float, n: int) -> None:
+    with pytest.raises(DataError, match="look like raw values, or like codes of a larger ε"):
+        _check(_study(epsilon), MINUTES[:n].astype(int))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 3, 8])
+def test_a_constant_is_refused(epsilon: float) -> None:
+    with pytest.raises(DataError, match="look like a constant"):
+        _check(_study(epsilon), [0] * 1000)
+
+
+@pytest.mark.parametrize(("made", "read"), [(3, 1), (8, 1), (20, 1), (8, 3), (2, 0.5)])
+def test_codes_of_a_larger_epsilon_are_refused(made: float, read: float) -> None:
+    with pytest.raises(DataError, match="codes of a larger ε"):
+        _check(_study(read), _study(made).randomize(np.full(20_000, 40.0)).codes)
+
+
+def test_a_few_reports_may_be_anything() -> None:
+    for code in (0, 17, 255):
+        _check(_study(1), [code] * 2)
+
+
+def test_a_mean_far_outside_of_the_bounds_is_refused() -> None:
+    study = _study(20)
+    channel = _channel(study)
+    assert channel.values[0] < 0 < channel.values[-1] - 1
+    for epsilon in (0.5, 1):
+        laplace = _study(epsilon, "laplace")
+        sd = laplace.channel.noise_variance**0.5  # type: ignore[union-attr]
+        far = round((1 + 7 * sd / 100) * 10_000 * 2**24)
+        near = round((1 + 5 * sd / 100) * 10_000 * 2**24)
+        check_plausible(laplace, LaplaceSummary(laplace.digest, 10_000, near))
+        for total in (far, 10_000 * 2**24 - far):
+            with pytest.raises(DataError, match="more than 6 standard errors outside of the bounds"):
+                check_plausible(laplace, LaplaceSummary(laplace.digest, 10_000, total))
+        wide = _study(epsilon)
+        counts = _at_the_end(_channel(wide), 10**6)
+        with pytest.raises(DataError, match="standard errors outside of the bounds|too concentrated"):
+            check_plausible(wide, LocalSummary(wide.digest, counts))
+
+
+def _at_the_end(channel: WindowChannel, n: int) -> tuple[int, ...]:
+    """As many reports as the last row gives, with one in fifty moved to the last code."""
+    counts = np.rint(n * channel.probabilities[-1]).astype(int)
+    counts[: len(counts) // 2] = counts[: len(counts) // 2] * 0.9
+    counts[-1] += n // 50
+    return tuple(counts.tolist())
+
+
+@pytest.mark.parametrize("codes", [MINUTES[:5000].astype(int), [0] * 5000])
+def test_nothing_is_spent_on_what_is_refused(codes: object) -> None:
+    study, ledger = _study(1), Ledger(Privacy(epsilon=1))
+    with pytest.raises(DataError, match="Nothing was released"):
+        study.estimate(trusted=[30.0] * 500, local=codes, ledger=ledger)
+    assert not ledger.events
+    part = study.part("country", "DE")
+    pair = (part.summarize_trusted([30.0] * 500), part.summarize_local(codes))
+    with pytest.raises(DataError, match="cannot come from this study's channel"):
+        study.estimate_parts("country", {"DE": pair}, ledger=ledger)
+    assert not ledger.events
+
+
+def test_no_message_tells_a_code() -> None:
+    with pytest.raises(DataError) as caught:
+        _check(_study(1), [173] * 4999 + [91])
+    assert "173" not in str(caught.value)
+    assert "91" not in str(caught.value)
