@@ -53,8 +53,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFi
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what takes longest first: Spark, then files with statistical tests.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let workers run first what takes longest: Spark, then files with statistical tests.
 
     Coverage counts what unit tests reach: it pauses in statistical tests and in pages, where it would double the time.
     """
@@ -71,4 +71,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             slow.add(item.path)
         if item.get_closest_marker("statistical") or item.path.suffix == ".md":
             item.add_marker("no_cover")
-    items.sort(key=lambda item: (not needs_spark(item.name), item.path not in slow))
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: (not needs_spark(item.name), item.path not in slow))

@@ -201,8 +201,8 @@ BUGS = (
     ),
     Bug(
         "ledger: δ is not compared",
-        "return event.privacy.exact_epsilon > left.epsilon or event.privacy.exact_delta > left.delta",
-        "return event.privacy.exact_epsilon > left.epsilon",
+        "return self.epsilon <= limit.epsilon and self.delta <= limit.delta",
+        "return self.epsilon <= limit.epsilon",
         ("release/**",),
     ),
     Bug(

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.amplification import gaussian
@@ -109,7 +109,6 @@ def test_a_distinguisher_beats_the_printed_theorem_and_never_ours() -> None:
 # Identities
 
 
-@settings(max_examples=25)
 @given(
     c=st.floats(0.001, 0.5),
     w=st.floats(0.01, 0.99),

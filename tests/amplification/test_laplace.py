@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
@@ -14,6 +14,7 @@ from hybriddp.amplification.laplace import LaplaceSum
 from hybriddp.errors import NumericalError, ParameterError
 from hybriddp.theory import UC_SALARIES as PAY
 from hybriddp.theory import Setting, laplace_noise
+from tests.examples import fewer_examples
 
 # The law of the sum
 
@@ -127,7 +128,7 @@ def test_delta_is_the_hockey_stick_divergence(terms: int, shift: float, delta: f
     assert found == pytest.approx(delta, rel=2e-3)
 
 
-@settings(max_examples=12)
+@fewer_examples(2)
 @given(
     c=st.floats(0.01, 0.5),
     w=st.floats(0.05, 0.95),
@@ -182,7 +183,7 @@ def test_bad_parameters_are_named(name: str, change: dict[str, float]) -> None:
     assert caught.value.name == name
 
 
-@settings(max_examples=10)
+@fewer_examples(3)
 @given(epsilons=st.tuples(st.floats(0.1, 3.0), st.floats(0.1, 3.0)), w=st.floats(0.05, 0.95))
 def test_a_larger_promise_is_never_amplified_to_a_smaller_one(epsilons: tuple[float, float], w: float) -> None:
     small, large = sorted(epsilons)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
@@ -25,6 +25,7 @@ from tests.amplification.exact import (
     shuffled_delta,
     subset_selection,
 )
+from tests.examples import fewer_examples
 
 BLOCKS = 2e-3  # relative: what taking numbers of clones together may cost in ε
 
@@ -49,6 +50,7 @@ def test_delta_is_that_of_the_enumerated_counts(local_epsilon: float, n_reports:
         assert ours <= exact * (1 + 20 * SLACK) + 1e-14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_reports", "epsilon"),
     [(300, 0.1), (300, 0.5), *(pytest.param(1000, e, marks=pytest.mark.long) for e in (0.05, 0.25))],
@@ -121,7 +123,6 @@ def test_epsilon_lies_between_the_published_bounds() -> None:
     assert 0.99 * 0.5378040242374512 < closed < 0.5378040242374512
 
 
-@settings(max_examples=100)
 @given(st.floats(0.01, 12), st.integers(100, 10**9), deltas)
 def test_the_closed_form_is_never_below_the_numerical_bound(local_epsilon: float, n_reports: int, delta: float) -> None:
     closed = closed_form_epsilon(local_epsilon=local_epsilon, n_reports=n_reports, delta=delta)
@@ -135,7 +136,6 @@ def test_the_closed_form_is_never_below_the_numerical_bound(local_epsilon: float
 # Identities
 
 
-@settings(max_examples=60)
 @given(local_epsilons, reports, deltas)
 def test_epsilon_is_met_and_nearly_the_smallest(local_epsilon: float, n_reports: int, delta: float) -> None:
     epsilon = numerical_epsilon(local_epsilon=local_epsilon, n_reports=n_reports, delta=delta)
@@ -146,7 +146,6 @@ def test_epsilon_is_met_and_nearly_the_smallest(local_epsilon: float, n_reports:
         assert numerical_delta(epsilon=below, local_epsilon=local_epsilon, n_reports=n_reports) > delta
 
 
-@settings(max_examples=40)
 @given(local_epsilons, local_epsilons, reports, reports, deltas, deltas)
 def test_more_noise_more_reports_and_more_delta_never_cost_privacy(
     local_1: float, local_2: float, n_1: int, n_2: int, delta_1: float, delta_2: float
@@ -162,7 +161,6 @@ def test_more_noise_more_reports_and_more_delta_never_cost_privacy(
         assert worse.epsilon <= worse.local_epsilon
 
 
-@settings(max_examples=30)
 @given(local_epsilons, st.integers(2, 10**6), deltas, st.data())
 def test_colluding_users_count_as_absent(local_epsilon: float, n: int, delta: float, data: st.DataObject) -> None:
     colluding = data.draw(st.integers(0, n - 1))
@@ -195,7 +193,7 @@ def test_beyond_all_tails_the_closed_form_is_better() -> None:
     assert promise.epsilon < shuffled(local_epsilon=10.0, n_reports=10**9, delta=1e-6).epsilon
 
 
-@settings(max_examples=20)
+@fewer_examples(2)
 @given(st.floats(-2, 1.5).map(lambda exponent: 10.0**exponent), st.integers(1, 10**6), deltas)
 def test_the_inverse_keeps_the_promise_and_the_next_does_not(epsilon: float, n_reports: int, delta: float) -> None:
     local = largest_local_epsilon(epsilon=epsilon, delta=delta, n_reports=n_reports)

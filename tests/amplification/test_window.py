@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import log_ndtr
@@ -20,6 +20,7 @@ from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import published
+from tests.examples import fewer_examples
 
 # Rounding to a step
 
@@ -38,6 +39,7 @@ def _worst(length: Fraction, moved: Fraction, rate: float) -> float:
     return max(abs(here[x] - _run(x + d, length, rate)) for x in starts for d in moves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [Fraction(1), Fraction(5), Fraction(17, 12), Fraction(37, 12), Fraction(95, 12)])
 @pytest.mark.parametrize("moved", [Fraction(1, 12), Fraction(7, 12), Fraction(3), Fraction(29, 12)])
 @pytest.mark.parametrize("rate", [0.02, 0.7])
@@ -235,7 +237,7 @@ def test_the_bound_of_the_characteristic_function_holds_everywhere() -> None:
         assert cosine[s >= start].max() <= window._largest_from(CHANNEL, start)
 
 
-@settings(max_examples=10)
+@fewer_examples(3)
 @given(honest=st.tuples(st.integers(200, 20_000), st.integers(200, 20_000)), weight=st.floats(0.02, 0.5))
 def test_more_honest_users_never_hurt(honest: tuple[int, int], weight: float) -> None:
     few, many = sorted(honest)

@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -196,7 +196,6 @@ def test_one_value_gives_one_code(channel: WindowChannel) -> None:
     assert channel.randomize([], bounds=(0, 1)).shape == (0,)
 
 
-@settings(max_examples=50)
 @given(epsilons.filter(lambda e: not 0.75 < float(e) < 5.5))
 def test_a_channel_can_be_built_for_every_epsilon(epsilon: str) -> None:
     channel = WindowChannel(epsilon=epsilon)

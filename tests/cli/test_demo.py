@@ -33,6 +33,7 @@ def _commands(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.startswith("    ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [command for _, command in demo.STEPS])
 def test_every_command_runs(command: str) -> None:
     program, *arguments = shlex.split(command)

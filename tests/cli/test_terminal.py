@@ -38,6 +38,7 @@ def _fits(output: str) -> None:
         assert len(line.rstrip()) <= 80, line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_a_command_prints_fits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")

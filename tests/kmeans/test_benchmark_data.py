@@ -52,6 +52,7 @@ def test_a_set_has_its_shape_and_lies_in_its_box(name: str) -> None:
     assert 0 <= data.points.min() < data.points.max() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_seed_gives_the_same_points_and_another_seed_others(name: str) -> None:
     first, again, other = _drawn(name, 0), SETS[name](0), SETS[name](1)

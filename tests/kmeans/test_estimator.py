@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp._check import FloatArray
@@ -228,7 +228,7 @@ def _check(model: HybridKMeans, k: int, bounds: list[tuple[float, float]]) -> No
     assert model.explain()
 
 
-@settings(max_examples=120)
+@pytest.mark.slow
 @given(data=st.data())
 def test_there_are_finite_centers_inside_the_bounds_whatever_the_data(data: st.DataObject) -> None:
     """Also: no warnings, since they are errors here."""
@@ -262,6 +262,7 @@ def test_there_are_finite_centers_inside_the_bounds_whatever_the_data(data: st.D
     _check(model.fit(points[: sizes[0]], points[sizes[0] :]), k, bounds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 8, 16])
 @pytest.mark.parametrize("n", [2, 3, 7, 50])
 def test_a_handful_of_users_is_enough_to_run(d: int, n: int) -> None:

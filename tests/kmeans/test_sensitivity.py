@@ -4,7 +4,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -25,6 +25,7 @@ from hybriddp.kmeans.statistics import (
     clip_l1,
 )
 from hybriddp.kmeans.study import KMeansStudy
+from tests.examples import fewer_examples
 
 TINY = 5e-324
 EXTREMES = (0.0, TINY, 1e-300, 2.0**-52, 0.25, 1 / 3, 0.5, np.nextafter(0.5, 0), np.nextafter(0.5, 1), 0.75, 1.0)
@@ -91,7 +92,7 @@ def test_one_user_changes_no_more_than_is_claimed_and_some_change_nearly_that(d:
 coordinates = st.one_of(st.sampled_from(EXTREMES), st.floats(0, 1))
 
 
-@settings(max_examples=12)
+@fewer_examples(2)
 @every_statistic
 @given(st.data())
 def test_neighbors_differ_by_no_more_than_is_claimed(d: int, index: int, data: st.DataObject) -> None:

@@ -53,14 +53,14 @@ def test_some_user_adds_all_of_the_bound(statistic: Statistic) -> None:
 
 
 def test_a_histogram_has_the_means_of_the_coordinates() -> None:
-    """Rounding by a hash is as good as rounding by dice: five standard errors, with dice a false alarm of 6e-7."""
+    """Rounding by a hash is as good as rounding at random: 6.5 standard errors of that, a false alarm of 8e-11."""
     n = 20_000
     points = RNG.random((n, 2))
     counts = Histogram(GRID).compute(points)
     assert counts.sum() == n
     mean = counts @ GRID.vertices() / n
     # The variance of rounding a value between two vertices is at most a quarter of the squared step.
-    assert (np.abs(mean - points.mean(axis=0)) < 5 * GRID.step / 2 / np.sqrt(n)).all()
+    assert (np.abs(mean - points.mean(axis=0)) < 6.5 * GRID.step / 2 / np.sqrt(n)).all()
     exactly = Histogram(GRID).compute(GRID.vertices())
     np.testing.assert_array_equal(exactly, np.ones(15))
 

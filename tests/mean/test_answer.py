@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -21,6 +21,7 @@ from hybriddp.mean.check import Checked, WeightRule
 from hybriddp.mean.estimate import Statement
 from hybriddp.mean.published import report_noise, trusted_noise
 from hybriddp.mean.weights import TrustedStatistics
+from tests.examples import fewer_examples
 
 VALUES = np.random.default_rng(3).beta(2, 5, 1200)
 STUDIES = [
@@ -31,7 +32,7 @@ STUDIES = [
 
 @pytest.mark.parametrize("study", STUDIES)
 @given(weight=st.floats(0.001, 1), seed=st.integers(0, 10**6))
-@settings(max_examples=20)
+@fewer_examples(2)
 def test_a_fixed_weight_is_linear_in_two_means(study: MeanStudy, weight: float, seed: int) -> None:
     """Exactly, in the released integers; the seed draws the same noise for every weight."""
     x = -3 + 20 * VALUES

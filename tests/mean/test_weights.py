@@ -72,6 +72,7 @@ def test_with_much_noise_only_the_mean_limits_the_variance() -> None:
     assert outside.upper == 1e-6
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [0.5, 1.5, 8])
 def test_the_reports_estimate_the_variance_without_bias(epsilon: float) -> None:
     """The mean over all codes of each row is exact; t-test over 800 groups, |t| > 6.5 has probability below 1e-9.

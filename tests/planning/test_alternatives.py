@@ -190,6 +190,7 @@ def test_tighter_bounds_are_proposed_where_they_clip_little() -> None:
 # Words, values and pages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "words"),
     [

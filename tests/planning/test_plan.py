@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp import plan
@@ -21,7 +21,6 @@ def _plan(**changes: object) -> Plan:
 # Definition: the paper's estimators are those of the theory
 
 
-@settings(max_examples=25)
 @given(
     n=st.integers(100, 10**7),
     c=st.floats(0.02, 0.9),

@@ -1,15 +1,17 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp import plan, solve
 from hybriddp.errors import ParameterError
 from hybriddp.planning import evaluate
+from tests.examples import fewer_examples
 
 FIXED = {"bounds": (0, 240), "sd": 30.0}
 
 
-@settings(max_examples=10)
+@pytest.mark.slow
+@fewer_examples(3)
 @given(n=st.integers(500, 10**6), c=st.floats(0.005, 0.6), factor=st.floats(0.3, 1.5))
 def test_solving_for_users_or_opt_ins_inverts_the_plan(n: int, c: float, factor: float) -> None:
     made = plan(n_users=n, trusted_fraction=c, epsilon=1.0, **FIXED)
@@ -31,7 +33,8 @@ def test_solving_for_users_or_opt_ins_inverts_the_plan(n: int, c: float, factor:
         assert one_less.rmse > 0.999 * target
 
 
-@settings(max_examples=3)
+@pytest.mark.slow
+@fewer_examples(10)
 @given(epsilon=st.sampled_from([0.1, 0.7, 4.0]))
 def test_solving_for_epsilon_inverts_the_plan(epsilon: float) -> None:
     known = {"n_users": 50_000, "trusted_fraction": 0.01, **FIXED}

@@ -8,13 +8,14 @@ import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld import privacy_loss_distribution as oracle
 from dp_accounting.rdp import rdp_privacy_accountant as rdp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.release import Accountant, MechanismRecord
 from hybriddp.release.accountant import rho_to_epsilon
 from hybriddp.release.history import Cost, history
 from hybriddp.theory import gaussian_delta, gaussian_epsilon
+from tests.examples import fewer_examples
 
 NAMES = ("basic", "zcdp", "pld")
 FINER = ("zcdp", "pld")
@@ -65,14 +66,14 @@ histories = st.lists(continuous_noise, min_size=1, max_size=6)
 some_delta = st.sampled_from(["1e-4", "1e-6", "1e-8"])
 
 
-@settings(max_examples=12)
+@pytest.mark.slow
+@fewer_examples(2)
 @given(histories, some_delta)
 def test_no_cost_is_below_what_dp_accounting_finds(costs: list[Cost], delta: str) -> None:
     _check_against_dp_accounting(costs, delta)
 
 
 @pytest.mark.long
-@settings(max_examples=50)
 @given(histories, some_delta)
 def test_no_cost_of_many_histories_is_below_what_dp_accounting_finds(costs: list[Cost], delta: str) -> None:
     _check_against_dp_accounting(costs, delta)
@@ -122,12 +123,14 @@ DISCRETE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", ["1e-2", "1e-4", "1e-6"])
 def test_discrete_noise_costs_no_more_than_is_claimed(delta: str) -> None:
     for first, second in product(DISCRETE, DISCRETE):
         _check_discrete("zcdp", first, second, delta)
 
 
+@pytest.mark.slow
 def test_discrete_noise_costs_no_more_than_is_claimed_by_privacy_loss_distributions() -> None:
     for first, second, delta in zip(DISCRETE, (*DISCRETE[1:], DISCRETE[0]), ["1e-2", "1e-4", "1e-6"] * 2, strict=False):
         _check_discrete("pld", first, second, delta)
@@ -238,7 +241,6 @@ any_cost = st.one_of(
 )
 
 
-@settings(max_examples=60)
 @given(st.lists(any_cost, min_size=1, max_size=5))
 def test_basic_is_the_sum_and_zcdp_never_costs_more(costs: list[Cost]) -> None:
     basic = Accountant("basic").epsilon(history(costs), DELTA)
@@ -247,14 +249,13 @@ def test_basic_is_the_sum_and_zcdp_never_costs_more(costs: list[Cost]) -> None:
     assert epsilon_by("zcdp", *costs[1:]) <= epsilon_by("zcdp", *costs) + 1e-6  # one more event is never cheaper
 
 
-@settings(max_examples=20)
+@fewer_examples(2)
 @given(st.lists(any_cost, min_size=1, max_size=5))
 def test_privacy_loss_distributions_never_cost_more_than_zcdp(costs: list[Cost]) -> None:
     _check_pld(costs)
 
 
 @pytest.mark.long
-@settings(max_examples=60)
 @given(st.lists(any_cost, min_size=1, max_size=5))
 def test_privacy_loss_distributions_of_many_histories_never_cost_more(costs: list[Cost]) -> None:
     _check_pld(costs)

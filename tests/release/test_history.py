@@ -1,7 +1,7 @@
 from fractions import Fraction
 from itertools import product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.privacy import Privacy
@@ -37,7 +37,6 @@ def _by_definition(some: list[Event], part: Part | None) -> Spent:
     return Spent(Fraction(max(s[0] for s in sums)), Fraction(max(s[1] for s in sums)))
 
 
-@settings(max_examples=100)
 @given(st.lists(events, max_size=8), st.lists(events, max_size=4), parts)
 def test_running_sums_are_the_most_that_any_user_has_spent(
     some: list[Event], undone: list[Event], part: Part | None

@@ -4,7 +4,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
@@ -16,7 +16,6 @@ def event(epsilon: object, who: str = "trusted", delta: object = 0) -> Event:
     return Event.now("a release", who=who, study="d", privacy=Privacy(epsilon=epsilon, delta=delta))
 
 
-@settings(max_examples=100)
 @given(st.lists(st.decimals("0.01", "2", places=3), max_size=12))
 def test_what_the_same_users_spend_adds_up_exactly(costs: list[object]) -> None:
     ledger = Ledger(Privacy(epsilon=5))

@@ -76,6 +76,7 @@ def test_a_split_keeps_everybody() -> None:
     assert trusted.total + local.total == CROWD.total
 
 
+@pytest.mark.statistical
 def test_new_people_come_from_the_same_distribution() -> None:
     drawn = CROWD.draw(1_000_000, np.random.default_rng(0))
     assert drawn.count == 1_000_000

@@ -88,6 +88,7 @@ def test_gains_approach_17_eighths_and_never_pass_it() -> None:
     assert laplace_gain_supremum(epsilon=1.0) == 17 / 8
 
 
+@pytest.mark.slow
 def test_a_search_for_more_than_17_eighths_fails() -> None:
     def negative(point: np.ndarray) -> float:
         n, c = 10 ** max(point[0], 1.0), 1 / (1 + math.exp(-point[1]))

@@ -107,6 +107,7 @@ def test_ours_is_asked_with_both_groups(ours: list[dict[str, Any]]) -> None:
     assert len({asked["random_state"] for asked in ours}) == 4
 
 
+@pytest.mark.slow
 def test_the_picture_and_the_table_have_what_was_simulated(tmp_path: Path, ours: list[dict[str, Any]]) -> None:
     some = tuple(dot for dot in DOTS if dot.iterations in {None, 1, 2} and dot.reading != PRINTED)
     told: list[int] = []

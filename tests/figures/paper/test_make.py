@@ -44,6 +44,7 @@ def test_the_registry_has_the_paper_order_and_no_hole() -> None:
         select([1, 9])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [figure.number for figure in FIGURES])
 def test_every_figure_is_written_in_both_formats(folder: Path, number: int) -> None:
     png, svg = (folder / f"figure{number}.{ending}" for ending in ("png", "svg"))
@@ -52,6 +53,7 @@ def test_every_figure_is_written_in_both_formats(folder: Path, number: int) -> N
     assert svg.read_text(encoding="utf-8").startswith("<?xml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("picture", FIGURES, ids=lambda picture: str(picture.number))
 def test_the_tables_have_one_header_and_every_digit(folder: Path, picture: PaperFigure) -> None:
     rows, written = picture.theory(), _table(folder / f"figure{picture.number}.csv")
@@ -79,6 +81,7 @@ def test_with_dots_the_table_has_them_too(tmp_path: Path) -> None:
     assert [path.name for path in made.files] == ["figure4.png", "figure4.svg", "figure4.csv"]
 
 
+@pytest.mark.slow
 def test_the_command_prints_json_and_nothing_else(tmp_path: Path) -> None:
     result = RUN.invoke(cli.app, ["figures", "2", "7", "--output", str(tmp_path), "--json"])
     answer = json.loads(result.stdout)

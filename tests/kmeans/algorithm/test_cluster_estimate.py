@@ -57,6 +57,7 @@ def test_shifts_are_not_too_long_and_sizes_not_too_small() -> None:
     np.testing.assert_array_equal(found.trusted_weight, [0, 0])
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("d", [1, 2, 8])
 @pytest.mark.parametrize("k", [1, 5])
 def test_a_shift_that_is_too_long_for_the_variances_raises_them(d: int, k: int) -> None:

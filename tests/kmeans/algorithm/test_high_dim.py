@@ -56,6 +56,7 @@ def _silence(problem: Problem) -> tuple[Fraction, Fraction, int]:
     return users, cost, steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(1000, 1000), (0, 1000), (1000, 0)])
 @pytest.mark.parametrize(
     ("k", "d", "epsilon"), [(1, 4, "1"), (4, 5, "0.01"), (30, 8, "20"), (3, 16, "4"), (700, 4, "1")]

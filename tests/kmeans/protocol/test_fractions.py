@@ -26,6 +26,7 @@ from tests.kmeans.servers import started
 # Shares, as the algorithm hands them out
 
 
+@pytest.mark.slow
 def test_shares_add_up_to_no_more_than_one_in_every_study() -> None:
     used = set()
     for setting, steps in talks().items():
@@ -255,6 +256,7 @@ def test_in_few_dimensions_a_state_holds_the_one_release_and_never_releases_agai
         started(setting.study, n_local=400, trusted=setting.points()[0], ledger=ledger)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", [SETTINGS[4], SETTINGS[6]], ids=["replace-one", "add-remove"])
 def test_a_state_that_was_counted_goes_on_with_its_ledger_only(setting: Setting) -> None:
     """Else whoever has a copy of the text could spend the whole of it again."""

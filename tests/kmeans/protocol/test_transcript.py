@@ -146,6 +146,7 @@ def _hostile(value: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("d", [2, 5])
 def test_whatever_integers_a_state_holds_it_goes_on_or_is_refused(d: int, neighbors: str) -> None:

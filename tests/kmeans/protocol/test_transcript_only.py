@@ -94,6 +94,7 @@ def test_other_points_with_the_same_published_numbers_give_the_same_study(
             assert tape.asked == wanted
 
 
+@pytest.mark.slow
 @every_setting
 def test_a_state_taken_up_with_other_points_asks_the_same_and_says_the_same(setting: Setting) -> None:
     trusted, local = setting.points()

@@ -53,6 +53,7 @@ def _derivative_of_lengths(radius: float, d: int) -> float:
     return float(np.sum(cut * change) * (x[1] - x[0]) / (2 * step))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_lengths_keep_the_derivative_of_the_mean(d: int) -> None:
     for radius in math.sqrt(d) * np.array(RADII):

@@ -255,6 +255,7 @@ def test_lengths_are_kept_up_to_the_radius(d: int, share: float) -> None:
 POINTS = [[0.5, 0.5, 0.5], [0.52, 0.5, 0.49], [0.6, 0.6, 0.4], [0.5, 0.5, 0.8], [0.1, 0.5, 0.5], [1.0, 0.0, 1.0]]
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("point", POINTS)
 def test_a_bit_has_the_mean_of_the_squared_length(point: list[float]) -> None:
     """By running through all values of the random number, and by a binomial test with a false-alarm chance of 1e-10."""

@@ -49,6 +49,7 @@ def test_a_whole_hand_holds_as_many_times_the_mean_product(d: int) -> None:
     assert direction_gains(d)[-1] == pytest.approx(codebook_size(d) * mean, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_gains_are_those_of_other_vectors_too(d: int) -> None:
     n = 20_000

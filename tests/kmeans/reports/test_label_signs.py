@@ -40,6 +40,7 @@ def test_a_sign_has_the_mean_of_the_clipped_residual(point: list[float]) -> None
             assert shares[k] @ signs == pytest.approx(z[j], abs=1e-3)
 
 
+@pytest.mark.statistical
 def test_products_of_two_signs_have_the_mean_of_the_product() -> None:
     x = np.array([0.25, 0.13, 0.21])
     _, z = _clipped(x)

@@ -185,6 +185,7 @@ VECTOR_QUESTIONS: list[Question] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", VECTOR_QUESTIONS, ids=lambda q: q.kind)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_oracles_law_of_vectors_is_that_of_the_question(question: Question, seed: int) -> None:

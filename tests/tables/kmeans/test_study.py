@@ -67,6 +67,7 @@ def compare(
     return of_tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["polars lazy", "duckdb"])
 @pytest.mark.parametrize(
     ("d", "epsilon", "n_trusted", "n_local", "used", "letters"),

@@ -147,6 +147,7 @@ def test_rows_without_a_report_need_no_digest(engine: Callable[[pl.DataFrame], A
     assert _local(engine(table)).tied
 
 
+@pytest.mark.slow
 def test_parts_take_reports_of_their_own_and_of_the_whole(engine: Callable[[pl.DataFrame], Any]) -> None:
     for column, keys in (
         (pl.lit("DE"), ["DE", "FR"]),

@@ -35,6 +35,7 @@ def _users(kind: str) -> pl.DataFrame:
     return pl.DataFrame({"x": X, "code": codes, "who": TRUSTS[kind][0]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TRUSTS)
 def test_a_column_says_who_trusts_and_others_values_are_not_looked_at(engine: Engine, kind: str) -> None:
     trusted, local = summarize(engine(_users(kind)), STUDY, value="x", report="code", trusted_if=TRUSTS[kind][1])

@@ -1,0 +1,94 @@
+"""How the source is cut into files, classes and words."""
+
+import ast
+import re
+import statistics
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import hybriddp
+
+PACKAGE = Path(hybriddp.__file__).parent
+ROOT = Path(__file__).parents[1]
+
+BRITISH = (
+    r"(?i)neighbour|\bcentre|centring|colour|behaviour|favour|catalogue|judgement|labell|modell|travell|cancell(ed|ing)|"
+    r"(random|organ|recogn|minim|maxim|optim|normal|vector|serial|summar|general|character|standard|penal|equal|"
+    r"discret|parametr|real|factor|symmetr|ideal|emphas|special|visual|author|memo|token|final|initial|quant)is(e|ed|es|ing|ation|er)\b|"
+    r"\banalys(e|ed|es|ing)\b(?!\s*:)|\bgrey\b|\bwhilst\b"
+)
+REPLACED = {
+    r"\b(Talk|Heard|Counted|Traceless|PairQuestion|kept_of_\w+|uncut|go_on|joins_local)\b": "the field's words",
+    r"\b(partner|flips|dice)\b": "paired_row, sign_flips, rng",
+    r"statistic\.most|study\.replaced|mechanism_price": "max_contribution, changed_users, mechanism_record",
+    r"(?i)single[ _-]worlds?|\b(two|one|other|both|either|plain) worlds?\b": "single model, group",
+    r"\b(she|her|hers|herself|he|him|his|himself)\b": "they, their",
+}
+
+
+@cache
+def files() -> dict[str, str]:
+    return {path.relative_to(PACKAGE).as_posix(): path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def classes() -> dict[str, list[str]]:
+    found = defaultdict(list)
+    for name, text in files().items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(name)
+    return found
+
+
+@cache
+def prose() -> dict[str, str]:
+    patterns = ("src/**/*.py", "js/src/**/*.ts", "docs/**/*.md", "README.md")
+    paths = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+    return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
+
+
+def hits(pattern: str) -> list[str]:
+    return [
+        f"{name}:{number}: {line.strip()}"
+        for name, text in prose().items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if re.search(pattern, line)
+    ]
+
+
+def test_a_class_name_means_one_thing() -> None:
+    assert {name: places for name, places in classes().items() if len(places) > 1} == {}
+
+
+def test_nothing_is_checked_by_assert() -> None:
+    # Python leaves asserts out when it optimizes.
+    found = [
+        f"{name}:{node.lineno}"
+        for name, text in files().items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Assert)
+    ]
+    assert found == []
+
+
+def test_files_have_a_readable_size() -> None:
+    lines = {name: text.count("\n") for name, text in files().items()}
+    assert {name: n for name, n in lines.items() if n > 450} == {}
+    assert 140 <= statistics.median(lines.values()) <= 250
+
+
+@pytest.mark.parametrize("pattern", REPLACED)
+def test_replaced_words_stay_replaced(pattern: str) -> None:
+    assert hits(pattern) == [], f"rather: {REPLACED[pattern]}"
+
+
+def test_spelling_is_american() -> None:
+    assert hits(BRITISH) == []
+
+
+def test_properties_take_their_examples_from_the_profile() -> None:
+    found = [path.name for path in sorted((ROOT / "tests").rglob("test_*.py")) if "max_examples=" in path.read_text()]
+    assert [name for name in found if name != Path(__file__).name] == []
