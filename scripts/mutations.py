@@ -157,9 +157,9 @@ BUGS = (
     ),
     Bug(
         "channel: e^ε is rounded up",
-        "term = term * numerator // (denominator * k)",
-        "term = -(-term * numerator // (denominator * k)) if term > 1 else 0",
-        ("test_odds.py", "channels/**"),
+        "term = term * x.numerator // (x.denominator * k)",
+        "term = -(-term * x.numerator // (x.denominator * k)) if term > 1 else 0",
+        ("test_privacy.py", "channels/**"),
     ),
     # Clipping
     Bug(
@@ -207,8 +207,8 @@ BUGS = (
     ),
     Bug(
         "ledger: K-means adds noise without paying",
-        "        self._pay(purpose, privacy)\n",
-        "",
+        "self.ledger.spend(self._event(purpose, self._price(privacy)), promised=self._price(self.study.privacy))",
+        "pass",
         ("kmeans/protocol/**", *KMEANS),
     ),
 )

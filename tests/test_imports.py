@@ -13,19 +13,19 @@ ROOT = Path(hybriddp.__file__).parent
 
 # A room may import from the lines above its own, and from rooms in its own line as long as no cycle results.
 ROOMS = [
-    {"errors", "_check", "wording", "privacy", "odds", "grid", "randomness", "page", "data"},
+    {"errors", "_check", "wording", "privacy", "grid", "randomness", "page", "data"},
     {"channels", "release", "theory"},
     {"mean", "frequency", "distribution", "kmeans", "amplification"},
     {"tables", "planning", "simulation", "figures", "audit"},
     {"client", "service", "cli"},
 ]
 KMEANS = [
-    {"clustering", "box", "columns"},
+    {"clustering", "box"},
     {"study"},
-    {"reports", "statistics", "points"},
+    {"reports", "statistics"},
     {"algorithm"},
     {"protocol"},
-    {"estimator", "explain", "html_table", "paper"},
+    {"estimator", "explain", "paper"},
 ]
 # The methods by which a result shows itself may import what shows it: figures, and modules of the result's own room.
 SHOWING = {"plot", "to_html", "_repr_html_", "explain", "to_dict", "__str__", "__rich__"}

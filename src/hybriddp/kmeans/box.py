@@ -164,6 +164,7 @@ def _scale_of(scale: object, d: int) -> Scale:
 
 
 # Columns by name ------------------------------------------------------------------------------------------------------
+# Any table that has column names and becomes an array is understood: pandas, Polars, PyArrow, narwhals and their like.
 
 
 def names_of(table: Any) -> tuple[str, ...] | None:  # noqa: ANN401

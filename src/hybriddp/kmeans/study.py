@@ -21,26 +21,26 @@ SIZE_EPSILON_FRACTION = Fraction(1, 20)  # of ε: what the size of the trusted g
 
 
 class Document:
-    """What has exactly one text, a JSON object of version 2: anything else is refused."""
+    """A public document with exactly one text, a JSON object of version 2; anything else is refused."""
 
     _what: ClassVar[str]  # in errors
     _kind: ClassVar[str]  # in its text
 
     def _content(self) -> dict[str, Any]:
-        """What the text holds beside its kind and version, as plain values."""
+        """What its text holds beside type and version, as plain values."""
         raise NotImplementedError
 
     @classmethod
     def _read(cls, fields: dict[str, Any]) -> Self:
-        """What has these plain values; any error that Python raises says that they are malformed."""
+        """The document with these plain values; what Python raises over them says that they are malformed."""
         raise NotImplementedError
 
     def fields(self) -> dict[str, Any]:
-        """All plain values of the text."""
+        """The document as plain values."""
         return {"type": self._kind, "version": 2, **self._content()}
 
     def to_json(self) -> str:
-        """Its text."""
+        """The document as text."""
         return json.dumps(self.fields(), separators=(",", ":"), ensure_ascii=False)
 
     @property
@@ -50,16 +50,15 @@ class Document:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What a text says; `ProtocolError` if it is not the text of one."""
+        """The document of a text; `ProtocolError` if it is not one."""
         return cls.of(parsed(text, cls._what))
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
-        """What has these plain values; `ProtocolError` if they are not those of one, in its one form."""
+        """The document with these plain values; `ProtocolError` if they are not one, in its one form."""
         known = isinstance(fields, dict) and fields.get("type") == cls._kind and fields.get("version") == 2
-        cls.require(
-            known, f"its text is not of type {cls._kind}, version 2; write it anew with this version of hybriddp"
-        )
+        remedy = "write it anew with this version of hybriddp"
+        cls.require(known, f"its text is not of type {cls._kind}, version 2; {remedy}")
         try:
             made = cls._read(fields)
             same = json.loads(made.to_json().encode()) == fields
