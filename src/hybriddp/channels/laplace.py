@@ -20,7 +20,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hybriddp._check import FloatArray
 from hybriddp.channels.channel import require, require_canonical
 from hybriddp.channels.numeric import NumberChannel
 from hybriddp.grid import UNITS
@@ -110,10 +109,6 @@ class DiscreteLaplace(NumberChannel):
         """The reports of a few thousand checked inputs; how many bytes that takes is itself random."""
         report: NDArray[Any] = inputs.astype(np.int64) + self.noise(len(inputs), source)
         return np.asarray(np.clip(report, -self.limit, UNITS + self.limit))
-
-    def unit_values(self, codes: NDArray[np.int64]) -> FloatArray:
-        """Reports on the unit range."""
-        return codes / UNITS
 
     def noise(self, count: int, source: ByteSource) -> NDArray[np.int64]:
         """``count`` draws of the noise alone, in units, without the clamp that a report needs to be private."""

@@ -107,14 +107,12 @@ class TrustedTable:
                 self._require_same(int(counts.sum()))
                 return counts
             total = np.zeros(1 + statistic.size, np.int64)
-            for part in self._computed(partial(_sums, box=self.box, statistic=statistic), np.int64):
-                total += part
+            work = partial(_sums, box=self.box, statistic=statistic)
+            for frame in self._frames:
+                for part in frames.computed(self._floats(frame), work, np.int64):
+                    total += part
         self._require_same(int(total[0]))
         return total[1:]
-
-    def _computed(self, work: Any, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:  # noqa: ANN401
-        for frame in self._frames:
-            yield from frames.computed(self._floats(frame), work, dtype)
 
     def _require_same(self, count: int) -> None:
         if count != self.count:
