@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from hybriddp.planning.alternatives import best_guess
 from hybriddp.planning.evaluate import OURS, Span, readable
+from hybriddp.privacy import Privacy
 from hybriddp.wording import percent, significant, to_precision_of
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def _too_tight(made: "Plan") -> str:
 
 def details(made: "Plan") -> list[str]:
     """What was asked, what it means and from where on it would be another plan."""
-    lines = [_situation(made), assumption(made), _promise(made), *_crossings(made), _forgery(made)]
+    lines = [_situation(made), assumption(made), promise(made.privacy), *_crossings(made), _forgery(made)]
     if made.sd is None:
         lines.append("If you know how much values vary, say so: the spans become one number.")
     return lines
@@ -162,13 +163,13 @@ def assumption(made: "Plan") -> str:
     return f"Assumed: a Beta shape on the bounds with {where} and sd {given(made.sd)}.{hint}"
 
 
-def _promise(made: "Plan") -> str:
+def promise(privacy: Privacy) -> str:
     """What ε means: how sure somebody can become about one of two possible values."""
-    epsilon = float(made.privacy.epsilon)
-    delta = "" if made.privacy.exact_delta == 0 else f", but for a chance of {made.privacy.delta}"
+    epsilon = float(privacy.epsilon)
+    delta = "" if privacy.exact_delta == 0 else f", but for a chance of {privacy.delta}"
     weak = " This one is hardly a protection." if epsilon > 5 else ""
     return (
-        f"ε = {made.privacy.epsilon}: someone who has narrowed your value down to two candidates and sees the answer "
+        f"ε = {privacy.epsilon}: someone who has narrowed your value down to two candidates and sees the answer "
         f"guesses right at most {guess(best_guess(epsilon))} of the time (50 % without it){delta}. A smaller ε is more "
         f"private.{weak}"
     )

@@ -1,0 +1,93 @@
+"""The curator: what all of a server's work needs, the database, the writer, keys, the clock and studies by their id.
+
+`life` has what becomes of a study, `participation` what people contribute to it. No HTTP and no SQL are in any of them.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from threading import Lock
+
+from sqlalchemy import Engine
+
+from hybriddp.service import receipts
+from hybriddp.service.keys import MasterKey
+from hybriddp.service.kinds import StudyKind, study_kind
+from hybriddp.service.problems import Refusal
+from hybriddp.service.store import studies
+from hybriddp.service.store.engine import reading
+from hybriddp.service.store.seal import TotalSeal
+from hybriddp.service.store.studies import StoredStudy
+from hybriddp.service.tokens import TokenKeys
+from hybriddp.service.writer import Writer
+
+_MOST_KNOWN = 1024
+
+
+class Clock:
+    """Seconds since 1970 that never run backward, whatever happens to the machine's clock: what has closed stays so."""
+
+    def __init__(self) -> None:
+        self._latest, self._lock = 0, Lock()
+
+    def __call__(self) -> int:
+        with self._lock:
+            self._latest = max(self._latest, int(time.time()))
+            return self._latest
+
+
+@dataclass(frozen=True, slots=True)
+class KnownStudy:
+    """A study and its kind: what never changes of it, and the state it was in when it was read."""
+
+    stored: StoredStudy
+    kind: StudyKind
+
+
+class Curator:
+    """All that a server does, for routes to call.
+
+    Parameters
+    ----------
+    engine : Engine
+        The database, its tables up to date.
+    master : MasterKey
+        The key that everything secret is derived from.
+    tokens : TokenKeys
+        What participants' tokens are verified with.
+    replica : str
+        The name of this process among those that share the database.
+    """
+
+    def __init__(self, engine: Engine, master: MasterKey, tokens: TokenKeys, *, replica: str) -> None:
+        self.engine, self.tokens, self.replica = engine, tokens, replica
+        self.clock, self.signer = Clock(), receipts.Signer(master.signing_key())
+        self.hash_key, self.seal = master.participants, TotalSeal(master.total_key)
+        self._known: dict[str, KnownStudy] = {}
+        self.writer = Writer(engine, replica=replica, seal=self.seal, clock=self.clock)
+
+    def close(self) -> None:
+        """Write what has arrived, then let go of the database."""
+        self.writer.close()
+        self.engine.dispose()
+
+    async def known(self, study_id: str) -> KnownStudy:
+        """A study by its id, from memory if it has been asked for before."""
+        found = self._known.get(study_id)
+        if found is None:
+            found = await asyncio.to_thread(self._read, study_id)
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[study_id] = found
+        return found
+
+    def _read(self, study_id: str) -> KnownStudy:
+        with reading(self.engine) as connection:
+            study = studies.study(connection, study_id)
+        if study is None:
+            raise Refusal("not-found", "There is no study with this id.")
+        return KnownStudy(study, study_kind(study.text))
+
+    def forget(self, study_id: str) -> None:
+        """Read a study again when it is next asked for."""
+        self._known.pop(study_id, None)

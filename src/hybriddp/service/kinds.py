@@ -1,0 +1,152 @@
+"""Kinds of studies: what the server has to know of one, whatever it is about.
+
+A kind reads its text, says which steps its life has, turns a contribution into an integer that is added up, and makes a
+release from the sums. Formulas are elsewhere: here they are called. So far there is one kind, the mean, with one step.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+from hybriddp.channels.window import WindowChannel
+from hybriddp.errors import DataError, ProtocolError
+from hybriddp.mean.study import MeanStudy
+from hybriddp.mean.summary import LocalSummary, TrustedSummary
+from hybriddp.privacy import Privacy
+from hybriddp.release.ledger import Ledger
+from hybriddp.service.problems import Refusal
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Gathered:
+    """What a study has gathered: the exact sums of both groups. Not private."""
+
+    n_trusted: int
+    total: int
+    tally: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What a step publishes, as plain values and as a page."""
+
+    result: dict[str, Any]
+    page: str
+
+
+class StudyKind(Protocol):
+    """A study of some kind."""
+
+    name: ClassVar[str]
+    steps: ClassVar[tuple[str, ...]]
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def device_text(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def privacy(self) -> Privacy: ...
+    @property
+    def min_group_size(self) -> int: ...
+
+    def report(self, code: int) -> int: ...
+    def value(self, value: float) -> int: ...
+    def release(self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None) -> Released: ...
+
+
+@dataclass(frozen=True)
+class MeanKind:
+    """A study of a mean: contributions are codes and units, and there is one release."""
+
+    study: MeanStudy
+    name: ClassVar[str] = "mean"
+    steps: ClassVar[tuple[str, ...]] = ("release",)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.study.channel, WindowChannel):
+            raise ProtocolError('The server takes studies with channel="window": their reports are one byte each.')
+        if self.study.users is not None:
+            raise ProtocolError("The server takes studies of everybody, not of a part of the users.")
+
+    @property
+    def title(self) -> str:
+        """What the study is about."""
+        return self.study.title
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text that devices get."""
+        return self.study.digest
+
+    @property
+    def device_text(self) -> str:
+        """The text that devices get."""
+        return self.study.device_json()
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return self.study.to_json()
+
+    @property
+    def privacy(self) -> Privacy:
+        """What every participant is promised."""
+        return self.study.privacy
+
+    @property
+    def min_group_size(self) -> int:
+        """The least number of users that a group needs."""
+        return self.study.min_group_size
+
+    def report(self, code: int) -> int:
+        """The code, if a device can have sent it."""
+        least, most = self.study.reports_between
+        if not least <= code <= most:
+            raise Refusal("out-of-range", f"code must be a whole number from {least} to {most}.")
+        return code
+
+    def value(self, value: float) -> int:
+        """A finite value in units; beyond the bounds it counts as the nearer one."""
+        return int(self.study.grid.place([value]).units[0])
+
+    def release(self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None) -> Released:
+        """The mean, once. Without a ledger it was charged to everybody when the study opened."""
+        channel, digest = self.study.channel, self.study.digest
+        if not isinstance(channel, WindowChannel):  # see above
+            raise ProtocolError("The study has no window channel.")
+        counts = tuple(gathered.tally.get(code, 0) for code in range(channel.n_codes))
+        estimate = self.study.estimate(
+            trusted=TrustedSummary(digest, gathered.n_trusted, gathered.total),
+            local=LocalSummary(digest, counts, tied=True),
+            single_group=single_group,
+            ledger=ledger,
+        )
+        if ledger is None:
+            estimate = replace(estimate, privacy=replace(estimate.privacy, counted=True))
+        return Released({"estimate": estimate.to_dict(), "explanation": estimate.explain()}, estimate.to_html())
+
+
+def study_kind(text: str) -> StudyKind:
+    """The study that a text describes, verified; `ProtocolError` if there is no such kind."""
+    try:
+        kind = json.loads(text)["type"]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise ProtocolError("The text does not describe a study.") from None
+    if kind != MeanKind.name:
+        raise ProtocolError(f"type must be {MeanKind.name!r}: the server knows no other kind of study.")
+    return MeanKind(MeanStudy.from_json(text))
+
+
+def require_sizes(gathered: Gathered, *, min_trusted: int, min_local: int, single_group: bool) -> None:
+    """Raise `DataError` if a group is smaller than the study asks for; an empty one is fine with ``single_group``."""
+    n_local = sum(gathered.tally.values())
+    for name, size, least in (("trusted", gathered.n_trusted, min_trusted), ("local", n_local, min_local)):
+        if size < least and not (size == 0 and single_group):
+            raise DataError(
+                f"The {name} group has {size:,} of the {least:,} contributions that the study asks for. Nothing was "
+                "released or spent."
+            )

@@ -1,0 +1,213 @@
+"""The life of a study: created, opened, closed and released, or withdrawn.
+
+What a study asks and promises never changes, and everybody is shown the same. A release is one transaction: ledger,
+result and state are written together, and nothing leaves the process before. So a crash before the commit costs nothing,
+since nobody saw the draw, and a crash after it loses nothing: asking again returns the stored bytes.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from hybriddp.planning.words import promise
+from hybriddp.service import budgets, receipts
+from hybriddp.service.curator import Curator, KnownStudy
+from hybriddp.service.kinds import Gathered, StudyKind, require_sizes, study_kind
+from hybriddp.service.problems import Refusal
+from hybriddp.service.store import contributions as stored
+from hybriddp.service.store import studies
+from hybriddp.service.store.contributions import GroupSizes
+from hybriddp.service.store.engine import reading
+from hybriddp.service.store.studies import CLOSED, CREATED, OPEN, RELEASED, WITHDRAWN, StoredStudy
+
+RECEIPTS_KEY = "/.well-known/hybriddp-receipts.json"
+PILOT = (
+    "This study takes part without tokens. Nothing stops a person from taking part many times, or in both groups: what "
+    "it promises holds for one contribution, not for one person, and whoever sends many can move the answer."
+)
+_DAY = 86_400
+
+
+async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, opened: bool) -> dict[str, Any]:
+    """A new study; opened at once if asked."""
+    if fields["closes_at"] <= curator.clock():
+        raise Refusal("malformed", "closes_at must be a time in the future.")
+    least = kind.min_group_size
+    if min(fields["min_trusted"], fields["min_local"]) < least:
+        raise Refusal("malformed", f"min_trusted and min_local must be at least the study's own {least}.")
+    row = fields | {"digest": kind.digest, "kind": kind.name, "text": kind.text, "state": CREATED}
+
+    def work(connection: Connection) -> StoredStudy:
+        taken = studies.insert_study(connection, row, kind.steps)
+        if taken == "id":
+            raise Refusal("refused", "There is a study with this id already. Choose another one.")
+        if taken == "digest":
+            raise Refusal(
+                "refused", "There is a study with exactly this text already. Name it differently, by its week perhaps."
+            )
+        if opened:
+            _open(curator, connection, fields["id"])
+        return _locked(connection, fields["id"])
+
+    return _document(curator, KnownStudy(await curator.writer.run(work), kind), None)
+
+
+async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:
+    """Open, close or withdraw a study."""
+    work = {"open": _open, "close": _close, "withdraw": _withdraw}[action]
+    await curator.writer.run(lambda connection: work(curator, connection, study_id))
+    curator.forget(study_id)
+    return await document(curator, study_id, counts=True)
+
+
+async def release(curator: Curator, study_id: str) -> bytes:
+    """The result: made and paid for once, the same bytes ever after."""
+    return await curator.writer.run(lambda connection: _release(curator, connection, study_id))
+
+
+def _open(curator: Curator, connection: Connection, study_id: str) -> None:
+    study = _locked(connection, study_id)
+    _require_state(study.state_at(curator.clock()), (CREATED,), "opened")
+    kind = study_kind(study.text)
+    if study.budget is None:
+        budgets.create(connection, budgets.of_study(study.id), kind.privacy)
+    else:
+        budgets.charge_everybody(connection, study.budget, kind)
+    studies.set_state(connection, study.number, OPEN)
+
+
+def _close(_: Curator, connection: Connection, study_id: str) -> None:
+    study = _locked(connection, study_id)
+    _require_state(study.state, (OPEN, CLOSED), "closed")
+    studies.set_state(connection, study.number, CLOSED)
+
+
+def _withdraw(_: Curator, connection: Connection, study_id: str) -> None:
+    study = _locked(connection, study_id)
+    if study.state == RELEASED:
+        raise Refusal("refused", "The study has been released: what is published cannot be withdrawn.")
+    stored.forget(connection, study.number)
+    studies.erase(connection, study.number)
+
+
+def _release(curator: Curator, connection: Connection, study_id: str) -> bytes:
+    study = _locked(connection, study_id)
+    if study.state == WITHDRAWN:
+        raise Refusal("refused", "The study was withdrawn, and what people contributed is gone.")
+    step = studies.study_steps(connection, study.number)[0]
+    if step.result is not None:
+        return step.result
+    if study.state_at(curator.clock()) != CLOSED:
+        raise Refusal("refused", "The study is not closed yet. Close it first, or wait for its closing time.")
+    kind = study_kind(study.text)
+    gathered = Gathered(
+        stored.sizes(connection, study.number).trusted,
+        stored.total(connection, study.number, study.digest, curator.seal),
+        stored.tally(connection, study.number),
+    )
+    require_sizes(gathered, min_trusted=study.min_trusted, min_local=study.min_local, single_group=study.single_group)
+    ledger = budgets.ledger(connection, budgets.of_study(study.id)) if study.budget is None else None
+    released = kind.release(gathered, single_group=study.single_group, ledger=ledger)
+    told = {"id": study.id, "digest": study.digest, "released_on": _date(curator.clock() // _DAY), **released.result}
+    result = json.dumps(told, ensure_ascii=False, indent=1).encode()
+    studies.store_result(connection, study.number, step.number, result, released.page.encode())
+    studies.set_state(connection, study.number, RELEASED)
+    return result
+
+
+def _locked(connection: Connection, study_id: str) -> StoredStudy:
+    study = studies.study(connection, study_id, lock=True)
+    if study is None:
+        raise Refusal("not-found", "There is no study with this id.")
+    return study
+
+
+async def result(curator: Curator, study_id: str, *, page: bool = False) -> bytes:
+    """The stored result of a released study, as JSON or as a page."""
+
+    def work() -> bytes | None:
+        with reading(curator.engine) as connection:
+            study = studies.study(connection, study_id)
+            found = studies.study_steps(connection, study.number)[:1] if study else []
+            return next(((step.page if page else step.result) for step in found), None)
+
+    found = await asyncio.to_thread(work)
+    if found is None:
+        raise Refusal("not-found", "There is no result: the study has not been released.")
+    return found
+
+
+async def document(curator: Curator, study_id: str, *, counts: bool = False) -> dict[str, Any]:
+    """What everybody may see of a study; with ``counts`` also how many have taken part, before it closes."""
+    return (await asyncio.to_thread(curator._documents, study_id, counts=counts))[0]
+
+
+async def documents(curator: Curator) -> list[dict[str, Any]]:
+    """All studies, the newest first, for the operator."""
+    return await asyncio.to_thread(curator._documents, None, counts=True)
+
+
+def _documents(curator: Curator, study_id: str | None, *, counts: bool) -> list[dict[str, Any]]:
+    with reading(curator.engine) as connection:
+        if study_id is None:
+            found = studies.all_studies(connection)
+        else:
+            one = studies.study(connection, study_id)
+            if one is None:
+                raise Refusal("not-found", "There is no study with this id.")
+            found = [one]
+        now = curator.clock()
+        return [
+            _document(
+                curator,
+                KnownStudy(study, study_kind(study.text)),
+                stored.sizes(connection, study.number) if counts or study.state_at(now) in (CLOSED, RELEASED) else None,
+            )
+            for study in found
+        ]
+
+
+def _document(curator: Curator, known: KnownStudy, counts: GroupSizes | None) -> dict[str, Any]:
+    study, kind = known.stored, known.kind
+    state = study.state_at(curator.clock())
+    step = "released" if state == RELEASED else "pending"
+    return {
+        "id": study.id,
+        "kind": study.kind,
+        "title": kind.title,
+        "digest": study.digest,
+        "text": kind.device_text,
+        "epsilon": kind.privacy.epsilon,
+        "delta": kind.privacy.delta,
+        "promise": promise(kind.privacy),
+        "consent": study.consent,
+        "stored": {group: receipts.stored(group, tokens=study.tokens) for group in ("local", "trusted")},
+        "tokens": study.tokens,
+        "warning": None if study.tokens else PILOT,
+        "state": state,
+        "steps": [{"name": name, "state": step} for name in kind.steps],
+        "closes_at": _time(study.closes_at),
+        "min_trusted": study.min_trusted,
+        "min_local": study.min_local,
+        "single_group": study.single_group,
+        "budget": study.budget,
+        "counts": None if counts is None else {"trusted": counts.trusted, "local": counts.local},
+        "receipts_key": RECEIPTS_KEY,
+    }
+
+
+def _require_state(state: str, allowed: Sequence[str], action: str) -> None:
+    if state not in allowed:
+        raise Refusal("refused", f"The study is {state}, and cannot be {action}.")
+
+
+def _date(day: int) -> str:
+    return datetime.fromtimestamp(day * _DAY, UTC).date().isoformat()
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,196 @@
+"""Taking part: one person's contribution, a relay's batch, withdrawal and receipts.
+
+A person is the keyed hash of a name and a study, and takes part once. A contribution is acknowledged after it is on
+disk. The same contribution again, shown by the same nonce, gets the same receipt.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from hybriddp.service import receipts
+from hybriddp.service.curator import Curator, KnownStudy
+from hybriddp.service.problems import Refusal
+from hybriddp.service.store import contributions as stored
+from hybriddp.service.store.contributions import NOBODY, PARTICIPANT, RELAY, Contribution, Outcome, Participant
+from hybriddp.service.store.engine import reading
+from hybriddp.service.store.studies import StoredStudy
+from hybriddp.service.tokens import check_subject
+
+_ASSERTED = {PARTICIPANT: "participant", RELAY: "relay", NOBODY: "nobody"}
+_DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """A receipt, and whether the contribution is a new one."""
+
+    receipt: dict[str, Any]
+    new: bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sent:
+    """What a person sends: an integer in a group, the digest that it was made for, and the nonce."""
+
+    trusted: bool
+    integer: int
+    digest: str
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RelayedReport:
+    """A report in a relay's batch."""
+
+    participant: str
+    code: int
+    nonce: str
+
+
+def participant_hash(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> bytes:
+    """The keyed hash of whom a token belongs to; in a pilot without tokens, of the contribution itcurator."""
+    if known.stored.tokens:
+        return _hash(curator, known, f"sub\n{curator.tokens.subject(token or '', known.stored.id)}")
+    if commitment is None:
+        raise Refusal("malformed", "commitment must be given: this study has no tokens.")
+    return _hash(curator, known, f"commitment\n{commitment.hex()}")
+
+
+def _hash(curator: Curator, known: KnownStudy, text: str) -> bytes:
+    return hmac.digest(curator.hash_key, f"{known.stored.digest}\n{text}".encode(), "sha256")[:16]
+
+
+def _contribution(curator: Curator, known: KnownStudy, sent: Sent, token: str | None) -> Contribution:
+    study = known.stored
+    _require_digest(study, sent.digest)
+    group = "trusted" if sent.trusted else "local"
+    commitment = receipts.commitment(study.digest, group, sent.integer, sent.nonce)
+    asserted = PARTICIPANT if study.tokens else NOBODY
+    return Contribution(study.number,
+        study.digest,
+        participant_hash(curator, known, token, commitment),
+        sent.trusted,
+        sent.integer,
+        commitment,
+        asserted,
+        curator.clock() // _DAY,
+    )
+
+
+async def contribute(curator: Curator, known: KnownStudy, sent: Sent, token: str | None) -> Acknowledged:
+    """Add one person's contribution, or give them the receipt of the same one again."""
+    one = _contribution(curator, known, sent, token)
+    (outcome,) = await curator.writer.add([one])
+    if outcome is Outcome.REPEATED:
+        return Acknowledged(await _stored_receipt(curator, known, one.who), new=False)
+    if outcome is not Outcome.ACCEPTED:
+        raise Refusal(outcome.value)
+    found = Participant(one.trusted, one.asserted, one.day, one.commitment)
+    return Acknowledged(curator.signer.sign(_told(known, found)), new=True)
+
+
+async def contribute_batch(
+    curator: Curator, known: KnownStudy, digest: str, reports: Sequence[RelayedReport], relay: str
+) -> dict[str, Any]:
+    """Add the reports of a relay's participants together; what cannot be added is counted by reason."""
+    study = known.stored
+    _require_digest(study, digest)
+    if not study.tokens:
+        raise Refusal("not-allowed", "A study without tokens takes no batches: relays name participants.")
+    day, accepted, rejected = curator.clock() // _DAY, [], []
+    for index, report in enumerate(reports):
+        try:
+            code = known.kind.report(report.code)
+            commitment = receipts.commitment(study.digest, "local", code, report.nonce)
+            who = _hash(curator, known, f"sub\n{check_subject(report.participant)}")
+        except Refusal as refusal:
+            rejected.append({"index": index, "reason": refusal.reason})
+            continue
+        accepted.append((index, Contribution(study.number, study.digest, who, False, code, commitment, RELAY, day)))
+    outcomes = await curator.writer.add([one for _, one in accepted]) if accepted else []
+    taken, repeated = [], 0
+    for (index, one), outcome in zip(accepted, outcomes, strict=True):
+        if outcome in (Outcome.ACCEPTED, Outcome.REPEATED):
+            taken.append(one.commitment)
+            repeated += outcome is Outcome.REPEATED
+        else:
+            rejected.append({"index": index, "reason": outcome.value})
+    receipt = {
+        "version": 1,
+        "study": study.id,
+        "digest": study.digest,
+        "group": "local",
+        "asserted_by": "relay",
+        "relay": relay,
+        "accepted": len(taken) - repeated,
+        "repeated": repeated,
+        "commitments_sha256": receipts.commitments_sha256(taken),
+        "day": _date(day),
+    }
+    rejected.sort(key=lambda item: item["index"])
+    return {
+        "accepted": len(taken) - repeated,
+        "repeated": repeated,
+        "rejected": rejected,
+        "receipt": curator.signer.sign(receipt),
+    }
+
+
+async def withdraw(curator: Curator, known: KnownStudy, sent: Sent, token: str | None) -> dict[str, Any]:
+    """Subtract what a person contributed, which they show by opening their commitment."""
+    one = _contribution(curator, known, sent, token)
+    outcome = await curator.writer.withdraw(one)
+    if outcome is Outcome.ABSENT:
+        raise Refusal("not-found", "There is no contribution of this person, or it has been withdrawn.")
+    if outcome is Outcome.DUPLICATE:
+        raise Refusal("duplicate", "This is not what the person contributed: it does not open their commitment.")
+    if outcome is not Outcome.WITHDRAWN:
+        raise Refusal("closed", "The study is closed: what was contributed can no longer be withdrawn.")
+    return curator.signer.sign(_told(known, Participant(one.trusted, one.asserted, one.day, one.commitment), True))
+
+
+async def receipt(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> dict[str, Any]:
+    """The receipt of a person who has taken part, again."""
+    return await _stored_receipt(curator, known, participant_hash(curator, known, token, commitment))
+
+
+async def _stored_receipt(curator: Curator, known: KnownStudy, who: bytes) -> dict[str, Any]:
+    def work() -> Participant | None:
+        with reading(curator.engine) as connection:
+            return stored.find(connection, known.stored.number, who)
+
+    found = await asyncio.to_thread(work)
+    if found is None or found.commitment is None:
+        raise Refusal("not-found", "There is no contribution of this person, or it has been withdrawn.")
+    return curator.signer.sign(_told(known, found))
+
+
+def _told(known: KnownStudy, found: Participant, withdrawn: bool = False) -> dict[str, Any]:
+    study, privacy = known.stored, known.kind.privacy
+    group = "trusted" if found.trusted else "local"
+    told = {
+        "version": 1,
+        "study": study.id,
+        "digest": study.digest,
+        "group": group,
+        "epsilon": privacy.epsilon,
+        "delta": privacy.delta,
+        "commitment": (found.commitment or b"").hex(),
+        "asserted_by": _ASSERTED[found.asserted],
+        "stored": receipts.stored(group, tokens=study.tokens, withdrawn=withdrawn),
+        "day": _date(found.day),
+    }
+    return told | {"withdrawn": True} if withdrawn else told
+
+
+def _require_digest(study: StoredStudy, digest: str) -> None:
+    if not hmac.compare_digest(digest.encode(), study.digest.encode()):
+        raise Refusal("wrong-digest")
+
+
+def _date(day: int) -> str:
+    return datetime.fromtimestamp(day * _DAY, UTC).date().isoformat()

@@ -1,0 +1,123 @@
+"""Routes of participants and relays: reports, values, withdrawals and receipts."""
+
+import math
+from typing import Annotated, Any
+
+from litestar import Response, get, post
+from litestar.datastructures import State
+from litestar.params import Parameter
+from msgspec import convert
+
+from hybriddp.service import participation
+from hybriddp.service.curator import KnownStudy
+from hybriddp.service.participation import RelayedReport, Sent
+from hybriddp.service.problems import Refusal
+from hybriddp.service.routes.access import Asked, bearer, relay_hash
+from hybriddp.service.routes.wire import BatchAnswer, NewBatch, NewReport, NewValue, SignedReceipt, problems
+from hybriddp.service.store.engine import reading
+from hybriddp.service.store.studies import relay_name
+
+_Id = Annotated[str, Parameter(max_length=64, description="The study's id")]
+_REFUSALS = problems("bad-token", "not-found", "duplicate", "out-of-range", "too-large")
+_PARTICIPANT: Any = {"security": [{"bearer": []}], "tags": ["participant"], "responses": _REFUSALS}
+
+
+async def _known(study_id: str, request: Asked, state: State) -> KnownStudy:
+    """The study, if the token has not been used too often."""
+    known: KnownStudy = await state.curator.known(study_id)
+    if known.stored.tokens:
+        state.rate.count(bearer(request) or "", state.curator.clock())
+    return known
+
+
+def _report(known: KnownStudy, data: NewReport) -> Sent:
+    return Sent(False, known.kind.report(data.code), data.digest, data.nonce)
+
+
+def _value(known: KnownStudy, data: NewValue) -> Sent:
+    if not math.isfinite(data.value):
+        raise Refusal("out-of-range", "value must be a finite number.")
+    return Sent(True, known.kind.value(data.value), data.digest, data.nonce)
+
+
+async def _contribute(known: KnownStudy, sent: Sent, request: Asked, state: State) -> Response[SignedReceipt]:
+    done = await participation.contribute(state.curator, known, sent, bearer(request))
+    state.observed.contributed("trusted" if sent.trusted else "local", new=done.new)
+    return Response(convert(done.receipt, SignedReceipt), status_code=201 if done.new else 200)
+
+
+@post("/studies/{study_id:str}/reports", **_PARTICIPANT)
+async def send_report(study_id: _Id, data: NewReport, request: Asked, state: State) -> Response[SignedReceipt]:
+    """Send a local report. The same one again gets the same receipt (200); another one is refused (409)."""
+    known = await _known(study_id, request, state)
+    return await _contribute(known, _report(known, data), request, state)
+
+
+@post("/studies/{study_id:str}/values", **_PARTICIPANT)
+async def send_value(study_id: _Id, data: NewValue, request: Asked, state: State) -> Response[SignedReceipt]:
+    """Hand over a value: it is added to an encrypted sum, and is stored nowhere by itself."""
+    known = await _known(study_id, request, state)
+    return await _contribute(known, _value(known, data), request, state)
+
+
+@post("/studies/{study_id:str}/reports/withdraw", status_code=200, **_PARTICIPANT)
+async def withdraw_report(study_id: _Id, data: NewReport, request: Asked, state: State) -> SignedReceipt:
+    """Withdraw a report, shown by its code and nonce, before the study closes."""
+    known = await _known(study_id, request, state)
+    told = await participation.withdraw(state.curator, known, _report(known, data), bearer(request))
+    return convert(told, SignedReceipt)
+
+
+@post("/studies/{study_id:str}/values/withdraw", status_code=200, **_PARTICIPANT)
+async def withdraw_value(study_id: _Id, data: NewValue, request: Asked, state: State) -> SignedReceipt:
+    """Withdraw a value, shown with its nonce, before the study closes."""
+    known = await _known(study_id, request, state)
+    told = await participation.withdraw(state.curator, known, _value(known, data), bearer(request))
+    return convert(told, SignedReceipt)
+
+
+@get("/studies/{study_id:str}/receipt", **_PARTICIPANT)
+async def show_receipt(
+    study_id: _Id,
+    request: Asked,
+    state: State,
+    commitment: Annotated[
+        str | None,
+        Parameter(pattern="^[0-9a-f]{64}$", max_length=64, description="In a pilot without tokens: the commitment"),
+    ] = None,
+) -> SignedReceipt:
+    """The receipt of somebody who has taken part, again."""
+    known = await _known(study_id, request, state)
+    opened = None if commitment is None else bytes.fromhex(commitment)
+    return convert(await participation.receipt(state.curator, known, bearer(request), opened), SignedReceipt)
+
+
+@post(
+    "/studies/{study_id:str}/batches",
+    status_code=200,
+    security=[{"bearer": []}],
+    tags=["relay"],
+    responses=problems("bad-token", "not-found", "wrong-digest", "too-large", "not-allowed"),
+)
+async def send_batch(study_id: _Id, data: NewBatch, request: Asked, state: State) -> BatchAnswer:
+    """Hand over the reports of a relay's participants, in one transaction."""
+    relay = await _relay(request, state)
+    if len(data.reports) > state.settings.max_batch:
+        raise Refusal("too-large", f"A batch may have {state.settings.max_batch:,} reports. Send smaller ones.")
+    known = await state.curator.known(study_id)
+    reports = [RelayedReport(report.participant, report.code, report.nonce) for report in data.reports]
+    told = await participation.contribute_batch(state.curator, known, data.digest, reports, relay)
+    state.observed.batch(told["accepted"], told["repeated"], [item["reason"] for item in told["rejected"]])
+    return convert(told, BatchAnswer)
+
+
+async def _relay(request: Asked, state: State) -> str:
+    """The name of the relay whose key a request carries; asked of the database each time, so that it can be removed."""
+    with reading(state.curator.engine) as connection:
+        name = relay_name(connection, relay_hash(request))
+    if name is None:
+        raise Refusal("bad-token", "This relay's key is not known, or has been taken back.")
+    return name
+
+
+ROUTES = [send_report, send_value, withdraw_report, withdraw_value, show_receipt, send_batch]

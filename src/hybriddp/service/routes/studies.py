@@ -1,0 +1,158 @@
+"""Routes of studies: the operator creates and moves them, everybody reads them."""
+
+import json
+from secrets import token_hex
+from typing import Annotated, Any
+
+from litestar import MediaType, Response, delete, get, post
+from litestar.datastructures import State
+from litestar.params import Parameter
+from msgspec import convert, structs
+
+from hybriddp.privacy import Privacy
+from hybriddp.service import budgets, life
+from hybriddp.service.keys import key_hash, new_key
+from hybriddp.service.kinds import study_kind
+from hybriddp.service.problems import Refusal
+from hybriddp.service.routes.access import RELAY, Asked, is_admin, require_admin
+from hybriddp.service.routes.wire import (
+    BudgetState,
+    NewBudget,
+    NewRelay,
+    NewStudy,
+    RelayKey,
+    StudyDocument,
+    problems,
+)
+from hybriddp.service.store import studies as stored
+from hybriddp.service.store.engine import reading
+
+_ADMIN: Any = {"guards": [require_admin], "security": [{"bearer": []}], "tags": ["operator"]}
+_PUBLIC: Any = {"tags": ["study"]}
+_Id = Annotated[str, Parameter(max_length=64, description="The study's id")]
+
+
+@post("/studies", **_ADMIN, responses=problems("bad-token", "refused", "too-large"))
+async def create_study(data: NewStudy, state: State) -> StudyDocument:
+    """Create a study, and open it unless told otherwise."""
+    text = json.dumps(data.study, separators=(",", ":"), ensure_ascii=False)
+    kind = study_kind(text)
+    fields = {
+        "id": data.id or token_hex(6),
+        "consent": structs.asdict(data.consent),
+        "origins": data.origins,
+        "tokens": data.tokens,
+        "single_group": data.single_group,
+        "min_trusted": data.min_trusted or kind.min_group_size,
+        "min_local": data.min_local or kind.min_group_size,
+        "budget": data.budget,
+        "closes_at": int(data.closes_at.timestamp()),
+    }
+    return convert(await life.create(state.curator, kind, fields, opened=data.open), StudyDocument)
+
+
+@get("/studies", **_ADMIN, responses=problems("bad-token"))
+async def list_studies(state: State) -> list[StudyDocument]:
+    """All studies, the newest first."""
+    return convert(await life.documents(state.curator), list[StudyDocument])
+
+
+@get("/studies/{study_id:str}", **_PUBLIC, responses=problems("not-found"))
+async def show_study(study_id: _Id, request: Asked, state: State) -> StudyDocument:
+    """What a study asks, promises and stores: the same for everybody. How many take part is public once it closes."""
+    return convert(await life.document(state.curator, study_id, counts=is_admin(request)), StudyDocument)
+
+
+def _move(action: str, what: str) -> Any:  # noqa: ANN401
+    """The route that moves a study to its next state."""
+    refusals = problems("bad-token", "not-found", "refused")
+
+    @post(f"/studies/{{study_id:str}}/{action}", status_code=200, name=f"{action}_study", **_ADMIN, responses=refusals)
+    async def move(study_id: _Id, state: State) -> StudyDocument:
+        return convert(await life.move(state.curator, study_id, action), StudyDocument)
+
+    move.fn.__doc__ = what
+    return move
+
+
+open_study = _move("open", "Open a created study; with a shared budget, charge everybody.")
+close_study = _move("close", "Close a study before its closing time; this cannot be undone.")
+withdraw_study = _move("withdraw", "Delete everything of a study that was not released, except for its ledger.")
+
+
+@post(
+    "/studies/{study_id:str}/release",
+    status_code=200,
+    media_type=MediaType.JSON,
+    **_ADMIN,
+    responses=problems("bad-token", "not-found", "refused"),
+)
+async def release_study(study_id: _Id, state: State) -> Response[bytes]:
+    """Release a closed study, once; asked again, the same bytes."""
+    return Response(await life.release(state.curator, study_id), media_type=MediaType.JSON)
+
+
+@get("/studies/{study_id:str}/result", media_type=MediaType.JSON, **_PUBLIC, responses=problems("not-found"))
+async def result(study_id: _Id, state: State) -> Response[bytes]:
+    """The result of a released study."""
+    return Response(await life.result(state.curator, study_id), media_type=MediaType.JSON)
+
+
+@get("/studies/{study_id:str}/result.html", media_type=MediaType.HTML, **_PUBLIC, responses=problems("not-found"))
+async def result_page(study_id: _Id, state: State) -> Response[bytes]:
+    """The result as a page."""
+    return Response(await life.result(state.curator, study_id, page=True), media_type=MediaType.HTML)
+
+
+@post("/relays", **_ADMIN, responses=problems("bad-token", "refused"))
+async def create_relay(data: NewRelay, state: State) -> RelayKey:
+    """Let a backend hand over batches. Its key is shown once; only its hash is stored."""
+    key = new_key(RELAY)
+    if not await state.curator.writer.run(lambda connection: stored.add_relay(connection, data.name, key_hash(key))):
+        raise Refusal("refused", "There is a relay with this name already. Remove it first, or choose another name.")
+    return RelayKey(data.name, key)
+
+
+@delete("/relays/{name:str}", **_ADMIN, responses=problems("bad-token", "not-found"))
+async def remove_relay(name: Annotated[str, Parameter(max_length=64)], state: State) -> None:
+    """Take a relay's key back."""
+    if not await state.curator.writer.run(lambda connection: stored.remove_relay(connection, name)):
+        raise Refusal("not-found", "There is no relay with this name.")
+
+
+@post("/budgets", **_ADMIN, responses=problems("bad-token", "refused"))
+async def create_budget(data: NewBudget, state: State) -> BudgetState:
+    """A budget for several studies over the same people."""
+    privacy = Privacy.total(epsilon=data.epsilon, delta=data.delta)
+    name = budgets.shared(data.name)
+    return _budget(data.name, await state.curator.writer.run(lambda found: budgets.create(found, name, privacy)))
+
+
+@get("/budgets/{name:str}", **_ADMIN, responses=problems("bad-token", "not-found"), sync_to_thread=True)
+def show_budget(name: Annotated[str, Parameter(max_length=64)], state: State) -> BudgetState:
+    """What has been spent of a budget."""
+    with reading(state.curator.engine) as connection:
+        return _budget(name, budgets.ledger(connection, budgets.shared(name)))
+
+
+def _budget(name: str, ledger: Any) -> BudgetState:  # noqa: ANN401
+    left = ledger.remaining("trusted")
+    least = min((left, ledger.remaining("local")), key=lambda spent: (spent.epsilon, spent.delta))
+    return BudgetState(name, f"{float(least.epsilon):g}", f"{float(least.delta):g}", ledger.explain())
+
+
+ROUTES = [
+    create_study,
+    list_studies,
+    show_study,
+    open_study,
+    close_study,
+    withdraw_study,
+    release_study,
+    result,
+    result_page,
+    create_relay,
+    remove_relay,
+    create_budget,
+    show_budget,
+]

@@ -1,0 +1,220 @@
+"""Bodies of requests and responses, and how strictly they are read.
+
+A body is one JSON text in UTF-8. A key that stands twice in an object has two meanings, so it is refused, and so are
+unknown fields, numbers that are no numbers and texts where numbers belong. The body of a report has no field in which a
+raw value would fit.
+"""
+
+import json
+from datetime import datetime
+from typing import Annotated, Any
+
+from litestar import Request
+from litestar.datastructures import State
+from litestar.openapi import ResponseSpec
+from msgspec import Meta, Struct
+
+from hybriddp.service.problems import REASONS, Refusal
+
+Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern="^[0-9a-f]{64}$", description="SHA-256, hex")]
+Nonce = Annotated[str, Meta(min_length=32, max_length=32, pattern="^[0-9a-f]{32}$", description="128 random bits, hex")]
+StudyId = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[a-z0-9][a-z0-9-]*$")]
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
+Words = Annotated[str, Meta(min_length=1, max_length=2000)]
+Size = Annotated[int, Meta(ge=1, le=10**12)]
+Origin = Annotated[str, Meta(max_length=256, pattern="^https?://[A-Za-z0-9.:-]+$")]
+
+
+class Consent(Struct, frozen=True, forbid_unknown_fields=True):
+    """Words for the consent page: who asks, what for, and whom to write to."""
+
+    organization: Words
+    purpose: Words
+    contact: Words
+
+
+class NewStudy(Struct, frozen=True, forbid_unknown_fields=True):
+    """A study as the operator creates it."""
+
+    study: dict[str, Any]
+    consent: Consent
+    closes_at: Annotated[datetime, Meta(tz=True)]
+    id: StudyId | None = None
+    min_trusted: Size | None = None
+    min_local: Size | None = None
+    budget: Name | None = None
+    tokens: bool = True
+    origins: Annotated[list[Origin], Meta(max_length=32)] = []
+    single_group: bool = False
+    open: bool = True
+
+
+class NewReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """A local report: the code that a device has drawn."""
+
+    digest: Digest
+    code: int
+    nonce: Nonce
+
+
+class NewValue(Struct, frozen=True, forbid_unknown_fields=True):
+    """A trusted user's value."""
+
+    digest: Digest
+    value: float
+    nonce: Nonce
+
+
+class BatchedReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """A report of one of a relay's participants."""
+
+    participant: Annotated[str, Meta(min_length=1, max_length=256)]
+    code: int
+    nonce: Nonce
+
+
+class NewBatch(Struct, frozen=True, forbid_unknown_fields=True):
+    """Reports that a relay hands over together."""
+
+    digest: Digest
+    reports: Annotated[list[BatchedReport], Meta(min_length=1)]
+
+
+class NewRelay(Struct, frozen=True, forbid_unknown_fields=True):
+    """A backend that may hand over batches."""
+
+    name: Name
+
+
+class NewBudget(Struct, frozen=True, forbid_unknown_fields=True):
+    """What every person may spend in all studies that name this budget."""
+
+    name: Name
+    epsilon: Annotated[str, Meta(max_length=64)]
+    delta: Annotated[str, Meta(max_length=64)] = "0"
+
+
+class SignedReceipt(Struct, frozen=True):
+    """A receipt, signed with the key at /.well-known/hybriddp-receipts.json."""
+
+    receipt: dict[str, Any]
+    signature: str
+    kid: str
+
+
+class Rejected(Struct, frozen=True):
+    """A report of a batch that was not taken."""
+
+    index: int
+    reason: str
+
+
+class BatchAnswer(Struct, frozen=True):
+    """What became of a batch."""
+
+    accepted: int
+    repeated: int
+    rejected: list[Rejected]
+    receipt: SignedReceipt
+
+
+class RelayKey(Struct, frozen=True):
+    """A relay's key, shown once."""
+
+    name: str
+    key: str
+
+
+class BudgetState(Struct, frozen=True):
+    """What everybody has left of a budget."""
+
+    name: str
+    epsilon: str
+    delta: str
+    explanation: str
+
+
+class Counts(Struct, frozen=True):
+    """How many have taken part."""
+
+    trusted: int
+    local: int
+
+
+class StepState(Struct, frozen=True):
+    """A step of a study's life."""
+
+    name: str
+    state: str
+
+
+class StudyDocument(Struct, frozen=True):
+    """What everybody may see of a study."""
+
+    id: str
+    kind: str
+    title: str
+    digest: str
+    text: str
+    epsilon: str
+    delta: str
+    promise: str
+    consent: dict[str, str]
+    stored: dict[str, list[str]]
+    tokens: bool
+    warning: str | None
+    state: str
+    steps: list[StepState]
+    closes_at: str
+    min_trusted: int
+    min_local: int
+    single_group: bool
+    budget: str | None
+    counts: Counts | None
+    receipts_key: str
+
+
+class Problem(Struct, frozen=True):
+    """Why a request was refused (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    reason: str
+
+
+def problems(*reasons: str) -> dict[int, ResponseSpec]:
+    """The documented refusals of a route."""
+    return {
+        int(REASONS[reason].status): ResponseSpec(
+            Problem, description=REASONS[reason].title, media_type="application/problem+json", generate_examples=False
+        )
+        for reason in (*reasons, "malformed", "too-many", "unavailable")
+    }
+
+
+async def refuse_ambiguous(request: Request[Any, Any, State]) -> None:
+    """Refuse bodies that two programs could read in two ways."""
+    if request.method not in ("POST", "PUT", "PATCH", "DELETE"):
+        return
+    if request.headers.get("content-type", "").partition(";")[0].strip() == "application/x-www-form-urlencoded":
+        return
+    body = await request.body()
+    if not body:
+        return
+    try:
+        json.loads(body.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+    except Refusal:
+        raise
+    except (ValueError, RecursionError):
+        raise Refusal("malformed", "The body must be one JSON object in UTF-8, not nested deeply.") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise Refusal("malformed", "A key stands twice in an object of the body.")
+
+
+def _no_number(_: str) -> None:
+    raise Refusal("malformed", "NaN and Infinity are no JSON.")

@@ -1,0 +1,264 @@
+"""Who has taken part, and the running sums of what they contributed: added together, in one transaction, or not at all.
+
+A participant's row is written before anything is added for them, and the primary key lets nobody in twice. What was
+accepted is added to sums that belong to one replica each, so that replicas on one database never wait for each other's
+sums; the sums of all replicas are added up when they are read.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, select, text, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
+
+from hybriddp.service.store.engine import is_postgresql
+from hybriddp.service.store.schema import participants, studies, tallies, totals
+from hybriddp.service.store.seal import TotalSeal
+
+PARTICIPANT, RELAY, NOBODY = range(3)
+"""Who says that a participant is who they are."""
+
+_ROWS = 400  # of a query with a parameter each
+
+_INSERT = "INSERT INTO participants (study, who, trusted, asserted, day, commitment) VALUES (?, ?, ?, ?, ?, ?)"
+_STAGE = (
+    "CREATE TEMPORARY TABLE IF NOT EXISTS arriving (study integer, who bytea, trusted boolean, asserted smallint, "
+    "day integer, commitment bytea) ON COMMIT DELETE ROWS"
+)
+_COPY = "COPY arriving (study, who, trusted, asserted, day, commitment) FROM STDIN (FORMAT BINARY)"
+_COPY_TYPES = ("int4", "bytea", "bool", "int2", "int4", "bytea")
+# Sorted, so that two replicas with the same participants wait for each other instead of locking each other out.
+_MOVE = (
+    "INSERT INTO participants (study, who, trusted, asserted, day, commitment) "
+    "SELECT study, who, trusted, asserted, day, commitment FROM arriving ORDER BY study, who "
+    "ON CONFLICT (study, who) DO NOTHING RETURNING study, who"
+)
+
+
+class Outcome(Enum):
+    """What became of a contribution."""
+
+    ACCEPTED = "accepted"
+    REPEATED = "repeated"  # the same contribution, opened by the same nonce: nothing was added
+    DUPLICATE = "duplicate"  # another contribution of somebody who has taken part, or has withdrawn
+    CLOSED = "closed"
+    ABSENT = "absent"  # for a withdrawal: there is nothing to withdraw
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """One person's integer (a code, or units of a value), and what is stored of them."""
+
+    study: int
+    digest: str
+    who: bytes
+    trusted: bool
+    integer: int
+    commitment: bytes
+    asserted: int
+    day: int
+
+    @property
+    def key(self) -> tuple[int, bytes]:
+        """Whom it is from."""
+        return self.study, self.who
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """What is stored of the person."""
+        return self.study, self.who, self.trusted, self.asserted, self.day, self.commitment
+
+
+@dataclass(frozen=True, slots=True)
+class Participant:
+    """What is stored of a person; after a withdrawal neither group nor commitment."""
+
+    trusted: bool | None
+    asserted: int
+    day: int
+    commitment: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSizes:
+    """How many contributions each group has."""
+
+    trusted: int
+    local: int
+
+
+def add(
+    connection: Connection, contributions: Sequence[Contribution], *, replica: str, seal: TotalSeal, now: int
+) -> list[Outcome]:
+    """Add contributions to the sums of this replica, each person's once; what became of each."""
+    open_studies = _lock_open(connection, {one.study for one in contributions}, now)
+    first: dict[tuple[int, bytes], int] = {}  # a person may come twice in one transaction: the first one counts
+    for i, one in enumerate(contributions):
+        if one.study in open_studies:
+            first.setdefault(one.key, i)
+    rows = [contributions[i] for i in first.values()]
+    new = _insert_postgresql(connection, rows) if is_postgresql(connection) else _insert_sqlite(connection, rows)
+    _change_sums(connection, [one for one in rows if one.key in new], 1, replica=replica, seal=seal)
+    known = {key: contributions[first[key]].commitment for key in new}
+    known |= _commitments(connection, [one.key for one in contributions if one.key not in new])
+    outcomes = []
+    for i, one in enumerate(contributions):
+        if one.key in new and first[one.key] == i:
+            outcomes.append(Outcome.ACCEPTED)
+        elif known.get(one.key) == one.commitment:  # whoever did not hear the answer hears it now, closed or not
+            outcomes.append(Outcome.REPEATED)
+        else:
+            outcomes.append(Outcome.DUPLICATE if one.study in open_studies else Outcome.CLOSED)
+    return outcomes
+
+
+def withdraw(connection: Connection, one: Contribution, *, replica: str, seal: TotalSeal, now: int) -> Outcome:
+    """Subtract exactly what a commitment was made to, and forget the commitment; the person cannot come back."""
+    if one.study not in _lock_open(connection, {one.study}, now):
+        return Outcome.CLOSED
+    found = find(connection, one.study, one.who, lock=True)
+    if found is None or found.commitment is None:
+        return Outcome.ABSENT
+    if found.commitment != one.commitment:
+        return Outcome.DUPLICATE
+    mine = (participants.c.study == one.study) & (participants.c.who == one.who)
+    connection.execute(update(participants).where(mine).values(commitment=None, trusted=None))
+    _change_sums(connection, [one], -1, replica=replica, seal=seal)
+    return Outcome.WITHDRAWN
+
+
+def find(connection: Connection, study: int, who: bytes, *, lock: bool = False) -> Participant | None:
+    """What is stored of a person."""
+    columns = (participants.c.trusted, participants.c.asserted, participants.c.day, participants.c.commitment)
+    query = select(*columns).where((participants.c.study == study) & (participants.c.who == who))
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    return None if row is None else Participant(*row)
+
+
+def tally(connection: Connection, study: int) -> dict[int, int]:
+    """How many reports have each code, over all replicas."""
+    query = select(tallies.c.code, func.sum(tallies.c.count)).where(tallies.c.study == study).group_by(tallies.c.code)
+    return {code: int(count) for code, count in connection.execute(query)}
+
+
+def total(connection: Connection, study: int, digest: str, seal: TotalSeal) -> int:
+    """The sum of all trusted users' units, over all replicas: not private."""
+    query = select(totals.c.replica, totals.c.count, totals.c.sealed).where(totals.c.study == study)
+    return sum(seal.open(row.sealed, digest, row.replica, row.count) for row in connection.execute(query))
+
+
+def sizes(connection: Connection, study: int) -> GroupSizes:
+    """How many contributions each group has."""
+    trusted = connection.execute(select(func.sum(totals.c.count)).where(totals.c.study == study)).scalar()
+    local = connection.execute(select(func.sum(tallies.c.count)).where(tallies.c.study == study)).scalar()
+    return GroupSizes(int(trusted or 0), int(local or 0))
+
+
+def forget(connection: Connection, study: int) -> None:
+    """Delete everything that a study's participants contributed, and that they did."""
+    for table in (participants, tallies, totals):
+        connection.execute(delete(table).where(table.c.study == study))
+
+
+def _lock_open(connection: Connection, numbers: Iterable[int], now: int) -> set[int]:
+    """Those of the studies that take contributions; none of them can close before the transaction ends."""
+    query = select(studies.c.number, studies.c.closes_at).where(
+        studies.c.number.in_(sorted(numbers)) & (studies.c.state == "open")
+    )
+    rows = connection.execute(query.with_for_update(read=True)).all()
+    return {row.number for row in rows if now < row.closes_at}
+
+
+def _insert_sqlite(connection: Connection, rows: Sequence[Contribution]) -> set[tuple[int, bytes]]:
+    """Insert the rows of people who have none yet; whose these are. Hardly ever has one of them a row already."""
+    rows = sorted(rows, key=lambda one: one.key)
+    savepoint = connection.begin_nested()
+    try:
+        if rows:
+            connection.exec_driver_sql(_INSERT, [one.row for one in rows])
+    except IntegrityError:
+        savepoint.rollback()
+        there = _commitments(connection, [one.key for one in rows])
+        rows = [one for one in rows if one.key not in there]
+        if rows:
+            connection.exec_driver_sql(_INSERT, [one.row for one in rows])
+    else:
+        savepoint.commit()
+    return {one.key for one in rows}
+
+
+def _insert_postgresql(connection: Connection, rows: Sequence[Contribution]) -> set[tuple[int, bytes]]:
+    """The same, by COPY into a table of this session."""
+    if not rows:
+        return set()
+    driver: Any = connection.connection.dbapi_connection
+    with driver.cursor() as cursor:
+        cursor.execute(_STAGE)
+        with cursor.copy(_COPY) as copy:
+            copy.set_types(_COPY_TYPES)
+            for one in rows:
+                copy.write_row(one.row)
+    return {(row.study, bytes(row.who)) for row in connection.execute(text(_MOVE))}
+
+
+def _commitments(connection: Connection, keys: Sequence[tuple[int, bytes]]) -> dict[tuple[int, bytes], bytes | None]:
+    """The commitments of those who have taken part or withdrawn."""
+    by_study: defaultdict[int, list[bytes]] = defaultdict(list)
+    for study, who in keys:
+        by_study[study].append(who)
+    found: dict[tuple[int, bytes], bytes | None] = {}
+    for study, people in by_study.items():
+        for i in range(0, len(people), _ROWS):
+            query = select(participants.c.who, participants.c.commitment).where(
+                (participants.c.study == study) & participants.c.who.in_(people[i : i + _ROWS])
+            )
+            found |= {(study, bytes(row.who)): row.commitment for row in connection.execute(query)}
+    return found
+
+
+def _change_sums(
+    connection: Connection, contributions: Iterable[Contribution], sign: int, *, replica: str, seal: TotalSeal
+) -> None:
+    """Add to this replica's sums, or subtract from them."""
+    codes: Counter[tuple[int, int]] = Counter()
+    units: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
+    for one in contributions:
+        if one.trusted:
+            units[one.study, one.digest].append(sign * one.integer)
+        else:
+            codes[one.study, one.integer] += sign
+    if codes:
+        rows = [
+            {"study": study, "replica": replica, "code": code, "count": count}
+            for (study, code), count in sorted(codes.items())
+        ]
+        connection.execute(_upsert(connection, tallies, ("study", "replica", "code"), added="count"), rows)
+    for (study, digest), changes in sorted(units.items()):
+        mine = (totals.c.study == study) & (totals.c.replica == replica)
+        row = connection.execute(select(totals.c.count, totals.c.sealed).where(mine).with_for_update()).one_or_none()
+        before, count = (0, 0) if row is None else (seal.open(row.sealed, digest, replica, row.count), row.count)
+        count += sign * len(changes)
+        sealed = seal.close(before + sum(changes), digest, replica, count)
+        values: Mapping[str, Any] = {"study": study, "replica": replica, "count": count, "sealed": sealed}
+        connection.execute(_upsert(connection, totals, ("study", "replica"), set_to=("count", "sealed")), values)
+
+
+def _upsert(
+    connection: Connection,
+    table: Any,
+    key: Sequence[str],
+    *,
+    added: str = "",
+    set_to: Sequence[str] = (),  # noqa: ANN401
+) -> Any:  # noqa: ANN401
+    """A statement that inserts a row, or changes the one that is there."""
+    insert = (postgresql.insert if is_postgresql(connection) else sqlite.insert)(table)
+    changed = {name: insert.excluded[name] for name in set_to}
+    if added:
+        changed[added] = table.c[added] + insert.excluded[added]
+    return insert.on_conflict_do_update(index_elements=list(key), set_=changed)

@@ -1,0 +1,71 @@
+"""First tables."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Create all tables."""
+    op.create_table(
+        "credentials",
+        sa.Column("name", sa.Text, primary_key=True),
+        sa.Column("key_hash", sa.Text, nullable=False, unique=True),
+    )
+    op.create_table(
+        "studies",
+        sa.Column("number", sa.Integer, primary_key=True),
+        sa.Column("id", sa.Text, nullable=False, unique=True),
+        sa.Column("digest", sa.Text, nullable=False, unique=True),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("text", sa.Text, nullable=False),
+        sa.Column("consent", sa.Text, nullable=False),
+        sa.Column("origins", sa.Text, nullable=False),
+        sa.Column("tokens", sa.Boolean, nullable=False),
+        sa.Column("single_group", sa.Boolean, nullable=False),
+        sa.Column("min_trusted", sa.Integer, nullable=False),
+        sa.Column("min_local", sa.Integer, nullable=False),
+        sa.Column("budget", sa.Text),
+        sa.Column("closes_at", sa.BigInteger, nullable=False),
+        sa.Column("state", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "steps",
+        sa.Column("study", sa.Integer, sa.ForeignKey("studies.number"), nullable=False),
+        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("result", sa.LargeBinary),
+        sa.Column("page", sa.LargeBinary),
+        sa.PrimaryKeyConstraint("study", "number"),
+    )
+    op.create_table(
+        "participants",
+        sa.Column("study", sa.Integer, nullable=False),
+        sa.Column("who", sa.LargeBinary(16), nullable=False),
+        sa.Column("trusted", sa.Boolean),
+        sa.Column("asserted", sa.SmallInteger, nullable=False),
+        sa.Column("day", sa.Integer, nullable=False),
+        sa.Column("commitment", sa.LargeBinary(32)),
+        sa.PrimaryKeyConstraint("study", "who"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "tallies",
+        sa.Column("study", sa.Integer, nullable=False),
+        sa.Column("replica", sa.Text, nullable=False),
+        sa.Column("code", sa.Integer, nullable=False),
+        sa.Column("count", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("study", "replica", "code"),
+    )
+    op.create_table(
+        "totals",
+        sa.Column("study", sa.Integer, nullable=False),
+        sa.Column("replica", sa.Text, nullable=False),
+        sa.Column("count", sa.BigInteger, nullable=False),
+        sa.Column("sealed", sa.LargeBinary, nullable=False),
+        sa.PrimaryKeyConstraint("study", "replica"),
+    )

@@ -1,0 +1,94 @@
+"""The tables of a curator: studies, who has taken part, and running sums; the ledger's are in `ledger`.
+
+What is *not* there says more: no table has a column in which a raw value or a single report would fit. A participant is
+a keyed hash, a contribution is a commitment, and what was contributed is in the sums only.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+)
+
+from hybriddp.service.store.ledger import metadata
+
+__all__ = ["credentials", "metadata", "participants", "steps", "studies", "tallies", "totals"]
+
+credentials = Table(
+    "credentials",
+    metadata,
+    Column("name", Text, primary_key=True),  # "admin", or the name of a relay behind "relay "
+    Column("key_hash", Text, nullable=False, unique=True),
+)
+
+studies = Table(
+    "studies",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("digest", Text, nullable=False, unique=True),  # two studies with one text would share their reports
+    Column("kind", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("consent", Text, nullable=False),
+    Column("origins", Text, nullable=False),
+    Column("tokens", Boolean, nullable=False),
+    Column("single_group", Boolean, nullable=False),
+    Column("min_trusted", Integer, nullable=False),
+    Column("min_local", Integer, nullable=False),
+    Column("budget", Text),  # the name of a ledger that several studies share
+    Column("closes_at", BigInteger, nullable=False),  # seconds since 1970, UTC
+    Column("state", Text, nullable=False),
+)
+
+steps = Table(
+    "steps",
+    metadata,
+    Column("study", Integer, ForeignKey("studies.number"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("result", LargeBinary),  # the bytes that everybody gets, for ever
+    Column("page", LargeBinary),
+    PrimaryKeyConstraint("study", "number"),
+)
+
+participants = Table(
+    "participants",
+    metadata,
+    Column("study", Integer, nullable=False),
+    Column("who", LargeBinary(16), nullable=False),  # keyed hash of the study and the participant's name
+    Column("trusted", Boolean),  # the group; forgotten after a withdrawal
+    Column("asserted", SmallInteger, nullable=False),
+    Column(
+        "day", Integer, nullable=False
+    ),  # days since 1970, UTC: no finer, since times could be linked with other logs
+    Column("commitment", LargeBinary(32)),  # forgotten after a withdrawal
+    PrimaryKeyConstraint("study", "who"),
+    sqlite_with_rowid=False,
+)
+
+tallies = Table(
+    "tallies",
+    metadata,
+    Column("study", Integer, nullable=False),
+    Column("replica", Text, nullable=False),
+    Column("code", Integer, nullable=False),
+    Column("count", BigInteger, nullable=False),  # may be negative for one replica: another one took the report
+    PrimaryKeyConstraint("study", "replica", "code"),
+)
+
+totals = Table(
+    "totals",
+    metadata,
+    Column("study", Integer, nullable=False),
+    Column("replica", Text, nullable=False),
+    Column("count", BigInteger, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),  # the sum of units, encrypted
+    PrimaryKeyConstraint("study", "replica"),
+)

@@ -1,0 +1,156 @@
+"""Studies, their steps and results, and the hashes of keys."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from hybriddp.service.store.schema import credentials, steps, studies
+
+CREATED, OPEN, CLOSED, RELEASED, WITHDRAWN = "created", "open", "closed", "released", "withdrawn"
+_RELAY = "relay "
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStudy:
+    """A study as the curator keeps it. Everything but ``state`` never changes."""
+
+    number: int
+    id: str
+    digest: str
+    kind: str
+    text: str
+    consent: dict[str, str]
+    origins: tuple[str, ...]
+    tokens: bool
+    single_group: bool
+    min_trusted: int
+    min_local: int
+    budget: str | None
+    closes_at: int
+    state: str
+
+    def state_at(self, now: int) -> str:
+        """The state, closed from the closing time on even if nobody has written that down yet."""
+        return CLOSED if self.state == OPEN and now >= self.closes_at else self.state
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStep:
+    """A step of a study's life, and what came out of it, byte for byte; None before that."""
+
+    number: int
+    name: str
+    result: bytes | None
+    page: bytes | None
+
+
+def insert_study(connection: Connection, fields: dict[str, Any], step_names: tuple[str, ...]) -> str | None:
+    """Store a new study with its steps; the name of the column whose value another study has, if so."""
+    for column in ("id", "digest"):
+        if connection.execute(select(studies.c.number).where(studies.c[column] == fields[column])).first():
+            return column
+    row = fields | {"consent": _text(fields["consent"]), "origins": _text(list(fields["origins"]))}
+    try:
+        with connection.begin_nested():
+            number = connection.execute(insert(studies).values(row).returning(studies.c.number)).scalar_one()
+    except IntegrityError:  # by another replica, just now
+        return "id"
+    rows = [{"study": number, "number": i, "name": name} for i, name in enumerate(step_names)]
+    connection.execute(insert(steps), rows)
+    return None
+
+
+def study(connection: Connection, study_id: str, *, lock: bool = False) -> StoredStudy | None:
+    """The study with this id; with ``lock`` nothing else changes or adds to it before the transaction ends."""
+    query = select(studies).where(studies.c.id == study_id)
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    return None if row is None else _study(row)
+
+
+def all_studies(connection: Connection) -> list[StoredStudy]:
+    """All studies, the newest first."""
+    return [_study(row) for row in connection.execute(select(studies).order_by(studies.c.number.desc()))]
+
+
+def set_state(connection: Connection, number: int, state: str) -> None:
+    """Write a study's new state down."""
+    connection.execute(update(studies).where(studies.c.number == number).values(state=state))
+
+
+def erase(connection: Connection, number: int) -> None:
+    """Withdraw a study: its id and digest stay, so that neither can be used again; its words and results go."""
+    connection.execute(
+        update(studies).where(studies.c.number == number).values(state=WITHDRAWN, consent="{}", origins="[]")
+    )
+    connection.execute(delete(steps).where(steps.c.study == number))
+
+
+def study_steps(connection: Connection, number: int) -> list[StoredStep]:
+    """The steps of a study's life, in order."""
+    columns = (steps.c.number, steps.c.name, steps.c.result, steps.c.page)
+    rows = connection.execute(select(*columns).where(steps.c.study == number).order_by(steps.c.number))
+    return [StoredStep(row.number, row.name, _bytes(row.result), _bytes(row.page)) for row in rows]
+
+
+def store_result(connection: Connection, number: int, step: int, result: bytes, page: bytes) -> None:
+    """Keep what came out of a step."""
+    mine = (steps.c.study == number) & (steps.c.number == step)
+    connection.execute(update(steps).where(mine).values(result=result, page=page))
+
+
+# Keys
+
+
+def admin_hash(connection: Connection) -> str | None:
+    """The hash of the admin key; None before the first start."""
+    return connection.execute(select(credentials.c.key_hash).where(credentials.c.name == "admin")).scalar()
+
+
+def set_admin_hash(connection: Connection, key_hash: str) -> bool:
+    """Store the hash of the admin key; False if another replica was first."""
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(credentials).values(name="admin", key_hash=key_hash))
+    except IntegrityError:
+        return False
+    return True
+
+
+def add_relay(connection: Connection, name: str, key_hash: str) -> bool:
+    """Store the hash of a relay's key; False if there is a relay with this name."""
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(credentials).values(name=_RELAY + name, key_hash=key_hash))
+    except IntegrityError:
+        return False
+    return True
+
+
+def remove_relay(connection: Connection, name: str) -> bool:
+    """Forget a relay's key; False if there is none."""
+    removed = delete(credentials).where(credentials.c.name == _RELAY + name).returning(credentials.c.name)
+    return connection.execute(removed).first() is not None
+
+
+def relay_name(connection: Connection, key_hash: str) -> str | None:
+    """The relay whose key has this hash."""
+    query = select(credentials.c.name).where((credentials.c.key_hash == key_hash) & (credentials.c.name != "admin"))
+    name = connection.execute(query).scalar()
+    return None if name is None else str(name).removeprefix(_RELAY)
+
+
+def _study(row: Row[Any]) -> StoredStudy:
+    fields = row._asdict()
+    fields["consent"], fields["origins"] = json.loads(row.consent), tuple(json.loads(row.origins))
+    return StoredStudy(**fields)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _bytes(value: bytes | memoryview | None) -> bytes | None:
+    return None if value is None else bytes(value)

@@ -1,0 +1,134 @@
+"""Group commit: one thread writes, and what waits while it commits goes into the next transaction together.
+
+A durable commit takes milliseconds, whether it holds one contribution or thousands. So nobody commits alone: whatever
+has arrived in the meantime is added in one transaction, and everybody is answered after it. SQLite takes one writer at a
+time anyway; on PostgreSQL every replica has a writer of its own.
+"""
+
+import asyncio
+import queue
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Thread
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Connection, Engine
+
+from hybriddp.service.store import contributions as stored
+from hybriddp.service.store.contributions import Contribution, Outcome
+from hybriddp.service.store.engine import writing
+from hybriddp.service.store.seal import TotalSeal
+
+_MOST = 5_000  # contributions in one transaction
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True)
+class _Add:
+    contributions: Sequence[Contribution]
+    done: "Future[list[Outcome]]" = field(default_factory=Future)
+
+
+@dataclass(slots=True)
+class _Run(Generic[_T]):
+    work: Callable[[Connection], _T]
+    done: "Future[_T]" = field(default_factory=Future)
+
+
+class Writer:
+    """The only writer of this process.
+
+    Parameters
+    ----------
+    engine : Engine
+        The database.
+    replica : str
+        Whose sums these are.
+    seal : TotalSeal
+        What encrypts totals.
+    clock : callable
+        The time in seconds, which does not run backward.
+    """
+
+    def __init__(self, engine: Engine, *, replica: str, seal: TotalSeal, clock: Callable[[], int]) -> None:
+        self._engine, self._replica, self._seal, self._clock = engine, replica, seal, clock
+        self._jobs: queue.SimpleQueue[_Add | _Run[Any] | None] = queue.SimpleQueue()
+        self._thread = Thread(target=self._loop, name="hybriddp-writer", daemon=True)
+        self._thread.start()
+
+    async def add(self, contributions: Sequence[Contribution]) -> list[Outcome]:
+        """Add contributions; returns after they are on disk."""
+        job = _Add(contributions)
+        self._jobs.put(job)
+        return await asyncio.wrap_future(job.done)
+
+    async def withdraw(self, one: Contribution) -> Outcome:
+        """Withdraw a contribution; returns after that is on disk."""
+        now = self._clock()
+        return await self.run(
+            lambda connection: stored.withdraw(connection, one, replica=self._replica, seal=self._seal, now=now)
+        )
+
+    async def run(self, work: Callable[[Connection], _T]) -> _T:
+        """Run something in a transaction of its own; returns after it has committed."""
+        job = _Run(work)
+        self._jobs.put(job)
+        return await asyncio.wrap_future(job.done)
+
+    def close(self) -> None:
+        """Write what has arrived, then stop."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _loop(self) -> None:
+        job = self._jobs.get()
+        while job is not None:
+            following: _Add | _Run[Any] | None = None
+            if isinstance(job, _Add):
+                group, following = self._group(job)
+                self._add(group)
+            else:
+                self._run(job)
+            job = following if following is not None else self._jobs.get()
+
+    def _group(self, first: _Add) -> tuple[list[_Add], _Add | _Run[Any] | None]:
+        """What has arrived and can be added together, and the job after it, if one has been taken out."""
+        group, size = [first], len(first.contributions)
+        while size < _MOST:
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return group, None
+            if not isinstance(job, _Add):
+                if job is None:
+                    self._jobs.put(None)  # the end: after this group
+                    return group, None
+                return group, job
+            group.append(job)
+            size += len(job.contributions)
+        return group, None
+
+    def _add(self, group: Sequence[_Add]) -> None:
+        together = [one for job in group for one in job.contributions]
+        try:
+            with writing(self._engine) as connection:
+                outcomes = stored.add(connection, together, replica=self._replica, seal=self._seal, now=self._clock())
+        except Exception as reason:  # whoever waits is told; the thread goes on
+            for job in group:
+                job.done.set_exception(reason)
+            return
+        start = 0
+        for job in group:
+            end = start + len(job.contributions)
+            job.done.set_result(outcomes[start:end])
+            start = end
+
+    def _run(self, job: _Run[Any]) -> None:
+        try:
+            with writing(self._engine) as connection:
+                found = job.work(connection)
+        except Exception as reason:
+            job.done.set_exception(reason)
+            return
+        job.done.set_result(found)
