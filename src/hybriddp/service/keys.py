@@ -84,6 +84,11 @@ class MasterKey:
         """The HMAC key of the operator page's session cookies and forms."""
         return self._derive("operator sessions")
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells one master key from another and shows nothing of it, so that a database can name its own."""
+        return self._derive("fingerprint").hex()
+
     def signing_key(self) -> Ed25519PrivateKey:
         """The Ed25519 key that signs receipts."""
         return Ed25519PrivateKey.from_private_bytes(self._derive("receipts"))

@@ -8,16 +8,18 @@ algorithm that it names, so neither ``alg: none`` nor a token that uses a public
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, NoReturn
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 from jwt.exceptions import InvalidSubjectError
 
 from hybriddp.errors import DataError, ParameterError, raise_unchained
 from hybriddp.service.problems import Refusal
 
-__all__ = ["LONGEST_SUBJECT", "TokenError", "TokenKeys", "check_subject", "mint"]
+__all__ = ["LONGEST_SUBJECT", "TokenError", "TokenKeys", "check_subject", "mint", "read_private_key", "read_public_key"]
 
 LONGEST_SUBJECT = 256
 """Characters of a ``sub``."""
@@ -110,6 +112,40 @@ def mint(secret_or_private_key: bytes | Ed25519PrivateKey, *, subject: str, stud
         )
     claims = {"sub": subject, "aud": study, "exp": int((datetime.now(UTC) + lifetime).timestamp())}
     return jwt.encode(claims, secret_or_private_key, algorithm=algorithm)
+
+
+def read_public_key(path: Path) -> Ed25519PublicKey:
+    """The Ed25519 public key in a PEM file."""
+    content = _read(path)
+    if b"PRIVATE KEY" in content:
+        raise DataError(f"{path} holds a private key, which the server must not have. Give it the public key.")
+    try:
+        key = load_pem_public_key(content)
+    except Exception:  # the library has many kinds, and may quote the file
+        key = None
+    if not isinstance(key, Ed25519PublicKey):
+        raise_unchained(DataError(f"{path} is not an Ed25519 public key in PEM. Make a pair: hybriddp tokens keypair"))
+    return key
+
+
+def read_private_key(path: Path) -> Ed25519PrivateKey:
+    """The Ed25519 private key in a PEM file without a password."""
+    try:
+        key = load_pem_private_key(_read(path), password=None)
+    except DataError:
+        raise
+    except Exception:  # as above
+        key = None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise_unchained(DataError(f"{path} is not an Ed25519 private key in PEM without a password."))
+    return key
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"The key {path} cannot be read ({error.strerror}).") from None
 
 
 def check_subject(subject: object) -> str:
