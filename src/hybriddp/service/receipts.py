@@ -1,0 +1,132 @@
+"""Receipts: what a participant gets, signed, and can hold against the server later.
+
+A **commitment** is a hash of a contribution and of a random nonce that only the device keeps. The server stores it
+instead of the contribution: it shows nothing by itself, and the device can open it to repeat or to withdraw.
+
+A **receipt** says which study, group and promise, what is stored, and on which day. It is signed with Ed25519 over its
+canonical bytes; the public key is at ``/.well-known/hybriddp-receipts.json``.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from hybriddp.errors import ProtocolError
+
+__all__ = ["GROUPS", "Signer", "canonical_bytes", "commitment", "commitments_sha256", "stored"]
+
+GROUPS = ("local", "trusted")
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_NONCE = re.compile(r"[0-9a-f]{32}")
+
+_IDENTITY = (
+    "A keyed hash of the participant's identifier, so that nobody counts twice. It cannot be undone without a key."
+)
+_COMMITMENT = (
+    "A commitment: a hash of the {what} and of a random number that only the participant's device keeps. "
+    "Nobody can guess the {what} from it."
+)
+_LOCAL = "How often each code was reported, all participants together. The report is one in these counts."
+_TRUSTED = "The total of all trusted values, encrypted. The value is a part of it and is never stored by itself."
+_ENVELOPE = "The day, the group, and whether the participant or a relay sent it."
+_WITHDRAWN = "Only a keyed hash of the participant's identifier, so that the same person cannot join this study again."
+_WITHDRAWN_OPEN = "Only that one participant has withdrawn. The {what} and its commitment are gone."
+
+
+def commitment(digest: str, group: str, integer: int, nonce: str) -> bytes:
+    """The 32 bytes of a commitment to one contribution.
+
+    Parameters
+    ----------
+    digest : str
+        The study's digest.
+    group : {"local", "trusted"}
+        Which group the contribution is for.
+    integer : int
+        The code, or the value in units of the study's grid.
+    nonce : str
+        128 random bits, as 32 lower-case hexadecimal digits.
+
+    Examples
+    --------
+    >>> commitment("0" * 64, "local", 7, "f" * 32).hex()[:16]
+    'd7833c9277792d5d'
+    """
+    if not _DIGEST.fullmatch(digest):
+        raise ProtocolError("A study's digest must be 64 lower-case hexadecimal digits.")
+    if group not in GROUPS:
+        raise ProtocolError(f"The group must be one of {', '.join(GROUPS)}.")
+    if type(integer) is not int:
+        raise ProtocolError("A contribution must be an integer: a code, or a value in units of the grid.")
+    if not _NONCE.fullmatch(nonce):
+        raise ProtocolError("A nonce must be 32 lower-case hexadecimal digits.")
+    return hashlib.sha256(f"hybriddp contribution 1\n{digest}\n{group}\n{integer}\n{nonce}".encode()).digest()
+
+
+def commitments_sha256(commitments: Sequence[bytes]) -> str:
+    """What a batch receipt says of its items: SHA-256 over their commitments, one after the other."""
+    return hashlib.sha256(b"".join(commitments)).hexdigest()
+
+
+def stored(group: str, *, tokens: bool = True, withdrawn: bool = False) -> list[str]:
+    """What the server stores of a participant of this group, in plain sentences.
+
+    Parameters
+    ----------
+    group : {"local", "trusted"}
+        The participant's group.
+    tokens : bool
+        Whether the study knows participants by their tokens; an open pilot does not.
+    withdrawn : bool
+        Whether they have withdrawn: then it is what remains.
+    """
+    if group not in GROUPS:
+        raise ProtocolError(f"The group must be one of {', '.join(GROUPS)}.")
+    what = "report" if group == "local" else "value"
+    if withdrawn:
+        return [_WITHDRAWN if tokens else _WITHDRAWN_OPEN.format(what=what)]
+    counted = _LOCAL if group == "local" else _TRUSTED
+    return [*([_IDENTITY] if tokens else []), _COMMITMENT.format(what=what), counted, _ENVELOPE]
+
+
+def canonical_bytes(receipt: Mapping[str, Any]) -> bytes:
+    """The bytes that a signature is over: keys sorted, no spaces, UTF-8.
+
+    Examples
+    --------
+    >>> canonical_bytes({"study": "größe", "day": "2026-11-17"}).decode()
+    '{"day":"2026-11-17","study":"größe"}'
+    """
+    text = json.dumps(receipt, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
+
+
+class Signer:
+    """The server's signature under receipts."""
+
+    def __init__(self, signing_key: Ed25519PrivateKey) -> None:
+        self._key = signing_key
+        self._x = _base64url(signing_key.public_key().public_bytes_raw())
+        # RFC 7638: the key's name is a hash of itself, so every replica and every restart gives it the same one.
+        thumbprint = canonical_bytes({"crv": "Ed25519", "kty": "OKP", "x": self._x})
+        self.kid = _base64url(hashlib.sha256(thumbprint).digest())
+
+    def sign(self, receipt: Mapping[str, Any]) -> dict[str, Any]:
+        """A receipt with its signature and the name of the key."""
+        signature = _base64url(self._key.sign(canonical_bytes(receipt)))
+        return {"receipt": dict(receipt), "signature": signature, "kid": self.kid}
+
+    def jwks(self) -> dict[str, Any]:
+        """The public key as a JSON Web Key Set."""
+        public = {"kty": "OKP", "crv": "Ed25519", "x": self._x, "kid": self.kid, "use": "sig", "alg": "EdDSA"}
+        return {"keys": [public]}
+
+
+def _base64url(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode("ascii")

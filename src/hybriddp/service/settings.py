@@ -1,0 +1,294 @@
+"""The server's settings: flags before ``HYBRIDDP_*`` variables, these before a TOML file, that before the defaults.
+
+Reading never fails. What is wrong is collected, so that `Settings.problems` can tell everything at once, each thing
+in one sentence with its remedy. Nothing that could hold a password is shown.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from hybriddp.errors import DataError, HybridDPError, ParameterError
+from hybriddp.service.keys import MasterKey, is_inside
+
+__all__ = ["PREFIX", "Settings"]
+
+PREFIX = "HYBRIDDP_"
+"""How environment variables of the server begin."""
+
+_CONFIG = f"{PREFIX}CONFIG"
+_DATABASE_FILE = "hybriddp.sqlite"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the server is started with.
+
+    Parameters
+    ----------
+    data : Path
+        Folder of the embedded database.
+    key_file : Path
+        The master key, outside of the data folder.
+    database : str
+        URL of a PostgreSQL or SQLite database; SQLite in the data folder if empty.
+    host, port : str, int
+        Where to listen.
+    token_public_key : Path, optional
+        Ed25519 public key (PEM) of the backend that mints tokens with EdDSA.
+    max_body, max_batch : int
+        Bytes of a request, reports in a batch.
+    requests_per_minute : int
+        Of one participant's token.
+    operator_hours : int
+        How long a login on the operator's page lasts.
+    drain_seconds : float
+        How long a stopping server finishes what it has begun.
+    log : {"json", "text"}
+        Form of the log's lines.
+    """
+
+    data: Path = Path("hybriddp-data")
+    key_file: Path = Path("hybriddp.key")
+    database: str = field(default="", repr=False)  # it may hold a password
+    host: str = "127.0.0.1"
+    port: int = 8421
+    token_public_key: Path | None = None
+    max_body: int = 1_000_000
+    max_batch: int = 1000
+    requests_per_minute: int = 60
+    operator_hours: int = 12
+    drain_seconds: float = 10.0
+    log: str = "json"
+    misread: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """What was wrong with the sources that these settings were read from."""
+
+    @classmethod
+    def read(
+        cls,
+        flags: Mapping[str, object] | None = None,
+        environ: Mapping[str, str] | None = None,
+        config: Path | None = None,
+    ) -> "Settings":
+        """The settings from all sources; a flag of None is not given, and neither is an empty variable."""
+        environ = os.environ if environ is None else environ
+        given = {name: value for name, value in (flags or {}).items() if value is not None}
+        misread: list[str] = []
+        if config is None and environ.get(_CONFIG):
+            config = Path(environ[_CONFIG])
+        values = dict(_from_file(config, misread)) if config is not None else {}
+        values |= _from_environment(environ, misread)
+        for name, value in given.items():
+            if name not in _READERS:
+                raise ParameterError("flags", f"settings: {', '.join(_READERS)}", name)
+            try:
+                values[name] = _READERS[name](value)
+            except ValueError as needed:
+                raise ParameterError(name, str(needed), value) from None
+        return cls(**values, misread=tuple(misread))
+
+    @property
+    def database_url(self) -> str:
+        """The database's URL, also where it is the embedded one."""
+        return self.database or f"sqlite:///{(self.data / _DATABASE_FILE).absolute().as_posix()}"
+
+    def problems(self) -> list[str]:
+        """Everything that is wrong, one or two sentences each: what it is and what to do. Empty if all is fine."""
+        return [
+            *self.misread,
+            *_number_problems(self),
+            *_folder_problems(self),
+            *_key_problems(self),
+            *_database_problems(self.database),
+            *_token_key_problems(self.token_public_key),
+        ]
+
+
+# Reading
+
+
+def _path(value: object) -> Path:
+    if isinstance(value, Path) or (isinstance(value, str) and value):
+        return Path(value)
+    raise ValueError("a path")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise ValueError("a text")
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, str) and value.strip().replace("_", "").isdecimal():
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError("a whole number")
+
+
+def _number(value: object) -> float:
+    try:
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            return float(value)
+    except ValueError:
+        pass
+    raise ValueError("a number")
+
+
+_READERS: dict[str, Callable[[object], Any]] = {
+    "data": _path,
+    "key_file": _path,
+    "database": _text,
+    "host": _text,
+    "port": _integer,
+    "token_public_key": _path,
+    "max_body": _integer,
+    "max_batch": _integer,
+    "requests_per_minute": _integer,
+    "operator_hours": _integer,
+    "drain_seconds": _number,
+    "log": _text,
+}
+"""For each setting what reads it, from a TOML value or a text; the ValueError of each says what is needed."""
+
+
+def _from_file(path: Path, misread: list[str]) -> Iterator[tuple[str, Any]]:
+    try:
+        content = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        misread.append(f"The file of settings {path} cannot be read ({error.strerror}). Correct --config.")
+        return
+    except ValueError:  # what the parser says may quote a password
+        misread.append(f"The file of settings {path} is not TOML in UTF-8. Write lines such as: port = 8421")
+        return
+    for name, value in content.items():
+        if name not in _READERS:
+            nearest = _nearest(name, list(_READERS))
+            misread.append(f"{path} has a setting that does not exist, {name!r}. {nearest}")
+            continue
+        try:
+            yield name, _READERS[name](value)
+        except ValueError as needed:
+            misread.append(f"{name} in {path} must be {needed}. Correct it there.")
+
+
+def _from_environment(environ: Mapping[str, str], misread: list[str]) -> dict[str, Any]:
+    values = {}
+    variables = {PREFIX + name.upper(): name for name in _READERS}
+    for variable, text in sorted(environ.items()):
+        if not variable.startswith(PREFIX) or variable == _CONFIG:
+            continue
+        if variable not in variables:
+            nearest = _nearest(variable, list(variables))
+            misread.append(f"The environment has a setting that does not exist, {variable}. {nearest}")
+        elif text:
+            try:
+                values[variables[variable]] = _READERS[variables[variable]](text)
+            except ValueError as needed:
+                misread.append(f"The variable {variable} must be {needed}. Correct it in the environment.")
+    return values
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    found = get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"Did you mean {found[0]}?" if found else f"Remove it; there are {', '.join(known)}."
+
+
+# Checking
+
+_LIMITS = {
+    "port": (0, 65_535),
+    "max_body": (1_000, 100_000_000),
+    "max_batch": (1, 100_000),
+    "requests_per_minute": (1, 1_000_000),
+    "operator_hours": (1, 168),
+    "drain_seconds": (0, 600),
+}
+
+
+def _number_problems(settings: Settings) -> Iterator[str]:
+    for name, (least, most) in _LIMITS.items():
+        value = getattr(settings, name)
+        if not least <= value <= most:
+            yield f"{name} must be from {least:,} to {most:,}, got {name}={value!r}."
+    if settings.log not in ("json", "text"):
+        yield f"log must be one of 'json', 'text', got log={settings.log!r}."
+    if not settings.host.strip():
+        yield "host must be an address to listen on, such as 127.0.0.1, got host=''."
+
+
+def _folder_problems(settings: Settings) -> Iterator[str]:
+    folder = settings.data
+    if folder.exists() and not folder.is_dir():
+        yield f"The data folder {folder} is a file. Name a folder with --data."
+    elif not _is_writable(folder):
+        yield f"The data folder {folder} cannot be written to. Change its permissions or name another with --data."
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether files can be made in a folder, or else the folder itself in the nearest one that exists."""
+    there = next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
+def _key_problems(settings: Settings) -> Iterator[str]:
+    path, folder = settings.key_file, settings.data
+    if is_inside(path, folder):
+        yield (
+            f"The key file {path} is inside of the data folder {folder}, so every backup of the data would hold "
+            "the key that protects it. Name another place with --key-file."
+        )
+    if path.is_dir():
+        yield f"The key file {path} is a folder. Name a file with --key-file."
+    elif path.exists():
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            yield f"Others than its owner may read or write the key file {path}. Run: chmod 600 {path}"
+        try:
+            MasterKey.load(path)
+        except DataError as error:
+            yield str(error)
+    elif (folder / _DATABASE_FILE).exists():
+        yield (
+            f"The data folder {folder} holds a database, but its key file {path} is missing. Restore the key or name "
+            "it with --key-file: with a new key nothing in the database can be read."
+        )
+    elif not _is_writable(path.parent):
+        yield f"The key file {path} cannot be created in its folder. Name another place with --key-file."
+
+
+def _database_problems(database: str) -> Iterator[str]:
+    if not database:
+        return
+    try:
+        parts = urlsplit(database)
+        kind = parts.scheme
+    except ValueError:
+        kind = ""
+    if kind == "postgres":
+        yield "The database URL begins with postgres://, which is not a name that drivers know. Write postgresql://."
+    elif kind in ("postgresql", "postgresql+psycopg"):
+        if find_spec("psycopg") is None:
+            yield 'The database is PostgreSQL, whose driver is not installed. Run: pip install "hybriddp[postgres]"'
+    elif kind != "sqlite":
+        # The URL itself stays unsaid: it may hold a password.
+        yield "The database must be a URL that begins with sqlite:/// or postgresql://. Correct --database."
+    elif parts.path.strip("/") in ("", ":memory:"):
+        yield "The database is in memory, so a restart would forget everybody. Name a file: sqlite:///path/to/file."
+
+
+def _token_key_problems(path: Path | None) -> Iterator[str]:
+    if path is None:
+        return
+    from hybriddp.service.tokens import read_public_key
+
+    try:
+        read_public_key(path)
+    except HybridDPError as error:
+        yield str(error)

@@ -1,0 +1,167 @@
+"""Participants' tokens: JWTs that say who (``sub``) takes part in which study (``aud``) until when (``exp``).
+
+The organization's backend mints them, in any language, with HS256 and the server's token secret or with EdDSA and a
+private key of its own. Each algorithm has a key of its own type here and a token is verified with the key of the
+algorithm that it names, so neither ``alg: none`` nor a token that uses a public key as an HMAC secret can pass.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NoReturn
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+from jwt.exceptions import InvalidSubjectError
+
+from hybriddp.errors import DataError, ParameterError, raise_unchained
+from hybriddp.service.problems import Refusal
+
+__all__ = ["LONGEST_SUBJECT", "TokenError", "TokenKeys", "check_subject", "mint", "read_private_key", "read_public_key"]
+
+LONGEST_SUBJECT = 256
+"""Characters of a ``sub``."""
+
+_LONGEST_TOKEN = 8192  # characters: a subject of 256 characters outside of ASCII, escaped, needs about 4,500
+_SHORTEST_SECRET = 32  # bytes: what HMAC-SHA256 puts out (RFC 7518, 3.2)
+_OPTIONS: Any = {"require": ["exp", "aud", "sub"], "strict_aud": True}
+
+_WORDS = {
+    jwt.ExpiredSignatureError: "The token has expired. Ask for a new one.",
+    jwt.ImmatureSignatureError: "The token is not valid yet. Compare the clocks of its issuer and of the server.",
+    jwt.InvalidAudienceError: "The token is for another study: its aud must be this study's id.",
+    jwt.MissingRequiredClaimError: "The token lacks a claim: exp, aud and sub are required.",
+    jwt.InvalidSignatureError: "The token's signature is not valid.",
+    InvalidSubjectError: f"The token's sub must be a text of 1 to {LONGEST_SUBJECT} characters.",
+}
+
+
+class TokenError(Refusal):
+    """A token that is not valid; the message says why and never shows it."""
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__("bad-token", detail)
+
+
+@dataclass(frozen=True)
+class TokenKeys:
+    """What participants' tokens are verified with: an HS256 secret, an Ed25519 public key, or both."""
+
+    secret: bytes | None = field(default=None, repr=False)
+    public_key: Ed25519PublicKey | None = None
+
+    def __post_init__(self) -> None:
+        if self.secret is not None:
+            _check_secret(self.secret)
+        if self.public_key is not None and not isinstance(self.public_key, Ed25519PublicKey):
+            raise ParameterError("public_key", "an Ed25519PublicKey", type(self.public_key).__name__)
+
+    def subject(self, token: str, study: str) -> str:
+        """Who a token for this study belongs to; raises `TokenError` unless everything about it is right."""
+        if not isinstance(token, str) or not token or len(token) > _LONGEST_TOKEN:
+            raise TokenError("The token is missing or too long.")
+        try:
+            claims = self._claims(token, study)
+        except TokenError:
+            raise
+        except Exception as error:  # a forged token may be anything: nested a thousand deep, with infinite numbers
+            _refuse(error)
+        return check_subject(claims["sub"])
+
+    def _claims(self, token: str, study: str) -> Mapping[str, Any]:
+        algorithm = jwt.get_unverified_header(token).get("alg")
+        key: bytes | Ed25519PublicKey | None = None
+        if algorithm == "HS256":
+            key = self.secret
+        elif algorithm == "EdDSA":
+            key = self.public_key
+        if algorithm is None or key is None:
+            raise TokenError("The token's algorithm is not one that this server takes: HS256 or EdDSA, as configured.")
+        claims: Mapping[str, Any] = jwt.decode(
+            token, key, algorithms=[algorithm], audience=study, leeway=0, options=_OPTIONS
+        )
+        return claims
+
+
+def mint(secret_or_private_key: bytes | Ed25519PrivateKey, *, subject: str, study: str, lifetime: timedelta) -> str:
+    """A participant's token: HS256 with a secret, EdDSA with a private key.
+
+    It has no ``iat``: a server whose clock is a second behind would refuse it.
+
+    Examples
+    --------
+    >>> secret = bytes(32)
+    >>> token = mint(secret, subject="u1", study="minutes", lifetime=timedelta(days=7))
+    >>> TokenKeys(secret).subject(token, "minutes")
+    'u1'
+    """
+    check_subject(subject)
+    if not isinstance(study, str) or not study:
+        raise ParameterError("study", "a study's id", study)
+    if not isinstance(lifetime, timedelta) or not timedelta(seconds=1) <= lifetime <= timedelta(days=3660):
+        raise ParameterError("lifetime", "a timedelta from a second to ten years", lifetime)
+    algorithm = "EdDSA"
+    if isinstance(secret_or_private_key, bytes):
+        _check_secret(secret_or_private_key)
+        algorithm = "HS256"
+    elif not isinstance(secret_or_private_key, Ed25519PrivateKey):
+        raise ParameterError(
+            "secret_or_private_key", "bytes or an Ed25519PrivateKey", type(secret_or_private_key).__name__
+        )
+    claims = {"sub": subject, "aud": study, "exp": int((datetime.now(UTC) + lifetime).timestamp())}
+    return jwt.encode(claims, secret_or_private_key, algorithm=algorithm)
+
+
+def read_public_key(path: Path) -> Ed25519PublicKey:
+    """The Ed25519 public key in a PEM file."""
+    content = _read(path)
+    if b"PRIVATE KEY" in content:
+        raise DataError(f"{path} holds a private key, which the server must not have. Give it the public key.")
+    try:
+        key = load_pem_public_key(content)
+    except Exception:  # the library has many kinds, and may quote the file
+        key = None
+    if not isinstance(key, Ed25519PublicKey):
+        raise_unchained(DataError(f"{path} is not an Ed25519 public key in PEM. Make a pair: hybriddp tokens keypair"))
+    return key
+
+
+def read_private_key(path: Path) -> Ed25519PrivateKey:
+    """The Ed25519 private key in a PEM file without a password."""
+    try:
+        key = load_pem_private_key(_read(path), password=None)
+    except DataError:
+        raise
+    except Exception:  # as above
+        key = None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise_unchained(DataError(f"{path} is not an Ed25519 private key in PEM without a password."))
+    return key
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"The key {path} cannot be read ({error.strerror}).") from None
+
+
+def check_subject(subject: object) -> str:
+    """A subject that is a text of 1 to 256 characters, all of which can be written in UTF-8."""
+    right = isinstance(subject, str) and 1 <= len(subject) <= LONGEST_SUBJECT
+    if not right or any("\ud800" <= letter <= "\udfff" for letter in str(subject)):
+        raise TokenError(_WORDS[InvalidSubjectError])
+    return str(subject)
+
+
+def _check_secret(secret: bytes) -> None:
+    if not isinstance(secret, bytes) or len(secret) < _SHORTEST_SECRET:
+        raise DataError(f"The secret of tokens must have at least {_SHORTEST_SECRET} bytes, all of them random.")
+
+
+def _refuse(error: Exception) -> NoReturn:
+    """Raise a `TokenError` in our words: the library's may quote the token."""
+    words = next((words for kind, words in _WORDS.items() if isinstance(error, kind)), "The token cannot be read.")
+    raise_unchained(TokenError(words))
