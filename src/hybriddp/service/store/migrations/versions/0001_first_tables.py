@@ -12,6 +12,20 @@ depends_on = None
 def upgrade() -> None:
     """Create all tables."""
     op.create_table(
+        "ledgers",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("name", sa.Text, nullable=False, unique=True),
+        sa.Column("header", sa.Text, nullable=False),
+        sa.Column("created", sa.Text, nullable=False),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "ledger_events",
+        sa.Column("ledger", sa.Integer, sa.ForeignKey("ledgers.id"), primary_key=True),
+        sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("line", sa.Text, nullable=False),
+    )
+    op.create_table(
         "credentials",
         sa.Column("name", sa.Text, primary_key=True),
         sa.Column("key_hash", sa.Text, nullable=False, unique=True),
