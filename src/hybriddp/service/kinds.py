@@ -41,21 +41,37 @@ class StudyKind(Protocol):
     steps: ClassVar[tuple[str, ...]]
 
     @property
-    def title(self) -> str: ...
-    @property
-    def digest(self) -> str: ...
-    @property
-    def device_text(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def privacy(self) -> Privacy: ...
-    @property
-    def min_group_size(self) -> int: ...
+    def title(self) -> str:
+        """What the study is about."""
 
-    def report(self, code: int) -> int: ...
-    def value(self, value: float) -> int: ...
-    def release(self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None) -> Released: ...
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text that devices get."""
+
+    @property
+    def device_text(self) -> str:
+        """The text that devices get."""
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+
+    @property
+    def privacy(self) -> Privacy:
+        """What every participant is promised."""
+
+    @property
+    def min_group_size(self) -> int:
+        """The least number of users that a group needs."""
+
+    def report(self, code: int) -> int:
+        """A report, if a device can have sent it."""
+
+    def value(self, value: float) -> int:
+        """A finite value as the integer that is added up."""
+
+    def release(self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None) -> Released:
+        """What is published, paid for first. Without a ledger, everybody paid when the study opened."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """The life of a study: created, opened, closed and released, or withdrawn.
 
 What a study asks and promises never changes, and everybody is shown the same. A release is one transaction: ledger,
-result and state are written together, and nothing leaves the process before. So a crash before the commit costs nothing,
-since nobody saw the draw, and a crash after it loses nothing: asking again returns the stored bytes.
+result and state are written together, and nothing leaves the process before. So a crash before the
+commit costs nothing, since nobody saw the draw, and a crash after it loses nothing: asking again returns the stored
+bytes.
 """
 
 import asyncio
@@ -143,12 +144,12 @@ async def result(curator: Curator, study_id: str, *, page: bool = False) -> byte
 
 async def document(curator: Curator, study_id: str, *, counts: bool = False) -> dict[str, Any]:
     """What everybody may see of a study; with ``counts`` also how many have taken part, before it closes."""
-    return (await asyncio.to_thread(curator._documents, study_id, counts=counts))[0]
+    return (await asyncio.to_thread(_documents, curator, study_id, counts=counts))[0]
 
 
 async def documents(curator: Curator) -> list[dict[str, Any]]:
     """All studies, the newest first, for the operator."""
-    return await asyncio.to_thread(curator._documents, None, counts=True)
+    return await asyncio.to_thread(_documents, curator, None, counts=True)
 
 
 def _documents(curator: Curator, study_id: str | None, *, counts: bool) -> list[dict[str, Any]]:

@@ -70,7 +70,8 @@ def _contribution(curator: Curator, known: KnownStudy, sent: Sent, token: str | 
     group = "trusted" if sent.trusted else "local"
     commitment = receipts.commitment(study.digest, group, sent.integer, sent.nonce)
     asserted = PARTICIPANT if study.tokens else NOBODY
-    return Contribution(study.number,
+    return Contribution(
+        study.number,
         study.digest,
         participant_hash(curator, known, token, commitment),
         sent.trusted,
@@ -101,14 +102,15 @@ async def contribute_batch(
     _require_digest(study, digest)
     if not study.tokens:
         raise Refusal("not-allowed", "A study without tokens takes no batches: relays name participants.")
-    day, accepted, rejected = curator.clock() // _DAY, [], []
+    day, accepted = curator.clock() // _DAY, []
+    rejected: dict[int, str] = {}
     for index, report in enumerate(reports):
         try:
             code = known.kind.report(report.code)
             commitment = receipts.commitment(study.digest, "local", code, report.nonce)
             who = _hash(curator, known, f"sub\n{check_subject(report.participant)}")
         except Refusal as refusal:
-            rejected.append({"index": index, "reason": refusal.reason})
+            rejected[index] = refusal.reason
             continue
         accepted.append((index, Contribution(study.number, study.digest, who, False, code, commitment, RELAY, day)))
     outcomes = await curator.writer.add([one for _, one in accepted]) if accepted else []
@@ -118,7 +120,7 @@ async def contribute_batch(
             taken.append(one.commitment)
             repeated += outcome is Outcome.REPEATED
         else:
-            rejected.append({"index": index, "reason": outcome.value})
+            rejected[index] = outcome.value
     receipt = {
         "version": 1,
         "study": study.id,
@@ -131,11 +133,10 @@ async def contribute_batch(
         "commitments_sha256": receipts.commitments_sha256(taken),
         "day": _date(day),
     }
-    rejected.sort(key=lambda item: item["index"])
     return {
         "accepted": len(taken) - repeated,
         "repeated": repeated,
-        "rejected": rejected,
+        "rejected": [{"index": index, "reason": reason} for index, reason in sorted(rejected.items())],
         "receipt": curator.signer.sign(receipt),
     }
 

@@ -1,8 +1,8 @@
 """Group commit: one thread writes, and what waits while it commits goes into the next transaction together.
 
 A durable commit takes milliseconds, whether it holds one contribution or thousands. So nobody commits alone: whatever
-has arrived in the meantime is added in one transaction, and everybody is answered after it. SQLite takes one writer at a
-time anyway; on PostgreSQL every replica has a writer of its own.
+has arrived in the meantime is added in one transaction, and everybody is answered after it. SQLite takes one writer
+at a time anyway; on PostgreSQL every replica has a writer of its own.
 """
 
 import asyncio

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, text, update
+from sqlalchemy import Connection, Table, delete, func, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
@@ -104,7 +104,7 @@ def add(
     rows = [contributions[i] for i in first.values()]
     new = _insert_postgresql(connection, rows) if is_postgresql(connection) else _insert_sqlite(connection, rows)
     _change_sums(connection, [one for one in rows if one.key in new], 1, replica=replica, seal=seal)
-    known = {key: contributions[first[key]].commitment for key in new}
+    known: dict[tuple[int, bytes], bytes | None] = {key: contributions[first[key]].commitment for key in new}
     known |= _commitments(connection, [one.key for one in contributions if one.key not in new])
     outcomes = []
     for i, one in enumerate(contributions):
@@ -149,7 +149,7 @@ def tally(connection: Connection, study: int) -> dict[int, int]:
 def total(connection: Connection, study: int, digest: str, seal: TotalSeal) -> int:
     """The sum of all trusted users' units, over all replicas: not private."""
     query = select(totals.c.replica, totals.c.count, totals.c.sealed).where(totals.c.study == study)
-    return sum(seal.open(row.sealed, digest, row.replica, row.count) for row in connection.execute(query))
+    return sum(seal.open(sealed, digest, replica, count) for replica, count, sealed in connection.execute(query))
 
 
 def sizes(connection: Connection, study: int) -> GroupSizes:
@@ -241,7 +241,10 @@ def _change_sums(
     for (study, digest), changes in sorted(units.items()):
         mine = (totals.c.study == study) & (totals.c.replica == replica)
         row = connection.execute(select(totals.c.count, totals.c.sealed).where(mine).with_for_update()).one_or_none()
-        before, count = (0, 0) if row is None else (seal.open(row.sealed, digest, replica, row.count), row.count)
+        before, count = 0, 0
+        if row is not None:
+            count, sealed = row
+            before = seal.open(sealed, digest, replica, count)
         count += sign * len(changes)
         sealed = seal.close(before + sum(changes), digest, replica, count)
         values: Mapping[str, Any] = {"study": study, "replica": replica, "count": count, "sealed": sealed}
@@ -250,11 +253,11 @@ def _change_sums(
 
 def _upsert(
     connection: Connection,
-    table: Any,
+    table: Table,
     key: Sequence[str],
     *,
     added: str = "",
-    set_to: Sequence[str] = (),  # noqa: ANN401
+    set_to: Sequence[str] = (),
 ) -> Any:  # noqa: ANN401
     """A statement that inserts a row, or changes the one that is there."""
     insert = (postgresql.insert if is_postgresql(connection) else sqlite.insert)(table)
