@@ -1,0 +1,185 @@
+"""``hybriddp serve``: the curator as a server."""
+
+import ipaddress
+import math
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hybriddp.cli.options import option
+from hybriddp.cli.terminal import say
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.service import check_installed
+
+if TYPE_CHECKING:
+    from litestar import Litestar
+
+    from hybriddp.service.settings import Settings
+
+_DEMO_FOLDER = ("data", "key_file", "database")
+
+
+def serve(
+    data: Annotated[Path | None, option("Folder of the embedded database: hybriddp-data.")] = None,
+    key_file: Annotated[Path | None, option("Master key, outside of the data folder: hybriddp.key.")] = None,
+    database: Annotated[
+        str | None, option("URL of a PostgreSQL database; if it has a password, set HYBRIDDP_DATABASE instead.")
+    ] = None,
+    host: Annotated[str | None, option("Address to listen on: 127.0.0.1.")] = None,
+    port: Annotated[int | None, option("Port to listen on: 8421.")] = None,
+    token_public_key: Annotated[
+        Path | None, option("Ed25519 public key (PEM) of the backend that signs tokens with EdDSA.")
+    ] = None,
+    max_body: Annotated[int | None, option("Largest request in bytes: 1000000.")] = None,
+    max_batch: Annotated[int | None, option("Most reports in a batch: 1000.")] = None,
+    requests_per_minute: Annotated[int | None, option("Most requests of one participant per minute: 60.")] = None,
+    operator_hours: Annotated[int | None, option("Hours that a login on the operator's page lasts: 12.")] = None,
+    drain_seconds: Annotated[float | None, option("Seconds to finish what has begun when stopping: 10.")] = None,
+    log: Annotated[str | None, option("Form of the log: json or text.")] = None,
+    config: Annotated[Path | None, option("TOML file of settings.")] = None,
+    check: Annotated[bool, option("Say what is wrong with the settings and exit.", "--check")] = False,
+    demo: Annotated[bool, option("Start with a study and simulated people; keeps nothing.", "--demo")] = False,
+) -> None:
+    """Start a curator: people send reports or values over HTTP, and one release comes out.
+
+    Options come before HYBRIDDP_* environment variables (HYBRIDDP_PORT), these before the file of --config. The first
+    start creates the data folder and the key file and prints the admin key, once.
+    """
+    flags = {name: value for name, value in locals().items() if name not in ("config", "check", "demo")}
+    check_installed()
+    from hybriddp.service.settings import Settings
+
+    if demo:
+        _refuse_for_demo(flags)
+        with tempfile.TemporaryDirectory(prefix="hybriddp-demo-") as folder:
+            place = {"data": Path(folder) / "data", "key_file": Path(folder) / "hybriddp.key", "database": ""}
+            _run(Settings.read(flags | place, os.environ, config), check=check, demo=True)
+        return
+    _run(Settings.read(flags, os.environ, config), check=check, demo=False)
+
+
+def _refuse_for_demo(flags: dict[str, object]) -> None:
+    for name in _DEMO_FOLDER:
+        if flags[name] is not None:
+            remedy = "The demo keeps nothing, so that simulated people never get into a real study."
+            raise ParameterError(name, "left out with --demo", str(flags[name]), remedy=remedy)
+
+
+def _run(settings: "Settings", *, check: bool, demo: bool) -> None:
+    problems = settings.problems()
+    for problem in problems:
+        say(f"- {problem}", err=not check)
+    if problems:
+        raise typer.Exit(2)
+    if check:
+        say("Settings are fine.")
+        return
+    from hybriddp.service.app import prepare
+    from hybriddp.service.observe import set_up_logging
+
+    listening = _listen(settings.host, settings.port)  # before anything is created
+    with listening:
+        set_up_logging(settings.log)
+        prepared = prepare(settings)
+        url = _url(listening, settings.host)
+        _greet(settings, url, prepared.admin_key)
+        if demo:
+            _start_demo(settings, url, prepared.admin_key)
+        _serve(prepared.app, settings, listening)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        reason = error.strerror or "no such address"
+        raise DataError(f"Cannot listen on {host}, port {port} ({reason}). Choose others: --host, --port.") from None
+
+
+def _url(listening: socket.socket, host: str) -> str:
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listening.getsockname()[1]}"
+
+
+def _greet(settings: "Settings", url: str, admin_key: str | None) -> None:
+    say(f"Curator at {url}")
+    say(f"Operator's page: {url}/operator")
+    if admin_key is not None:
+        say(f"Key file: {settings.key_file}. Keep a copy of it, but never together with the data.")
+        say("Admin key, shown only this once:")
+        typer.echo(admin_key)
+    if not _is_loopback(settings.host):
+        say(
+            f"Warning: {settings.host} can be reached from other machines and this server speaks no TLS. Values and "
+            "tokens must not travel in the clear: put a proxy with TLS in front of it.",
+            err=True,
+        )
+    sys.stdout.flush()  # whoever started it from a program waits for these lines
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _start_demo(settings: "Settings", url: str, admin_key: str | None) -> None:
+    from hybriddp.service.demo import start_demo
+    from hybriddp.service.keys import MasterKey
+
+    if admin_key is None:
+        raise DataError("The demo needs a new database.")
+    say("Demo: all people are simulated, nothing is kept, and nobody's privacy is at stake.", bold=True)
+    start_demo(url, admin_key, MasterKey.load(settings.key_file).token_secret)
+
+
+def _serve(app: "Litestar", settings: "Settings", listening: socket.socket) -> None:
+    """Run until a signal comes; then finish what has begun."""
+    import uvicorn
+
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http="httptools",
+            loop="uvloop" if find_spec("uvloop") else "asyncio",
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,  # nothing here depends on anybody's address
+            timeout_graceful_shutdown=math.ceil(settings.drain_seconds),
+        )
+    )
+    with _ending_well(), suppress(SystemExit):  # uvicorn's own exit codes mean other things than ours
+        server.run(sockets=[listening])
+    if not server.started:
+        raise DataError("The server did not start; the log says why.")
+
+
+@contextmanager
+def _ending_well() -> Iterator[None]:
+    """Let a signal, which uvicorn raises again once it has stopped, end the program with exit code 0."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("Stopped.", err=True)
+    finally:
+        signal.signal(signal.SIGTERM, before)

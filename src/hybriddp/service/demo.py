@@ -1,0 +1,5 @@
+"""x."""
+
+
+def start_demo(url: str, admin_key: str, token_secret: bytes) -> None:
+    """X."""

@@ -1,0 +1,176 @@
+"""Starting and stopping the server, with an app that stands in for the curator's."""
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from litestar import Litestar
+from typer.testing import CliRunner, Result
+
+from hybriddp import cli, service
+from hybriddp.cli import serve as module
+from hybriddp.errors import DataError, MissingExtraError, ParameterError
+from hybriddp.service import demo
+from hybriddp.service.keys import MasterKey
+from hybriddp.service.settings import Settings
+
+RUN = CliRunner()
+
+
+def _run(*arguments: object) -> Result:
+    return RUN.invoke(cli.app, ["serve", *map(str, arguments)])
+
+
+@pytest.fixture(autouse=True)
+def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("HYBRIDDP_")]:
+        monkeypatch.delenv(name)
+    root = logging.getLogger()
+    before = root.handlers, root.level, logging.raiseExceptions, threading.excepthook
+    yield
+    logging.captureWarnings(False)
+    root.handlers, root.level, logging.raiseExceptions, threading.excepthook = before
+
+
+class Prepared:
+    """What the app's room prepares, and what it was asked for."""
+
+    def __init__(self, stop_by: signal.Signals) -> None:
+        self.asked: list[Settings] = []
+        self.stop_by = stop_by
+
+    def prepare(self, settings: Settings) -> SimpleNamespace:
+        self.asked.append(settings)
+        if not settings.key_file.exists():
+            MasterKey.create(settings.key_file, data=settings.data)
+        return SimpleNamespace(app=Litestar(on_startup=[self._stop], openapi_config=None), admin_key="hdpa_new")
+
+    def _stop(self) -> None:
+        os.kill(os.getpid(), self.stop_by)
+
+
+@pytest.fixture(params=[signal.SIGTERM, signal.SIGINT])
+def prepared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+    made = Prepared(request.param)
+    room = ModuleType("hybriddp.service.app")
+    room.prepare = made.prepare  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "hybriddp.service.app", room)
+    return made
+
+
+def test_check_says_that_all_is_fine_and_creates_nothing(tmp_path: Path) -> None:
+    result = _run("--check")
+    assert (result.exit_code, result.stdout) == (0, "Settings are fine.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_check_tells_all_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "c.toml").write_text("prot = 7\nport = 70000")
+    monkeypatch.setenv("HYBRIDDP_DATABSE", "x")
+    result = _run("--check", "--config", "c.toml", "--data", ".", "--log", "xml")
+    assert result.exit_code == 2
+    words = " ".join(result.stdout.split())
+    for expected in (
+        "'prot'. Did you mean port?",
+        "Did you mean HYBRIDDP_DATABASE?",
+        "port must be from 0 to 65,535, got port=70000.",
+        "log must be",
+        "inside of the data folder",
+    ):
+        assert expected in words
+    assert words.count("- ") == 5
+
+
+def test_wrong_settings_do_not_start(prepared: Prepared) -> None:
+    result = _run("--port", "70000")
+    assert result.exit_code == 2
+    assert "port must be" in result.stderr
+    assert prepared.asked == []
+
+
+def test_a_start_shows_the_admin_key_and_a_signal_ends_it_well(prepared: Prepared) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    result = _run("--port", 0, "--drain-seconds", "0.5", "--log", "text")
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "hdpa_new" in result.stdout.splitlines()
+    assert "/operator" in result.stdout
+    assert "Stopped." in result.stderr
+    assert "TLS" not in result.output
+    (settings,) = prepared.asked
+    assert (settings.port, settings.drain_seconds) == (0, 0.5)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_the_demo_keeps_nothing(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[str, str, bytes]] = []
+    monkeypatch.setattr(demo, "start_demo", lambda *given: started.append(given))
+    monkeypatch.setenv("HYBRIDDP_DATABASE", "postgresql://db/real")
+    result = _run("--port", 0, "--demo")
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert "simulated" in result.stdout
+    (settings,) = prepared.asked
+    assert settings.database == ""
+    assert not settings.data.parent.exists()
+    assert list(tmp_path.iterdir()) == []
+    ((url, key, secret),) = started
+    assert url.startswith("http://127.0.0.1:")
+    assert (key, len(secret)) == ("hdpa_new", 64)
+
+
+@pytest.mark.parametrize("option", ["--data", "--key-file", "--database"])
+def test_the_demo_never_touches_real_data(option: str) -> None:
+    error = _run("--demo", option, "x").exception
+    assert isinstance(error, ParameterError)
+    assert "must be left out with --demo" in str(error)
+
+
+def test_an_address_that_is_taken(prepared: Prepared) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        error = _run("--port", taken.getsockname()[1]).exception
+    assert isinstance(error, DataError)
+    assert "Cannot listen" in str(error)
+    assert prepared.asked == []
+
+
+def test_hosts() -> None:
+    assert all(map(module._is_loopback, ("127.0.0.1", "127.1.2.3", "::1", "localhost")))
+    assert not any(map(module._is_loopback, ("0.0.0.0", "::", "192.168.0.1", "example.org")))  # noqa: S104
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        assert module._url(listening, "::1") == f"http://[::1]:{port}"
+        assert module._url(listening, "localhost") == f"http://localhost:{port}"
+
+
+def test_other_machines_need_tls(capsys: pytest.CaptureFixture[str]) -> None:
+    module._greet(Settings(host="0.0.0.0"), "http://0.0.0.0:8421", None)  # noqa: S104
+    shown = capsys.readouterr()
+    assert "TLS" in shown.err
+    assert "Admin key" not in shown.out
+
+
+def test_an_app_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("31337.125")
+
+    room = ModuleType("hybriddp.service.app")
+    app = Litestar(on_startup=[fail], openapi_config=None)
+    room.prepare = lambda _: SimpleNamespace(app=app, admin_key=None)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "hybriddp.service.app", room)
+    result = _run("--port", 0)
+    assert isinstance(result.exception, DataError)
+    assert "31337" not in result.output
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "find_spec", lambda _: None)
+    error = _run("--check").exception
+    assert isinstance(error, MissingExtraError)
+    assert 'pip install "hybriddp[service]"' in str(error)
