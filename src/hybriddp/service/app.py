@@ -14,14 +14,14 @@ from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from sqlalchemy.exc import SQLAlchemyError
 
 from hybriddp import __version__
 from hybriddp.errors import DataError
 from hybriddp.service.curator import Curator
 from hybriddp.service.keys import MasterKey, key_hash, new_key
-from hybriddp.service.observe import Observed
+from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
 from hybriddp.service.problems import MEDIA_TYPE, Refusal, problem
 from hybriddp.service.routes import contributions, health, operator, studies
 from hybriddp.service.routes.access import ADMIN, RateLimit
@@ -77,14 +77,15 @@ def prepare(settings: Settings) -> Prepared:
             admin_hash = key_hash(admin_key)
             if not stored.set_admin_hash(connection, admin_hash):  # another replica was first
                 admin_key, admin_hash = None, stored.admin_hash(connection) or ""
-    curator = Curator(engine, master, _token_keys(settings, master), replica=token_hex(8))
-    observed = Observed(settings.log)
+    metrics = Metrics()
+    tokens = _token_keys(settings, master)
+    curator = Curator(engine, master, tokens, replica=token_hex(8), committed=metrics.commit)
     state = {
         "curator": curator,
         "settings": settings,
         "admin_hash": admin_hash,
         "session_key": master.sessions,
-        "observed": observed,
+        "metrics": metrics,
         "rate": RateLimit(settings.requests_per_minute),
         "draining": False,
     }
@@ -138,9 +139,9 @@ def _refuse(request: Request[Any, Any, State], error: Exception) -> Response[dic
     else:
         shown = error
     document = problem(shown)
-    request.app.state.observed.rejected(document["reason"])
+    request.state.reason = document["reason"]
     if document["status"] >= 500:
-        request.app.state.observed.failed(error)
+        log_failure(error, request=request.state.request_id)
     headers = {"retry-after": "60"} if document["status"] in (429, 503) else {}
     if document["status"] == 401:
         headers["www-authenticate"] = "Bearer"
@@ -158,26 +159,49 @@ class _Envelope:
             await self._app(scope, receive, send)
             return
         started, status = time.perf_counter(), 500
-        allowed = await _cors(scope)
+        state: Any = scope.setdefault("state", {})
+        state["request_id"] = new_request_id()
+        headers = _HEADERS | await _cors(scope)
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableScopeHeaders.from_message(message)
-                for name, value in (_HEADERS | allowed).items():
-                    headers.setdefault(name, value)
+                sent = MutableScopeHeaders.from_message(message)
+                for name, value in headers.items():
+                    sent.setdefault(name, value)
             await send(message)
 
         try:
             await self._app(scope, receive, sending)
         finally:
-            handler = scope.get("route_handler")
-            route = next(iter(sorted(handler.paths)), "") if handler is not None else ""
-            scope["litestar_app"].state.observed.answered(scope["method"], route, status, time.perf_counter() - started)
+            _observe(scope, status, time.perf_counter() - started)
 
 
-async def _cors(scope: Scope) -> dict[str, str]:
+def _observe(scope: HTTPScope, status: int, seconds: float) -> None:
+    """Count and log an answer by the template of its route: what was asked for in its place may be anything."""
+    state, metrics = scope["state"], scope["litestar_app"].state.metrics
+    handler = scope.get("route_handler")
+    route = min(handler.paths) if handler is not None else "other"
+    study = scope.get("path_params", {}).get("study_id")
+    if study is not None and not scope["litestar_app"].state.curator.has_read(study):
+        study = None
+    reason = state.get("reason")
+    metrics.request(route, scope["method"], status, seconds)
+    if reason is not None:
+        metrics.reject(reason, route, study=study)
+    log_request(
+        route=route,
+        method=scope["method"],
+        status=status,
+        ms=1000 * seconds,
+        request=state["request_id"],
+        reason=reason,
+        study=study,
+    )
+
+
+async def _cors(scope: HTTPScope) -> dict[str, str]:
     """Headers that let a page of one of the study's origins read the answer."""
     origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
     study_id = scope.get("path_params", {}).get("study_id")

@@ -5,6 +5,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
@@ -31,6 +32,7 @@ class Clock:
         self._latest, self._lock = 0, Lock()
 
     def __call__(self) -> int:
+        """The time, in whole seconds."""
         with self._lock:
             self._latest = max(self._latest, int(time.time()))
             return self._latest
@@ -57,14 +59,24 @@ class Curator:
         What participants' tokens are verified with.
     replica : str
         The name of this process among those that share the database.
+    committed : callable
+        Told how many contributions each transaction had.
     """
 
-    def __init__(self, engine: Engine, master: MasterKey, tokens: TokenKeys, *, replica: str) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        master: MasterKey,
+        tokens: TokenKeys,
+        *,
+        replica: str,
+        committed: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self.engine, self.tokens, self.replica = engine, tokens, replica
         self.clock, self.signer = Clock(), receipts.Signer(master.signing_key())
         self.hash_key, self.seal = master.participants, TotalSeal(master.total_key)
         self._known: dict[str, KnownStudy] = {}
-        self.writer = Writer(engine, replica=replica, seal=self.seal, clock=self.clock)
+        self.writer = Writer(engine, replica=replica, seal=self.seal, clock=self.clock, committed=committed)
 
     def close(self) -> None:
         """Write what has arrived, then let go of the database."""
@@ -87,6 +99,10 @@ class Curator:
         if study is None:
             raise Refusal("not-found", "There is no study with this id.")
         return KnownStudy(study, study_kind(study.text))
+
+    def has_read(self, study_id: str) -> bool:
+        """Whether a study with this id exists and has been asked for."""
+        return study_id in self._known
 
     def forget(self, study_id: str) -> None:
         """Read a study again when it is next asked for."""

@@ -49,10 +49,21 @@ class Writer:
         What encrypts totals.
     clock : callable
         The time in seconds, which does not run backward.
+    committed : callable
+        Told how many contributions each transaction had.
     """
 
-    def __init__(self, engine: Engine, *, replica: str, seal: TotalSeal, clock: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        replica: str,
+        seal: TotalSeal,
+        clock: Callable[[], int],
+        committed: Callable[[int], None],
+    ) -> None:
         self._engine, self._replica, self._seal, self._clock = engine, replica, seal, clock
+        self._committed = committed
         self._jobs: queue.SimpleQueue[_Add | _Run[Any] | None] = queue.SimpleQueue()
         self._thread = Thread(target=self._loop, name="hybriddp-writer", daemon=True)
         self._thread.start()
@@ -118,6 +129,7 @@ class Writer:
             for job in group:
                 job.done.set_exception(reason)
             return
+        self._committed(len(together))
         start = 0
         for job in group:
             end = start + len(job.contributions)

@@ -42,7 +42,7 @@ def _value(known: KnownStudy, data: NewValue) -> Sent:
 
 async def _contribute(known: KnownStudy, sent: Sent, request: Asked, state: State) -> Response[SignedReceipt]:
     done = await participation.contribute(state.curator, known, sent, bearer(request))
-    state.observed.contributed("trusted" if sent.trusted else "local", new=done.new)
+    state.metrics.contribute("trusted" if sent.trusted else "local", "accepted" if done.new else "repeated")
     return Response(convert(done.receipt, SignedReceipt), status_code=201 if done.new else 200)
 
 
@@ -65,6 +65,7 @@ async def withdraw_report(study_id: _Id, data: NewReport, request: Asked, state:
     """Withdraw a report, shown by its code and nonce, before the study closes."""
     known = await _known(study_id, request, state)
     told = await participation.withdraw(state.curator, known, _report(known, data), bearer(request))
+    state.metrics.contribute("local", "withdrawn")
     return convert(told, SignedReceipt)
 
 
@@ -73,6 +74,7 @@ async def withdraw_value(study_id: _Id, data: NewValue, request: Asked, state: S
     """Withdraw a value, shown with its nonce, before the study closes."""
     known = await _known(study_id, request, state)
     told = await participation.withdraw(state.curator, known, _value(known, data), bearer(request))
+    state.metrics.contribute("trusted", "withdrawn")
     return convert(told, SignedReceipt)
 
 
@@ -107,7 +109,11 @@ async def send_batch(study_id: _Id, data: NewBatch, request: Asked, state: State
     known = await state.curator.known(study_id)
     reports = [RelayedReport(report.participant, report.code, report.nonce) for report in data.reports]
     told = await participation.contribute_batch(state.curator, known, data.digest, reports, relay)
-    state.observed.batch(told["accepted"], told["repeated"], [item["reason"] for item in told["rejected"]])
+    state.metrics.batch(len(reports))
+    for outcome in ("accepted", "repeated"):
+        state.metrics.contribute("local", outcome, count=told[outcome])
+    for item in told["rejected"]:
+        state.metrics.reject(item["reason"], "/studies/{study_id:str}/batches", study=study_id)
     return convert(told, BatchAnswer)
 
 

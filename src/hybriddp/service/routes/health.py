@@ -35,7 +35,7 @@ def ready(state: State) -> dict[str, str]:
 @get("/metrics", guards=[require_admin], security=[{"bearer": []}], media_type=MediaType.TEXT, **_MACHINES)
 async def metrics(state: State) -> Response[bytes]:
     """Counters for Prometheus."""
-    return Response(state.observed.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(state.metrics.render(), media_type=state.metrics.content_type)
 
 
 @get("/.well-known/hybriddp-receipts.json", **_MACHINES)

@@ -1,3 +1,5 @@
 """Stub."""
 
-ROUTES = []
+from typing import Any
+
+ROUTES: list[Any] = []

@@ -261,7 +261,7 @@ def _upsert(
 ) -> Any:  # noqa: ANN401
     """A statement that inserts a row, or changes the one that is there."""
     insert = (postgresql.insert if is_postgresql(connection) else sqlite.insert)(table)
-    changed = {name: insert.excluded[name] for name in set_to}
+    changed: dict[str, Any] = {name: insert.excluded[name] for name in set_to}
     if added:
         changed[added] = table.c[added] + insert.excluded[added]
     return insert.on_conflict_do_update(index_elements=list(key), set_=changed)

@@ -1,8 +1,8 @@
 """Opening the database: SQLite in the data folder, or PostgreSQL by its URL; its tables are brought up to date.
 
 Every commit is durable when it returns: SQLite runs with a write-ahead log and ``synchronous=FULL``, PostgreSQL with
-its default. SQLite's pages are small, since the primary key of participants is random: each new row dirties a page, and the
-log holds whole pages (1 KiB pages take 1.5 times as many rows per second as 4 KiB pages at 4 million rows).
+its default. SQLite's pages are small, since the primary key of participants is random: each new row dirties a page, and
+the log holds whole pages (pages of 1 KiB take 1.5 times as many rows per second as pages of 4 KiB, at 4 million rows).
 """
 
 from collections.abc import Iterator
