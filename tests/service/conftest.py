@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Engine, create_engine, text
 
 from hybriddp.service.store.engine import open_engine
+from tests.service.running import Running, running
 
 
 @pytest.fixture(scope="session")
@@ -50,3 +51,10 @@ def engine(database: str) -> Iterator[Engine]:
     found = open_engine(database)
     yield found
     found.dispose()
+
+
+@pytest.fixture
+def server(database: str, tmp_path: Path) -> Iterator[Running]:
+    """A curator on each kind of database."""
+    with running(tmp_path, "" if database.startswith("sqlite") else database) as found:
+        yield found

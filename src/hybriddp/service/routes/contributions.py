@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from litestar import Response, get, post
 from litestar.datastructures import State
-from litestar.params import Parameter
+from litestar.params import JSONBody, Parameter
 from msgspec import convert
 
 from hybriddp.service import participation
@@ -47,21 +47,23 @@ async def _contribute(known: KnownStudy, sent: Sent, request: Asked, state: Stat
 
 
 @post("/studies/{study_id:str}/reports", **_PARTICIPANT)
-async def send_report(study_id: _Id, data: NewReport, request: Asked, state: State) -> Response[SignedReceipt]:
+async def send_report(
+    study_id: _Id, data: JSONBody[NewReport], request: Asked, state: State
+) -> Response[SignedReceipt]:
     """Send a local report. The same one again gets the same receipt (200); another one is refused (409)."""
     known = await _known(study_id, request, state)
     return await _contribute(known, _report(known, data), request, state)
 
 
 @post("/studies/{study_id:str}/values", **_PARTICIPANT)
-async def send_value(study_id: _Id, data: NewValue, request: Asked, state: State) -> Response[SignedReceipt]:
+async def send_value(study_id: _Id, data: JSONBody[NewValue], request: Asked, state: State) -> Response[SignedReceipt]:
     """Hand over a value: it is added to an encrypted sum, and is stored nowhere by itself."""
     known = await _known(study_id, request, state)
     return await _contribute(known, _value(known, data), request, state)
 
 
 @post("/studies/{study_id:str}/reports/withdraw", status_code=200, **_PARTICIPANT)
-async def withdraw_report(study_id: _Id, data: NewReport, request: Asked, state: State) -> SignedReceipt:
+async def withdraw_report(study_id: _Id, data: JSONBody[NewReport], request: Asked, state: State) -> SignedReceipt:
     """Withdraw a report, shown by its code and nonce, before the study closes."""
     known = await _known(study_id, request, state)
     told = await participation.withdraw(state.curator, known, _report(known, data), bearer(request))
@@ -70,7 +72,7 @@ async def withdraw_report(study_id: _Id, data: NewReport, request: Asked, state:
 
 
 @post("/studies/{study_id:str}/values/withdraw", status_code=200, **_PARTICIPANT)
-async def withdraw_value(study_id: _Id, data: NewValue, request: Asked, state: State) -> SignedReceipt:
+async def withdraw_value(study_id: _Id, data: JSONBody[NewValue], request: Asked, state: State) -> SignedReceipt:
     """Withdraw a value, shown with its nonce, before the study closes."""
     known = await _known(study_id, request, state)
     told = await participation.withdraw(state.curator, known, _value(known, data), bearer(request))
@@ -101,7 +103,7 @@ async def show_receipt(
     tags=["relay"],
     responses=problems("bad-token", "not-found", "wrong-digest", "too-large", "not-allowed"),
 )
-async def send_batch(study_id: _Id, data: NewBatch, request: Asked, state: State) -> BatchAnswer:
+async def send_batch(study_id: _Id, data: JSONBody[NewBatch], request: Asked, state: State) -> BatchAnswer:
     """Hand over the reports of a relay's participants, in one transaction."""
     relay = await _relay(request, state)
     if len(data.reports) > state.settings.max_batch:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from litestar import MediaType, Response, delete, get, post
 from litestar.datastructures import State
-from litestar.params import Parameter
+from litestar.params import JSONBody, Parameter
 from msgspec import convert, structs
 
 from hybriddp.privacy import Privacy
@@ -33,7 +33,7 @@ _Id = Annotated[str, Parameter(max_length=64, description="The study's id")]
 
 
 @post("/studies", **_ADMIN, responses=problems("bad-token", "refused", "too-large"))
-async def create_study(data: NewStudy, state: State) -> StudyDocument:
+async def create_study(data: JSONBody[NewStudy], state: State) -> StudyDocument:
     """Create a study, and open it unless told otherwise."""
     text = json.dumps(data.study, separators=(",", ":"), ensure_ascii=False)
     kind = study_kind(text)
@@ -105,7 +105,7 @@ async def result_page(study_id: _Id, state: State) -> Response[bytes]:
 
 
 @post("/relays", **_ADMIN, responses=problems("bad-token", "refused"))
-async def create_relay(data: NewRelay, state: State) -> RelayKey:
+async def create_relay(data: JSONBody[NewRelay], state: State) -> RelayKey:
     """Let a backend hand over batches. Its key is shown once; only its hash is stored."""
     key = new_key(RELAY)
     if not await state.curator.writer.run(lambda connection: stored.add_relay(connection, data.name, key_hash(key))):
@@ -121,7 +121,7 @@ async def remove_relay(name: Annotated[str, Parameter(max_length=64)], state: St
 
 
 @post("/budgets", **_ADMIN, responses=problems("bad-token", "refused"))
-async def create_budget(data: NewBudget, state: State) -> BudgetState:
+async def create_budget(data: JSONBody[NewBudget], state: State) -> BudgetState:
     """A budget for several studies over the same people."""
     privacy = Privacy.total(epsilon=data.epsilon, delta=data.delta)
     name = budgets.shared(data.name)

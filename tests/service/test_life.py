@@ -1,0 +1,86 @@
+"""A whole study over real sockets, on both databases."""
+
+import json
+
+import numpy as np
+import pytest
+
+from hybriddp import MeanStudy
+from tests.service.running import Running
+
+STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
+
+
+def test_a_study_from_its_creation_to_its_result(server: Running) -> None:
+    made = server.create(STUDY)
+    assert made.status_code == 201
+    assert (made.json()["state"], made.json()["digest"], made.json()["counts"]) == ("open", STUDY.digest, None)
+    for i in range(3):
+        assert server.trust(STUDY, f"t{i}", 60.0 + i).status_code == 201
+        assert server.report(STUDY, f"l{i}", 100 + i).status_code == 201
+    assert server.http.get("/studies/minutes").json()["counts"] is None
+    assert server.move("release").json()["reason"] == "refused"
+    assert server.move("close").json()["counts"] == {"trusted": 3, "local": 3}
+    assert server.http.get("/studies/minutes").json()["counts"] == {"trusted": 3, "local": 3}
+    assert server.report(STUDY, "late", 1).json()["reason"] == "closed"
+    released = server.move("release")
+    assert released.status_code == 200
+    estimate = released.json()["estimate"]
+    assert (estimate["n_trusted"], estimate["n_local"], estimate["tied"]) == (3, 3, True)
+    assert estimate["privacy"]["counted"]
+    assert estimate["privacy"]["private_release"]
+    assert server.move("release").content == released.content == server.http.get("/studies/minutes/result").content
+    assert "session minutes" in server.http.get("/studies/minutes/result.html").text
+    assert server.move("withdraw").json()["reason"] == "refused"
+    assert server.http.get("/studies/minutes").json()["state"] == "released"
+
+
+def test_the_answer_is_that_of_the_study_on_the_same_contributions(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hybriddp.release.mechanisms import Mechanism
+
+    monkeypatch.setattr(Mechanism, "draw", lambda *_: np.int64(123_456))
+    values = [3.25, 500.0, 17.0, 239.9, 0.0]
+    codes = STUDY.randomize(np.linspace(0, 240, 300), random_state=3)
+    server.create(STUDY)
+    for i, value in enumerate(values):
+        assert server.trust(STUDY, f"t{i}", value).status_code == 201
+    relay = server.relay()
+    reports = [{"participant": f"l{i}", "code": code, "nonce": f"{i:032x}"} for i, code in enumerate(codes)]
+    body = {"digest": STUDY.digest, "reports": reports}
+    taken = server.http.post("/studies/minutes/batches", headers=relay, json=body).json()
+    assert (taken["accepted"], taken["repeated"], taken["rejected"]) == (300, 0, [])
+    server.move("close")
+    mine = server.move("release").json()["estimate"]
+    expected = json.loads(json.dumps(STUDY.estimate(trusted=values, local=list(codes)).to_dict()))
+    for key in ("value", "interval_95", "step", "n_trusted", "n_local", "digest"):
+        assert mine[key] == expected[key]
+
+
+def test_withdrawing_a_study_deletes_everything_but_its_ledger(server: Running) -> None:
+    server.create(STUDY)
+    server.trust(STUDY, "t", 1.0)
+    assert server.move("withdraw").json()["state"] == "withdrawn"
+    assert server.http.get("/studies/minutes").json()["consent"] == {}
+    assert server.move("release").json()["reason"] == "refused"
+    assert server.report(STUDY, "x", 1).json()["reason"] == "closed"
+    assert server.create(STUDY).json()["reason"] == "refused"  # neither its id nor its text can be used again
+
+
+def test_a_shared_budget_charges_everybody_when_a_study_opens(server: Running) -> None:
+    made = server.http.post("/budgets", headers=server.admin, json={"name": "panel", "epsilon": "1.5"})
+    assert (made.status_code, made.json()["epsilon"]) == (201, "1.5")
+    assert server.create(STUDY, "first", budget="panel").status_code == 201
+    left = server.http.get("/budgets/panel", headers=server.admin).json()
+    assert left["epsilon"] == "0.5"
+    other = MeanStudy("session minutes, week 2", bounds=(0, 240), epsilon=1.0)
+    refused = server.create(other, "second", budget="panel")
+    assert (refused.status_code, refused.json()["reason"]) == (409, "refused")
+    assert server.http.get("/studies/second").status_code == 404
+    for i in range(2):
+        server.trust(STUDY, f"t{i}", 50.0, study_id="first")
+        server.report(STUDY, f"l{i}", 50, study_id="first")
+    server.move("close", "first")
+    assert server.move("release", "first").json()["estimate"]["privacy"]["counted"]
+    assert server.http.get("/budgets/panel", headers=server.admin).json()["epsilon"] == "0.5"
