@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Privacy
-from hybriddp.release import Event, Ledger, Part, ledger_file
+from hybriddp.release import Event, Ledger, Part, ledger_lock
 
 
 def event(epsilon: object, who: str = "trusted", delta: object = 0) -> Event:
@@ -111,7 +111,7 @@ def test_a_ledger_on_disk_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_ledger_that_was_emptied_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_file, "_PAUSE", 0)
+    monkeypatch.setattr(ledger_lock, "_PAUSE", 0)
     path = tmp_path / "ledger.json"
     path.write_text("")
     with pytest.raises(DataError, match="not a ledger"):
@@ -345,7 +345,7 @@ def test_an_event_without_a_cost_is_refused() -> None:
 
 @pytest.mark.parametrize("who", ["Trusted", "trusted ", "", None, ["a"]])
 def test_another_spelling_is_not_another_account(who: object) -> None:
-    with pytest.raises(ParameterError, match='^who must be "trusted" or "local"'):
+    with pytest.raises(ParameterError, match='^who must be "trusted", "local" or "everybody"'):
         event(1, who=who)
 
 

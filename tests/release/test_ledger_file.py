@@ -21,7 +21,7 @@ from hybriddp.release import (
     MechanismRecord,
     Part,
     check_ledger,
-    ledger_file,
+    ledger_lock,
     ledger_text,
     repair_ledger,
 )
@@ -81,7 +81,7 @@ def test_processes_that_create_and_spend_at_once_have_one_ledger_and_one_budget(
 
 def test_a_process_that_dies_leaves_no_lock(written: Path) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from hybriddp.release.ledger_file import opened\n"
+        "import os, sys; from pathlib import Path; from hybriddp.release.ledger_lock import opened\n"
         "with opened(Path(sys.argv[1]), writing=True): os._exit(7)"
     )
     assert subprocess.run([sys.executable, "-c", program, str(written)], check=False).returncode == 7
@@ -218,7 +218,7 @@ def test_an_event_that_was_written_before_an_interruption_is_spent(
 
 
 def test_creation_that_was_interrupted_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_file, "_PAUSE", 0)
+    monkeypatch.setattr(ledger_lock, "_PAUSE", 0)
     path.write_bytes(b'{"ledger":2,"budg')
     with pytest.raises(DataError, match="The first line of .* breaks off"):
         Ledger.open(path)

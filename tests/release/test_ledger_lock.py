@@ -11,8 +11,8 @@ from typing import BinaryIO
 import pytest
 
 from hybriddp.errors import DataError
-from hybriddp.release import ledger_file
-from hybriddp.release.ledger_file import held, is_at, opened
+from hybriddp.release import ledger_lock
+from hybriddp.release.ledger_lock import held, is_at, opened
 
 
 def test_whoever_waits_for_a_file_that_is_replaced_gets_the_new_one(
@@ -35,7 +35,7 @@ def test_whoever_waits_for_a_file_that_is_replaced_gets_the_new_one(
 
     with ThreadPoolExecutor(1) as pool:
         with opened(path, writing=True):
-            monkeypatch.setattr(ledger_file, "_open", noted)
+            monkeypatch.setattr(ledger_lock, "_open", noted)
             waiting = pool.submit(wait)
             has_opened.wait()  # it has the old file open, and cannot have its lock
             new.replace(path)
@@ -66,7 +66,7 @@ def test_a_disk_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(ledger_file, "_lock_posix", fail)
+    monkeypatch.setattr(ledger_lock, "_lock_posix", fail)
     path = tmp_path / "a"
     path.write_text("x")
     with (
@@ -94,7 +94,7 @@ def test_windows_locks_one_byte_far_behind_the_end_and_tries_until_it_has_it(
     for name, value in (("LK_NBLCK", 2), ("LK_UNLCK", 0), ("locking", locking)):
         setattr(fake, name, value)
     monkeypatch.setitem(sys.modules, "msvcrt", fake)
-    monkeypatch.setattr(ledger_file, "_lock_posix", lambda file, **_: ledger_file._lock_windows(file))
+    monkeypatch.setattr(ledger_lock, "_lock_posix", lambda file, **_: ledger_lock._lock_windows(file))
     monkeypatch.setattr(time, "sleep", pauses.append)
     with path.open("r+b", buffering=0) as file, held(file, path):
         assert calls == [(2, 1 << 40, 1)] * 3

@@ -12,6 +12,18 @@ from hybriddp.privacy import Privacy
 from hybriddp.release.mechanism_record import MechanismRecord
 
 _MOST_BITS = 2000
+GROUPS = ("trusted", "local")
+EVERYBODY = "everybody"
+"""The users of both groups. Who may choose a group in every study pays for each of them, whatever they choose."""
+
+
+def groups(who: str) -> tuple[str, ...]:
+    """The groups of these users; another spelling would be another account."""
+    if who == EVERYBODY:
+        return GROUPS
+    if who not in GROUPS:
+        raise ParameterError("who", '"trusted", "local" or "everybody"', who)
+    return (who,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,7 @@ class Event:
     what, when : str
         What was released or reported, and the time in UTC.
     who : str
-        Which users it is about: ``"trusted"`` or ``"local"``.
+        Which users it is about: ``"trusted"`` or ``"local"``; or ``"everybody"``, whichever group they choose.
     study : str
         The digest of the study.
     epsilon, delta : str
@@ -76,8 +88,7 @@ class Event:
     mechanism: MechanismRecord | None = None
 
     def __post_init__(self) -> None:
-        if self.who not in ("trusted", "local"):  # another spelling would be another account
-            raise ParameterError("who", '"trusted" or "local"', self.who)
+        groups(self.who)  # an error if there are no such users
         _privacy(epsilon=self.epsilon, delta=self.delta)  # an error if that is not a cost
         if self.mechanism is not None:
             _check(self.mechanism, self.epsilon, self.delta)
@@ -114,7 +125,8 @@ class Event:
     @property
     def users(self) -> str:
         """Which users it is about, in words."""
-        return f"{self.who} users" if self.part is None else f"{self.who} users with {self.part}"
+        who = self.who if self.who == EVERYBODY else f"{self.who} users"
+        return who if self.part is None else f"{who} with {self.part}"
 
     @property
     def privacy(self) -> Privacy:
@@ -163,6 +175,10 @@ class Spent:
 
     def __sub__(self, other: "Spent") -> "Spent":
         return Spent(self.epsilon - other.epsilon, self.delta - other.delta)
+
+    def at_least(self, other: "Spent") -> "Spent":
+        """The larger of both, of ε and of δ."""
+        return Spent(max(self.epsilon, other.epsilon), max(self.delta, other.delta))
 
     def __str__(self) -> str:
         return f"ε = {float(self.epsilon):g}, δ = {float(self.delta):g}"

@@ -8,20 +8,20 @@ the most expensive part of each partition. By default the arithmetic is a sum, a
 
 import json
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Neighbors, Privacy
-from hybriddp.release import ledger_file
 from hybriddp.release.accountant import Accountant
-from hybriddp.release.event import Event, Part, Spent
+from hybriddp.release.event import EVERYBODY, GROUPS, Event, Part, Spent, groups
 from hybriddp.release.history import Exposure
+from hybriddp.release.ledger_file import FileLedgerStore
+from hybriddp.release.ledger_store import LedgerStore, MemoryLedgerStore
 from hybriddp.release.ledger_text import Header, LedgerContents, Position, from_fields, to_fields
 
-_GROUPS = ("trusted", "local")
 _TOLD = 5  # events that a refusal lists
 
 
@@ -35,6 +35,8 @@ class Ledger:
     path : Path or str, optional
         Ledger file; created if missing, with the first event. Every event is written to it before `spend` returns.
         `Ledger.open` takes the budget from the file.
+    store : LedgerStore, optional
+        Where else the events lie, for example in a database.
     accountant : str
         ``"basic"`` adds up ε and δ, exactly. ``"zcdp"`` and ``"pld"`` know that many releases, of Gaussian noise above
         all, cost less together than their sum, and say what ε they cost at the budget's δ. See `Accountant`.
@@ -49,49 +51,52 @@ class Ledger:
     (Fraction(3, 5), Fraction(1, 1))
     """
 
-    def __init__(self, budget: Privacy, *, path: Path | str | None = None, accountant: str = "basic") -> None:
+    def __init__(
+        self,
+        budget: Privacy,
+        *,
+        path: Path | str | None = None,
+        store: LedgerStore | None = None,
+        accountant: str = "basic",
+    ) -> None:
         if not isinstance(budget, Privacy):
             raise ParameterError("budget", "a Privacy", budget)
         self._header = Header(budget, Accountant(accountant), nonce=token_hex(16))
         self._events: list[Event] = []
         self._studies: dict[tuple[str, str], list[Event]] = {}
         self._exposures: dict[tuple[str, str | None], Exposure] = {}
-        self._path = None if path is None else ledger_file.resolved(path)
         self._position: Position | None = None
         self._lock = Lock()
-        if self._path is not None:
-            try:
-                self._read(self._path)
-            except FileNotFoundError:
-                return  # the first event creates it
+        if path is not None and store is not None:
+            raise ParameterError("store", "left out if there is a path", type(store).__name__)
+        place = store if path is None else path
+        self._store = MemoryLedgerStore(self._header) if place is None else _store(place)
+        if self._read():  # if there is none yet, the first event creates it
             self._require_within_budget()
 
     @classmethod
-    def open(cls, path: Path | str) -> "Ledger":
-        """The ledger in a file, with the budget and the accountant that it was created with."""
-        place = ledger_file.resolved(path)
-        try:
-            contents = ledger_file.read(place)
-        except FileNotFoundError:
+    def open(cls, path: Path | str | LedgerStore) -> "Ledger":
+        """The ledger in a file or a store, with the budget and the accountant that it was created with."""
+        store = _store(path)
+        contents = store.read()
+        if contents is None:
             raise DataError(
                 f"There is no ledger {path}. Create it with its budget: hybriddp ledger create, or Ledger.create."
-            ) from None
+            )
         header = contents.position.header
         ledger = cls(header.budget, accountant=header.accountant.name)
-        ledger._path = place
-        ledger._take_contents(contents, place)
+        ledger._store = store
+        ledger._take_contents(contents)
         ledger._require_within_budget()
         return ledger
 
     @classmethod
-    def create(cls, path: Path | str, budget: Privacy, *, accountant: str = "basic") -> "Ledger":
-        """A new ledger in a new file, which is on disk before this returns; `DataError` if there is one already."""
-        new = cls(budget, accountant=accountant)
-        try:
-            ledger_file.create(ledger_file.resolved(path), new._header)
-        except FileExistsError:
-            raise DataError(f"{path} exists already, and was left as it is. Choose another name, or open it.") from None
-        return cls(budget, path=path, accountant=accountant)
+    def create(cls, path: Path | str | LedgerStore, budget: Privacy, *, accountant: str = "basic") -> "Ledger":
+        """A new ledger: in a file, on disk before this returns, or in a store; `DataError` if there is one already."""
+        store, new = _store(path), cls(budget, accountant=accountant)
+        if not store.create(new._header):
+            raise DataError(f"{path} exists already, and was left as it is. Choose another name, or open it.")
+        return cls(budget, store=store, accountant=accountant)
 
     @property
     def budget(self) -> Privacy:
@@ -116,16 +121,17 @@ class Ledger:
     def spent(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
         """The most that any of these users has spent, in all studies or in one; of one part, if it is given.
 
-        If the accountant does not add up, it is ε at the budget's δ.
+        Of ``"everybody"`` it is the most in either group. If the accountant does not add up, it is ε at the budget's δ.
         """
-        return self.accountant.spent(self._exposure(who, study), self.budget.exact_delta, part)
+        delta = self.budget.exact_delta
+        return _most(self.accountant.spent(self._exposure(group, study), delta, part) for group in groups(who))
 
     def sums(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
         """The sums of ε and δ of the same events, whatever the accountant.
 
         To see whether something has been written down, compare with these: `spent` may be less.
         """
-        return self._exposure(who, study).sums(part)
+        return _most(self._exposure(group, study).sums(part) for group in groups(who))
 
     def remaining(self, who: str, *, part: Part | None = None) -> Spent:
         """What each of these users has left at least; if the accountant does not add up, ε at the budget's δ."""
@@ -147,17 +153,18 @@ class Ledger:
         if not events:
             return
         with self._lock:
-            if self._path is None:
-                self._admit(events, promised)
-                return
-            if self._position is None and not self._path.exists():
-                self._admit(events, promised)  # what is refused creates no file
+            if self._position is None and not self._read():
+                self._admit(events, promised)  # what is refused creates no ledger
                 self._take_back(len(events))
-                self._create(self._path)
-            try:
-                self._spend_in_file(self._path, events, promised)
-            except FileNotFoundError:
-                raise DataError(f"The ledger {self._path} is gone. Nothing has been spent; restore it.") from None
+                self._store.create(self._header)
+            with self._store.writing(self._position) as opened:
+                self._take_contents(opened.contents)  # others may have spent in the meantime
+                self._admit(events, promised)
+                try:
+                    self._position = opened.append(events)
+                except BaseException:
+                    self._take_back(len(events))  # if it was written after all, it is read again
+                    raise
 
     def require(self, event: Event, *, promised: Privacy | None = None) -> None:
         """Raise `BudgetError` if `spend` would, as far as this program has read, and write nothing down.
@@ -169,53 +176,41 @@ class Ledger:
             self._take_back(1)
 
     def identify(self) -> str | None:
-        """The `nonce`, for good: a file that is still to be created is created now."""
+        """The `nonce`, for good: a ledger that is still to be created is created now."""
         with self._lock:
-            if self._path is not None and self._position is None:
-                self._create(self._path)
-                self._read(self._path)
+            if self._position is None:
+                self._store.create(self._header)
+                self._read()
             return self._header.nonce
 
     def refresh(self) -> None:
-        """Read what other processes have written into the file in the meantime; nothing for a ledger in memory."""
+        """Read what others have written into the same file or store in the meantime."""
         with self._lock:
-            if self._path is not None and self._path.exists():
-                self._read(self._path)
+            self._read()
 
-    def _spend_in_file(self, path: Path, events: Sequence[Event], promised: Privacy | None) -> None:
-        with ledger_file.opened(path, writing=True) as file:
-            # Another process may have spent in the meantime.
-            contents = ledger_file.read_after(file, path, self._position)
-            self._take_contents(contents, path)
-            self._admit(events, promised)
-            lines = [event.fields() for event in events]
-            try:
-                self._position = ledger_file.append(file, path, contents.position, lines, len(lines))
-            except BaseException:
-                self._take_back(len(events))  # if it was written after all, it is read again
-                raise
+    def _read(self) -> bool:
+        """Read on; whether there is a ledger."""
+        contents = self._store.read(self._position)
+        if contents is not None:
+            self._take_contents(contents)
+        return contents is not None
 
-    def _create(self, path: Path) -> None:
-        with suppress(FileExistsError):  # by another process, just now
-            ledger_file.create(path, self._header)
-
-    def _read(self, path: Path) -> None:
-        self._take_contents(ledger_file.read(path, self._position), path)
-
-    def _take_contents(self, contents: LedgerContents, path: Path) -> None:
+    def _take_contents(self, contents: LedgerContents) -> None:
         """Go on from what was read; the position last, so that an interruption counts too much, never too little."""
         header = contents.position.header
         if header.budget != self.budget:
             raise BudgetError(
-                f"{path} is the ledger of another budget: {header.budget} instead of {self.budget}. "
+                f"{self._store} is the ledger of another budget: {header.budget} instead of {self.budget}. "
                 "Ledger.open takes the budget from the file."
             )
         if header.accountant != self.accountant:
             name = header.accountant.name
             raise BudgetError(
-                f"{path} was written with the accountant {name!r}, not {self.accountant.name!r}. "
+                f"{self._store} was written with the accountant {name!r}, not {self.accountant.name!r}. "
                 f"Open it with accountant={name!r}, or begin a new ledger."
             )
+        # What this ledger has counted behind the point from which was read has been rolled back.
+        self._take_back(len(self._events) - (contents.position.events - len(contents.events)))
         self._take(contents.events)
         self._header, self._position = header, contents.position
 
@@ -223,7 +218,8 @@ class Ledger:
         """Count events, unchecked."""
         for event in events:
             self._events.append(event)
-            self._studies.setdefault((event.who, event.study), []).append(event)
+            for group in groups(event.who):
+                self._studies.setdefault((group, event.study), []).append(event)
             for exposure in self._exposures_of(event):
                 exposure.add(event)
 
@@ -231,14 +227,16 @@ class Ledger:
         """The last events have not happened."""
         for _ in range(n_events):
             event = self._events.pop()
-            self._studies[event.who, event.study].pop()
+            for group in groups(event.who):
+                self._studies[group, event.study].pop()
             for exposure in self._exposures_of(event):
                 exposure.remove(event)
 
     def _exposures_of(self, event: Event) -> list[Exposure]:
-        """Its group's, and its study's if that has been asked for."""
-        study = self._exposures.get((event.who, event.study))
-        return [self._exposure(event.who)] if study is None else [self._exposure(event.who), study]
+        """Those of its groups, and of its study if they have been asked for."""
+        whos = groups(event.who)
+        studies = [self._exposures.get((group, event.study)) for group in whos]
+        return [self._exposure(group) for group in whos] + [study for study in studies if study is not None]
 
     def _admit(self, events: Sequence[Event], promised: Privacy | None) -> None:
         """Take all of these events, or none and raise `BudgetError`."""
@@ -264,18 +262,18 @@ class Ledger:
 
     def _require_within_budget(self) -> None:
         """Raise `BudgetError` if what was read costs more than the budget: no ledger writes that."""
-        for who in _GROUPS:
+        for who in GROUPS:
             spent = self.spent(who)
             if not spent.within(Spent.of(self.budget)):
                 raise BudgetError(
-                    f"{self._path or 'The ledger'} has events that cost {who} users {spent}, more than its "
+                    f"{self._store} has events that cost {who} users {spent}, more than its "
                     f"budget of {_budget(self.budget)}. It was edited by hand, or written by another program."
                 )
 
     def _check_sums(self, event: Event, promised: Privacy | None) -> None:
         """Raise `BudgetError` if the event would cost more than is left of a sum: the budget, or the promise."""
         if promised is not None:  # a study's promise is the sum of its releases, whatever the accountant
-            before = self._exposure(event.who, event.study).sums(event.part)
+            before = self.sums(event.who, part=event.part, study=event.study)
             left = Spent.of(promised) - before
             if not Spent.of(event.privacy).within(left):
                 promise = f"of the {_budget(promised)} that this study promised them they have {left} left"
@@ -288,10 +286,10 @@ class Ledger:
 
     def _check_cost(self, events: Sequence[Event], before: int) -> None:
         """Raise `BudgetError` if all that is written now costs more than the budget, by an accountant without sums."""
-        for who in dict.fromkeys(event.who for event in events):
+        for who in dict.fromkeys(group for event in events for group in groups(event.who)):
             spent = self.spent(who)
             if not spent.within(Spent.of(self.budget)):
-                what = "; ".join(dict.fromkeys(f"{e.what} ({e.users})" for e in events if e.who == who))
+                what = "; ".join(dict.fromkeys(f"{e.what} ({e.users})" for e in _about(events, who)))
                 raise BudgetError(
                     f"With {what}, {who} users would have spent {spent} by the accountant "
                     f"{self.accountant.name!r}, of {_budget(self.budget)}. "
@@ -324,7 +322,7 @@ class Ledger:
         return f"<Ledger: budget {budget}; {n:,} event{'s' * (n != 1)}{''.join(groups)}>"
 
     def _who(self) -> list[str]:
-        return [who for who in _GROUPS if any(event.who == who for event in self._events)]
+        return [who for who in GROUPS if any(event.who in (who, EVERYBODY) for event in self._events)]
 
     def to_json(self) -> str:
         """The whole ledger as text."""
@@ -338,11 +336,7 @@ class Ledger:
         except ValueError:
             raise DataError("The text is not a ledger.") from None
         header, events = from_fields(stored)
-        ledger = cls(header.budget, accountant=header.accountant.name)
-        ledger._header = header
-        ledger._take(events)
-        ledger._require_within_budget()
-        return ledger
+        return cls.open(MemoryLedgerStore(header, events))
 
     def _refusal(self, event: Event, reason: str) -> str:
         return (
@@ -365,8 +359,21 @@ def _budget(budget: Privacy) -> str:
     return f"ε = {budget.epsilon}, δ = {budget.delta}"
 
 
+def _most(spent: Iterable[Spent]) -> Spent:
+    return reduce(Spent.at_least, spent)
+
+
+def _store(path: Path | str | LedgerStore) -> LedgerStore:
+    return path if isinstance(path, LedgerStore) else FileLedgerStore(path)
+
+
+def _about(events: Iterable[Event], who: str) -> list[Event]:
+    """The events that cost any of these users something."""
+    return [event for event in events if EVERYBODY in (event.who, who) or event.who == who]
+
+
 def _story(events: Sequence[Event], who: str) -> str:
-    mine = [event for event in events if event.who == who]
+    mine = _about(events, who)
     told = [f"{e.what} ({e.users}), ε = {e.epsilon}, {e.when}" for e in mine[-_TOLD:]]
     if len(mine) > _TOLD:
         told.insert(0, f"{len(mine) - _TOLD:,} earlier events")

@@ -1,43 +1,34 @@
-"""A ledger on disk: a locked file that is only ever appended to, and how to check and repair it.
+"""A ledger on disk: a locked file that is only ever appended to.
 
 An event is on disk before `append` returns, and noise is drawn after that. So an unfinished last line belongs to a
 release that was never drawn, *if* it was the program that stopped. It may also be what is left of a line that was
 truncated later, and then its release has happened. A program cannot tell: it refuses the file until somebody has looked
 at it (`repair_ledger`).
-
-The lock is on the file itself. A lock file beside it is only as good as the next clean-up job: whoever deletes it lets
-a second process in. It is `fcntl.flock` on POSIX (Linux turns it into a byte-range lock on NFS and SMB), and a lock of
-one byte far behind the end on Windows, where locked bytes cannot be read by others. Both belong to the open file, so
-they also keep the threads of one process apart, and end with the process.
 """
 
-import errno
 import os
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from importlib import import_module
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from hybriddp.errors import DataError, ParameterError
+from hybriddp.release.event import Event
+from hybriddp.release.ledger_lock import held, is_at, opened
+from hybriddp.release.ledger_store import OpenLedger
 from hybriddp.release.ledger_text import (
+    Fields,
     Header,
     LedgerContents,
     Position,
+    chained,
     first_line,
-    link,
+    gone,
     lost_events,
     parse_file,
     parse_lines,
 )
-
-_FAR = 1 << 40  # of the byte that Windows locks; no ledger has a terabyte
-_LOCK_PAUSE = 0.01  # seconds between two tries on Windows, which has no call that waits
-_TRIES, _PAUSE = 50, 0.02  # a file that is being created is empty for less than that
-_SHOWN = 2000  # bytes of an unfinished line that a note keeps
 
 
 def resolved(path: Path | str) -> Path:
@@ -50,90 +41,54 @@ def resolved(path: Path | str) -> Path:
         raise ParameterError("path", "the name of a file, which has no NUL character", str(path)) from None
 
 
-# Locks
+class FileLedgerStore:
+    """A ledger in a file. Every event is on disk before the noise that it pays for is drawn.
 
-
-@contextmanager
-def opened(path: Path, *, writing: bool) -> Iterator[BinaryIO]:
-    """The ledger file, locked; readers share the lock where the system has shared locks.
-
-    A file that was replaced or removed while this waited is not the one that others will use: the one that is there
-    now is opened instead. `FileNotFoundError` if there is none.
+    Parameters
+    ----------
+    path : Path or str
+        The file.
     """
-    tries = 0
-    while True:
-        with _open(path, writing=writing) as file, held(file, path, shared=not writing):
-            if is_at(file, path):
-                tries += 1
-                # Whoever creates it may not have come to its first line yet.
-                if tries == _TRIES or os.fstat(file.fileno()).st_size:
-                    yield file
-                    return
-        time.sleep(_PAUSE)
 
+    def __init__(self, path: Path | str) -> None:
+        self._path = resolved(path)
 
-@contextmanager
-def held(file: BinaryIO, path: Path, *, shared: bool = False) -> Iterator[None]:
-    """Hold the lock of an open file; wait for it if somebody else does."""
-    try:
-        unlock = _lock_windows(file) if os.name == "nt" else _lock_posix(file, shared=shared)
-    except OSError as reason:
-        raise DataError(
-            f"{path} cannot be locked ({reason.strerror}). Keep the ledger on a disk that supports locks. "
-            "Nothing has been spent."
-        ) from None
-    try:
-        yield
-    finally:
-        unlock()
+    def __str__(self) -> str:
+        return str(self._path)
 
-
-def _open(path: Path, *, writing: bool) -> BinaryIO:
-    try:
-        return path.open("r+b" if writing else "rb", buffering=0)
-    except FileNotFoundError:
-        raise
-    except OSError as reason:
-        what = "cannot be opened for writing" if writing else "cannot be read as a ledger"
-        raise DataError(f"{path} {what} ({reason.strerror}). Nothing has been spent.") from None
-
-
-def is_at(file: BinaryIO, path: Path) -> bool:
-    """Whether the path still leads to this open file."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _lock_posix(file: BinaryIO, *, shared: bool) -> Any:  # noqa: ANN401
-    fcntl = import_module("fcntl")  # by name, so that types are checked alike on every system
-    fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-    return lambda: fcntl.flock(file, fcntl.LOCK_UN)
-
-
-def _lock_windows(file: BinaryIO) -> Any:  # noqa: ANN401
-    msvcrt = import_module("msvcrt")
-
-    def change(mode: int) -> None:
-        file.seek(_FAR)
-        msvcrt.locking(file.fileno(), mode, 1)
-
-    while True:
+    def create(self, header: Header) -> bool:
+        """Begin the ledger with this header, unless there is one; whether it did."""
         try:
-            change(msvcrt.LK_NBLCK)
-        except OSError as reason:
-            if reason.errno != errno.EACCES:
-                raise
-            time.sleep(_LOCK_PAUSE)
-        else:
-            return lambda: change(msvcrt.LK_UNLCK)
+            _create(self._path, header)
+        except FileExistsError:
+            return False
+        return True
+
+    def read(self, known: Position | None = None) -> LedgerContents | None:
+        """What was added since ``known``; None if there is no ledger yet."""
+        try:
+            with opened(self._path, writing=False) as file:
+                return read_after(file, self._path, known)
+        except FileNotFoundError:
+            return None
+
+    @contextmanager
+    def writing(self, known: Position | None) -> Iterator[OpenLedger]:
+        """Keep others from writing. `DataError` if the ledger is gone."""
+        path = self._path
+        try:
+            with opened(path, writing=True) as file:
+                contents = read_after(file, path, known)
+
+                def add(events: Sequence[Event]) -> Position:
+                    return append(file, path, contents.position, [event.fields() for event in events], len(events))
+
+                yield OpenLedger(contents, add)
+        except FileNotFoundError:
+            raise gone(path) from None
 
 
-# Reading and writing
-
-
-def create(path: Path, header: Header) -> None:
+def _create(path: Path, header: Header) -> None:
     """Create the file, on disk before this returns; `FileExistsError` if there is one."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -144,7 +99,7 @@ def create(path: Path, header: Header) -> None:
         raise DataError(f"The ledger {path} cannot be created ({reason.strerror}).") from None
     with file, held(file, path):
         try:
-            _write(file, path, 0, first_line(header).data + b"\n")
+            write(file, path, 0, first_line(header).data + b"\n")
         except DataError:
             # Empty, it would block the name. It is removed while it is locked: nobody has written into it yet. Windows
             # does not remove open files; there it stays, and is refused as empty.
@@ -159,7 +114,7 @@ def read_after(file: BinaryIO, path: Path, known: Position | None) -> LedgerCont
 
     `DataError` if a line is unfinished or does not follow from the one before it, or if what was known is gone.
     """
-    contents = _read_lines(file, path, known)
+    contents = read_lines(file, path, known)
     if contents.unended:
         raise DataError(
             f"The last line of {path} is complete except for its line break. Its event counts, and nothing "
@@ -174,57 +129,38 @@ def read_after(file: BinaryIO, path: Path, known: Position | None) -> LedgerCont
     return contents
 
 
-def read(path: Path, known: Position | None = None) -> LedgerContents:
-    """`read_after` of a file that is opened for it."""
-    with opened(path, writing=False) as file:
-        return read_after(file, path, known)
-
-
-def _read_lines(file: BinaryIO, path: Path, known: Position | None) -> LedgerContents:
-    """The same, whatever the last line is."""
+def read_lines(file: BinaryIO, path: Path, known: Position | None) -> LedgerContents:
+    """`read_after`, whatever the last line is."""
     status = os.fstat(file.fileno())
     identity = (status.st_dev, status.st_ino)
     if known is None:
-        return parse_file(_read(file, path, 0), path, identity)
-    if known.old or known.file != identity:  # another file may have taken its place: a copy, perhaps
-        contents = parse_file(_read(file, path, 0), path, identity, contains=known)
+        return parse_file(read_all(file, path, 0), path, identity)
+    if known.old or known.place != identity:  # another file may have taken its place: a copy, perhaps
+        contents = parse_file(read_all(file, path, 0), path, identity, contains=known)
         return replace(contents, events=contents.events[known.events :])
     before = min(known.offset, 128)
-    data = _read(file, path, known.offset - before)
+    data = read_all(file, path, known.offset - before)
     if not known.is_at_end_of(data[:before]):
         raise lost_events(path)
     return parse_lines(data[before:], path, known)
 
 
-def append(file: BinaryIO, path: Path, position: Position, lines: Sequence[dict[str, Any]], events: int) -> Position:
+def append(file: BinaryIO, path: Path, position: Position, lines: Iterable[Fields], events: int) -> Position:
     """Add lines behind ``position``, the end of the file; on disk before this returns. The position after them."""
-    written, head = [], position.head
-    if position.old:
-        first = first_line(position.header, head)
-        written, head = [b"", first.data], first.head
-    for fields in lines:
-        line = link(fields, head)
-        written.append(line.data)
-        head = line.head
-    data = b"".join(line + b"\n" for line in written)
+    begun = [first_line(position.header, position.head)] if position.old else []
+    written = begun + chained(lines, begun[-1].head if begun else position.head)
+    data = b"\n" * position.old + b"".join(line.data + b"\n" for line in written)
     # White space behind a text is no part of it, and may be longer than what is written over it.
-    _write(file, path, position.offset, data, truncate=position.old)
+    write(file, path, position.offset, data, truncate=position.old)
     if not is_at(file, path):
         raise DataError(
             f"{path} was removed or replaced while it was being written to. Nothing has been released; find out who "
             "moves the ledger before you try again."
         )
-    return replace(
-        position,
-        offset=position.offset + len(data),
-        lines=position.lines + data.count(b"\n"),
-        events=position.events + events,
-        head=head,
-        old=False,
-    )
+    return replace(position, old=False).after(data, written[-1].head, events)
 
 
-def _read(file: BinaryIO, path: Path, offset: int) -> bytes:
+def read_all(file: BinaryIO, path: Path, offset: int) -> bytes:
     """The rest of the file."""
     parts = []
     try:
@@ -236,7 +172,7 @@ def _read(file: BinaryIO, path: Path, offset: int) -> bytes:
     return b"".join(parts)
 
 
-def _write(file: BinaryIO, path: Path, offset: int, data: bytes, *, truncate: bool = False) -> None:
+def write(file: BinaryIO, path: Path, offset: int, data: bytes, *, truncate: bool = False) -> None:
     """Write at the end of the file, truncated first if asked; on disk before this returns. A failure leaves nothing."""
     try:
         if truncate:
@@ -266,91 +202,3 @@ def _sync_folder(folder: Path) -> None:
             f"The folder {folder} cannot be put on disk ({reason.strerror}): after a power cut a new ledger might not "
             "be in it. Nothing has been spent."
         ) from None
-
-
-# Checking and repairing
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerCheck:
-    """What a check of all lines has found.
-
-    Attributes
-    ----------
-    events, lines : int
-        How many there are.
-    checksum : str
-        The checksum of the last line, which runs over all. Kept elsewhere, it shows later whether lines were lost.
-    old : bool
-        Whether the file is one JSON text of an earlier version: it gets checksums with the next event.
-    dropped : str
-        The unfinished line that was dropped now, if any.
-    ended : bool
-        Whether a line break was added now behind a last line that lacked it.
-    """
-
-    events: int
-    lines: int
-    checksum: str
-    old: bool
-    dropped: str = ""
-    ended: bool = False
-
-
-def check_ledger(path: Path | str, *, contains: str | None = None) -> LedgerCheck:
-    """Check every line of a ledger file, and change nothing.
-
-    Parameters
-    ----------
-    path : Path or str
-        The file.
-    contains : str, optional
-        A checksum that this ledger had before: `DataError` if it is not there any more.
-    """
-    place = resolved(path)
-    with _existing(path), opened(place, writing=False) as file:
-        position = read_after(file, place, None).position
-        text = _read(file, place, 0)
-    known = f'"chain":"{contains}"'.encode()
-    if contains is not None and contains != position.head and known not in text:
-        raise DataError(f"{path} does not contain the checksum {contains!r}: it has lost lines, or is another ledger.")
-    return _found(position)
-
-
-def repair_ledger(path: Path | str) -> LedgerCheck:
-    """Drop an unfinished last line, and write down that it was; all complete lines stay, and stay spent.
-
-    A last line that is complete, checksum and all, and lacks only its line break gets it and stays too.
-
-    Only somebody who knows that a program stopped while it was writing may do this: its release was never drawn. If
-    the file was truncated by something else, restore it from a copy instead.
-    """
-    place = resolved(path)
-    with _existing(path), opened(place, writing=True) as file:
-        contents = _read_lines(file, place, None)
-        if not contents.torn:
-            return _found(contents.position)
-        if contents.unended:
-            _write(file, place, contents.position.offset + len(contents.torn), b"\n")
-            return _found(read_after(file, place, None).position, ended=True)
-        dropped = contents.torn.decode("utf-8", "replace").strip()
-        note = {
-            "repair": "a last line that broke off was dropped",
-            "when": datetime.now(UTC).isoformat(timespec="seconds"),
-            "dropped": dropped[:_SHOWN],
-            "bytes": len(contents.torn),
-        }
-        file.truncate(contents.position.offset)
-        return _found(append(file, place, contents.position, [note], 0), dropped)
-
-
-@contextmanager
-def _existing(path: Path | str) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise DataError(f"There is no ledger {path}.") from None
-
-
-def _found(at: Position, dropped: str = "", *, ended: bool = False) -> LedgerCheck:
-    return LedgerCheck(at.events, at.lines, at.head, at.old, dropped, ended)

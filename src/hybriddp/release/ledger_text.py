@@ -36,6 +36,9 @@ _CHECKSUM = re.compile(re.escape(_FIELD) + b"[0-9a-f]{64}" + re.escape(_END))
 _SUFFIX = len(_FIELD) + 64 + len(_END)
 _DECODER = json.JSONDecoder()
 
+Fields = Mapping[str, object]
+"""What a line says, as plain values."""
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
@@ -94,7 +97,7 @@ class Line:
     head: str
 
 
-def link(fields: Mapping[str, object], head: str) -> Line:
+def link(fields: Fields, head: str) -> Line:
     """The line that follows the one with the checksum ``head``.
 
     Examples
@@ -108,6 +111,14 @@ def link(fields: Mapping[str, object], head: str) -> Line:
     body = json.dumps(fields, separators=(",", ":")).encode()  # ASCII: texts are escaped, line breaks too
     new = _checksum(head, body)
     return Line(body[:-1] + _FIELD + new.encode() + _END, new)
+
+
+def chained(lines: Iterable[Fields], head: str) -> list[Line]:
+    """The lines that follow the one with the checksum ``head``."""
+    written: list[Line] = []
+    for fields in lines:
+        written.append(link(fields, written[-1].head if written else head))
+    return written
 
 
 def unlink(line: bytes, head: str) -> dict[str, Any]:
@@ -134,32 +145,45 @@ def _has_checksum(some: bytes) -> bool:
     return _CHECKSUM.search(some) is not None
 
 
-# Files
+# Stores
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a ledger file has been read: all that is needed to read on from there.
+    """How far a ledger has been read: all that is needed to read on from there.
 
     Attributes
     ----------
-    file : tuple
-        Which file it is, to the operating system.
+    place : tuple
+        Which file it is, to the operating system; or which row of a database.
     offset, lines, events : int
         Bytes, lines and events up to here.
     head : str
         The checksum at the end of the last line.
     old : bool
         Whether all of it is one text of an earlier version, which the next line turns into a file of lines.
+    before : Position or None
+        Where the transaction began that added the last events, as long as it may be rolled back.
     """
 
     header: Header
-    file: tuple[int, int]
+    place: tuple[int, int]
     offset: int
     lines: int
     events: int
     head: str
     old: bool = False
+    before: "Position | None" = None
+
+    def after(self, data: bytes, head: str, events: int) -> "Position":
+        """The position behind these lines, with the checksum ``head`` at their end and so many events."""
+        return replace(
+            self,
+            offset=self.offset + len(data),
+            lines=self.lines + data.count(b"\n"),
+            events=self.events + events,
+            head=head,
+        )
 
     def is_at_end_of(self, data: bytes) -> bool:
         """Whether these bytes end with this position's last line."""
@@ -172,7 +196,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class LedgerContents:
-    """What was read from a ledger file.
+    """What was read from a ledger.
 
     Attributes
     ----------
@@ -186,7 +210,7 @@ class LedgerContents:
 
     events: tuple[Event, ...]
     position: Position
-    torn: bytes
+    torn: bytes = b""
     unended: bool = False
 
 
@@ -195,7 +219,9 @@ def first_line(header: Header, head: str = START) -> Line:
     return link({"ledger": VERSION, **header.fields()}, head)
 
 
-def parse_file(data: bytes, path: Path, identity: tuple[int, int], contains: Position | None = None) -> LedgerContents:
+def parse_file(
+    data: bytes, path: Path | str, identity: tuple[int, int], contains: Position | None = None
+) -> LedgerContents:
     """A whole ledger file. With ``contains``, `DataError` unless that position is in it."""
     if not data:
         raise DataError(
@@ -214,7 +240,7 @@ def parse_file(data: bytes, path: Path, identity: tuple[int, int], contains: Pos
     return parse_lines(data[end + 1 :], path, Position(header, identity, end + 1, 1, 0, head), contains)
 
 
-def _parse_old(data: bytes, path: Path, identity: tuple[int, int], contains: Position | None) -> LedgerContents:
+def _parse_old(data: bytes, path: Path | str, identity: tuple[int, int], contains: Position | None) -> LedgerContents:
     """A file that begins with one JSON text."""
     try:
         text = data.decode()
@@ -253,7 +279,7 @@ def _parse_old(data: bytes, path: Path, identity: tuple[int, int], contains: Pos
 
 
 def parse_lines(
-    data: bytes, path: Path, start: Position, contains: Position | None = None, before: tuple[Event, ...] = ()
+    data: bytes, path: Path | str, start: Position, contains: Position | None = None, before: tuple[Event, ...] = ()
 ) -> LedgerContents:
     """The lines behind ``start``, at which there were the events ``before``. With ``contains``, one must end there."""
     *lines, torn = data.split(b"\n")
@@ -264,13 +290,7 @@ def parse_lines(
         if event is not None:
             events.append(event)
         found = found or (contains is not None and head == contains.head)
-    position = replace(
-        start,
-        offset=start.offset + len(data) - len(torn),
-        lines=start.lines + len(lines),
-        events=start.events + len(events) - len(before),
-        head=head,
-    )
+    position = start.after(data[: len(data) - len(torn)], head, len(events) - len(before))
     if not found:
         raise lost_events(path)
     if unended := _has_checksum(torn):
@@ -278,7 +298,7 @@ def parse_lines(
     return LedgerContents(tuple(events), position, torn, unended)
 
 
-def _parse_event(line: bytes, head: str, path: Path, number: int) -> tuple[Event | None, str]:
+def _parse_event(line: bytes, head: str, path: Path | str, number: int) -> tuple[Event | None, str]:
     """The event of a line, None for the note of a repair, and its checksum."""
     try:
         fields = unlink(line, head)
@@ -288,7 +308,7 @@ def _parse_event(line: bytes, head: str, path: Path, number: int) -> tuple[Event
         raise _broken(path, number) from None
 
 
-def _parse_first(data: bytes, head: str, path: Path, *, line: int) -> tuple[Header, str]:
+def _parse_first(data: bytes, head: str, path: Path | str, *, line: int) -> tuple[Header, str]:
     try:
         fields = unlink(data, head)
         version = fields["ledger"]
@@ -301,16 +321,21 @@ def _parse_first(data: bytes, head: str, path: Path, *, line: int) -> tuple[Head
         raise _broken(path, line) from None
 
 
-def _broken(path: Path, line: int) -> DataError:
+def _broken(path: Path | str, line: int) -> DataError:
     return DataError(
         f"Line {line} of {path} does not follow from the line before it: a line was edited, removed, added or moved. "
-        "Nothing has been spent; restore the file from a copy."
+        "Nothing has been spent; restore it from a copy."
     )
 
 
-def lost_events(path: Path) -> DataError:
+def lost_events(path: Path | str) -> DataError:
     """The error for a file that was rolled back or exchanged."""
     return DataError(
         f"{path} has lost events that this program has read or written, or is another ledger now. Nothing has been "
-        "spent; restore the file from a copy."
+        "spent; restore it from a copy."
     )
+
+
+def gone(path: Path | str) -> DataError:
+    """The error for a ledger that was there."""
+    return DataError(f"The ledger {path} is gone. Nothing has been spent; restore it.")

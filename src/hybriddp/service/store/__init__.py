@@ -1,0 +1,1 @@
+"""What the server keeps: every SQL statement is here."""
