@@ -19,7 +19,7 @@ from hybriddp.mean.page import page
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.tables import CsvFormat, GroupedSummaries, Summaries, simulate_local, summarize, summarize_both
-from hybriddp.tables.chunks import ENGINES
+from hybriddp.tables.frames import ENGINES
 from hybriddp.tables.mean.summarize import REPEATED, Progress
 
 SIMULATION = (

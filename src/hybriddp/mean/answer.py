@@ -27,12 +27,11 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import weights
 from hybriddp.mean.check import Checked, WeightRule, check, check_local, check_plausible
-from hybriddp.mean.divergence import Divergence, compare, garrote
 from hybriddp.mean.estimate import Estimate, Statement
-from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, NoiseLaw
+from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, NoiseLaw, VarianceEvidence
 from hybriddp.mean.published import exact_width, fixed_weight
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports, TrustedSummary
-from hybriddp.mean.weights import LocalStatistics, TrustedStatistics, VarianceEvidence, VarianceRange, Weighting
+from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics, VarianceRange, Weighting
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
@@ -254,9 +253,9 @@ def _hybrid(study: "MeanStudy", trusted: TrustedStatistics, local: LocalStatisti
     n, n_t, n_l = trusted.count + local.count, trusted.count, local.count
     c = n_t / n
     if rule.is_adaptive:
-        divergence = garrote(trusted, local, chosen, study.width)
+        divergence = weights.garrote(trusted, local, chosen, study.width)
     else:
-        divergence = compare(trusted, local, chosen.variance, study.width)
+        divergence = weights.compare(trusted, local, chosen.variance, study.width)
     w = chosen.weight if divergence.share == 1 else c + (chosen.weight - c) * divergence.share
     if rule.sd is None:
         evidence = VarianceEvidence.of(local, n_users=n, at_most=study.variance_at_most)
