@@ -9,7 +9,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from litestar import Litestar, Request, Response
-from litestar.datastructures import MutableScopeHeaders, State
+from litestar.datastructures import State
 from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
@@ -31,15 +31,17 @@ from hybriddp.service.store import studies as stored
 from hybriddp.service.store.engine import open_engine, writing
 from hybriddp.service.tokens import TokenKeys
 
-_HEADERS = {
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'",
-    "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-}
+_HEADERS = [
+    (b"cache-control", b"no-store"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    ),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+]
+_SAME_ORIGIN = [(b"cross-origin-resource-policy", b"same-origin")]
 _REASONS = {
     400: "malformed",
     401: "bad-token",
@@ -161,15 +163,13 @@ class _Envelope:
         started, status = time.perf_counter(), 500
         state: Any = scope.setdefault("state", {})
         state["request_id"] = new_request_id()
-        headers = _HEADERS | await _cors(scope)
+        headers = _HEADERS + await _cors(scope)
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                sent = MutableScopeHeaders.from_message(message)
-                for name, value in headers.items():
-                    sent.setdefault(name, value)
+                message["headers"] = [*message["headers"], *headers]
             await send(message)
 
         try:
@@ -201,23 +201,23 @@ def _observe(scope: HTTPScope, status: int, seconds: float) -> None:
     )
 
 
-async def _cors(scope: HTTPScope) -> dict[str, str]:
-    """Headers that let a page of one of the study's origins read the answer."""
-    origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
+async def _cors(scope: HTTPScope) -> list[tuple[bytes, bytes]]:
+    """Headers that let a page of one of the study's origins read the answer, and no other page."""
+    origin = next((value for name, value in scope["headers"] if name == b"origin"), b"")
     study_id = scope.get("path_params", {}).get("study_id")
     if not origin or not study_id:
-        return {}
+        return _SAME_ORIGIN
     try:
         known = await scope["litestar_app"].state.curator.known(study_id)
     except Exception:  # the route says what is wrong
-        return {}
-    if origin not in known.stored.origins:
-        return {}
-    return {
-        "access-control-allow-origin": origin,
-        "access-control-allow-headers": "authorization, content-type",
-        "access-control-allow-methods": "GET, POST",
-        "access-control-max-age": "600",
-        "cross-origin-resource-policy": "cross-origin",
-        "vary": "Origin",
-    }
+        return _SAME_ORIGIN
+    if origin.decode("latin-1") not in known.stored.origins:
+        return _SAME_ORIGIN
+    return [
+        (b"access-control-allow-origin", origin),
+        (b"access-control-allow-headers", b"authorization, content-type"),
+        (b"access-control-allow-methods", b"GET, POST"),
+        (b"access-control-max-age", b"600"),
+        (b"cross-origin-resource-policy", b"cross-origin"),
+        (b"vary", b"Origin"),
+    ]

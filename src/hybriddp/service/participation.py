@@ -9,7 +9,7 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from hybriddp.service import receipts
 from hybriddp.service.curator import Curator, KnownStudy
@@ -42,13 +42,20 @@ class Sent:
     nonce: str
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RelayedReport:
+class RelayedReport(Protocol):
     """A report in a relay's batch."""
 
-    participant: str
-    code: int
-    nonce: str
+    @property
+    def participant(self) -> str:
+        """Whom the relay names."""
+
+    @property
+    def code(self) -> int:
+        """The code."""
+
+    @property
+    def nonce(self) -> str:
+        """The nonce."""
 
 
 def participant_hash(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> bytes:

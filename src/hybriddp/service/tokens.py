@@ -151,9 +151,10 @@ def _read(path: Path) -> bytes:
 def check_subject(subject: object) -> str:
     """A subject that is a text of 1 to 256 characters, all of which can be written in UTF-8."""
     right = isinstance(subject, str) and 1 <= len(subject) <= LONGEST_SUBJECT
-    if not right or any("\ud800" <= letter <= "\udfff" for letter in str(subject)):
+    text = str(subject)
+    if not right or (not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)):
         raise TokenError(_WORDS[InvalidSubjectError])
-    return str(subject)
+    return text
 
 
 def _check_secret(secret: bytes) -> None:

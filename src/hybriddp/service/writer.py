@@ -8,8 +8,7 @@ at a time anyway; on PostgreSQL every replica has a writer of its own.
 import asyncio
 import queue
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
@@ -27,13 +26,22 @@ _T = TypeVar("_T")
 @dataclass(slots=True)
 class _Add:
     contributions: Sequence[Contribution]
-    done: "Future[list[Outcome]]" = field(default_factory=Future)
+    done: asyncio.Future[list[Outcome]]
 
 
 @dataclass(slots=True)
 class _Run(Generic[_T]):
     work: Callable[[Connection], _T]
-    done: "Future[_T]" = field(default_factory=Future)
+    done: asyncio.Future[_T]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What somebody waits for, or why it failed."""
+
+    done: asyncio.Future[Any]
+    found: object = None
+    failure: Exception | None = None
 
 
 class Writer:
@@ -70,9 +78,9 @@ class Writer:
 
     async def add(self, contributions: Sequence[Contribution]) -> list[Outcome]:
         """Add contributions; returns after they are on disk."""
-        job = _Add(contributions)
+        job = _Add(contributions, asyncio.get_running_loop().create_future())
         self._jobs.put(job)
-        return await asyncio.wrap_future(job.done)
+        return await job.done
 
     async def withdraw(self, one: Contribution) -> Outcome:
         """Withdraw a contribution; returns after that is on disk."""
@@ -83,9 +91,9 @@ class Writer:
 
     async def run(self, work: Callable[[Connection], _T]) -> _T:
         """Run something in a transaction of its own; returns after it has committed."""
-        job = _Run(work)
+        job: _Run[_T] = _Run(work, asyncio.get_running_loop().create_future())
         self._jobs.put(job)
-        return await asyncio.wrap_future(job.done)
+        return await job.done
 
     def close(self) -> None:
         """Write what has arrived, then stop."""
@@ -126,21 +134,36 @@ class Writer:
             with writing(self._engine) as connection:
                 outcomes = stored.add(connection, together, replica=self._replica, seal=self._seal, now=self._clock())
         except Exception as reason:  # whoever waits is told; the thread goes on
-            for job in group:
-                job.done.set_exception(reason)
+            _tell([_Answer(job.done, failure=reason) for job in group])
             return
         self._committed(len(together))
-        start = 0
+        start, answers = 0, []
         for job in group:
             end = start + len(job.contributions)
-            job.done.set_result(outcomes[start:end])
+            answers.append(_Answer(job.done, outcomes[start:end]))
             start = end
+        _tell(answers)
 
     def _run(self, job: _Run[Any]) -> None:
         try:
             with writing(self._engine) as connection:
                 found = job.work(connection)
         except Exception as reason:
-            job.done.set_exception(reason)
+            _tell([_Answer(job.done, failure=reason)])
             return
-        job.done.set_result(found)
+        _tell([_Answer(job.done, found)])
+
+
+def _tell(answers: Sequence[_Answer]) -> None:
+    """Answer all who wait, with one call into their event loop: a call each would cost more than the commit."""
+
+    def tell() -> None:
+        for answer in answers:
+            if answer.done.done():  # whoever asked has gone
+                continue
+            if answer.failure is not None:
+                answer.done.set_exception(answer.failure)
+            else:
+                answer.done.set_result(answer.found)
+
+    answers[0].done.get_loop().call_soon_threadsafe(tell)

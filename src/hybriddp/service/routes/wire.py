@@ -204,7 +204,7 @@ async def refuse_ambiguous(request: Request[Any, Any, State]) -> None:
     if not body:
         return
     try:
-        json.loads(body.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+        _STRICT.decode(body.decode("utf-8"))
     except Refusal:
         raise
     except (ValueError, RecursionError):
@@ -218,3 +218,6 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
 
 def _no_number(_: str) -> None:
     raise Refusal("malformed", "NaN and Infinity are no JSON.")
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number)

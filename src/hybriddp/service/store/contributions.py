@@ -9,9 +9,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, select, text, update
+from sqlalchemy import Connection, Table, bindparam, delete, func, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
@@ -36,6 +37,13 @@ _MOVE = (
     "INSERT INTO participants (study, who, trusted, asserted, day, commitment) "
     "SELECT study, who, trusted, asserted, day, commitment FROM arriving ORDER BY study, who "
     "ON CONFLICT (study, who) DO NOTHING RETURNING study, who"
+)
+
+
+_OPEN = (
+    select(studies.c.number, studies.c.closes_at)
+    .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & (studies.c.state == "open"))
+    .with_for_update(read=True)
 )
 
 
@@ -167,10 +175,7 @@ def forget(connection: Connection, study: int) -> None:
 
 def _lock_open(connection: Connection, numbers: Iterable[int], now: int) -> set[int]:
     """Those of the studies that take contributions; none of them can close before the transaction ends."""
-    query = select(studies.c.number, studies.c.closes_at).where(
-        studies.c.number.in_(sorted(numbers)) & (studies.c.state == "open")
-    )
-    rows = connection.execute(query.with_for_update(read=True)).all()
+    rows = connection.execute(_OPEN, {"numbers": sorted(numbers)}).all()
     return {row.number for row in rows if now < row.closes_at}
 
 
@@ -237,7 +242,7 @@ def _change_sums(
             {"study": study, "replica": replica, "code": code, "count": count}
             for (study, code), count in sorted(codes.items())
         ]
-        connection.execute(_upsert(connection, tallies, ("study", "replica", "code"), added="count"), rows)
+        connection.execute(_upsert(connection.dialect.name, tallies, ("study", "replica", "code"), added="count"), rows)
     for (study, digest), changes in sorted(units.items()):
         mine = (totals.c.study == study) & (totals.c.replica == replica)
         row = connection.execute(select(totals.c.count, totals.c.sealed).where(mine).with_for_update()).one_or_none()
@@ -248,19 +253,22 @@ def _change_sums(
         count += sign * len(changes)
         sealed = seal.close(before + sum(changes), digest, replica, count)
         values: Mapping[str, Any] = {"study": study, "replica": replica, "count": count, "sealed": sealed}
-        connection.execute(_upsert(connection, totals, ("study", "replica"), set_to=("count", "sealed")), values)
+        connection.execute(
+            _upsert(connection.dialect.name, totals, ("study", "replica"), set_to=("count", "sealed")), values
+        )
 
 
+@lru_cache
 def _upsert(
-    connection: Connection,
+    dialect: str,
     table: Table,
-    key: Sequence[str],
+    key: tuple[str, ...],
     *,
     added: str = "",
-    set_to: Sequence[str] = (),
+    set_to: tuple[str, ...] = (),
 ) -> Any:  # noqa: ANN401
     """A statement that inserts a row, or changes the one that is there."""
-    insert = (postgresql.insert if is_postgresql(connection) else sqlite.insert)(table)
+    insert = (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)
     changed: dict[str, Any] = {name: insert.excluded[name] for name in set_to}
     if added:
         changed[added] = table.c[added] + insert.excluded[added]

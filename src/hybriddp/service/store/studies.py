@@ -4,13 +4,17 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hybriddp.service.store.schema import credentials, steps, studies
 
 CREATED, OPEN, CLOSED, RELEASED, WITHDRAWN = "created", "open", "closed", "released", "withdrawn"
 _RELAY = "relay "
+# Asked with every batch: built once.
+_RELAY_NAME = select(credentials.c.name).where(
+    (credentials.c.key_hash == bindparam("key_hash")) & (credentials.c.name != "admin")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +141,7 @@ def remove_relay(connection: Connection, name: str) -> bool:
 
 def relay_name(connection: Connection, key_hash: str) -> str | None:
     """The relay whose key has this hash."""
-    query = select(credentials.c.name).where((credentials.c.key_hash == key_hash) & (credentials.c.name != "admin"))
-    name = connection.execute(query).scalar()
+    name = connection.execute(_RELAY_NAME, {"key_hash": key_hash}).scalar()
     return None if name is None else str(name).removeprefix(_RELAY)
 
 
