@@ -41,7 +41,9 @@ def serve(
     ] = None,
     max_body: Annotated[int | None, option("Largest request in bytes: 1000000.")] = None,
     max_batch: Annotated[int | None, option("Most reports in a batch: 1000.")] = None,
-    requests_per_minute: Annotated[int | None, option("Most requests of one participant per minute: 60.")] = None,
+    requests_per_minute: Annotated[
+        int | None, option("Most requests of one participant in a minute: 60; 0 for any number.")
+    ] = None,
     operator_hours: Annotated[int | None, option("Hours that a login on the operator's page lasts: 12.")] = None,
     drain_seconds: Annotated[float | None, option("Seconds to finish what has begun when stopping: 10.")] = None,
     log: Annotated[str | None, option("Form of the log: json or text.")] = None,
