@@ -1,8 +1,8 @@
 """The operator's page: log in, see all studies, see one, open, close, release or withdraw it.
 
 The functions take the public documents of studies, with their counts, and give whole pages. Everything in them is
-escaped. A button posts to ``/operator/studies/{id}/{action}`` with the session's `FORM_FIELD`; a withdrawal also has the
-study's id, typed by the operator, in ``confirm``.
+escaped. A button posts to ``/operator/studies/{id}/{action}`` with the session's `FORM_FIELD`. A withdrawal also has
+the study's id, typed by the operator, in ``confirm``.
 """
 
 import json
