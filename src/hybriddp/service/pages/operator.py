@@ -99,7 +99,7 @@ def study_page(
         Section("", lead),
         Section("What people are told", _told(study)),
         Section("Refused requests", _refused(rejections or {})),
-        Section("The study's text", [f"<p><code>{escape(str(study.get('text', '')))}</code></p>"]),
+        Section("The study's text", [_verbatim(str(study.get("text", "")))]),
     ]
     if study["state"] in _ACTIONS:
         sections.append(Section("Withdraw the study", _withdrawal(study, form_token)))
@@ -198,6 +198,11 @@ def _refused(rejections: Mapping[str, int]) -> list[str]:
         table(["Reason", "What it means", "Requests"], sorted(rows)),
         *paragraphs([f"{total} in all, since this server started."]),
     ]
+
+
+def _verbatim(text: str) -> str:
+    """A long text without spaces, to be copied; it scrolls in a field of its own."""
+    return f'<p><textarea readonly rows="6" cols="72" aria-label="The text">{escape(text)}</textarea></p>'
 
 
 # Forms
