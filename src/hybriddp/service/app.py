@@ -8,7 +8,7 @@ from secrets import token_hex
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
-from litestar import Litestar, Request, Response
+from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
 from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException
@@ -104,7 +104,12 @@ def _token_keys(settings: Settings, master: MasterKey) -> TokenKeys:
 
 def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
     return Litestar(
-        route_handlers=[*studies.ROUTES, *contributions.ROUTES, *health.ROUTES, *operator.ROUTES],
+        route_handlers=[
+            *studies.ROUTES,
+            *contributions.ROUTES,
+            *health.ROUTES,
+            Router("", route_handlers=operator.ROUTES, exception_handlers={Exception: operator.refuse_in_words}),
+        ],
         state=State(state),
         before_request=refuse_ambiguous,
         exception_handlers={Exception: _refuse},
