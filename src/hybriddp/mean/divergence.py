@@ -20,6 +20,7 @@ from functools import lru_cache
 import numpy as np
 
 from hybriddp._check import FloatArray
+from hybriddp.grid import read_only
 from hybriddp.mean.weights import LocalStatistics, TrustedStatistics, Weighting, group_variances
 
 ETA = 0.02
@@ -118,7 +119,7 @@ def _densities() -> tuple[FloatArray, FloatArray, FloatArray]:
     noise = np.linspace(-24.0, 24.0, 4801)
     normal = np.exp(-(noise**2) / 2)
     laplace = np.exp(-math.sqrt(2) * np.abs(noise))
-    return noise, normal / normal.sum(), laplace / laplace.sum()
+    return read_only(noise), read_only(normal / normal.sum()), read_only(laplace / laplace.sum())
 
 
 def _smallest_lambda(limit: float, laplace_fraction: float) -> float | None:
