@@ -12,7 +12,7 @@ import typer
 from hybriddp.cli import options
 from hybriddp.cli.options import option
 from hybriddp.cli.terminal import check_targets, print_wide, say, say_written, waiting, write_text
-from hybriddp.errors import ParameterError
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import Estimate, MeanStudy
 from hybriddp.mean.explain import diagnostics, parts_table
 from hybriddp.mean.page import page
@@ -127,14 +127,11 @@ def mean(
             "create.",
             err=True,
         )
-    if plot is not None:
-        from hybriddp.figures.estimate import draw
-
-        draw(estimates, path=plot)
-    if html is not None:
-        write_text(html, page(estimates))
+    problems = _write_files(estimates, plot, html)
     if not as_json:
-        say_written(ledger, plot, html)
+        say_written(ledger, *(path for path in (plot, html) if path not in problems))
+    if problems:
+        raise DataError(f"The answer above has been released, but a file is missing. {' '.join(problems.values())}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +260,23 @@ def _diagnose(summaries: Summaries | GroupedSummaries) -> None:
     say(diagnostics([pair.trusted for pair in pairs], [pair.local for pair in pairs]), err=True)
     if isinstance(summaries, GroupedSummaries):
         say(f"Rows that have none of the keys: {summaries.other:,}.", err=True)
+
+
+def _write_files(estimates: Sequence[Estimate], plot: Path | None, html: Path | None) -> dict[Path | None, str]:
+    """Write the page and the picture, each even if the other one fails; give back what went wrong with which."""
+    from hybriddp.figures.estimate import draw
+
+    problems: dict[Path | None, str] = {}
+    for path, write in (
+        (html, lambda to: write_text(to, page(estimates))),
+        (plot, lambda to: draw(estimates, path=to)),
+    ):
+        try:
+            if path is not None:
+                write(path)
+        except DataError as problem:
+            problems[path] = str(problem)
+    return problems
 
 
 def _show(estimates: Sequence[Estimate]) -> None:
