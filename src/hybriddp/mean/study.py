@@ -84,8 +84,7 @@ class MeanStudy:
         users: Part | None = None,
         sd_at_most: float | None = None,
     ) -> None:
-        if not isinstance(name, str) or not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name):
-            raise ParameterError("name", "a text that says what the values are", name)
+        _check.text("name", name, "what the values are")
         grid = Grid.of(bounds)
         privacy = Privacy.promised(epsilon=epsilon, delta=delta)
         _check.integer("min_group_size", min_group_size, at_least=1)
