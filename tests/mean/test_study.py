@@ -33,7 +33,7 @@ def test_text_and_study_are_inverses() -> None:
     assert MeanStudy("x", bounds=(-0.0, 1), epsilon=1).digest == MeanStudy("x", bounds=(0.0, 1), epsilon=1).digest
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"name":"x"}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"name":"x"}', "[" * 200_000])
 def test_what_is_no_study_is_refused(text: str) -> None:
     with pytest.raises(ProtocolError, match="does not describe a study"):
         MeanStudy.from_json(text)

@@ -181,7 +181,7 @@ class MeanStudy:
             given = {key: f[key] for key in ("epsilon", "delta", "min_group_size")}
             given |= {"channel": channel, "users": f["users"] and Part(**f["users"]), "sd_at_most": f.get("sd_at_most")}
             study = cls(f["name"], bounds=tuple(f["bounds"]), **given)
-        except (KeyError, TypeError, ValueError) as reason:
+        except (KeyError, TypeError, ValueError, RecursionError) as reason:
             raise ProtocolError("The text does not describe a study of a mean.") from reason
         if study.to_json() != text:
             raise ProtocolError("The text is not in the form that studies are written in.")

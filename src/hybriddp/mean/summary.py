@@ -144,7 +144,7 @@ class _Summary:
         try:
             stored: dict[str, Any] = json.loads(text)
             return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()})
-        except (AttributeError, TypeError, ValueError):
+        except (AttributeError, TypeError, ValueError, RecursionError):
             # Not chained: what was wrong with the text would show what is in it.
             raise_unchained(DataError(f"The text is not a {cls.__name__}."))
 
