@@ -89,6 +89,14 @@ def test_what_is_refused_is_not_paid_for(users: Path, tmp_path: Path) -> None:
     assert not ledger.exists()
 
 
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_a_mistyped_folder_starts_no_new_budget(users: Path, tmp_path: Path, more: list[str]) -> None:
+    result = _run(users, tmp_path / "wrong" / "x.ledger", *more)
+    assert isinstance(result.exception, DataError)
+    assert f"There is no folder {tmp_path / 'wrong'} for the ledger." in str(result.exception)
+    assert not (tmp_path / "wrong").exists()
+
+
 # Files, engines, and waiting for them
 
 

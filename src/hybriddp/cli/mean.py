@@ -212,11 +212,13 @@ def _title(name: str | None, value: str | None) -> str:
 
 
 def _check_ledger(ledger: Path | None, sources: _Sources, *, dry_run: bool) -> None:
-    """Raise `ParameterError` if there is a ledger and nothing to pay for, or the other way round."""
+    """Raise an error if there is a ledger and nothing to pay for, or the other way round; or no folder for it."""
     if sources.simulated and ledger is not None:
         raise ParameterError("ledger", "left out: a simulation spends nothing", str(ledger))
     if ledger is None and sources.has_trusted and not sources.simulated and not dry_run:
         raise ParameterError("ledger", "given: what is released must be paid for", None)
+    if ledger is not None and not ledger.parent.is_dir():  # a new ledger in a mistyped folder would be a new budget
+        raise DataError(f"There is no folder {ledger.parent} for the ledger. Correct its path, or create the folder.")
 
 
 def _open_ledger(path: Path | None, privacy: Privacy, *, dry_run: bool) -> Ledger | None:
