@@ -55,6 +55,7 @@ def answer(
     random_state: int | np.random.Generator | None,
 ) -> Estimate:
     """The estimate of a study; see `MeanStudy.estimate`."""
+    _check_ledger(ledger)
     if rule.weight == "full-local":
         return _full_local(study, trusted, check_local(study, local), rule, ledger, random_state)
     checked = check(study, trusted, local, rule, single_group=single_group)
@@ -71,6 +72,7 @@ def answer_parts(
     random_state: int | np.random.Generator | None,
 ) -> dict[str | int, Estimate]:
     """The estimates of the parts of a study; see `MeanStudy.estimate_parts`. All are checked and paid for together."""
+    _check_ledger(ledger)
     if not summaries:
         raise ParameterError("summaries", "those of at least one part", summaries)
     parts: dict[Any, Checked] = {}
@@ -92,6 +94,11 @@ def answer_parts(
         key: _estimate(part, pay(part, paid=paid, random_state=rng), seeded=rng is not None)
         for key, part in parts.items()
     }
+
+
+def _check_ledger(ledger: object) -> None:
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise ParameterError("ledger", "None or a Ledger", ledger, remedy="Open a file with Ledger.open(path).")
 
 
 def _pair(key: object, pair: Any) -> Pair:  # noqa: ANN401

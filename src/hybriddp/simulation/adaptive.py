@@ -23,6 +23,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import NumericChannel
+from hybriddp.grid import read_only
 from hybriddp.mean import weights
 from hybriddp.mean.interval import ErrorLaw, NoiseLaw, VarianceEvidence
 from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
@@ -222,4 +223,4 @@ def _normal_quantiles() -> FloatArray:
     from scipy.special import ndtri
 
     z: FloatArray = ndtri((np.arange(2000) + 0.5) / 2000)
-    return np.asarray(z / z.std())
+    return read_only(np.asarray(z / z.std()))
