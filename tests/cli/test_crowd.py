@@ -1,7 +1,9 @@
 import json
 import re
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -128,10 +130,13 @@ def test_a_curator_that_talks_nonsense(
 
 def test_it_stops_when_the_time_is_up(curator: MockCurator, keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(10**9))
-    monkeypatch.setattr(crowd.time, "monotonic", lambda: float(next(clock)))  # type: ignore[attr-defined]
+    monkeypatch.setattr(crowd, "time", SimpleNamespace(monotonic=lambda: float(next(clock)), time=time.time))
     told = _run("--secret-file", keys[0], "--seconds", "30", "--concurrency", "2")
     assert 0 < told["accepted"] < 100
     assert told["not_sent"] == 250 - told["accepted"] == 250 - len(curator.contributions)
+    options = ["--secret-file", keys[0], "--seconds", "30"]
+    result = RUN.invoke(cli.app, ["run-crowd", "https://c.org", "--study", "mock-study", "--users", "250", *options])
+    assert "not sent: the time was up" in result.output
 
 
 def test_over_a_real_socket(keys: list[str]) -> None:
@@ -177,6 +182,23 @@ def test_bad_input_ends_with_one_line(
     assert message in " ".join(said.replace("│", " ").split())
     assert SECRET not in said
     assert curator.contributions == {}
+
+
+def test_a_missing_library_has_its_remedy(
+    curator: MockCurator, keys: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jwt", None)
+    options = ["--study", "mock-study", "--users", "9", "--secret-file", keys[0]]
+    result = RUN.invoke(cli.app, ["run-crowd", "https://c.org", *options])
+    assert 'pip install "hybriddp[service]"' in str(result.exception)
+    assert curator.contributions == {}
+
+
+def test_a_file_that_is_no_text_is_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"\xff" * 64)
+    options = ["--study", "mock-study", "--users", "9", "--secret-file", str(tmp_path / "secret")]
+    result = RUN.invoke(cli.app, ["run-crowd", "https://c.org", *options])
+    assert "must hold one line" in str(result.exception)
 
 
 def test_a_closed_study_takes_nobody(curator: MockCurator, keys: list[str]) -> None:

@@ -1,4 +1,3 @@
-import builtins
 import subprocess
 import sys
 from pathlib import Path
@@ -66,14 +65,7 @@ def test_over_a_real_socket(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
 def test_a_missing_library_has_its_remedy(kind: type[Client | AsyncClient], monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
-        if name == "httpx":
-            raise ImportError
-        return real(name, *arguments, **named)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(MissingExtraError, match=r'pip install "hybriddp\[client\]"'):
         kind("https://c.org", study="x")
 

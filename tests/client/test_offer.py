@@ -12,6 +12,7 @@ from hybriddp import MeanStudy
 from hybriddp.channels import WindowChannel
 from hybriddp.client import MockCurator, StudyOffer
 from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.grid import Grid
 from tests.levels import z_limit
 
 STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1)
@@ -95,6 +96,14 @@ def test_the_curator_gets_the_units_that_the_journal_has(bounds: tuple[float, fl
     made = StudyOffer.from_text(study.device_json()).draw(value, group="trusted")
     assert study.grid.place([made.value]).units.tolist() == [made.integer]
     assert study.grid.place([value]).units.tolist() == [made.integer]
+
+
+def test_a_value_that_units_cannot_give_back_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    offer = StudyOffer.from_text(STUDY.device_json())
+    monkeypatch.setattr(Grid, "values", lambda _, units: np.array([240.0] * len(units)))  # worse than any rounding
+    for value, sent in ((30.0, 30.0), (-5.0, 0.0)):
+        made = offer.draw(value, group="trusted")
+        assert (made.value, made.integer) == (sent, round(sent / 240 * 2**24))
 
 
 @pytest.mark.statistical

@@ -146,7 +146,7 @@ class StudyOffer:
         grid = self.study.grid
         units = int(grid.units(np.array([number]))[0])
         sent = float(grid.values([units])[0])
-        if int(grid.units(np.array([sent]))[0]) != units:  # floating point cannot tell these units apart
+        if int(grid.units(np.array([sent]))[0]) != units:  # a tie, where floats are as far apart as units
             sent = min(max(number, grid.lower), grid.upper)
         return units, sent
 

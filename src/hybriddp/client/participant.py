@@ -176,11 +176,9 @@ class Participant:
             raise ProtocolError(
                 "The journal has nothing to withdraw. Only the device that contributed, with its journal, can withdraw."
             )
-        if entry.withdrawal is not None:
-            return Receipt.from_document(entry.withdrawal, resent=True)
         made = entry.contribution
-        if made is None:
-            raise ProtocolError("The journal has nothing to withdraw.")
+        if made is None:  # withdrawn before
+            return Receipt.from_document(entry.withdrawal or {}, resent=True)
         yield from self._public_keys()
         try:
             document = yield from self._post(f"/studies/{self.study}/{made.route}/withdraw", made)
