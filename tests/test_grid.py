@@ -17,7 +17,7 @@ from hybriddp.grid import UNITS, Grid
 from hybriddp.kmeans.reports.clipping import squared_lengths
 from hybriddp.kmeans.reports.codebook import hadamard
 from hybriddp.kmeans.reports.direction import direction_gains
-from hybriddp.mean.divergence import _densities
+from hybriddp.mean.weights import _densities
 from hybriddp.simulation.adaptive import _normal_quantiles
 
 finite = st.floats(-1e300, 1e300)

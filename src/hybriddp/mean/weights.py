@@ -33,7 +33,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.channels.numeric import NumericChannel
-from hybriddp.grid import UNITS
+from hybriddp.grid import UNITS, read_only
 from hybriddp.release.mechanisms import PrivateTotal
 
 ETA = 0.02
@@ -252,7 +252,7 @@ def _densities() -> tuple[FloatArray, FloatArray, FloatArray]:
     noise = np.linspace(-24.0, 24.0, 4801)
     normal = np.exp(-(noise**2) / 2)
     laplace = np.exp(-math.sqrt(2) * np.abs(noise))
-    return noise, normal / normal.sum(), laplace / laplace.sum()
+    return read_only(noise), read_only(normal / normal.sum()), read_only(laplace / laplace.sum())
 
 
 def _smallest_lambda(limit: float, laplace_fraction: float) -> float | None:
