@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from hybriddp import __version__
 from hybriddp.errors import DataError
 from hybriddp.service.curator import Curator
-from hybriddp.service.keys import MasterKey, key_hash, new_key
+from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
 from hybriddp.service.problems import MEDIA_TYPE, Refusal, problem
 from hybriddp.service.routes import contributions, health, operator, studies
@@ -72,13 +72,13 @@ def prepare(settings: Settings) -> Prepared:
         master = MasterKey.create(settings.key_file, data=settings.data)
     engine = open_engine(settings.database_url)
     with writing(engine) as connection:
-        admin_hash = stored.admin_hash(connection)
-        admin_key = None
-        if admin_hash is None:
-            admin_key = new_key(ADMIN)
-            admin_hash = key_hash(admin_key)
-            if not stored.set_admin_hash(connection, admin_hash):  # another replica was first
-                admin_key, admin_hash = None, stored.admin_hash(connection) or ""
+        if stored.credential(connection, "master key", master.fingerprint) != master.fingerprint:
+            raise DataError(
+                f"{settings.key_file} is not the key that this database was used with: with another one people could "
+                "take part twice, and totals could not be read. Restore the key file, or start with a new database."
+            )
+        admin_key = new_key(ADMIN)
+        admin_hash = stored.credential(connection, "admin", key_hash(admin_key))
     metrics = Metrics()
     tokens = _token_keys(settings, master)
     curator = Curator(engine, master, tokens, replica=token_hex(8), committed=metrics.commit)
@@ -91,7 +91,8 @@ def prepare(settings: Settings) -> Prepared:
         "rate": RateLimit(settings.requests_per_minute),
         "draining": False,
     }
-    return Prepared(_application(settings, state), admin_key)
+    first = same_key(admin_key, admin_hash)
+    return Prepared(_application(settings, state), admin_key if first else None)
 
 
 def _token_keys(settings: Settings, master: MasterKey) -> TokenKeys:
