@@ -25,7 +25,7 @@ from hybriddp.service.observe import Metrics, log_failure, log_request, new_requ
 from hybriddp.service.problems import MEDIA_TYPE, Refusal, problem
 from hybriddp.service.routes import contributions, health, operator, studies
 from hybriddp.service.routes.access import ADMIN, RateLimit
-from hybriddp.service.routes.wire import refuse_ambiguous
+from hybriddp.service.routes.wire import StrictRequest
 from hybriddp.service.settings import Settings
 from hybriddp.service.store import studies as stored
 from hybriddp.service.store.engine import open_engine, writing
@@ -104,7 +104,7 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
     return Litestar(
         route_handlers=[*studies.ROUTES, *contributions.ROUTES, *health.ROUTES, *operator.ROUTES],
         state=State(state),
-        before_request=refuse_ambiguous,
+        request_class=StrictRequest,
         exception_handlers={Exception: _refuse},
         middleware=[_Envelope],
         request_max_body_size=settings.max_body,

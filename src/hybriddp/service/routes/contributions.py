@@ -18,7 +18,7 @@ from hybriddp.service.store.engine import reading
 from hybriddp.service.store.studies import relay_name
 
 _Id = Annotated[str, Parameter(max_length=64, description="The study's id")]
-_REFUSALS = problems("bad-token", "not-found", "duplicate", "out-of-range", "too-large")
+_REFUSALS = problems("bad-token", "not-found", "duplicate", "out-of-range", body=True)
 _PARTICIPANT: Any = {"security": [{"bearer": []}], "tags": ["participant"], "responses": _REFUSALS}
 
 
@@ -101,7 +101,7 @@ async def show_receipt(
     status_code=200,
     security=[{"bearer": []}],
     tags=["relay"],
-    responses=problems("bad-token", "not-found", "wrong-digest", "too-large", "not-allowed"),
+    responses=problems("bad-token", "not-found", "wrong-digest", "not-allowed", body=True),
 )
 async def send_batch(study_id: _Id, data: JSONBody[NewBatch], request: Asked, state: State) -> BatchAnswer:
     """Hand over the reports of a relay's participants, in one transaction."""

@@ -32,7 +32,7 @@ _PUBLIC: Any = {"tags": ["study"]}
 _Id = Annotated[str, Parameter(max_length=64, description="The study's id")]
 
 
-@post("/studies", **_ADMIN, responses=problems("bad-token", "refused", "too-large"))
+@post("/studies", **_ADMIN, responses=problems("bad-token", "not-found", "refused", body=True))
 async def create_study(data: JSONBody[NewStudy], state: State) -> StudyDocument:
     """Create a study, and open it unless told otherwise."""
     text = json.dumps(data.study, separators=(",", ":"), ensure_ascii=False)
@@ -104,7 +104,7 @@ async def result_page(study_id: _Id, state: State) -> Response[bytes]:
     return Response(await life.result(state.curator, study_id, page=True), media_type=MediaType.HTML)
 
 
-@post("/relays", **_ADMIN, responses=problems("bad-token", "refused"))
+@post("/relays", **_ADMIN, responses=problems("bad-token", "refused", body=True))
 async def create_relay(data: JSONBody[NewRelay], state: State) -> RelayKey:
     """Let a backend hand over batches. Its key is shown once; only its hash is stored."""
     key = new_key(RELAY)
@@ -120,7 +120,7 @@ async def remove_relay(name: Annotated[str, Parameter(max_length=64)], state: St
         raise Refusal("not-found", "There is no relay with this name.")
 
 
-@post("/budgets", **_ADMIN, responses=problems("bad-token", "refused"))
+@post("/budgets", **_ADMIN, responses=problems("bad-token", "refused", body=True))
 async def create_budget(data: JSONBody[NewBudget], state: State) -> BudgetState:
     """A budget for several studies over the same people."""
     privacy = Privacy.total(epsilon=data.epsilon, delta=data.delta)

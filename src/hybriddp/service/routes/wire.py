@@ -7,14 +7,18 @@ raw value would fit.
 
 import json
 from datetime import datetime
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from litestar import Request
 from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from msgspec import Meta, Struct
+from msgspec.json import decode
 
-from hybriddp.service.problems import REASONS, Refusal
+from hybriddp.service.problems import MEDIA_TYPE, REASONS, Refusal
+
+_ALWAYS = ("malformed", "too-many", "unavailable")
 
 Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern="^[0-9a-f]{64}$", description="SHA-256, hex")]
 Nonce = Annotated[str, Meta(min_length=32, max_length=32, pattern="^[0-9a-f]{32}$", description="128 random bits, hex")]
@@ -184,31 +188,41 @@ class Problem(Struct, frozen=True):
     reason: str
 
 
-def problems(*reasons: str) -> dict[int, ResponseSpec]:
-    """The documented refusals of a route."""
+def problems(*reasons: str, body: bool = False) -> dict[int, ResponseSpec]:
+    """The documented refusals of a route; with ``body``, those of a body too."""
+    titles = {int(REASONS[reason].status): REASONS[reason].title for reason in (*reasons, *_ALWAYS)}
+    if body:
+        large = REASONS["too-large"]
+        titles |= {int(large.status): large.title, int(HTTPStatus.UNSUPPORTED_MEDIA_TYPE): "The body is not JSON"}
     return {
-        int(REASONS[reason].status): ResponseSpec(
-            Problem, description=REASONS[reason].title, media_type="application/problem+json", generate_examples=False
-        )
-        for reason in (*reasons, "malformed", "too-many", "unavailable")
+        status: ResponseSpec(Problem, description=title, media_type=MEDIA_TYPE, generate_examples=False)
+        for status, title in titles.items()
     }
 
 
-async def refuse_ambiguous(request: Request[Any, Any, State]) -> None:
-    """Refuse bodies that two programs could read in two ways."""
-    if request.method not in ("POST", "PUT", "PATCH", "DELETE"):
-        return
-    if request.headers.get("content-type", "").partition(";")[0].strip() == "application/x-www-form-urlencoded":
-        return
-    body = await request.body()
-    if not body:
-        return
-    try:
-        json.loads(body.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
-    except Refusal:
-        raise
-    except (ValueError, RecursionError):
-        raise Refusal("malformed", "The body must be one JSON object in UTF-8, not nested deeply.") from None
+class StrictRequest(Request[Any, Any, State]):
+    """A request whose body is read as strictly as it is documented.
+
+    Litestar would take the text "3" for the number 3, any media type for JSON, and the last of two equal keys. Media
+    types matter in a pilot without tokens: a page of any origin may send text or a form without asking first.
+    """
+
+    async def json(self) -> Any:  # noqa: ANN401
+        """The body as what its route takes."""
+        if self.content_type[0] != "application/json":
+            words = "The body must be JSON, with the header Content-Type: application/json."
+            raise Refusal("malformed", words, status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        body, field = await self.body(), self.route_handler.parsed_data_field
+        try:
+            json.loads(body.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+        except Refusal:
+            raise
+        except (ValueError, RecursionError):
+            raise Refusal("malformed", "The body must be one JSON object in UTF-8, not nested deeply.") from None
+        try:
+            return decode(body, type=Any if field is None else field.annotation)
+        except (ValueError, RecursionError):  # its words may quote the body
+            raise Refusal("malformed") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> None:
