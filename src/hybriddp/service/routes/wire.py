@@ -22,11 +22,14 @@ _ALWAYS = ("malformed", "too-many", "unavailable")
 
 Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern="^[0-9a-f]{64}$", description="SHA-256, hex")]
 Nonce = Annotated[str, Meta(min_length=32, max_length=32, pattern="^[0-9a-f]{32}$", description="128 random bits, hex")]
-StudyId = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[a-z0-9][a-z0-9-]*$")]
-Name = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
+_END = r"$(?!\n)"  # a dollar alone would let a newline follow
+STUDY_ID = "^[a-z0-9][a-z0-9-]*" + _END
+NAME = "^[A-Za-z0-9][A-Za-z0-9 ._-]*" + _END
+StudyId = Annotated[str, Meta(min_length=1, max_length=64, pattern=STUDY_ID)]
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=NAME)]
 Words = Annotated[str, Meta(min_length=1, max_length=2000)]
 Size = Annotated[int, Meta(ge=1, le=10**12)]
-Origin = Annotated[str, Meta(max_length=256, pattern="^https?://[A-Za-z0-9.:-]+$")]
+Origin = Annotated[str, Meta(max_length=256, pattern="^https?://[A-Za-z0-9.:-]+" + _END)]
 
 
 class Consent(Struct, frozen=True, forbid_unknown_fields=True):
