@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from litestar import Request
 from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
+from litestar.params import Parameter
 from msgspec import Meta, Struct
 from msgspec.json import decode
 
@@ -27,6 +28,8 @@ STUDY_ID = "^[a-z0-9][a-z0-9-]*" + _END
 NAME = "^[A-Za-z0-9][A-Za-z0-9 ._-]*" + _END
 StudyId = Annotated[str, Meta(min_length=1, max_length=64, pattern=STUDY_ID)]
 Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=NAME)]
+PathId = Annotated[str, Parameter(max_length=64, pattern=STUDY_ID, description="The study's id")]
+PathName = Annotated[str, Parameter(max_length=64, pattern=NAME)]
 Words = Annotated[str, Meta(min_length=1, max_length=2000)]
 Size = Annotated[int, Meta(ge=1, le=10**12)]
 Origin = Annotated[str, Meta(max_length=256, pattern="^https?://[A-Za-z0-9.:-]+" + _END)]
