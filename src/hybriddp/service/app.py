@@ -101,12 +101,11 @@ def _token_keys(settings: Settings, master: MasterKey) -> TokenKeys:
 
 
 def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
-    return Litestar(
+    app = Litestar(
         route_handlers=[*studies.ROUTES, *contributions.ROUTES, *health.ROUTES, *operator.ROUTES],
         state=State(state),
         request_class=StrictRequest,
         exception_handlers={Exception: _refuse},
-        middleware=[_Envelope],
         request_max_body_size=settings.max_body,
         lifespan=[_lifespan],
         openapi_config=OpenAPIConfig(
@@ -119,6 +118,8 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
         logging_config=None,
         debug=False,
     )
+    app.asgi_handler = _Envelope(app.asgi_handler)  # as middleware it would miss what has no route
+    return app
 
 
 @asynccontextmanager
@@ -161,14 +162,12 @@ class _Envelope:
         started, status = time.perf_counter(), 500
         state: Any = scope.setdefault("state", {})
         state["request_id"] = new_request_id()
-        headers = _HEADERS | await _cors(scope)
-
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 sent = MutableScopeHeaders.from_message(message)
-                for name, value in headers.items():
+                for name, value in (_HEADERS | await _cors(scope)).items():
                     sent.setdefault(name, value)
             await send(message)
 
