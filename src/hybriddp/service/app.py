@@ -13,6 +13,7 @@ from litestar.datastructures import MutableScopeHeaders, State
 from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from sqlalchemy.exc import SQLAlchemyError
@@ -113,6 +114,7 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
             version=__version__,
             description="People who trust the curator hand it a value, all others a report that their device has "
             "randomized; everybody is promised the same ε, and one release comes out.",
+            render_plugins=[JsonRenderPlugin()],  # pages for it would fetch programs from elsewhere
             components=Components(security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer")}),
         ),
         logging_config=None,
