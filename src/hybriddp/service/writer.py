@@ -76,9 +76,10 @@ class Writer:
 
     async def withdraw(self, one: Contribution) -> Outcome:
         """Withdraw a contribution; returns after that is on disk."""
-        now = self._clock()
         return await self.run(
-            lambda connection: stored.withdraw(connection, one, replica=self._replica, seal=self._seal, now=now)
+            lambda connection: stored.withdraw(
+                connection, one, replica=self._replica, seal=self._seal, now=self._clock()
+            )
         )
 
     async def run(self, work: Callable[[Connection], _T]) -> _T:
