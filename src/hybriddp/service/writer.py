@@ -10,11 +10,12 @@ import queue
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Engine
 
+from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.contributions import Contribution, Outcome
 from hybriddp.service.store.engine import writing
@@ -65,13 +66,14 @@ class Writer:
         self._engine, self._replica, self._seal, self._clock = engine, replica, seal, clock
         self._committed = committed
         self._jobs: queue.SimpleQueue[_Add | _Run[Any] | None] = queue.SimpleQueue()
+        self._closed, self._lock = False, Lock()
         self._thread = Thread(target=self._loop, name="hybriddp-writer", daemon=True)
         self._thread.start()
 
     async def add(self, contributions: Sequence[Contribution]) -> list[Outcome]:
         """Add contributions; returns after they are on disk."""
         job = _Add(contributions)
-        self._jobs.put(job)
+        self._put(job)
         return await asyncio.wrap_future(job.done)
 
     async def withdraw(self, one: Contribution) -> Outcome:
@@ -85,13 +87,22 @@ class Writer:
     async def run(self, work: Callable[[Connection], _T]) -> _T:
         """Run something in a transaction of its own; returns after it has committed."""
         job = _Run(work)
-        self._jobs.put(job)
+        self._put(job)
         return await asyncio.wrap_future(job.done)
 
     def close(self) -> None:
-        """Write what has arrived, then stop."""
-        self._jobs.put(None)
+        """Write what has arrived, then stop; whoever comes later is refused."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._jobs.put(None)
         self._thread.join()
+
+    def _put(self, job: _Add | _Run[Any]) -> None:
+        with self._lock:  # nothing comes behind the end: nobody would answer it
+            if self._closed:
+                raise Refusal("unavailable", "The server is stopping.")
+            self._jobs.put(job)
 
     def _loop(self) -> None:
         job = self._jobs.get()
@@ -99,8 +110,8 @@ class Writer:
             following: _Add | _Run[Any] | None = None
             if isinstance(job, _Add):
                 group, following = self._group(job)
-                self._add(group)
-            else:
+                self._add([job for job in group if _is_awaited(job)])
+            elif _is_awaited(job):
                 self._run(job)
             job = following if following is not None else self._jobs.get()
 
@@ -122,6 +133,8 @@ class Writer:
         return group, None
 
     def _add(self, group: Sequence[_Add]) -> None:
+        if not group:
+            return
         together = [one for job in group for one in job.contributions]
         try:
             with writing(self._engine) as connection:
@@ -145,3 +158,8 @@ class Writer:
             job.done.set_exception(reason)
             return
         job.done.set_result(found)
+
+
+def _is_awaited(job: _Add | _Run[Any]) -> bool:
+    """Whether somebody still waits for a job's answer; from now on they cannot go away before it."""
+    return job.done.set_running_or_notify_cancel()
