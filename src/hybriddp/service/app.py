@@ -165,6 +165,7 @@ class _Envelope:
         started, status = time.perf_counter(), 500
         state: Any = scope.setdefault("state", {})
         state["request_id"] = new_request_id()
+
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":

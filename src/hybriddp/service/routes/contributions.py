@@ -63,7 +63,9 @@ async def send_report(
 
 
 @post("/studies/{study_id:str}/values", **_PARTICIPANT)
-async def send_value(study_id: PathId, data: JSONBody[NewValue], request: Asked, state: State) -> Response[SignedReceipt]:
+async def send_value(
+    study_id: PathId, data: JSONBody[NewValue], request: Asked, state: State
+) -> Response[SignedReceipt]:
     """Hand over a value: it is added to an encrypted sum, and is stored nowhere by itself."""
     known = await _known(study_id, request, state)
     return await _contribute(known, _value(known, data), request, state)
