@@ -13,6 +13,7 @@ from litestar.datastructures import State
 from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from sqlalchemy.exc import SQLAlchemyError
@@ -21,11 +22,12 @@ from hybriddp import __version__
 from hybriddp.errors import DataError
 from hybriddp.service.curator import Curator
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
+from hybriddp.service.life import RECEIPTS_KEY
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
 from hybriddp.service.problems import MEDIA_TYPE, Refusal, problem
 from hybriddp.service.routes import contributions, health, operator, studies
 from hybriddp.service.routes.access import ADMIN, RateLimit
-from hybriddp.service.routes.wire import refuse_ambiguous
+from hybriddp.service.routes.wire import StrictRequest
 from hybriddp.service.settings import Settings
 from hybriddp.service.store import studies as stored
 from hybriddp.service.store.engine import open_engine, writing
@@ -104,7 +106,7 @@ def _token_keys(settings: Settings, master: MasterKey) -> TokenKeys:
 
 
 def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
-    return Litestar(
+    app = Litestar(
         route_handlers=[
             *studies.ROUTES,
             *contributions.ROUTES,
@@ -112,9 +114,8 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
             Router("", route_handlers=operator.ROUTES, exception_handlers={Exception: operator.refuse_in_words}),
         ],
         state=State(state),
-        before_request=refuse_ambiguous,
+        request_class=StrictRequest,
         exception_handlers={Exception: _refuse},
-        middleware=[_Envelope],
         request_max_body_size=settings.max_body,
         lifespan=[_lifespan],
         openapi_config=OpenAPIConfig(
@@ -122,11 +123,14 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
             version=__version__,
             description="People who trust the curator hand it a value, all others a report that their device has "
             "randomized; everybody is promised the same ε, and one release comes out.",
+            render_plugins=[JsonRenderPlugin()],  # pages for it would fetch programs from elsewhere
             components=Components(security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer")}),
         ),
         logging_config=None,
         debug=False,
     )
+    app.asgi_handler = _Envelope(app.asgi_handler)  # as middleware it would miss what has no route
+    return app
 
 
 @asynccontextmanager
@@ -169,13 +173,12 @@ class _Envelope:
         started, status = time.perf_counter(), 500
         state: Any = scope.setdefault("state", {})
         state["request_id"] = new_request_id()
-        headers = _HEADERS + await _cors(scope)
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *headers]
+                message["headers"] = [*message["headers"], *_HEADERS, *await _cors(scope)]
             await send(message)
 
         try:
@@ -209,6 +212,8 @@ def _observe(scope: HTTPScope, status: int, seconds: float) -> None:
 
 async def _cors(scope: HTTPScope) -> list[tuple[bytes, bytes]]:
     """Headers that let a page of one of the study's origins read the answer, and no other page."""
+    if scope["path"] == RECEIPTS_KEY:  # the same for everybody, and receipts are verified in browsers too
+        return [(b"access-control-allow-origin", b"*"), (b"cross-origin-resource-policy", b"cross-origin")]
     origin = next((value for name, value in scope["headers"] if name == b"origin"), b"")
     study_id = scope.get("path_params", {}).get("study_id")
     if not origin or not study_id:

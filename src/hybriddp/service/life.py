@@ -31,15 +31,18 @@ PILOT = (
     "it promises holds for one contribution, not for one person, and whoever sends many can move the answer."
 )
 _DAY = 86_400
+_LARGEST = 10**12  # more people than there are
+_LATEST = 253_402_300_799  # the last second of the year 9999, the last that can be written down
 
 
 async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, opened: bool) -> dict[str, Any]:
     """A new study; opened at once if asked."""
-    if fields["closes_at"] <= curator.clock():
-        raise Refusal("malformed", "closes_at must be a time in the future.")
-    least = kind.min_group_size
-    if min(fields["min_trusted"], fields["min_local"]) < least:
-        raise Refusal("malformed", f"min_trusted and min_local must be at least the study's own {least}.")
+    if not curator.clock() < fields["closes_at"] <= _LATEST:
+        raise Refusal("malformed", "closes_at must be a time in the future, before the year 10000.")
+    sizes, least = (fields["min_trusted"], fields["min_local"]), kind.min_group_size
+    if min(sizes) < least or max(sizes) > _LARGEST:
+        wanted = f"from the study's own {least} to {_LARGEST}"
+        raise Refusal("malformed", f"min_trusted and min_local must be {wanted}.")
     row = fields | {"digest": kind.digest, "kind": kind.name, "text": kind.text, "state": CREATED}
 
     def work(connection: Connection) -> StoredStudy:

@@ -8,12 +8,14 @@ at a time anyway; on PostgreSQL every replica has a writer of its own.
 import asyncio
 import queue
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Engine
 
+from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.contributions import Contribution, Outcome
 from hybriddp.service.store.engine import writing
@@ -73,32 +75,43 @@ class Writer:
         self._engine, self._replica, self._seal, self._clock = engine, replica, seal, clock
         self._committed = committed
         self._jobs: queue.SimpleQueue[_Add | _Run[Any] | None] = queue.SimpleQueue()
+        self._closed, self._lock = False, Lock()
         self._thread = Thread(target=self._loop, name="hybriddp-writer", daemon=True)
         self._thread.start()
 
     async def add(self, contributions: Sequence[Contribution]) -> list[Outcome]:
         """Add contributions; returns after they are on disk."""
         job = _Add(contributions, asyncio.get_running_loop().create_future())
-        self._jobs.put(job)
+        self._put(job)
         return await job.done
 
     async def withdraw(self, one: Contribution) -> Outcome:
         """Withdraw a contribution; returns after that is on disk."""
-        now = self._clock()
         return await self.run(
-            lambda connection: stored.withdraw(connection, one, replica=self._replica, seal=self._seal, now=now)
+            lambda connection: stored.withdraw(
+                connection, one, replica=self._replica, seal=self._seal, now=self._clock()
+            )
         )
 
     async def run(self, work: Callable[[Connection], _T]) -> _T:
         """Run something in a transaction of its own; returns after it has committed."""
         job: _Run[_T] = _Run(work, asyncio.get_running_loop().create_future())
-        self._jobs.put(job)
+        self._put(job)
         return await job.done
 
     def close(self) -> None:
-        """Write what has arrived, then stop."""
-        self._jobs.put(None)
+        """Write what has arrived, then stop; whoever comes later is refused."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._jobs.put(None)
         self._thread.join()
+
+    def _put(self, job: _Add | _Run[Any]) -> None:
+        with self._lock:  # nothing comes behind the end: nobody would answer it
+            if self._closed:
+                raise Refusal("unavailable", "The server is stopping.")
+            self._jobs.put(job)
 
     def _loop(self) -> None:
         job = self._jobs.get()
@@ -166,4 +179,5 @@ def _tell(answers: Sequence[_Answer]) -> None:
             else:
                 answer.done.set_result(answer.found)
 
-    answers[0].done.get_loop().call_soon_threadsafe(tell)
+    with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+        answers[0].done.get_loop().call_soon_threadsafe(tell)

@@ -13,12 +13,19 @@ from hybriddp.service.curator import KnownStudy
 from hybriddp.service.participation import Sent
 from hybriddp.service.problems import Refusal
 from hybriddp.service.routes.access import Asked, bearer, relay_hash
-from hybriddp.service.routes.wire import BatchAnswer, NewBatch, NewReport, NewValue, SignedReceipt, problems
+from hybriddp.service.routes.wire import (
+    BatchAnswer,
+    NewBatch,
+    NewReport,
+    NewValue,
+    PathId,
+    SignedReceipt,
+    problems,
+)
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.studies import relay_name
 
-_Id = Annotated[str, Parameter(max_length=64, description="The study's id")]
-_REFUSALS = problems("bad-token", "not-found", "duplicate", "out-of-range", "too-large")
+_REFUSALS = problems("bad-token", "not-found", "duplicate", "out-of-range", body=True)
 _PARTICIPANT: Any = {"security": [{"bearer": []}], "tags": ["participant"], "responses": _REFUSALS}
 
 
@@ -48,7 +55,7 @@ async def _contribute(known: KnownStudy, sent: Sent, request: Asked, state: Stat
 
 @post("/studies/{study_id:str}/reports", **_PARTICIPANT)
 async def send_report(
-    study_id: _Id, data: JSONBody[NewReport], request: Asked, state: State
+    study_id: PathId, data: JSONBody[NewReport], request: Asked, state: State
 ) -> Response[SignedReceipt]:
     """Send a local report. The same one again gets the same receipt (200); another one is refused (409)."""
     known = await _known(study_id, request, state)
@@ -56,14 +63,16 @@ async def send_report(
 
 
 @post("/studies/{study_id:str}/values", **_PARTICIPANT)
-async def send_value(study_id: _Id, data: JSONBody[NewValue], request: Asked, state: State) -> Response[SignedReceipt]:
+async def send_value(
+    study_id: PathId, data: JSONBody[NewValue], request: Asked, state: State
+) -> Response[SignedReceipt]:
     """Hand over a value: it is added to an encrypted sum, and is stored nowhere by itself."""
     known = await _known(study_id, request, state)
     return await _contribute(known, _value(known, data), request, state)
 
 
 @post("/studies/{study_id:str}/reports/withdraw", status_code=200, **_PARTICIPANT)
-async def withdraw_report(study_id: _Id, data: JSONBody[NewReport], request: Asked, state: State) -> SignedReceipt:
+async def withdraw_report(study_id: PathId, data: JSONBody[NewReport], request: Asked, state: State) -> SignedReceipt:
     """Withdraw a report, shown by its code and nonce, before the study closes."""
     known = await _known(study_id, request, state)
     told = await participation.withdraw(state.curator, known, _report(known, data), bearer(request))
@@ -72,7 +81,7 @@ async def withdraw_report(study_id: _Id, data: JSONBody[NewReport], request: Ask
 
 
 @post("/studies/{study_id:str}/values/withdraw", status_code=200, **_PARTICIPANT)
-async def withdraw_value(study_id: _Id, data: JSONBody[NewValue], request: Asked, state: State) -> SignedReceipt:
+async def withdraw_value(study_id: PathId, data: JSONBody[NewValue], request: Asked, state: State) -> SignedReceipt:
     """Withdraw a value, shown with its nonce, before the study closes."""
     known = await _known(study_id, request, state)
     told = await participation.withdraw(state.curator, known, _value(known, data), bearer(request))
@@ -82,7 +91,7 @@ async def withdraw_value(study_id: _Id, data: JSONBody[NewValue], request: Asked
 
 @get("/studies/{study_id:str}/receipt", **_PARTICIPANT)
 async def show_receipt(
-    study_id: _Id,
+    study_id: PathId,
     request: Asked,
     state: State,
     commitment: Annotated[
@@ -101,9 +110,9 @@ async def show_receipt(
     status_code=200,
     security=[{"bearer": []}],
     tags=["relay"],
-    responses=problems("bad-token", "not-found", "wrong-digest", "too-large", "not-allowed"),
+    responses=problems("bad-token", "not-found", "wrong-digest", "not-allowed", body=True),
 )
-async def send_batch(study_id: _Id, data: JSONBody[NewBatch], request: Asked, state: State) -> BatchAnswer:
+async def send_batch(study_id: PathId, data: JSONBody[NewBatch], request: Asked, state: State) -> BatchAnswer:
     """Hand over the reports of a relay's participants, in one transaction."""
     relay = await _relay(request, state)
     if len(data.reports) > state.settings.max_batch:

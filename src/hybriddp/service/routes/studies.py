@@ -2,11 +2,11 @@
 
 import json
 from secrets import token_hex
-from typing import Annotated, Any
+from typing import Any
 
 from litestar import MediaType, Response, delete, get, post
 from litestar.datastructures import State
-from litestar.params import JSONBody, Parameter
+from litestar.params import JSONBody
 from msgspec import convert, structs
 
 from hybriddp.privacy import Privacy
@@ -20,6 +20,8 @@ from hybriddp.service.routes.wire import (
     NewBudget,
     NewRelay,
     NewStudy,
+    PathId,
+    PathName,
     RelayKey,
     StudyDocument,
     problems,
@@ -29,10 +31,9 @@ from hybriddp.service.store.engine import reading
 
 _ADMIN: Any = {"guards": [require_admin], "security": [{"bearer": []}], "tags": ["operator"]}
 _PUBLIC: Any = {"tags": ["study"]}
-_Id = Annotated[str, Parameter(max_length=64, description="The study's id")]
 
 
-@post("/studies", **_ADMIN, responses=problems("bad-token", "refused", "too-large"))
+@post("/studies", **_ADMIN, responses=problems("bad-token", "not-found", "refused", body=True))
 async def create_study(data: JSONBody[NewStudy], state: State) -> StudyDocument:
     """Create a study, and open it unless told otherwise."""
     text = json.dumps(data.study, separators=(",", ":"), ensure_ascii=False)
@@ -58,7 +59,7 @@ async def list_studies(state: State) -> list[StudyDocument]:
 
 
 @get("/studies/{study_id:str}", **_PUBLIC, responses=problems("not-found"))
-async def show_study(study_id: _Id, request: Asked, state: State) -> StudyDocument:
+async def show_study(study_id: PathId, request: Asked, state: State) -> StudyDocument:
     """What a study asks, promises and stores: the same for everybody. How many take part is public once it closes."""
     return convert(await life.document(state.curator, study_id, counts=is_admin(request)), StudyDocument)
 
@@ -68,7 +69,7 @@ def _move(action: str, what: str) -> Any:  # noqa: ANN401
     refusals = problems("bad-token", "not-found", "refused")
 
     @post(f"/studies/{{study_id:str}}/{action}", status_code=200, name=f"{action}_study", **_ADMIN, responses=refusals)
-    async def move(study_id: _Id, state: State) -> StudyDocument:
+    async def move(study_id: PathId, state: State) -> StudyDocument:
         return convert(await life.move(state.curator, study_id, action), StudyDocument)
 
     move.fn.__doc__ = what
@@ -87,7 +88,7 @@ withdraw_study = _move("withdraw", "Delete everything of a study that was not re
     **_ADMIN,
     responses=problems("bad-token", "not-found", "refused"),
 )
-async def release_study(study_id: _Id, state: State) -> Response[bytes]:
+async def release_study(study_id: PathId, state: State) -> Response[bytes]:
     """Release a closed study, once; asked again, the same bytes."""
     told = await life.release(state.curator, study_id)
     state.metrics.release()
@@ -95,18 +96,18 @@ async def release_study(study_id: _Id, state: State) -> Response[bytes]:
 
 
 @get("/studies/{study_id:str}/result", media_type=MediaType.JSON, **_PUBLIC, responses=problems("not-found"))
-async def result(study_id: _Id, state: State) -> Response[bytes]:
+async def result(study_id: PathId, state: State) -> Response[bytes]:
     """The result of a released study."""
     return Response(await life.result(state.curator, study_id), media_type=MediaType.JSON)
 
 
 @get("/studies/{study_id:str}/result.html", media_type=MediaType.HTML, **_PUBLIC, responses=problems("not-found"))
-async def result_page(study_id: _Id, state: State) -> Response[bytes]:
+async def result_page(study_id: PathId, state: State) -> Response[bytes]:
     """The result as a page."""
     return Response(await life.result(state.curator, study_id, page=True), media_type=MediaType.HTML)
 
 
-@post("/relays", **_ADMIN, responses=problems("bad-token", "refused"))
+@post("/relays", **_ADMIN, responses=problems("bad-token", "refused", body=True))
 async def create_relay(data: JSONBody[NewRelay], state: State) -> RelayKey:
     """Let a backend hand over batches. Its key is shown once; only its hash is stored."""
     key = new_key(RELAY)
@@ -116,13 +117,13 @@ async def create_relay(data: JSONBody[NewRelay], state: State) -> RelayKey:
 
 
 @delete("/relays/{name:str}", **_ADMIN, responses=problems("bad-token", "not-found"))
-async def remove_relay(name: Annotated[str, Parameter(max_length=64)], state: State) -> None:
+async def remove_relay(name: PathName, state: State) -> None:
     """Take a relay's key back."""
     if not await state.curator.writer.run(lambda connection: stored.remove_relay(connection, name)):
         raise Refusal("not-found", "There is no relay with this name.")
 
 
-@post("/budgets", **_ADMIN, responses=problems("bad-token", "refused"))
+@post("/budgets", **_ADMIN, responses=problems("bad-token", "refused", body=True))
 async def create_budget(data: JSONBody[NewBudget], state: State) -> BudgetState:
     """A budget for several studies over the same people."""
     privacy = Privacy.total(epsilon=data.epsilon, delta=data.delta)
@@ -131,7 +132,7 @@ async def create_budget(data: JSONBody[NewBudget], state: State) -> BudgetState:
 
 
 @get("/budgets/{name:str}", **_ADMIN, responses=problems("bad-token", "not-found"), sync_to_thread=True)
-def show_budget(name: Annotated[str, Parameter(max_length=64)], state: State) -> BudgetState:
+def show_budget(name: PathName, state: State) -> BudgetState:
     """What has been spent of a budget."""
     with reading(state.curator.engine) as connection:
         return _budget(name, budgets.ledger(connection, budgets.shared(name)))

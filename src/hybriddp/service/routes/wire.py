@@ -7,22 +7,32 @@ raw value would fit.
 
 import json
 from datetime import datetime
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from litestar import Request
 from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
+from litestar.params import Parameter
 from msgspec import Meta, Struct
+from msgspec.json import decode
 
-from hybriddp.service.problems import REASONS, Refusal
+from hybriddp.service.problems import MEDIA_TYPE, REASONS, Refusal
+
+_ALWAYS = ("malformed", "too-many", "unavailable")
 
 Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern="^[0-9a-f]{64}$", description="SHA-256, hex")]
 Nonce = Annotated[str, Meta(min_length=32, max_length=32, pattern="^[0-9a-f]{32}$", description="128 random bits, hex")]
-StudyId = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[a-z0-9][a-z0-9-]*$")]
-Name = Annotated[str, Meta(min_length=1, max_length=64, pattern="^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
+_END = r"$(?!\n)"  # a dollar alone would let a newline follow
+STUDY_ID = "^[a-z0-9][a-z0-9-]*" + _END
+NAME = "^[A-Za-z0-9][A-Za-z0-9 ._-]*" + _END
+StudyId = Annotated[str, Meta(min_length=1, max_length=64, pattern=STUDY_ID)]
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=NAME)]
+PathId = Annotated[str, Parameter(max_length=64, pattern=STUDY_ID, description="The study's id")]
+PathName = Annotated[str, Parameter(max_length=64, pattern=NAME)]
 Words = Annotated[str, Meta(min_length=1, max_length=2000)]
 Size = Annotated[int, Meta(ge=1, le=10**12)]
-Origin = Annotated[str, Meta(max_length=256, pattern="^https?://[A-Za-z0-9.:-]+$")]
+Origin = Annotated[str, Meta(max_length=256, pattern="^https?://[A-Za-z0-9.:-]+" + _END)]
 
 
 class Consent(Struct, frozen=True, forbid_unknown_fields=True):
@@ -184,31 +194,41 @@ class Problem(Struct, frozen=True):
     reason: str
 
 
-def problems(*reasons: str) -> dict[int, ResponseSpec]:
-    """The documented refusals of a route."""
+def problems(*reasons: str, body: bool = False) -> dict[int, ResponseSpec]:
+    """The documented refusals of a route; with ``body``, those of a body too."""
+    titles = {int(REASONS[reason].status): REASONS[reason].title for reason in (*reasons, *_ALWAYS)}
+    if body:
+        large = REASONS["too-large"]
+        titles |= {int(large.status): large.title, int(HTTPStatus.UNSUPPORTED_MEDIA_TYPE): "The body is not JSON"}
     return {
-        int(REASONS[reason].status): ResponseSpec(
-            Problem, description=REASONS[reason].title, media_type="application/problem+json", generate_examples=False
-        )
-        for reason in (*reasons, "malformed", "too-many", "unavailable")
+        status: ResponseSpec(Problem, description=title, media_type=MEDIA_TYPE, generate_examples=False)
+        for status, title in titles.items()
     }
 
 
-async def refuse_ambiguous(request: Request[Any, Any, State]) -> None:
-    """Refuse bodies that two programs could read in two ways."""
-    if request.method not in ("POST", "PUT", "PATCH", "DELETE"):
-        return
-    if request.headers.get("content-type", "").partition(";")[0].strip() == "application/x-www-form-urlencoded":
-        return
-    body = await request.body()
-    if not body:
-        return
-    try:
-        _STRICT.decode(body.decode("utf-8"))
-    except Refusal:
-        raise
-    except (ValueError, RecursionError):
-        raise Refusal("malformed", "The body must be one JSON object in UTF-8, not nested deeply.") from None
+class StrictRequest(Request[Any, Any, State]):
+    """A request whose body is read as strictly as it is documented.
+
+    Litestar would take the text "3" for the number 3, any media type for JSON, and the last of two equal keys. Media
+    types matter in a pilot without tokens: a page of any origin may send text or a form without asking first.
+    """
+
+    async def json(self) -> Any:  # noqa: ANN401
+        """The body as what its route takes."""
+        if self.content_type[0] != "application/json":
+            words = "The body must be JSON, with the header Content-Type: application/json."
+            raise Refusal("malformed", words, status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        body, field = await self.body(), self.route_handler.parsed_data_field
+        try:
+            _STRICT.decode(body.decode("utf-8"))
+        except Refusal:
+            raise
+        except (ValueError, RecursionError):
+            raise Refusal("malformed", "The body must be one JSON object in UTF-8, not nested deeply.") from None
+        try:
+            return decode(body, type=Any if field is None else field.annotation)
+        except (ValueError, RecursionError):  # its words may quote the body
+            raise Refusal("malformed") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> None:

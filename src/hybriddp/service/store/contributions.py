@@ -25,6 +25,8 @@ PARTICIPANT, RELAY, NOBODY = range(3)
 
 _ROWS = 400  # of a query with a parameter each
 
+_FORGOTTEN = {"commitment": None, "trusted": None, "asserted": NOBODY, "day": 0}  # after a withdrawal
+
 _INSERT = "INSERT INTO participants (study, who, trusted, asserted, day, commitment) VALUES (?, ?, ?, ?, ?, ?)"
 _STAGE = (
     "CREATE TEMPORARY TABLE IF NOT EXISTS arriving (study integer, who bytea, trusted boolean, asserted smallint, "
@@ -84,7 +86,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Participant:
-    """What is stored of a person; after a withdrawal neither group nor commitment."""
+    """What is stored of a person; after a withdrawal no more than that there was one."""
 
     trusted: bool | None
     asserted: int
@@ -135,7 +137,7 @@ def withdraw(connection: Connection, one: Contribution, *, replica: str, seal: T
     if found.commitment != one.commitment:
         return Outcome.DUPLICATE
     mine = (participants.c.study == one.study) & (participants.c.who == one.who)
-    connection.execute(update(participants).where(mine).values(commitment=None, trusted=None))
+    connection.execute(update(participants).where(mine).values(_FORGOTTEN))
     _change_sums(connection, [one], -1, replica=replica, seal=seal)
     return Outcome.WITHDRAWN
 

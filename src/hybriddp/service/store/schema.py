@@ -40,8 +40,8 @@ studies = Table(
     Column("origins", Text, nullable=False),
     Column("tokens", Boolean, nullable=False),
     Column("single_group", Boolean, nullable=False),
-    Column("min_trusted", Integer, nullable=False),
-    Column("min_local", Integer, nullable=False),
+    Column("min_trusted", BigInteger, nullable=False),
+    Column("min_local", BigInteger, nullable=False),
     Column("budget", Text),  # the name of a ledger that several studies share
     Column("closes_at", BigInteger, nullable=False),  # seconds since 1970, UTC
     Column("state", Text, nullable=False),
