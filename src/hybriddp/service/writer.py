@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine
 
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
-from hybriddp.service.store.contributions import Contribution, Outcome
+from hybriddp.service.store.contributions import NewContribution, Verdict
 from hybriddp.service.store.engine import writing
 from hybriddp.service.store.seal import TotalSeal
 
@@ -27,8 +27,8 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class _Add:
-    contributions: Sequence[Contribution]
-    done: asyncio.Future[list[Outcome]]
+    contributions: Sequence[NewContribution]
+    done: asyncio.Future[list[Verdict]]
 
 
 @dataclass(slots=True)
@@ -79,13 +79,13 @@ class Writer:
         self._thread = Thread(target=self._loop, name="hybriddp-writer", daemon=True)
         self._thread.start()
 
-    async def add(self, contributions: Sequence[Contribution]) -> list[Outcome]:
+    async def add(self, contributions: Sequence[NewContribution]) -> list[Verdict]:
         """Add contributions; returns after they are on disk."""
         job = _Add(contributions, asyncio.get_running_loop().create_future())
         self._put(job)
         return await job.done
 
-    async def withdraw(self, one: Contribution) -> Outcome:
+    async def withdraw(self, one: NewContribution) -> Verdict:
         """Withdraw a contribution; returns after that is on disk."""
         return await self.run(
             lambda connection: stored.withdraw(

@@ -184,7 +184,7 @@ class StudyDocument(Struct, frozen=True):
     receipts_key: str
 
 
-class Problem(Struct, frozen=True):
+class ProblemDocument(Struct, frozen=True):
     """Why a request was refused (RFC 9457)."""
 
     type: str
@@ -201,7 +201,7 @@ def problems(*reasons: str, body: bool = False) -> dict[int, ResponseSpec]:
         large = REASONS["too-large"]
         titles |= {int(large.status): large.title, int(HTTPStatus.UNSUPPORTED_MEDIA_TYPE): "The body is not JSON"}
     return {
-        status: ResponseSpec(Problem, description=title, media_type=MEDIA_TYPE, generate_examples=False)
+        status: ResponseSpec(ProblemDocument, description=title, media_type=MEDIA_TYPE, generate_examples=False)
         for status, title in titles.items()
     }
 
