@@ -1,6 +1,7 @@
 import json
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hybriddp.simulation.distributions import population
 from hybriddp.theory import Setting
 
 
+@cache  # what a plan computes, it keeps
 def _plan(**changes: object) -> Plan:
     good = {"n_users": 20_000, "trusted_fraction": 0.01, "epsilon": 1.0, "bounds": (0, 240), "sd": 30.0}
     return plan(**{**good, **changes})
@@ -22,6 +24,7 @@ def _plan(**changes: object) -> Plan:
 STAYS = {"n_users": 8_000, "trusted_fraction": 0.05, "epsilon": 0.5, "bounds": (0, 60), "mean": 6, "sd": 7}
 
 
+@cache
 def _stays(**changes: object) -> Plan:
     return plan(**{**STAYS, **changes})
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,13 @@ import polars as pl
 import pytest
 
 
+@cache  # connecting takes longer than most tests, and relations of one connection know nothing of each other
+def _connection() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
 def _duckdb(frame: pl.DataFrame) -> Any:  # noqa: ANN401
-    return duckdb.connect().from_arrow(frame.to_arrow())
+    return _connection().from_arrow(frame.to_arrow())
 
 
 ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
