@@ -60,7 +60,11 @@ def on_spark(session: Any, frame: pl.DataFrame, path: Path) -> Any:  # noqa: ANN
     return session.read.parquet(str(path))
 
 
-@pytest.fixture(params=list(ENGINES))
+# These two do what polars and pandas do, and take seconds over all tests.
+SLOW = ("polars lazy", "pandas arrow")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in ENGINES])
 def engine(request: pytest.FixtureRequest) -> Callable[[pl.DataFrame], Any]:
     """All of them but Spark, which takes seconds for what the others do at once: its turn is in test_spark.py."""
     return ENGINES[request.param]
