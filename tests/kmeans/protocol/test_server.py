@@ -13,7 +13,9 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.clustering import wcss
+from hybriddp.kmeans.algorithm import low_dim
 from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.devices import RoundReports
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
@@ -22,6 +24,7 @@ from hybriddp.kmeans.statistics import PointArray, Statistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
+from hybriddp.release.mechanisms import PrivateVector, release_vector
 from tests.kmeans.servers import started
 
 CENTERS = np.array([[2.0, 3.0], [7.0, 8.0], [3.0, 8.0]])
@@ -437,6 +440,39 @@ def test_a_release_that_fails_after_answers_were_taken_is_tried_again() -> None:
     assert numbers == list(range(2, 9))
     again.release_pending()  # nothing is left to do
     assert np.isfinite(again.cluster_centers).all()
+
+
+@pytest.mark.parametrize("n_local", [0, 2000])
+def test_a_study_that_is_interrupted_releases_nothing_twice(n_local: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was released stays in the text of the server, from which it can be taken up."""
+    drawn: list[PrivateVector] = []
+
+    def record(*args: Any, **options: Any) -> PrivateVector:  # noqa: ANN401
+        drawn.append(release_vector(*args, **options))
+        return drawn[-1]
+
+    def interrupted(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    points = _points(5 + n_local)
+    devices = Crowd(points[5:], None)
+    monkeypatch.setattr(budget_module, "release_vector", record)
+    server = HybridKMeansServer(STUDY, n_local=n_local, trusted=points[:5])
+    with monkeypatch.context() as patch:
+        patch.setattr(low_dim, "box_start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            server.start()
+            assert server.round is not None
+            server.absorb(devices.answer(server.round))
+    for go_on in (server.start, server.release_pending, lambda: server.absorb(RoundTally(())), lambda: server.result):
+        with pytest.raises(ProtocolError, match="stopped in an error. Resume it from to_json"):
+            go_on()
+    again = HybridKMeansServer.from_json(server.to_json(), trusted=points[:5])
+    again.release_pending()
+    while again.round is not None:
+        again.absorb(devices.answer(again.round))
+    assert len(drawn) == 1
+    assert again.cluster_centers.shape == (3, 2)
 
 
 class Unreadable(PointArray):

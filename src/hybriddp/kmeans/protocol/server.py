@@ -124,6 +124,7 @@ class HybridKMeansServer:
         self._results: list[StepResult] = []
         self._pending: PublishedVector | None = None
         self._result: ClusterEstimate | None = None
+        self._stopped = False  # whether the algorithm was told of a release and did not say what it wants next
         self._algorithm = choose_algorithm(
             study, has_trusted=size.is_group, n_trusted=size.known or 0, n_local=state.n_local
         )
@@ -133,7 +134,8 @@ class HybridKMeansServer:
         """Begin the study: release what the trusted group is asked for first. Nothing is spent before.
 
         `BudgetError` if the ledger has less left than the whole study needs. If reading the points fails, call it
-        again. A study that has begun goes on where it is.
+        again. A study that has begun goes on where it is; one that stopped after a release, by an interrupt for
+        example, is taken up from its text.
         """
         if not self._started() and self._is_charged():
             self._account.require_enough()
@@ -165,6 +167,8 @@ class HybridKMeansServer:
 
     def _advance(self) -> None:
         """Release what the trusted group is wanted for, until local users are wanted too, or the end."""
+        if self._stopped:
+            raise ProtocolError(self._why_no_round())
         while self.round is None and self._step is not None:
             step, published = self._step, None
             if step.release is not None:
@@ -182,9 +186,14 @@ class HybridKMeansServer:
         self.round = Round(self.study, number, step.purpose, step.asks)
 
     def _record(self, step: Step, result: StepResult) -> None:
-        """Tell the algorithm what came back, and get what it wants next."""
-        self.round, self._pending = None, None
+        """Tell the algorithm what came back, and get what it wants next.
+
+        If that raises (an interrupt, for example), this server is of no use any more: what was released is in its text,
+        and must not be released again.
+        """
+        self._stopped = True
         self._results.append(result)
+        self.round = self._pending = self._step = None
         if self._size.is_private and self._size.known is None and result.published is not None:  # the first step
             self._size = GroupSize(max(int(result.published.values[0]), 1), is_private=True)
         cost = "0" if step.release is None else self._account.epsilon(step.release)
@@ -193,7 +202,8 @@ class HybridKMeansServer:
         try:
             self._step = self._algorithm.send(result)
         except StopIteration as end:
-            self._step, self._result = None, end.value
+            self._result = end.value
+        self._stopped = False
 
     @property
     def result(self) -> ClusterEstimate:
@@ -229,6 +239,8 @@ class HybridKMeansServer:
         return self._size.is_private or trusted_is_used(self.study, self._size.known or 0, self.n_local)
 
     def _why_no_round(self) -> str:
+        if self._stopped:
+            return "The study stopped in an error. Resume it from to_json() with from_json()."
         if not self._started():
             return "The study has not been started. Call start() first."
         return "A release is due first. Call release_pending()." if self._step else "The study has ended."
