@@ -274,19 +274,44 @@ def test_a_ledger_that_has_not_enough_left_stops_the_study_before_it_begins() ->
     assert not ledger.events
 
 
-def test_a_study_that_began_without_a_ledger_stays_uncounted() -> None:
+def test_a_ledger_cannot_join_a_study_that_has_spent_without_one() -> None:
+    """It would lack the first releases."""
     study, ledger = _study(5, epsilon=4), Ledger(Privacy(epsilon=4))
     trusted, devices = _points(3000, 5), Crowd(_points(20_000, 5), None)
     server = started(study, n_local=20_000, trusted=trusted)
+    while server.round is not None:
+        text = server.to_json()
+        if not any(Fraction(step.trusted_epsilon) for step in server.spending) and not json.loads(text)["pending_release"]:
+            joined = HybridKMeansServer.from_json(text, trusted=trusted, ledger=ledger)  # nothing is missing yet
+            assert joined.in_ledger
+            assert json.loads(joined.to_json())["ledger_nonce"] == ledger.nonce
+        else:
+            with pytest.raises(ProtocolError, match="began without a ledger"):
+                HybridKMeansServer.from_json(text, trusted=trusted, ledger=ledger)
+        server.absorb(devices.answer(server.round))
     assert not server.in_ledger
-    assert server.round is not None
-    server.absorb(devices.answer(server.round))
-    server = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, ledger=ledger)
+    assert not json.loads(server.to_json())["in_ledger"]
+    with pytest.raises(ProtocolError, match="began without a ledger"):
+        HybridKMeansServer.from_json(server.to_json(), ledger=ledger)
+    assert not ledger.events
+
+
+def test_a_ledger_that_joins_before_anything_is_spent_holds_everything() -> None:
+    study, ledger = _study(5, epsilon=4), Ledger(Privacy(epsilon=4))
+    trusted, devices = _points(3000, 5), Crowd(_points(20_000, 5), None)
+    unstarted = HybridKMeansServer(study, n_local=20_000, trusted=trusted).to_json()
+    server = HybridKMeansServer.from_json(unstarted, trusted=trusted, ledger=ledger)
+    server.start()
+    with pytest.raises(ProtocolError, match="Give the same ledger"):
+        HybridKMeansServer.from_json(server.to_json(), trusted=trusted)
     while server.round is not None:
         server.absorb(devices.answer(server.round))
-    assert not server.in_ledger  # although a ledger has what came later
-    assert ledger.events
-    assert not json.loads(server.to_json())["in_ledger"]
+    assert _spent(ledger) == 4
+    begun = started(study, n_local=20_000, trusted=trusted).to_json()  # waits for local users, nothing is spent
+    with pytest.raises(BudgetError, match="has spent ε = 4 of its trusted users already"):
+        HybridKMeansServer.from_json(begun, trusted=trusted, ledger=ledger)
+    with pytest.raises(BudgetError, match="needs ε = 4 of the trusted users"):
+        HybridKMeansServer.from_json(begun, trusted=trusted, ledger=Ledger(Privacy(epsilon=3)))
 
 
 @pytest.mark.parametrize("d", [2, 5])

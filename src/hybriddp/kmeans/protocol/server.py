@@ -276,7 +276,7 @@ class HybridKMeansServer:
         If there was a ledger, the same one is needed until the study has ended: it is what keeps a state that is taken
         up twice from spending more than ε. Where releases are left, two servers of one state draw on the same rest of
         ε, and at most one of them comes to its end. `ProtocolError` if there is no ledger, or one that does not hold
-        what the state says was spent.
+        what the state says was spent. A ledger may join a study that has spent nothing yet, and from then on records it.
         """
         state = ServerState.from_json(text)
         if state.seeded != (random_state is not None):
@@ -285,12 +285,17 @@ class HybridKMeansServer:
         group, size = _group(state.study, trusted), state.n_trusted
         if group is not None and not size.is_private and group.count != size.known:
             raise DataError(f"The trusted group had {size.known:,} users, now {group.count:,} are given.")
+        joins = ledger is not None and not state.in_ledger and not state.seeded
+        if joins:
+            state = _joined(state)
         server = cls.__new__(cls)
         try:
             server._set_up(state, group, ledger, random_state)  # noqa: SLF001  (of its own class)
         except (DataError, ParameterError) as reason:
             raise ProtocolError(f"The state is refused: {reason}") from None
         server._replay(state)  # noqa: SLF001
+        if joins and server._started() and server._is_charged():  # noqa: SLF001  (before that, `start` looks)
+            server._account.require_enough()  # noqa: SLF001
         return server
 
     def _replay(self, state: ServerState) -> None:
@@ -331,6 +336,16 @@ class HybridKMeansServer:
         ServerState.require(good, "it has other numbers than were released")
         good = math.isclose(published.variance, variance, rel_tol=1e-6)
         ServerState.require(good, "it says of a release that its noise had another variance than it has")
+
+
+def _joined(state: ServerState) -> ServerState:
+    """The state of a study that a ledger records from now on; `ProtocolError` if it would lack what was released."""
+    if state.pending_release is not None or any(result.published is not None for result in state.results):
+        raise ProtocolError(
+            "This study began without a ledger; its first releases are not in this one. Go on without a ledger, "
+            "and record what the study spends with Ledger.spend."
+        )
+    return replace(state, in_ledger=True)
 
 
 def _checked(asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[ReportTally, ...]:
