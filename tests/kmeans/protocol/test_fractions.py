@@ -176,7 +176,7 @@ def _rounds(setting: Setting, ledger: Ledger) -> tuple[list[str], list[RoundTall
     states, answers = [], []
     while server.round is not None:
         states.append(server.to_json())
-        answers.append(_devices(server.round, local[:50]))
+        answers.append(_devices(server.round, local[: min(50, len(local) // 8)]))
         server.absorb(answers[-1])
     return states, answers
 

@@ -25,7 +25,7 @@ from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release.mechanisms import PrivateVector, release_vector
-from tests.kmeans.servers import started
+from tests.kmeans.servers import asked_now, started
 
 CENTERS = np.array([[2.0, 3.0], [7.0, 8.0], [3.0, 8.0]])
 STUDY = KMeansStudy("visits", n_clusters=3, bounds=[(0, 10), (0, 10)], epsilon=2)
@@ -238,6 +238,23 @@ def test_answers_of_another_shape_change_nothing() -> None:
     server.absorb(RoundTally((good,)))
 
 
+def test_more_answers_than_local_users_are_refused() -> None:
+    """Somebody answered twice, or forged reports; over all rounds together."""
+    server = started(STUDY, n_local=100, trusted=_points(40), random_state=1)
+    points = _points(101)
+    for too_many, taken in ((101, 60), (41, 40)):
+        assert server.round is not None
+        before, asked = server.to_json(), server.round
+        with pytest.raises(ProtocolError, match="has 100 local users, but 101 would have answered"):
+            server.absorb(asked.count(asked.answer(points[:too_many], random_state=1)))
+        assert server.to_json() == before
+        server.absorb(asked.count(asked.answer(points[:taken], random_state=1)))
+    fields = json.loads(server.to_json())
+    assert HybridKMeansServer.from_json(server.to_json(), random_state=1).spending == server.spending
+    with pytest.raises(ProtocolError, match="has 99 local users, but 100"):
+        HybridKMeansServer.from_json(json.dumps({**fields, "n_local": 99}), random_state=1)
+
+
 def test_rejected_reports_are_added_up_over_rounds_and_naps() -> None:
     server = started(STUDY, n_local=4000, trusted=_points(40), random_state=1)
     devices = Crowd(_points(4000), 1)
@@ -364,7 +381,7 @@ def test_a_trusted_group_that_cannot_help_is_asked_nothing_and_pays_nothing(
     assert server.n_trusted == n_trusted
     while server.round is not None and alone.round is not None:
         assert server.round.to_json() == alone.round.to_json()
-        answers = server.round.count(server.round.answer(points[n_trusted:]))
+        answers = server.round.count(server.round.answer(asked_now(server, points[n_trusted:])))
         server.absorb(answers)
         alone.absorb(answers)
         server = HybridKMeansServer.from_json(server.to_json())  # neither points nor ledger are needed

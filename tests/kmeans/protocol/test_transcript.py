@@ -12,7 +12,7 @@ from hybriddp.kmeans.protocol.budget import decimal
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.kmeans.study import KMeansStudy
-from tests.kmeans.servers import started
+from tests.kmeans.servers import asked_now, started
 
 RNG = np.random.default_rng(2)
 
@@ -156,7 +156,8 @@ def test_whatever_integers_a_state_holds_it_goes_on_or_is_refused(d: int, neighb
     server = started(study, n_local=400, trusted=points[:2000], random_state=1)
     states = []
     while server.round is not None:
-        server.absorb(server.round.count(server.round.answer(points[2000:], random_state=1)))
+        reports = server.round.answer(asked_now(server, points[2000:]), random_state=1)
+        server.absorb(server.round.count(reports))
         states.append(json.loads(server.to_json()))
     rng = np.random.default_rng(1)
     taken = 0

@@ -151,7 +151,7 @@ class HybridKMeansServer:
             raise ProtocolError(f"There is no round to answer. {self._why_no_round()}")
         if tally.round_digest not in ("", self.round.digest):
             raise ProtocolError(f"Round {self.round.number} is to be answered, got answers to another round.")
-        answers = _checked(self.round.asks, tally.answers)
+        answers = self._checked(self.round.asks, tally.answers)
         self.rejected += tally.rejected
         self._record(self._step, StepResult(answers, self._pending))
         self._advance()
@@ -197,7 +197,7 @@ class HybridKMeansServer:
         if self._size.is_private and self._size.known is None and result.published is not None:  # the first step
             self._size = GroupSize(max(int(result.published.values[0]), 1), is_private=True)
         cost = "0" if step.release is None else self._account.epsilon(step.release)
-        users = sum(int(tally.users.sum()) for tally in result.answers)
+        users = sum(tally.n_users for tally in result.answers)
         self.spending = (*self.spending, Spending(step.purpose, cost, users))
         try:
             self._step = self._algorithm.send(result)
@@ -303,7 +303,7 @@ class HybridKMeansServer:
         for result in state.results:
             step = self._wanted()
             self._check_release(step.release, result.published)
-            self._record(step, StepResult(_checked(step.asks, result.answers), result.published))
+            self._record(step, StepResult(self._checked(step.asks, result.answers), result.published))
         if state.open_round is not None:
             step = self._wanted()
             self._check_release(step.release, state.pending_release)
@@ -324,6 +324,20 @@ class HybridKMeansServer:
         if self._step is None:
             raise ProtocolError("The state is refused: it goes on after the end of the study.")
         return self._step
+
+    def _checked(self, asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[ReportTally, ...]:
+        """The tallies; `ProtocolError` unless they can be answers to these asks, of users who have not answered yet."""
+        if len(tallies) != len(asks):
+            raise ProtocolError(f"The round has {len(asks)} asks, got answers to {len(tallies)}.")
+        pairs = zip(asks, tallies, strict=True)
+        checked = tuple(tally.checked(ask.question.n_variants, ask.channel.n_symbols) for ask, tally in pairs)
+        users = sum(step.local_users for step in self.spending) + sum(tally.n_users for tally in checked)
+        if users > self.n_local:
+            raise ProtocolError(
+                f"The study has {self.n_local:,} local users, but {users:,} would have answered. Everybody answers once, "
+                "in one round: leave out the others."
+            )
+        return checked
 
     def _check_release(self, release: Release | None, published: PublishedVector | None) -> None:
         """Raise `ProtocolError` unless these can be the numbers of the release."""
@@ -346,14 +360,6 @@ def _joined(state: ServerState) -> ServerState:
             "and record what the study spends with Ledger.spend."
         )
     return replace(state, in_ledger=True)
-
-
-def _checked(asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[ReportTally, ...]:
-    """The tallies; `ProtocolError` unless they can be answers to these asks."""
-    if len(tallies) != len(asks):
-        raise ProtocolError(f"The round has {len(asks)} asks, got answers to {len(tallies)}.")
-    pairs = zip(asks, tallies, strict=True)
-    return tuple(tally.checked(ask.question.n_variants, ask.channel.n_symbols) for ask, tally in pairs)
 
 
 def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> TrustedPoints | None:
