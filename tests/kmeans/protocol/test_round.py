@@ -284,6 +284,15 @@ def test_a_seed_repeats_reports_and_no_seed_does_not() -> None:
     assert system[0] != system[1]
 
 
+def test_reports_and_their_tally_say_whether_they_were_seeded() -> None:
+    seeded, private = ROUND.answer(POINTS, random_state=1), ROUND.answer(POINTS)
+    assert all(reports.seeded for reports in seeded)
+    assert not any(reports.seeded for reports in private)
+    assert ROUND.count(seeded).seeded
+    assert ROUND.count((*private[:2], seeded[2])).seeded
+    assert not ROUND.count(private).seeded
+
+
 def test_points_that_are_none_are_refused_before_anything_is_sent() -> None:
     with pytest.raises(DataError, match="NaN"):
         ROUND.answer([[np.nan, 1.0]])

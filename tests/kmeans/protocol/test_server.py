@@ -255,6 +255,17 @@ def test_more_answers_than_local_users_are_refused() -> None:
         HybridKMeansServer.from_json(json.dumps({**fields, "n_local": 99}), random_state=1)
 
 
+def test_reports_that_can_be_repeated_are_refused_by_a_private_study() -> None:
+    server = started(STUDY, n_local=100, trusted=_points(40))
+    assert server.round is not None
+    before = server.to_json()
+    with pytest.raises(ProtocolError, match="made with a random_state, so they are not private"):
+        server.absorb(server.round.count(server.round.answer(_points(40), random_state=1)))
+    assert server.to_json() == before
+    server.absorb(server.round.count(server.round.answer(_points(40))))
+    assert not server.seeded
+
+
 def test_rejected_reports_are_added_up_over_rounds_and_naps() -> None:
     server = started(STUDY, n_local=4000, trusted=_points(40), random_state=1)
     devices = Crowd(_points(4000), 1)

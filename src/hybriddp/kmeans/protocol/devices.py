@@ -25,6 +25,7 @@ class RoundReports:
     users: IntArray  # which of the points given these are, shape (n,)
     variants: IntArray  # shape (n,)
     codes: NDArray[Any]  # what came out of the channel, shape (n,) or (n, n_bytes)
+    seeded: bool = False  # whether they can be repeated: then they are a simulation, and not private
 
 
 def answer_asks(asks: Sequence[Ask], points: FloatArray, source: ByteSource) -> tuple[RoundReports, ...]:
@@ -38,7 +39,7 @@ def answer_asks(asks: Sequence[Ask], points: FloatArray, source: ByteSource) -> 
         variants = rng.integers(ask.question.n_variants, size=len(users))
         symbols = ask.question.symbols(points[users], variants, rng)
         codes = ask.channel.draw(len(users), symbols.__getitem__, source)
-        reports.append(RoundReports(users, variants, codes))
+        reports.append(RoundReports(users, variants, codes, source.seeded))
     return tuple(reports)
 
 

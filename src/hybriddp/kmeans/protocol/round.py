@@ -34,8 +34,9 @@ class RoundTally:
     """
 
     answers: tuple[ReportTally, ...]
-    rejected: int = 0  # of a variant or code that there is not
+    rejected: int = 0  # reports with an unknown variant or code
     round_digest: str = ""
+    seeded: bool = False  # whether a report can be repeated: only a simulation takes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Round(Document):
         """What the devices of users with these points send: one report each, to one of the asks.
 
         One point per user, shape (n, d), in the units of the data. A ``random_state`` is for simulation only: with it
-        the reports can be repeated, and are **not private**.
+        the reports can be repeated, and are **not private**: only a server with a ``random_state`` takes them.
         """
         return answer_asks(self.asks, self.study.box.place(points).points, byte_source(random_state))
 
@@ -78,8 +79,8 @@ class Round(Document):
         if len(reports) != len(self.asks):
             raise ProtocolError(f"The round has {len(self.asks)} asks, got reports to {len(reports)}.")
         answers = tuple(count_answers(ask, some) for ask, some in zip(self.asks, reports, strict=True))
-        accepted = sum(int(got.users.sum()) for got in answers)
-        return RoundTally(answers, sum(len(some.variants) for some in reports) - accepted, self.digest)
+        rejected = sum(len(some.variants) for some in reports) - sum(got.n_users for got in answers)
+        return RoundTally(answers, rejected, self.digest, seeded=any(some.seeded for some in reports))
 
     def _content(self) -> dict[str, Any]:
         return {

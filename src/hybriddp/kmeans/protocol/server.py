@@ -151,6 +151,11 @@ class HybridKMeansServer:
             raise ProtocolError(f"There is no round to answer. {self._why_no_round()}")
         if tally.round_digest not in ("", self.round.digest):
             raise ProtocolError(f"Round {self.round.number} is to be answered, got answers to another round.")
+        if tally.seeded and not self.seeded:
+            raise ProtocolError(
+                "The reports were made with a random_state, so they are not private, and this is not a simulation. "
+                "Answer the round without a random_state, or give one to the server."
+            )
         answers = self._checked(self.round.asks, tally.answers)
         self.rejected += tally.rejected
         self._record(self._step, StepResult(answers, self._pending))
