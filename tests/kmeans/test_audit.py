@@ -115,7 +115,7 @@ def test_no_transcript_says_more_than_epsilon_of_anybody(setting: Setting, monke
             tap = Wiretap(patch)
             server = started(setting.study, n_local=setting.n_local, trusted=trusted)
             while server.round is not None:
-                asked = Round.from_json(server.round.to_json())
+                asked = Round.from_json(server.round.to_json(), study=setting.study)
                 points = asked_now(server, local)
                 reports = asked.answer(points)
                 for ask, some in zip(asked.asks, reports, strict=True):

@@ -14,7 +14,7 @@ from hybriddp.privacy import SMALLEST_EPSILON, Neighbors, Privacy
 
 MOST_CLUSTERS = 1024
 MOST_DIMENSIONS = 256
-MOST_LETTERS = 1000
+MOST_CHARACTERS = 1000
 _THINNEST = 1e-50  # devices refuse grids with steps that floating point can hardly divide by
 NEIGHBORS = {"replace-one": Neighbors.REPLACE_ONE, "add-remove": Neighbors.ADD_REMOVE}
 SIZE_EPSILON_FRACTION = Fraction(1, 20)  # of ε: what the size of the trusted group costs where it is not public
@@ -124,10 +124,14 @@ class KMeansStudy(Document):
         scale: str | Sequence[float] = "bounds",
         neighbors: str = "replace-one",
     ) -> None:
-        if not isinstance(name, str) or not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name):
+        if (
+            not isinstance(name, str)
+            or not name.strip()
+            or any("\ud800" <= character <= "\udfff" for character in name)
+        ):
             raise ParameterError("name", "a text that says what the points are", name)
-        if len(name) > MOST_LETTERS:
-            raise ParameterError("name", f"at most {MOST_LETTERS:,} letters", len(name), shown_as="their number")
+        if len(name) > MOST_CHARACTERS:
+            raise ParameterError("name", f"at most {MOST_CHARACTERS:,} characters", len(name), shown_as="their number")
         n_clusters = _check.integer("n_clusters", n_clusters, at_least=1)
         if n_clusters > MOST_CLUSTERS:
             raise ParameterError("n_clusters", f"an integer from 1 to {MOST_CLUSTERS}", n_clusters)

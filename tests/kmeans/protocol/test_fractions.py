@@ -80,7 +80,7 @@ class Spy(PointArray):
 
 
 def _devices(asked: Round, points: FloatArray) -> RoundTally:
-    return asked.count(Round.from_json(asked.to_json()).answer(points))
+    return asked.count(Round.from_json(asked.to_json(), study=asked.study).answer(points))
 
 
 def _finish(server: HybridKMeansServer, local: FloatArray) -> None:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
+from hybriddp.kmeans.algorithm import low_dim
 from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.clustering import wcss
-from hybriddp.kmeans.algorithm import low_dim
 from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.devices import RoundReports
@@ -56,7 +56,7 @@ class Crowd:
         some = self.points[self.asked : self.asked + n]
         self.asked += n
         rng = None if self.seed is None else np.random.default_rng([self.seed, current.number])
-        found = Round.from_json(current.to_json())
+        found = Round.from_json(current.to_json(), study=current.study)
         total: tuple[ReportTally, ...] | None = None
         rejected = 0
         for first in range(0, len(some), self.at_a_time):
@@ -309,7 +309,10 @@ def test_a_ledger_cannot_join_a_study_that_has_spent_without_one() -> None:
     server = started(study, n_local=20_000, trusted=trusted)
     while server.round is not None:
         text = server.to_json()
-        if not any(Fraction(step.trusted_epsilon) for step in server.spending) and not json.loads(text)["pending_release"]:
+        if (
+            not any(Fraction(step.trusted_epsilon) for step in server.spending)
+            and not json.loads(text)["pending_release"]
+        ):
             joined = HybridKMeansServer.from_json(text, trusted=trusted, ledger=ledger)  # nothing is missing yet
             assert joined.in_ledger
             assert json.loads(joined.to_json())["ledger_nonce"] == ledger.nonce
@@ -495,6 +498,12 @@ def test_a_release_that_fails_after_answers_were_taken_is_tried_again() -> None:
     assert np.isfinite(again.cluster_centers).all()
 
 
+def _begin(server: HybridKMeansServer, devices: Crowd) -> None:
+    server.start()
+    assert server.round is not None
+    server.absorb(devices.answer(server.round))
+
+
 @pytest.mark.parametrize("n_local", [0, 2000])
 def test_a_study_that_is_interrupted_releases_nothing_twice(n_local: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was released stays in the text of the server, from which it can be taken up."""
@@ -514,9 +523,7 @@ def test_a_study_that_is_interrupted_releases_nothing_twice(n_local: int, monkey
     with monkeypatch.context() as patch:
         patch.setattr(low_dim, "box_start", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            server.start()
-            assert server.round is not None
-            server.absorb(devices.answer(server.round))
+            _begin(server, devices)
     for go_on in (server.start, server.release_pending, lambda: server.absorb(RoundTally(())), lambda: server.result):
         with pytest.raises(ProtocolError, match="stopped in an error. Resume it from to_json"):
             go_on()

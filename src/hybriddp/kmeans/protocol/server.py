@@ -281,7 +281,7 @@ class HybridKMeansServer:
         If there was a ledger, the same one is needed until the study has ended: it is what keeps a state that is taken
         up twice from spending more than ε. Where releases are left, two servers of one state draw on the same rest of
         ε, and at most one of them comes to its end. `ProtocolError` if there is no ledger, or one that does not hold
-        what the state says was spent. A ledger may join a study that has spent nothing yet, and from then on records it.
+        what the state says was spent. A ledger may join a study that has spent nothing yet.
         """
         state = ServerState.from_json(text)
         if state.seeded != (random_state is not None):
@@ -339,8 +339,8 @@ class HybridKMeansServer:
         users = sum(step.local_users for step in self.spending) + sum(tally.n_users for tally in checked)
         if users > self.n_local:
             raise ProtocolError(
-                f"The study has {self.n_local:,} local users, but {users:,} would have answered. Everybody answers once, "
-                "in one round: leave out the others."
+                f"The study has {self.n_local:,} local users, but {users:,} would have answered. "
+                "Everybody answers once, in one round: leave out the others."
             )
         return checked
 

@@ -23,14 +23,14 @@ from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.clustering import nearest, nearest_steadily, products, rows_steadily
 from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, most_bases
-from hybriddp.kmeans.study import MOST_CLUSTERS, MOST_DIMENSIONS, MOST_LETTERS, KMeansStudy
+from hybriddp.kmeans.study import MOST_CHARACTERS, MOST_CLUSTERS, KMeansStudy
 
 MOST_ASKS = 3  # questions in one round
 MOST_ROUNDS = 64  # the largest number of a round
 MOST_SIGNS = 8  # signs in one symbol
 CENTERS_PER_CLUSTER = 3  # centers that a question is about, for each cluster wanted: there are too many at first
-WHAT_LETTERS = 200  # letters of the words that say what a round is for
-_NUMBER, _FRAME = 26, 4096  # letters of a number with its comma; of all that is neither a number nor a name
+PURPOSE_CHARACTERS = 200  # characters of the words that say what a round is for
+_NUMBER, _FRAME = 26, 4096  # characters of a number with its comma; of all that is neither a number nor a name
 
 SMALLEST, LARGEST = 1e-100, 1e100
 """Of the numbers of a question that are not 0, in size.
@@ -105,6 +105,17 @@ class Ask:
     question: Question
     channel: SymbolChannel  # with all of ε
     user_fraction: Fraction  # of the local users
+
+    def check(self, study: KMeansStudy) -> None:
+        """Raise `ProtocolError` unless the channel has the study's ε and hides exactly what the question answers."""
+        question, channel = self.question, self.channel
+        promised = isinstance(channel, SymbolChannel) and channel.epsilon == study.privacy.epsilon
+        require(promised, "its channel is not one of symbols with the study's epsilon", "ask")
+        fewer = "fewer" if question.n_symbols > channel.n_symbols else "more"
+        exactly = max(question.n_symbols, 2) == channel.n_symbols
+        require(exactly, f"its channel has {fewer} symbols than its question", "ask")
+        same = question.n_chosen == channel.n_chosen
+        require(same, "its channel is for sets of another size than its question's", "ask")
 
     def question_as(self, kind: type[_Asked]) -> _Asked:
         """The question, which must be of this kind: others are decoded in another way."""
@@ -257,10 +268,10 @@ def question_of(d: int, fields: dict[str, Any], n_clusters: int = MOST_CLUSTERS)
         raise ProtocolError(f"The question is refused: it is incomplete or malformed ({reason}).") from None
 
 
-def require(condition: bool, sentence: str) -> None:
+def require(condition: bool, sentence: str, what: str = "question") -> None:
     """Nothing, if the condition holds; `ProtocolError` with the sentence if not."""
     if not condition:
-        raise ProtocolError(f"The question is refused: {sentence}.")
+        raise ProtocolError(f"The {what} is refused: {sentence}.")
 
 
 def read_array(fields: dict[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:
@@ -281,15 +292,17 @@ def read_ball(d: int, fields: dict[str, Any]) -> tuple[FloatArray, float]:
 
 
 @lru_cache(maxsize=64)
-def most_letters(n_clusters: int = MOST_CLUSTERS, d: int = MOST_DIMENSIONS) -> int:
+def most_characters(n_clusters: int, d: int) -> int:
     """How long the text of a round may be: every question with as many numbers as it may have, each in full."""
     centers = CENTERS_PER_CLUSTER * n_clusters * (2 * d + 1)  # with those of labels, and radii
     question = centers + d * (d + 1) + d * MOST_SIGNS + 2 * d * most_bases(d, CODEBOOKS_OF_PAIRS) + 3 * d
-    return _FRAME + 12 * MOST_LETTERS + _NUMBER * (2 * d + MOST_ASKS * question)
+    return _FRAME + 12 * MOST_CHARACTERS + _NUMBER * (2 * d + MOST_ASKS * question)
 
 
-def require_short(text: str, study: KMeansStudy | None) -> None:
-    """Raise `ProtocolError` if a text is longer than a round of the study, or of any study, can be."""
-    most = most_letters() if study is None else most_letters(study.n_clusters, study.box.n_dimensions)
+def require_short(text: str, study: KMeansStudy) -> None:
+    """Raise `ProtocolError` if a text is longer than a round of the study can be."""
+    most = most_characters(study.n_clusters, study.box.n_dimensions)
     if isinstance(text, (str, bytes, bytearray)) and len(text) > most:
-        raise ProtocolError(f"The round is refused: it has {len(text):,} letters, more than the {most:,} it can need.")
+        raise ProtocolError(
+            f"The round is refused: it has {len(text):,} characters, more than the {most:,} it can need."
+        )
