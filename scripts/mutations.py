@@ -125,6 +125,12 @@ BUGS = (
         ("kmeans/algorithm/**", *KMEANS),
     ),
     Bug(
+        "budget: what a K-means study has spent is not added up",
+        "return sum((Fraction(step.trusted_epsilon) for step in self.spending), Fraction(0))",
+        "return Fraction(0)",
+        ("kmeans/protocol/**", *KMEANS),
+    ),
+    Bug(
         "budget: add-remove is charged once instead of twice",
         "exact = self.study.ledger_factor * privacy.exact_epsilon",
         "exact = privacy.exact_epsilon",

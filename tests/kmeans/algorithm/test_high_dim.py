@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hybriddp.channels.unary import symbol_variance
+from hybriddp.errors import ParameterError
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.grid_start import sharpness
 from hybriddp.kmeans.algorithm.high_dim import (
@@ -89,8 +90,16 @@ def test_centers_that_are_close_are_merged() -> None:
 @pytest.mark.parametrize("plan", [SMALL, LARGE, DOMINANT])
 def test_fractions_of_users_and_of_epsilon_add_up_to_one(plan: BudgetPlan) -> None:
     assert sum(effort.user_fraction for effort in plan.efforts) == 1
-    assert sum(effort.epsilon_fraction for effort in plan.efforts) == 1
-    assert min(effort.epsilon_fraction for effort in plan.efforts if effort.epsilon_fraction) >= LEAST_EPSILON_FRACTION
+    assert sum(effort.fraction_of_rest for effort in plan.efforts) == 1
+    assert min(effort.fraction_of_rest for effort in plan.efforts if effort.fraction_of_rest) >= LEAST_EPSILON_FRACTION
+
+
+@pytest.mark.parametrize("name", ["users", "epsilon"])
+@pytest.mark.parametrize("percentages", [(20,) * 6, (10,) * 9, (110, -10, *(0,) * 7)])
+def test_a_plan_that_is_not_all_of_it_is_refused(name: str, percentages: tuple[int, ...]) -> None:
+    good = {"users": (100, *(0,) * 8), "epsilon": (100, *(0,) * 8)}
+    with pytest.raises(ParameterError, match=f"^{name} must be percentages that add up to 100"):
+        BudgetPlan.percent(**{**good, name: percentages})
 
 
 def test_a_group_that_says_more_than_local_users_refines_too() -> None:

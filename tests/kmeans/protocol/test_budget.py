@@ -1,12 +1,15 @@
 """The account of releases: their sensitivity, what they cost, and what a ledger is charged."""
 
+from dataclasses import replace
 from fractions import Fraction
+from typing import NoReturn
 
 import numpy as np
 import pytest
 
 from hybriddp.errors import BudgetError
-from hybriddp.kmeans import HybridKMeans, KMeansStudy
+from hybriddp.kmeans import HybridKMeans, HybridKMeansServer, KMeansStudy
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, Release
 from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.budget import Account, sensitivity
 from hybriddp.kmeans.reports.base import Labels
@@ -67,6 +70,57 @@ def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_ep
     costs = [step.trusted_epsilon for step in model.spending_ if step.trusted_epsilon != "0"]
     assert noised == [(changed * s.max_contribution, cost) for s, cost in zip(computed, costs, strict=True)]
     assert sum(map(Fraction, costs)) == 2
+
+
+def _release(account: Account, fraction: str, spent: str) -> None:
+    points = PointArray(account.study.box, POINTS, "points")
+    release = Release(UserCount(), Fraction(fraction))
+    account.release("a count", release, points, spent=Fraction(spent), random_state=None)
+
+
+@pytest.mark.parametrize(("fraction", "spent", "works"), [("1", "0", True), ("1/2", "1", True), ("1/2", "1.01", False)])
+@pytest.mark.parametrize("with_ledger", [False, True])
+def test_a_study_cannot_spend_more_than_it_promised(fraction: str, spent: str, works: bool, with_ledger: bool) -> None:
+    """Nor without a ledger, whatever the algorithm asks for."""
+    study, ledger = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), Ledger(Privacy(epsilon=20))
+    account = Account(study, ledger if with_ledger else None)
+    if works:
+        _release(account, fraction, spent)
+        assert len(ledger.events) == with_ledger
+        return
+    with pytest.raises(BudgetError, match="would cost the trusted users ε = 1, but of the ε = 2 .* has spent 1.01"):
+        _release(account, fraction, spent)
+    assert ledger.events == ()
+
+
+@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
+def test_an_algorithm_that_asks_for_too_much_is_stopped(neighbors: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Problem.release
+
+    def more(problem: Problem, statistic: Statistic, effort: Effort) -> Release | None:
+        release = asked(problem, statistic, effort)
+        return release and replace(release, epsilon_fraction=Fraction(51, 20) * release.epsilon_fraction)
+
+    monkeypatch.setattr(Problem, "release", more)
+    study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 5, epsilon=1, neighbors=neighbors)
+    server = HybridKMeansServer(study, n_local=0, trusted=np.random.default_rng(1).random((3000, 5)))
+    with pytest.raises(BudgetError, match="would cost the trusted users"):
+        server.start()
+    assert 0 < sum(Fraction(step.trusted_epsilon) for step in server.spending) <= 1
+
+
+def test_what_fails_before_the_noise_is_drawn_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise ImportError("no OpenDP")
+
+    ledger = Ledger(Privacy(epsilon=2))
+    account = Account(KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), ledger)
+    for name in ("sensitivity", "laplace_scale"):
+        with monkeypatch.context() as patch:
+            patch.setattr(budget_module, name, fail)
+            with pytest.raises(ImportError, match="no OpenDP"):
+                _release(account, "1", "0")
+    assert ledger.events == ()
 
 
 @pytest.mark.parametrize("epsilon", [10, 11, 15, 20])

@@ -9,7 +9,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.reports import second_moment
 from hybriddp.kmeans.reports.base import Ask, Measured
 from hybriddp.kmeans.reports.clipping import usual_size
@@ -74,10 +74,10 @@ def estimate_moments(
             shift_ask(mean, radius, epsilon=epsilon, user_fraction=users * tuning.FINAL_SHIFTS),
             second_moment.pair_ask(mean, squares, epsilon=epsilon, user_fraction=users * _SECOND_MOMENTS),
         )
-    if problem.n_trusted and effort.epsilon_fraction:
-        bound = _matrix_radius(problem, effort.epsilon_fraction)
+    if problem.n_trusted and effort.fraction_of_rest:
+        bound = _matrix_radius(problem, effort.fraction_of_rest)
         statistic = SecondMoments(mean, bound * usual_size(d) * initial.spread)
-        release = Release(statistic, effort.epsilon_fraction * problem.epsilon_left)
+        release = problem.release(statistic, effort)
     heard = yield Step("finer moments", asks, release)
     # Weak prior: isotropic, with the rough variance.
     totals = [Measured(trace, (tuning.TOTAL_ERROR * trace) ** 2)]
@@ -130,9 +130,9 @@ def _square_radius(problem: Problem, user_fraction: Fraction) -> float:
     return next((radius for radius in radii if radius * noise < tuning.MOMENT_NOISE), radii[-1])
 
 
-def _matrix_radius(problem: Problem, epsilon_fraction: Fraction) -> float:
+def _matrix_radius(problem: Problem, fraction_of_rest: Fraction) -> float:
     """Where second moments of the trusted group are clipped: as far out as their noise allows."""
-    sensitivity = math.sqrt(2) * problem.changed_users * usual_size(problem.n_dimensions)
-    noise = sensitivity / (problem.n_trusted * problem.trusted_epsilon * float(epsilon_fraction))
+    noise_sd = math.sqrt(2) * problem.changed_users * usual_size(problem.n_dimensions)  # times 1/ε
+    noise = noise_sd / (problem.n_trusted * problem.trusted_epsilon * float(fraction_of_rest))
     radii = tuning.MATRIX_RADII
     return next((radius for radius in radii if radius * noise < tuning.MOMENT_NOISE), min(radii))

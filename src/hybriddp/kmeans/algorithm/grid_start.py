@@ -19,7 +19,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.unary import symbol_channel, symbol_variance
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.problem import Effort, Problem, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, Step, StepResult
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
 from hybriddp.kmeans.reports.base import Ask, Projection
 from hybriddp.kmeans.reports.grid import GridQuestion
@@ -45,8 +45,7 @@ def grid_frequencies(
     asks: tuple[Ask, ...] = ()
     if problem.n_local and effort.user_fraction:
         asks = (Ask(grid, symbol_channel(problem.epsilon, m), effort.user_fraction),)
-    release = Release(Histogram(grid), effort.epsilon_fraction * problem.epsilon_left) if problem.n_trusted else None
-    heard = yield Step(purpose, asks, release)
+    heard = yield Step(purpose, asks, problem.release(Histogram(grid), effort))
     if heard.published is not None:
         n, published = problem.n_trusted, heard.published
         threshold = problem.changed_users / problem.trusted_epsilon * math.log(m) / n
@@ -64,7 +63,7 @@ def sharpness(problem: Problem, effort: Effort) -> tuple[float, float]:
     variance = symbol_variance(float(problem.epsilon), tuning.TYPICAL_SYMBOLS)
     noise_sd = problem.changed_users * math.sqrt(2)  # times 1/ε
     local = math.sqrt(float(effort.user_fraction) * problem.n_local / variance)
-    return local, float(effort.epsilon_fraction) * problem.n_trusted * problem.trusted_epsilon / noise_sd
+    return local, float(effort.fraction_of_rest) * problem.n_trusted * problem.trusted_epsilon / noise_sd
 
 
 def blended(trusted: GridFrequencies, local: GridFrequencies) -> GridFrequencies:

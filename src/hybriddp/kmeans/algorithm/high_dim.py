@@ -21,11 +21,12 @@ from fractions import Fraction
 import numpy as np
 
 from hybriddp._check import FloatArray
+from hybriddp.errors import ParameterError
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.covariance import estimate_moments, initial_moments
 from hybriddp.kmeans.algorithm.grid_start import main_grid, seeds, sharpness
-from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem, Step, StepResult
 from hybriddp.kmeans.algorithm.rounds import Radii, measure_means, next_round, within_cluster_sd
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
 from hybriddp.kmeans.reports.base import Labels, Projection
@@ -36,7 +37,7 @@ _NO_DIRECTION = 1e-50  # a coordinate of a direction is 0 then: devices refuse n
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
-    """What each step takes: all fractions of users add up to 1, and so do all fractions of ε."""
+    """What each step takes: all fractions of users add up to 1, and so do all fractions of what is left of ε."""
 
     initial: Effort  # moments of all points
     final: Effort  # moments about that mean
@@ -48,7 +49,10 @@ class BudgetPlan:
 
     @classmethod
     def percent(cls, users: tuple[int, ...], epsilon: tuple[int, ...]) -> "BudgetPlan":
-        """The plan with these percentages of the local users and of ε, step by step."""
+        """The plan with these percentages of the local users and of what is left of ε, step by step."""
+        for name, percentages in (("users", users), ("epsilon", epsilon)):
+            if sum(percentages) != 100 or min(percentages) < 0:
+                raise ParameterError(name, "percentages that add up to 100", percentages)
         efforts = (Effort(Fraction(n, 100), Fraction(cost, 100)) for n, cost in zip(users, epsilon, strict=True))
         initial, final, grid, lift, first, sizes, *rounds = efforts
         return cls(initial, final, grid, lift, first, sizes, tuple(rounds))
@@ -79,7 +83,7 @@ DOMINANT = BudgetPlan.percent(
 """One beside which local users hardly count does everything."""
 
 LEAST_EPSILON_FRACTION = min(
-    effort.epsilon_fraction for plan in (SMALL, LARGE, DOMINANT) for effort in plan.efforts if effort.epsilon_fraction
+    effort.fraction_of_rest for plan in (SMALL, LARGE, DOMINANT) for effort in plan.efforts if effort.fraction_of_rest
 )
 """What the cheapest release of any plan costs."""
 
@@ -154,9 +158,9 @@ def _lifted(
 
 def _sized(problem: Problem, known: ClusterEstimate, effort: Effort) -> Generator[Step, StepResult, ClusterEstimate]:
     """The sizes of the clusters as the trusted group knows them: merging depends on them."""
-    if not problem.n_trusted:
+    release = problem.release(ClusterSizes(Labels(known.centers)), effort)
+    if release is None:
         return known
-    release = Release(ClusterSizes(Labels(known.centers)), effort.epsilon_fraction * problem.epsilon_left)
     published = (yield Step("sizes before merging", release=release)).released
     n = problem.n_trusted
     found, doubt = published.values / n, published.variance / n**2 + known.sizes / n

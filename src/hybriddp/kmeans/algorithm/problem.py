@@ -44,6 +44,11 @@ class Problem:
         """What the trusted group has left of ε."""
         return float(self.epsilon) * float(self.epsilon_left)
 
+    def release(self, statistic: Statistic, effort: "Effort") -> "Release | None":
+        """The release of a statistic at this effort; None if there is no trusted group, or it is not to spend."""
+        fraction = effort.fraction_of_rest * self.epsilon_left
+        return Release(statistic, fraction) if self.n_trusted and fraction else None
+
     def rng(self) -> np.random.Generator:
         """For post-processing: always the same, so that whoever has what was published gets what we got."""
         return np.random.default_rng([self.n_clusters, self.n_dimensions, self.n_trusted, self.n_local])
@@ -64,10 +69,10 @@ class GroupSize:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a step may cost: a fraction of the local users, and a fraction of the trusted group's ε."""
+    """What a step may cost: a fraction of the local users, and of what the trusted group has left of ε at first."""
 
     user_fraction: Fraction
-    epsilon_fraction: Fraction
+    fraction_of_rest: Fraction  # of `Problem.epsilon_left`
 
 
 @dataclass(frozen=True, slots=True)

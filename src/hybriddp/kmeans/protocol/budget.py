@@ -2,11 +2,12 @@ r"""Releases of the trusted group: their sensitivity, who pays for them, and the
 
 Everything that leaves the trusted group leaves through `Account.release`, in this order:
 
-1. the exact statistic is computed: what cannot be read is not paid for;
-2. the ledger is charged, or `BudgetError` is raised;
-3. discrete Laplace noise of scale sensitivity/ε is added to each number.
+1. `BudgetError` is raised if the study would have spent more than its ε;
+2. the exact statistic, its sensitivity and the scale of the noise are computed: what fails is not paid for;
+3. the ledger is charged, or `BudgetError` is raised;
+4. discrete Laplace noise of scale sensitivity/ε is added to each number.
 
-Every trusted user pays for every release: ``epsilon_fraction`` × ε each. The fractions of a study add up to at most 1.
+Every trusted user pays for every release: ``epsilon_fraction`` × ε each.
 """
 
 from dataclasses import dataclass
@@ -45,14 +46,25 @@ class Account:
     ledger: Ledger | None
 
     def release(
-        self, purpose: str, release: Release, points: TrustedPoints, random_state: np.random.Generator | None
+        self,
+        purpose: str,
+        release: Release,
+        points: TrustedPoints,
+        *,
+        spent: Fraction,
+        random_state: np.random.Generator | None,
     ) -> PublishedVector:
-        """Compute, then pay, then add noise."""
-        exact = points.exact(release.statistic)
+        """Compute, then pay, then add noise; ``spent`` is what the study has cost each trusted user so far."""
         privacy = Privacy(epsilon=self.epsilon(release))
+        if spent + privacy.exact_epsilon > self.study.privacy.exact_epsilon:
+            raise BudgetError(
+                f"{purpose} would cost the trusted users ε = {privacy.epsilon}, but of the ε = "
+                f"{self.study.privacy.epsilon} that the study promised them it has spent {float(spent):g}."
+            )
+        exact, bound = points.exact(release.statistic), sensitivity(self.study, release.statistic)
+        laplace_scale(bound, privacy)  # fails now or never
         if self.ledger is not None:
             self.ledger.spend(self._event(purpose, self._price(privacy)), promised=self._price(self.study.privacy))
-        bound = sensitivity(self.study, release.statistic)
         private = release_vector(exact, sensitivity=bound, privacy=privacy, random_state=random_state)
         return PublishedVector(private.values, private.variance)
 

@@ -179,11 +179,17 @@ class HybridKMeansServer:
             if step.release is not None:
                 if self._group is None:
                     raise ProtocolError("The trusted group's points are needed to go on. Give them as trusted.")
-                published = self._account.release(step.purpose, step.release, self._group, self._rng)
+                published = self._account.release(
+                    step.purpose, step.release, self._group, spent=self._spent(), random_state=self._rng
+                )
             if step.asks:
                 self._open_round(step, published)
             else:
                 self._record(step, StepResult((), published))
+
+    def _spent(self) -> Fraction:
+        """What the steps so far have cost each trusted user."""
+        return sum((Fraction(step.trusted_epsilon) for step in self.spending), Fraction(0))
 
     def _open_round(self, step: Step, published: PublishedVector | None) -> None:
         self._pending = published
@@ -320,7 +326,7 @@ class HybridKMeansServer:
         else:
             state.require(state.pending_release is None, "it holds a release of a step that does not wait for answers")
         if state.in_ledger and self._is_charged() and self._step is not None:
-            spent = sum((Fraction(step.trusted_epsilon) for step in self.spending), Fraction(0))
+            spent = self._spent()
             if self._pending is not None and self._step.release is not None:  # in the step that waits for local users
                 spent += Fraction(self._account.epsilon(self._step.release))
             self._account.require_same_ledger(state.ledger_nonce, spent)
