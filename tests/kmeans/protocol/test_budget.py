@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
@@ -24,7 +25,7 @@ from hybriddp.kmeans.statistics import (
     UserCount,
 )
 from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger
+from hybriddp.release import Event, Ledger
 from hybriddp.release.mechanisms import PrivateVector, release_vector
 
 POINTS = np.random.default_rng(0).random((200, 2))
@@ -121,6 +122,17 @@ def test_what_fails_before_the_noise_is_drawn_costs_nothing(monkeypatch: pytest.
             with pytest.raises(ImportError, match="no OpenDP"):
                 _release(account, "1", "0")
     assert ledger.events == ()
+
+
+def test_what_another_process_has_spent_is_known_before_a_study_begins(tmp_path: Path) -> None:
+    """Else it would be refused half-way, after some of ε has been spent."""
+    mine, theirs = (Ledger(Privacy(epsilon=2), path=tmp_path / "ledger.json") for _ in range(2))
+    theirs.spend(Event.now("a release", who="trusted", study="0" * 64, privacy=Privacy(epsilon="1.5")))
+    study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 5, epsilon=1)
+    server = HybridKMeansServer(study, n_local=0, trusted=np.full((3000, 5), 0.5), ledger=mine)
+    with pytest.raises(BudgetError, match="Nothing has been spent"):
+        server.start()
+    assert len(Ledger.open(tmp_path / "ledger.json").events) == 1
 
 
 @pytest.mark.parametrize("epsilon", [10, 11, 15, 20])

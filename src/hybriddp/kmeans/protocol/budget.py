@@ -82,13 +82,14 @@ class Account:
         """Raise `BudgetError` if the study could not go on to its end: better now than half-way."""
         if self.ledger is None:
             return
+        self.ledger.refresh()  # another process may have spent in the meantime
         before = self.ledger.sums("trusted", study=self.study.digest).epsilon
         if before:
             raise BudgetError(
                 f"The study {self.study.name!r} has spent ε = {float(before):g} of its trusted users already. "
                 "Take it up from its state with from_json, or begin another study under another name."
             )
-        # One release of all of ε costs at least as much as its parts do, whoever prices them.
+        # Under every accountant, one release at ε costs at least as much as its parts.
         whole = self._price(self.study.privacy)
         try:
             self.ledger.require(self._event("all releases", whole))
