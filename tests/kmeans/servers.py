@@ -1,5 +1,6 @@
 """Servers that have been started, and the users whom they ask."""
 
+import json
 from typing import Any
 
 from hybriddp._check import FloatArray
@@ -11,6 +12,11 @@ def started(study: KMeansStudy, **parameters: Any) -> HybridKMeansServer:  # noq
     server = HybridKMeansServer(study, **parameters)
     server.start()
     return server
+
+
+def as_text(fields: object) -> str:
+    """Plain values as documents are written: without spaces."""
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
 
 
 def asked_now(server: HybridKMeansServer, local: FloatArray) -> FloatArray:

@@ -20,6 +20,7 @@ from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports import codebook
 from hybriddp.kmeans.reports.codebook import Directions, Pairs
 from hybriddp.kmeans.study import KMeansStudy
+from tests.kmeans.servers import as_text
 
 SOURCE = str(Path(hybriddp.__file__).parent)
 
@@ -86,7 +87,7 @@ def _round(name: str, *, unary: bool = False) -> Round:
         channel = RandomizedResponse(epsilon=1, n_categories=SYMBOLS[name])
     asks = [{"question": question, "channel": json.loads(channel.to_json()), "user_fraction": "1"}]
     fields = {"type": "kmeans-round", "version": 2, "study": study.fields(), "number": 1, "purpose": "x", "asks": asks}
-    return Round.from_json(json.dumps(fields), study=study)
+    return Round.from_json(as_text(fields), study=study)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -21,7 +21,7 @@ from hybriddp.randomness import SystemBytes
 from hybriddp.release import Event, Ledger
 from hybriddp.release.mechanisms import release_vector
 from tests.kmeans.exact import Setting, talks
-from tests.kmeans.servers import started
+from tests.kmeans.servers import as_text, started
 
 # Shares, as the algorithm hands them out
 
@@ -322,7 +322,7 @@ def test_a_state_and_a_ledger_of_before_there_were_nonces_go_on(tmp_path: Path) 
     assert HybridKMeansServer.from_json(state, trusted=trusted, ledger=Ledger.open(tmp_path / "old")).in_ledger
     for wrong in (5, [5], {"nonce": "0"}):
         with pytest.raises(ProtocolError, match="refused"):
-            HybridKMeansServer.from_json(json.dumps({**json.loads(state), "ledger_nonce": wrong}), trusted=trusted)
+            HybridKMeansServer.from_json(as_text({**json.loads(state), "ledger_nonce": wrong}), trusted=trusted)
 
 
 def test_a_ledger_that_lacks_a_part_of_what_was_spent_is_another_one() -> None:

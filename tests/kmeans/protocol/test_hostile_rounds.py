@@ -19,6 +19,7 @@ from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports.base import question_of
 from hybriddp.kmeans.study import KMeansStudy
+from tests.kmeans.servers import as_text
 
 
 def _study(d: int) -> KMeansStudy:
@@ -29,7 +30,7 @@ def _message(d: int, n_symbols: int, question: dict[str, Any]) -> str:
     channel = json.loads(symbol_channel("1", n_symbols).to_json())
     asks = [{"question": question, "channel": channel, "user_fraction": "1"}]
     fields = {"type": "kmeans-round", "version": 2, "study": _study(d).fields(), "number": 1, "purpose": "a grid"}
-    return json.dumps({**fields, "asks": asks})
+    return as_text({**fields, "asks": asks})
 
 
 def test_a_grid_so_large_that_its_size_wraps_around_is_refused() -> None:
@@ -86,13 +87,13 @@ def test_a_channel_that_does_not_hide_what_the_question_answers_is_refused(
     message = json.loads(_message(d, 2, question))
     message["asks"][0]["channel"] = json.loads(channel.to_json())
     with pytest.raises(ProtocolError, match=reason):
-        Round.from_json(json.dumps(message), study=_study(d))
+        Round.from_json(as_text(message), study=_study(d))
 
 
 def test_a_set_and_its_channel_are_taken() -> None:
     message = json.loads(_message(5, 2, FIVE))
     message["asks"][0]["channel"] = json.loads(ChoiceResponse(epsilon=1, n_codes=32, n_chosen=3).to_json())
-    (reports,) = Round.from_json(json.dumps(message), study=_study(5)).answer([[0.2] * 5, [0.9] * 5])
+    (reports,) = Round.from_json(as_text(message), study=_study(5)).answer([[0.2] * 5, [0.9] * 5])
     assert (reports.codes < 32).all()
 
 

@@ -20,7 +20,7 @@ from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source
-from tests.kmeans.servers import started
+from tests.kmeans.servers import as_text, started
 
 STUDY = KMeansStudy("visits", n_clusters=2, bounds=[(0, 24), (0, 60)], epsilon=2)
 CENTERS, RADII = np.array([[0.1, 0.2], [0.3, 0.8]]), np.array([0.1, 0.2])
@@ -74,7 +74,7 @@ def _changed(path: tuple[Any, ...], value: Any) -> str:  # noqa: ANN401
         del where[path[-1]]
     else:
         where[path[-1]] = value
-    return json.dumps(copy)
+    return as_text(copy)
 
 
 BROKEN: tuple[Any, ...] = (
@@ -244,7 +244,8 @@ def test_a_channel_with_more_symbols_than_its_question_is_refused() -> None:
 
 def test_a_text_that_is_longer_than_its_study_needs_is_refused() -> None:
     text = ROUND.to_json()
-    Round.from_json(text + " " * 1000, study=STUDY)
+    with pytest.raises(ProtocolError, match="not the one that to_json writes"):
+        Round.from_json(text + " " * 1000, study=STUDY)
     with pytest.raises(ProtocolError, match="more than the .* it can need"):
         Round.from_json(text + " " * 100_000, study=STUDY)
 
@@ -253,7 +254,7 @@ def test_a_text_that_is_longer_than_its_study_needs_is_refused() -> None:
 def test_a_round_with_a_number_or_words_beyond_all_measure_is_refused(number: int, purpose: str) -> None:
     fields = json.loads(ROUND.to_json())
     with pytest.raises(ProtocolError, match="refused"):
-        Round.from_json(json.dumps({**fields, "number": number, "purpose": purpose}), study=STUDY)
+        Round.from_json(as_text({**fields, "number": number, "purpose": purpose}), study=STUDY)
 
 
 def test_shares_that_are_more_than_everybody_are_refused() -> None:
@@ -264,7 +265,7 @@ def test_shares_that_are_more_than_everybody_are_refused() -> None:
 def test_more_asks_than_a_round_has_are_refused() -> None:
     fields = json.loads(ROUND.to_json())
     with pytest.raises(ProtocolError, match="other than 1 to 3 questions"):
-        Round.from_json(json.dumps({**fields, "asks": fields["asks"][:1] * 4}), study=STUDY)
+        Round.from_json(as_text({**fields, "asks": fields["asks"][:1] * 4}), study=STUDY)
 
 
 def test_a_text_that_names_something_twice_is_refused() -> None:

@@ -25,7 +25,7 @@ from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release.mechanisms import PrivateVector, release_vector
-from tests.kmeans.servers import asked_now, started
+from tests.kmeans.servers import as_text, asked_now, started
 
 CENTERS = np.array([[2.0, 3.0], [7.0, 8.0], [3.0, 8.0]])
 STUDY = KMeansStudy("visits", n_clusters=3, bounds=[(0, 10), (0, 10)], epsilon=2)
@@ -252,7 +252,7 @@ def test_more_answers_than_local_users_are_refused() -> None:
     fields = json.loads(server.to_json())
     assert HybridKMeansServer.from_json(server.to_json(), random_state=1).spending == server.spending
     with pytest.raises(ProtocolError, match="has 99 local users, but 100"):
-        HybridKMeansServer.from_json(json.dumps({**fields, "n_local": 99}), random_state=1)
+        HybridKMeansServer.from_json(as_text({**fields, "n_local": 99}), random_state=1)
 
 
 def test_reports_that_can_be_repeated_are_refused_by_a_private_study() -> None:
@@ -604,10 +604,10 @@ def test_a_state_may_come_from_a_machine_that_computes_other_last_digits() -> No
     question = state["open_round"]["asks"][0]["question"]
     number = question["centers"][0][0]
     question["centers"][0][0] = number * (1 + 1e-12)
-    taken = HybridKMeansServer.from_json(json.dumps(state), trusted=trusted, random_state=1)
+    taken = HybridKMeansServer.from_json(as_text(state), trusted=trusted, random_state=1)
     assert taken.round is not None
     assert json.loads(taken.round.to_json())["asks"][0]["question"]["centers"][0][0] == number * (1 + 1e-12)
     taken.absorb(devices.answer(taken.round))
     question["centers"][0][0] = number + 0.01
     with pytest.raises(ProtocolError, match="waits for another round"):
-        HybridKMeansServer.from_json(json.dumps(state), trusted=trusted, random_state=1)
+        HybridKMeansServer.from_json(as_text(state), trusted=trusted, random_state=1)

@@ -123,7 +123,7 @@ class Round(Document):
         cls.require(is_integer(number, 1, base.MOST_ROUNDS), f"its number is not from 1 to {base.MOST_ROUNDS}")
         short = isinstance(purpose, str) and len(purpose) <= base.PURPOSE_CHARACTERS
         cls.require(short, f"its purpose is not a text of at most {base.PURPOSE_CHARACTERS} characters")
-        return result
+        return result.written_as(text)
 
 
 def count_answers(ask: Ask, reports: RoundReports) -> ReportTally:
