@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ProtocolError
+from hybriddp.kmeans.box import SMALLEST
 from hybriddp.kmeans.clustering import nearest, nearest_steadily, products, rows_steadily
 from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, most_bases
 from hybriddp.kmeans.study import MOST_CHARACTERS, MOST_CLUSTERS, KMeansStudy
@@ -32,12 +33,12 @@ CENTERS_PER_CLUSTER = 3  # centers that a question is about, for each cluster wa
 PURPOSE_CHARACTERS = 200  # characters of the words that say what a round is for
 _NUMBER, _FRAME = 26, 4096  # characters of a number with its comma; of all that is neither a number nor a name
 
-SMALLEST, LARGEST = 1e-100, 1e100
-"""Of the numbers of a question that are not 0, in size.
+LARGEST = 1e100
+"""Of the numbers of a question, in size; those that are not 0 are at least `SMALLEST`, like coordinates of points.
 
 Within these, nothing that a device computes overflows: an infinity less another would be no number, and not one of the
-symbols that the channel hides among each other. Nor does anything become so small that a processor takes longer over
-it, which would tell whose point made it that small.
+symbols that the channel hides among each other. Nor does a device begin with numbers so small that a processor takes
+longer over them, which would tell whose point is that small. (Products of several small ones can still become so.)
 """
 
 _Asked = TypeVar("_Asked", bound="Question")

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.kmeans.box import grid_position
-from hybriddp.kmeans.reports.base import SMALLEST, Projection, Question, Rng, read_array, require
+from hybriddp.kmeans.box import SMALLEST, grid_position
+from hybriddp.kmeans.reports.base import Projection, Question, Rng, read_array, require
 
 MOST_VERTICES = 4096  # of a grid in one direction
 
