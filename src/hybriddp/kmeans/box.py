@@ -66,7 +66,7 @@ class Box:
 
     @property
     def n_dimensions(self) -> int:
-        """How many dimensions a point has."""
+        """How many pairs of bounds there are, $d$."""
         return len(self.bounds)
 
     @property

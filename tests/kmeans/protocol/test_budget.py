@@ -12,7 +12,7 @@ from hybriddp.errors import BudgetError
 from hybriddp.kmeans import HybridKMeans, HybridKMeansServer, KMeansStudy
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, Release
 from hybriddp.kmeans.protocol import budget as budget_module
-from hybriddp.kmeans.protocol.budget import Account, sensitivity
+from hybriddp.kmeans.protocol.budget import TrustedBudget, sensitivity
 from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import (
@@ -73,7 +73,7 @@ def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_ep
     assert sum(map(Fraction, costs)) == 2
 
 
-def _release(account: Account, fraction: str, spent: str) -> None:
+def _release(account: TrustedBudget, fraction: str, spent: str) -> None:
     points = PointArray(account.study.box, POINTS, "points")
     release = Release(UserCount(), Fraction(fraction))
     account.release("a count", release, points, spent=Fraction(spent), random_state=None)
@@ -84,7 +84,7 @@ def _release(account: Account, fraction: str, spent: str) -> None:
 def test_a_study_cannot_spend_more_than_it_promised(fraction: str, spent: str, works: bool, with_ledger: bool) -> None:
     """Nor without a ledger, whatever the algorithm asks for."""
     study, ledger = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), Ledger(Privacy(epsilon=20))
-    account = Account(study, ledger if with_ledger else None)
+    account = TrustedBudget(study, ledger if with_ledger else None)
     if works:
         _release(account, fraction, spent)
         assert len(ledger.events) == with_ledger
@@ -115,7 +115,7 @@ def test_what_fails_before_the_noise_is_drawn_costs_nothing(monkeypatch: pytest.
         raise ImportError("no OpenDP")
 
     ledger = Ledger(Privacy(epsilon=2))
-    account = Account(KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), ledger)
+    account = TrustedBudget(KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), ledger)
     for name in ("sensitivity", "laplace_scale"):
         with monkeypatch.context() as patch:
             patch.setattr(budget_module, name, fail)
@@ -157,7 +157,7 @@ def test_an_add_remove_study_of_a_long_epsilon_is_charged_no_less_than_twice_of_
     model.fit(POINTS, POINTS, ledger=ledger)
     spent, exact = ledger.spent("trusted").epsilon, 2 * Fraction(epsilon)
     assert exact - Fraction(1, 10**16) < spent <= exact  # releases are rounded down, and their noise with them
-    price = Account(model.study, ledger)._price(model.study.privacy)
+    price = TrustedBudget(model.study, ledger)._ledger_cost(model.study.privacy)
     assert exact <= price.exact_epsilon < exact + Fraction(1, 10**18)
     with pytest.raises(BudgetError, match="has spent"):
         model.fit(POINTS, POINTS, ledger=ledger)

@@ -1,4 +1,4 @@
-"""Nobody pays more than ε: shares that add up, users who are asked once, and a ledger that is paid first."""
+"""Nobody pays more than ε: fractions that add up, users who are asked once, and a ledger that is paid first."""
 
 import json
 from collections.abc import Iterator
@@ -20,16 +20,16 @@ from hybriddp.privacy import Privacy
 from hybriddp.randomness import SystemBytes
 from hybriddp.release import Event, Ledger
 from hybriddp.release.mechanisms import release_vector
-from tests.kmeans.exact import Setting, talks
+from tests.kmeans.exact import Setting, steps_by_setting
 from tests.kmeans.servers import as_text, started
 
-# Shares, as the algorithm hands them out
+# Fractions, as the algorithm asks for them
 
 
 @pytest.mark.slow
-def test_shares_add_up_to_no_more_than_one_in_every_study() -> None:
+def test_fractions_add_up_to_no_more_than_one_in_every_study() -> None:
     used = set()
-    for setting, steps in talks().items():
+    for setting, steps in steps_by_setting().items():
         asked = sum((ask.user_fraction for step in steps for ask in step.asks), Fraction(0))
         paid = sum((step.release.epsilon_fraction for step in steps if step.release is not None), Fraction(0))
         assert asked <= 1

@@ -257,7 +257,7 @@ def test_a_round_with_a_number_or_words_beyond_all_measure_is_refused(number: in
         Round.from_json(as_text({**fields, "number": number, "purpose": purpose}), study=STUDY)
 
 
-def test_shares_that_are_more_than_everybody_are_refused() -> None:
+def test_fractions_of_users_that_are_more_than_all_are_refused() -> None:
     with pytest.raises(ProtocolError, match="more than all of them"):
         Round.from_json(_changed(("asks", 0, "user_fraction"), "1"), study=STUDY)
 
@@ -444,5 +444,5 @@ def test_a_crowd_does_not_favor_the_first_variants() -> None:
         assert (users.sum(), users.max() - users.min()) == (11, 1)
         answered += users > users.min()
     # 11 = 8 + 3: each variant is one of the remaining ones equally often, within 6.5 standard errors (1e-10).
-    share = (11 % ask.question.n_variants) / ask.question.n_variants
-    assert np.abs(answered / 600 - share).max() < 6.5 * np.sqrt(share * (1 - share) / 600)
+    fraction = (11 % ask.question.n_variants) / ask.question.n_variants
+    assert np.abs(answered / 600 - fraction).max() < 6.5 * np.sqrt(fraction * (1 - fraction) / 600)

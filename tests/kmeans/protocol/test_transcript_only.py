@@ -73,7 +73,7 @@ def _run(
 def test_other_points_with_the_same_published_numbers_give_the_same_study(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Grids, radii, shares, costs, sensitivities, states and centers: all the same, to the last bit."""
+    """Grids, radii, fractions, costs, sensitivities, states and centers: all the same, to the last bit."""
     trusted, local = setting.points()
     tape = Tape()
     monkeypatch.setattr(budget_module, "release_vector", tape.record)
@@ -129,13 +129,15 @@ def test_the_algorithm_is_a_function_of_what_it_hears(setting: Setting) -> None:
     results = ServerState.from_json(server.to_json()).results
 
     def replay() -> list[object]:
-        talk = choose_algorithm(setting.study, has_trusted=True, n_trusted=setting.n_trusted, n_local=setting.n_local)
+        algorithm = choose_algorithm(
+            setting.study, has_trusted=True, n_trusted=setting.n_trusted, n_local=setting.n_local
+        )
         wanted: list[object] = []
         try:
-            step = next(talk)
+            step = next(algorithm)
             for result in results:
                 wanted.append(_public(step))
-                step = talk.send(StepResult(result.answers, result.published))
+                step = algorithm.send(StepResult(result.answers, result.release))
         except StopIteration as end:
             wanted.append(end.value.centers.tolist())
         return wanted

@@ -35,8 +35,8 @@ class Problem:
         return len(self.widths)
 
     @property
-    def square(self) -> float:
-        """The mean of the squared widths: variances are relative to it."""
+    def mean_squared_width(self) -> float:
+        """What variances are relative to."""
         return float(np.mean(self.widths**2))
 
     @property
@@ -63,7 +63,7 @@ class GroupSize:
 
     @property
     def is_group(self) -> bool:
-        """Whether there is such a group."""
+        """Where sizes are public, a group without users is none."""
         return self.is_private or bool(self.known)
 
 
@@ -105,14 +105,13 @@ class StepResult:
     """What came back: a tally of reports for each ask, and the vector of the release."""
 
     answers: tuple[ReportTally, ...] = ()
-    published: PublishedVector | None = None
+    release: PublishedVector | None = None
 
-    @property
-    def released(self) -> PublishedVector:
+    def require_release(self) -> PublishedVector:
         """The vector of a release that was wanted; `ProtocolError` if it is missing."""
-        if self.published is None:
+        if self.release is None:
             raise ProtocolError("A release was wanted, but nothing was published.")
-        return self.published
+        return self.release
 
 
 Algorithm = Generator[Step, StepResult, ClusterEstimate]

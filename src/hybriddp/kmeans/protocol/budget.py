@@ -1,6 +1,6 @@
 r"""Releases of the trusted group: their sensitivity, who pays for them, and the ledger that is charged before noise.
 
-Everything that leaves the trusted group leaves through `Account.release`, in this order:
+Everything that leaves the trusted group leaves through `TrustedBudget.release`, in this order:
 
 1. `BudgetError` is raised if the study would have spent more than its ε;
 2. the exact statistic, its sensitivity and the scale of the noise are computed: what fails is not paid for;
@@ -39,7 +39,7 @@ def sensitivity(study: KMeansStudy, statistic: Statistic) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class TrustedBudget:
     """What a study may spend of its trusted users' privacy, and the ledger where that is recorded (None: nowhere)."""
 
     study: KMeansStudy
@@ -64,7 +64,8 @@ class Account:
         exact, bound = points.exact(release.statistic), sensitivity(self.study, release.statistic)
         laplace_scale(bound, privacy)  # fails now or never
         if self.ledger is not None:
-            self.ledger.spend(self._event(purpose, self._price(privacy)), promised=self._price(self.study.privacy))
+            cost, promised = self._ledger_cost(privacy), self._ledger_cost(self.study.privacy)
+            self.ledger.spend(self._event(purpose, cost), promised=promised)
         private = release_vector(exact, sensitivity=bound, privacy=privacy, random_state=random_state)
         return PublishedVector(private.values, private.variance)
 
@@ -90,7 +91,7 @@ class Account:
                 "Take it up from its state with from_json, or begin another study under another name."
             )
         # Under every accountant, one release at ε costs at least as much as its parts.
-        whole = self._price(self.study.privacy)
+        whole = self._ledger_cost(self.study.privacy)
         try:
             self.ledger.require(self._event("all releases", whole))
         except BudgetError:
@@ -118,10 +119,10 @@ class Account:
                 "study has spent of its trusted users. Give the ledger that the study began with."
             )
 
-    def _event(self, purpose: str, price: Privacy) -> Event:
-        return Event.now(f"K-means: {purpose}", who="trusted", study=self.study.digest, privacy=price)
+    def _event(self, purpose: str, cost: Privacy) -> Event:
+        return Event.now(f"K-means: {purpose}", who="trusted", study=self.study.digest, privacy=cost)
 
-    def _price(self, privacy: Privacy) -> Privacy:
+    def _ledger_cost(self, privacy: Privacy) -> Privacy:
         """What a ledger is charged for a release; rounded up where twice an ε has a digit too many."""
         exact = self.study.ledger_factor * privacy.exact_epsilon
         text = decimal(exact)

@@ -59,7 +59,7 @@ def simulate_devices(
     for points in blocks:
         which = turns[np.arange(first, first + len(points)) % variants]
         first += len(points)
-        symbols = ask.question.symbols(points, which, rng, steady=False)
+        symbols = ask.question.symbols(points, which, rng, constant_time=False)
         supports += ask.channel.simulate_supports(symbols, which, variants, source)
         users += np.bincount(which, minlength=variants)
     return ReportTally(supports, users)

@@ -24,7 +24,7 @@ from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.study import Document, KMeansStudy, parsed
 from hybriddp.randomness import byte_source
 
-_FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
+_FRACTION_TEXT = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
     channel = channel_from_json(json.dumps(fields["channel"], separators=(",", ":")))  # proves the inequality
     question = base.question_of(study.box.n_dimensions, fields["question"], study.n_clusters)
     fraction = fields["user_fraction"]
-    short = isinstance(fraction, str) and _FRACTION.fullmatch(fraction) is not None
+    short = isinstance(fraction, str) and _FRACTION_TEXT.fullmatch(fraction) is not None
     Round.require(short, "a fraction of users is not a short fraction")
     user_fraction = Fraction(fraction)
     Round.require(0 < user_fraction <= 1, "a fraction of users is not between 0 and 1")

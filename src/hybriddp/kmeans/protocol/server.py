@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
+from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_pays
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.problem import GroupSize, PublishedVector, Release, Step, StepResult
-from hybriddp.kmeans.protocol.budget import Account
+from hybriddp.kmeans.protocol.budget import TrustedBudget
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.kmeans.reports.base import Ask, ReportTally
@@ -117,9 +117,9 @@ class HybridKMeansServer:
         self.rejected = state.rejected
         self.spending: tuple[Spending, ...] = ()
         self._state, self._group, self._size = state, group, size
-        self._account = Account(study, None if state.seeded else ledger)
+        self._budget = TrustedBudget(study, None if state.seeded else ledger)
         self._ledger_nonce = state.ledger_nonce
-        byte_source(random_state)  # checks the seed, and takes of a generator what it always took
+        byte_source(random_state)  # checks the seed; a generator goes on by 32 bytes, on which seeded results depend
         self._rng = None if random_state is None else simulation_generator(random_state, "k-means release")
         self._results: list[StepResult] = []
         self._pending: PublishedVector | None = None
@@ -137,8 +137,8 @@ class HybridKMeansServer:
         again. A study that has begun goes on where it is; one that stopped after a release, by an interrupt for
         example, is taken up from its text.
         """
-        if not self._started() and self._is_charged():
-            self._account.require_enough()
+        if not self._started() and self._trusted_pays():
+            self._budget.require_enough()
         self._advance()
 
     def absorb(self, tally: RoundTally) -> None:
@@ -179,7 +179,7 @@ class HybridKMeansServer:
             if step.release is not None:
                 if self._group is None:
                     raise ProtocolError("The trusted group's points are needed to go on. Give them as trusted.")
-                published = self._account.release(
+                published = self._budget.release(
                     step.purpose, step.release, self._group, spent=self._spent(), random_state=self._rng
                 )
             if step.asks:
@@ -205,9 +205,9 @@ class HybridKMeansServer:
         self._stopped = True
         self._results.append(result)
         self.round = self._pending = self._step = None
-        if self._size.is_private and self._size.known is None and result.published is not None:  # the first step
-            self._size = GroupSize(max(int(result.published.values[0]), 1), is_private=True)
-        cost = "0" if step.release is None else self._account.epsilon(step.release)
+        if self._size.is_private and self._size.known is None and result.release is not None:  # the first step
+            self._size = GroupSize(max(int(result.release.values[0]), 1), is_private=True)
+        cost = "0" if step.release is None else self._budget.epsilon(step.release)
         users = sum(tally.n_users for tally in result.answers)
         self.spending = (*self.spending, Spending(step.purpose, cost, users))
         try:
@@ -243,11 +243,11 @@ class HybridKMeansServer:
         """
         if self._size.is_private:
             return any(Fraction(step.trusted_epsilon) for step in self.spending[1:])
-        return self._is_charged()
+        return self._trusted_pays()
 
-    def _is_charged(self) -> bool:
-        """Whether trusted users pay for anything at all."""
-        return self._size.is_private or trusted_is_used(self.study, self._size.known or 0, self.n_local)
+    def _trusted_pays(self) -> bool:
+        """Whether trusted users pay for anything at all, if only for the size of their group."""
+        return self._size.is_private or trusted_pays(self.study, self._size.known or 0, self.n_local)
 
     def _why_no_round(self) -> str:
         if self._stopped:
@@ -258,8 +258,8 @@ class HybridKMeansServer:
 
     def to_json(self) -> str:
         """The state between rounds: what was published, and nothing that was not."""
-        if self.in_ledger and self._is_charged() and self._account.ledger is not None:
-            self._ledger_nonce = self._account.ledger.identify()
+        if self.in_ledger and self._trusted_pays() and self._budget.ledger is not None:
+            self._ledger_nonce = self._budget.ledger.identify()
         return replace(
             self._state,
             rejected=self.rejected,
@@ -305,16 +305,16 @@ class HybridKMeansServer:
         except (DataError, ParameterError) as reason:
             raise ProtocolError(f"The state is refused: {reason}") from None
         server._replay(state)  # noqa: SLF001
-        if joins and server._started() and server._is_charged():  # noqa: SLF001  (before that, `start` looks)
-            server._account.require_enough()  # noqa: SLF001
+        if joins and server._started() and server._trusted_pays():  # noqa: SLF001  (before that, `start` looks)
+            server._budget.require_enough()  # noqa: SLF001
         return server
 
     def _replay(self, state: ServerState) -> None:
         """Tell the algorithm what came back before. Nothing is taken from the text that could not have come back."""
         for result in state.results:
             step = self._wanted()
-            self._check_release(step.release, result.published)
-            self._record(step, StepResult(self._checked(step.asks, result.answers), result.published))
+            self._check_release(step.release, result.release)
+            self._record(step, StepResult(self._checked(step.asks, result.answers), result.release))
         if state.open_round is not None:
             step = self._wanted()
             self._check_release(step.release, state.pending_release)
@@ -325,11 +325,11 @@ class HybridKMeansServer:
             self.round = sent  # to the last digit, in which machines may differ
         else:
             state.require(state.pending_release is None, "it holds a release of a step that does not wait for answers")
-        if state.in_ledger and self._is_charged() and self._step is not None:
+        if state.in_ledger and self._trusted_pays() and self._step is not None:
             spent = self._spent()
             if self._pending is not None and self._step.release is not None:  # in the step that waits for local users
-                spent += Fraction(self._account.epsilon(self._step.release))
-            self._account.require_same_ledger(state.ledger_nonce, spent)
+                spent += Fraction(self._budget.epsilon(self._step.release))
+            self._budget.require_same_ledger(state.ledger_nonce, spent)
 
     def _wanted(self) -> Step:
         if self._step is None:
@@ -356,7 +356,7 @@ class HybridKMeansServer:
         ServerState.require(both, "it has results that were not wanted, or lacks some that were")
         if release is None or published is None:
             return
-        values, variance = published.values, self._account.noise_variance(release)
+        values, variance = published.values, self._budget.noise_variance(release)
         good = values.shape == (release.statistic.size,) and values.min() >= -_LARGEST and values.max() <= _LARGEST
         ServerState.require(good, "it has other numbers than were released")
         good = math.isclose(published.variance, variance, rel_tol=1e-6)
@@ -365,7 +365,7 @@ class HybridKMeansServer:
 
 def _joined(state: ServerState) -> ServerState:
     """The state of a study that a ledger records from now on; `ProtocolError` if it would lack what was released."""
-    if state.pending_release is not None or any(result.published is not None for result in state.results):
+    if state.pending_release is not None or any(result.release is not None for result in state.results):
         raise ProtocolError(
             "This study began without a ledger; its first releases are not in this one. Go on without a ledger, "
             "and record what the study spends with Ledger.spend."

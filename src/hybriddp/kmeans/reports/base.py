@@ -22,7 +22,7 @@ from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.box import SMALLEST
-from hybriddp.kmeans.clustering import nearest, nearest_steadily, products, rows_steadily
+from hybriddp.kmeans.clustering import nearest, nearest_constant_time, products, rows_constant_time
 from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, most_bases
 from hybriddp.kmeans.study import MOST_CHARACTERS, MOST_CLUSTERS, KMeansStudy
 
@@ -75,11 +75,11 @@ class Question(ABC):
         return None
 
     @abstractmethod
-    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, constant_time: bool = True) -> IntArray:
         """The symbol, or set of symbols, of each point, in its variant.
 
-        A device must be ``steady``: what it computes takes the same steps whatever its point is.
-        Devices that are simulated in one process need not be, and are faster; the symbols have the same law.
+        A device answers in ``constant_time``: what it computes takes the same steps whatever its point is. Devices that
+        are simulated in one process need not, and are faster; the symbols have the same law.
         """
 
     @abstractmethod
@@ -101,7 +101,7 @@ class Question(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question to some of the local users, each of whom answers once and is not asked again."""
+    """A question, its channel, and the fraction of local users who get it; each answers once."""
 
     question: Question
     channel: SymbolChannel  # with all of ε
@@ -193,10 +193,10 @@ class Labels:
     centers: FloatArray  # shape (K, d), or (K, q) if they are projected
     projection: Projection | None = None
 
-    def nearest(self, points: FloatArray, *, steady: bool = False) -> NDArray[np.intp]:
-        """The label of each point, the same either way; ``steady`` if nobody may tell by the time it takes."""
+    def nearest(self, points: FloatArray, *, constant_time: bool = False) -> NDArray[np.intp]:
+        """The label of each point, the same either way; ``constant_time`` if nobody may tell by the time it takes."""
         seen = points if self.projection is None else self.projection.project(points)
-        return nearest_steadily(seen, self.centers) if steady else nearest(seen, self.centers)
+        return nearest_constant_time(seen, self.centers) if constant_time else nearest(seen, self.centers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +207,12 @@ class ResidualQuestion(Question):
     centers: FloatArray  # c, shape (K, d)
     radii: FloatArray  # shape (K,): residuals are clipped to it, by coordinate or by length
 
-    def residuals(self, points: FloatArray, label: NDArray[np.intp], *, steady: bool) -> tuple[FloatArray, FloatArray]:
+    def residuals(
+        self, points: FloatArray, label: NDArray[np.intp], *, constant_time: bool
+    ) -> tuple[FloatArray, FloatArray]:
         """The residual of each point, shape (n, d), and the radius of its cluster, shape (n,)."""
-        if steady:
-            return points - rows_steadily(self.centers, label), rows_steadily(self.radii, label)
+        if constant_time:
+            return points - rows_constant_time(self.centers, label), rows_constant_time(self.radii, label)
         return points - self.centers[label], self.radii[label]
 
     def fields(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class GridQuestion(Question):
         position: FloatArray = grid_position(seen, self.low, 1.0 / self.step, np.array(self.sizes) - 1.0)
         return position
 
-    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, constant_time: bool = True) -> IntArray:
         position = self.position(points)
         vertex = np.floor(position)
         vertex += rng.random(position.shape, np.float32) < position - vertex
