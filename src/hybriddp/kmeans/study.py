@@ -126,11 +126,7 @@ class KMeansStudy(Document):
         scale: str | Sequence[float] = "bounds",
         neighbors: str = "replace-one",
     ) -> None:
-        if (
-            not isinstance(name, str)
-            or not name.strip()
-            or any("\ud800" <= character <= "\udfff" for character in name)
-        ):
+        if not isinstance(name, str) or not name.strip() or any("\ud800" <= c <= "\udfff" for c in name):
             raise ParameterError("name", "a text that says what the points are", name)
         if len(name) > MOST_CHARACTERS:
             raise ParameterError("name", f"at most {MOST_CHARACTERS:,} characters", len(name), shown_as="their number")

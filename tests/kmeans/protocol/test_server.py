@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
+from hybriddp.channels.unary import symbol_channel
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.algorithm import low_dim
 from hybriddp.kmeans.box import Box
@@ -496,6 +497,21 @@ def test_a_release_that_fails_after_answers_were_taken_is_tried_again() -> None:
     assert numbers == list(range(2, 9))
     again.release_pending()  # nothing is left to do
     assert np.isfinite(again.cluster_centers).all()
+
+
+def test_a_round_that_does_not_keep_the_promise_is_noticed_before_anything_is_released(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study, points = _study(2, epsilon=1), _points(400)
+    ledger = Ledger(Privacy(epsilon=1))
+    server = HybridKMeansServer(study, n_local=4000, trusted=points[:5], ledger=ledger)
+    assert server._step is not None
+    (ask,) = server._step.asks
+    channel = symbol_channel("2", ask.channel.n_symbols)
+    monkeypatch.setattr(server, "_step", replace(server._step, asks=(replace(ask, channel=channel),)))
+    with pytest.raises(ProtocolError, match="the study's epsilon"):
+        server.start()
+    assert not ledger.events
 
 
 def _begin(server: HybridKMeansServer, devices: Crowd) -> None:

@@ -176,25 +176,25 @@ class HybridKMeansServer:
             raise ProtocolError(self._why_no_round())
         while self.round is None and self._step is not None:
             step, published = self._step, None
+            asked = self._round_of(step)  # whose channels are checked before anything is released
             if step.release is not None:
                 if self._group is None:
                     raise ProtocolError("The trusted group's points are needed to go on. Give them as trusted.")
                 published = self._budget.release(
                     step.purpose, step.release, self._group, spent=self._spent(), random_state=self._rng
                 )
-            if step.asks:
-                self._open_round(step, published)
-            else:
+            if asked is None:
                 self._record(step, StepResult((), published))
+            else:
+                self._pending, self.round = published, asked
 
     def _spent(self) -> Fraction:
         """What the steps so far have cost each trusted user."""
         return sum((Fraction(step.trusted_epsilon) for step in self.spending), Fraction(0))
 
-    def _open_round(self, step: Step, published: PublishedVector | None) -> None:
-        self._pending = published
+    def _round_of(self, step: Step) -> Round | None:
         number = 1 + sum(bool(result.answers) for result in self._results)
-        self.round = Round(self.study, number, step.purpose, step.asks)
+        return Round(self.study, number, step.purpose, step.asks) if step.asks else None
 
     def _record(self, step: Step, result: StepResult) -> None:
         """Tell the algorithm what came back, and get what it wants next.
@@ -319,10 +319,10 @@ class HybridKMeansServer:
             step = self._wanted()
             self._check_release(step.release, state.pending_release)
             sent = Round.from_json(state.open_round, study=self.study)
-            self._open_round(step, state.pending_release)
-            same = self.round is not None and self.round.is_like(sent)
+            asked = self._round_of(step)
+            same = asked is not None and asked.is_like(sent)
             state.require(same, "it waits for another round than this version of hybriddp asks")
-            self.round = sent  # to the last digit, in which machines may differ
+            self._pending, self.round = state.pending_release, sent  # to the last digit, in which machines may differ
         else:
             state.require(state.pending_release is None, "it holds a release of a step that does not wait for answers")
         if state.in_ledger and self._trusted_pays() and self._step is not None:

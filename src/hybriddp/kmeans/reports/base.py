@@ -307,5 +307,5 @@ def require_short(text: str, study: KMeansStudy) -> None:
     most = most_characters(study.n_clusters, study.box.n_dimensions)
     if isinstance(text, (str, bytes, bytearray)) and len(text) > most:
         raise ProtocolError(
-            f"The round is refused: it has {len(text):,} characters, more than the {most:,} it can need."
+            f"The round is refused: its {len(text):,} characters are more than the {most:,} it can need."
         )
