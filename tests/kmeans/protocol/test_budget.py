@@ -73,10 +73,10 @@ def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_ep
     assert sum(map(Fraction, costs)) == 2
 
 
-def _release(account: TrustedBudget, fraction: str, spent: str) -> None:
-    points = PointArray(account.study.box, POINTS, "points")
+def _release(budget: TrustedBudget, fraction: str, spent: str) -> None:
+    points = PointArray(budget.study.box, POINTS, "points")
     release = Release(UserCount(), Fraction(fraction))
-    account.release("a count", release, points, spent=Fraction(spent), random_state=None)
+    budget.release("a count", release, points, Fraction(spent), None)
 
 
 @pytest.mark.parametrize(("fraction", "spent", "works"), [("1", "0", True), ("1/2", "1", True), ("1/2", "1.01", False)])
@@ -84,13 +84,13 @@ def _release(account: TrustedBudget, fraction: str, spent: str) -> None:
 def test_a_study_cannot_spend_more_than_it_promised(fraction: str, spent: str, works: bool, with_ledger: bool) -> None:
     """Nor without a ledger, whatever the algorithm asks for."""
     study, ledger = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), Ledger(Privacy(epsilon=20))
-    account = TrustedBudget(study, ledger if with_ledger else None)
+    budget = TrustedBudget(study, ledger if with_ledger else None)
     if works:
-        _release(account, fraction, spent)
+        _release(budget, fraction, spent)
         assert len(ledger.events) == with_ledger
         return
     with pytest.raises(BudgetError, match="would cost the trusted users ε = 1, but of the ε = 2 .* has spent 1.01"):
-        _release(account, fraction, spent)
+        _release(budget, fraction, spent)
     assert ledger.events == ()
 
 
@@ -115,12 +115,12 @@ def test_what_fails_before_the_noise_is_drawn_costs_nothing(monkeypatch: pytest.
         raise ImportError("no OpenDP")
 
     ledger = Ledger(Privacy(epsilon=2))
-    account = TrustedBudget(KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), ledger)
+    budget = TrustedBudget(KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), ledger)
     for name in ("sensitivity", "laplace_scale"):
         with monkeypatch.context() as patch:
             patch.setattr(budget_module, name, fail)
             with pytest.raises(ImportError, match="no OpenDP"):
-                _release(account, "1", "0")
+                _release(budget, "1", "0")
     assert ledger.events == ()
 
 

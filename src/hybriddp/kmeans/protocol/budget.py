@@ -46,13 +46,7 @@ class TrustedBudget:
     ledger: Ledger | None
 
     def release(
-        self,
-        purpose: str,
-        release: Release,
-        points: TrustedPoints,
-        *,
-        spent: Fraction,
-        random_state: np.random.Generator | None,
+        self, purpose: str, release: Release, points: TrustedPoints, spent: Fraction, rng: np.random.Generator | None
     ) -> PublishedVector:
         """Compute, then pay, then add noise; ``spent`` is what the study has cost each trusted user so far."""
         privacy = Privacy(epsilon=self.epsilon(release))
@@ -66,7 +60,7 @@ class TrustedBudget:
         if self.ledger is not None:
             cost, promised = self._ledger_cost(privacy), self._ledger_cost(self.study.privacy)
             self.ledger.spend(self._event(purpose, cost), promised=promised)
-        private = release_vector(exact, sensitivity=bound, privacy=privacy, random_state=random_state)
+        private = release_vector(exact, sensitivity=bound, privacy=privacy, random_state=rng)
         return PublishedVector(private.values, private.variance)
 
     def epsilon(self, release: Release) -> str:

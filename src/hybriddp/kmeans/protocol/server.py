@@ -124,7 +124,7 @@ class HybridKMeansServer:
         self._results: list[StepResult] = []
         self._pending: PublishedVector | None = None
         self._result: ClusterEstimate | None = None
-        self._stopped = False  # whether the algorithm was told of a release and did not say what it wants next
+        self._stopped = False
         self._algorithm = choose_algorithm(
             study, has_trusted=size.is_group, n_trusted=size.known or 0, n_local=state.n_local
         )
@@ -134,8 +134,7 @@ class HybridKMeansServer:
         """Begin the study: release what the trusted group is asked for first. Nothing is spent before.
 
         `BudgetError` if the ledger has less left than the whole study needs. If reading the points fails, call it
-        again. A study that has begun goes on where it is; one that stopped after a release, by an interrupt for
-        example, is taken up from its text.
+        again. A study that has begun goes on where it is; one that was interrupted is taken up from its text.
         """
         if not self._started() and self._trusted_pays():
             self._budget.require_enough()
@@ -180,9 +179,7 @@ class HybridKMeansServer:
             if step.release is not None:
                 if self._group is None:
                     raise ProtocolError("The trusted group's points are needed to go on. Give them as trusted.")
-                published = self._budget.release(
-                    step.purpose, step.release, self._group, spent=self._spent(), random_state=self._rng
-                )
+                published = self._budget.release(step.purpose, step.release, self._group, self._spent(), self._rng)
             if asked is None:
                 self._record(step, StepResult((), published))
             else:
@@ -197,12 +194,8 @@ class HybridKMeansServer:
         return Round(self.study, number, step.purpose, step.asks) if step.asks else None
 
     def _record(self, step: Step, result: StepResult) -> None:
-        """Tell the algorithm what came back, and get what it wants next.
-
-        If that raises (an interrupt, for example), this server is of no use any more: what was released is in its text,
-        and must not be released again.
-        """
-        self._stopped = True
+        """Tell the algorithm what came back, and get what it wants next."""
+        self._stopped = True  # if anything raises below, an interrupt too: what was released must not be released again
         self._results.append(result)
         self.round = self._pending = self._step = None
         if self._size.is_private and self._size.known is None and result.release is not None:  # the first step
