@@ -19,7 +19,8 @@ from hybriddp.mean import MeanStudy
 from hybriddp.mean.answer import weigh
 from hybriddp.mean.check import WeightRule
 from hybriddp.mean.estimate import Statement
-from hybriddp.mean.weights import TrustedStatistics, VarianceEvidence
+from hybriddp.mean.interval import VarianceEvidence
+from hybriddp.mean.weights import TrustedStatistics
 from hybriddp.planning.scenario import crowd_like
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.simulation.distributions import named

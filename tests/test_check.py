@@ -1,3 +1,5 @@
+import unicodedata
+
 import numpy as np
 import pytest
 
@@ -58,3 +60,21 @@ def test_ranges_include_and_exclude_their_ends(
 ) -> None:
     assert allowed.contains(np.array(inside)).all()
     assert not allowed.contains(np.array(outside)).any()
+
+
+def test_texts_hold_nothing_that_acts_on_what_shows_them() -> None:
+    """Every character of two bytes, against Unicode's own categories and XML's definition of a character."""
+    bidi = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
+    for letter in map(chr, range(0x10000)):
+        acts = unicodedata.category(letter) in ("Cc", "Cs") or letter in bidi or letter in "\ufffe\uffff"
+        assert _check.is_readable(f"x{letter}") == (not acts), hex(ord(letter))
+
+
+@pytest.mark.parametrize("bad", ["", "  ", None, 5, b"x", "a\x1b[2J", "a\nb", "\u202eabc", "\ud800"])
+def test_a_text_is_readable(bad: object) -> None:
+    with pytest.raises(
+        ParameterError, match="name must be a text that says what it is, without control characters"
+    ) as e:
+        _check.text("name", bad, "what it is")
+    assert str(e.value).isprintable()
+    assert _check.text("name", "Größe, עִברִית, 🙂", "what it is") == "Größe, עִברִית, 🙂"

@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
@@ -7,8 +8,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from hybriddp.amplification.laplace import _parameters
+from hybriddp.amplification.window import _cosine_table
+from hybriddp.channels import WindowChannel
 from hybriddp.errors import DataError, ParameterError
+from hybriddp.figures.paper.figure6_kmeans import points
 from hybriddp.grid import UNITS, Grid
+from hybriddp.kmeans.reports.clipping import squared_lengths
+from hybriddp.kmeans.reports.codebook import hadamard
+from hybriddp.kmeans.reports.direction import direction_gains
+from hybriddp.mean.weights import _densities
+from hybriddp.simulation.adaptive import _normal_quantiles
 
 finite = st.floats(-1e300, 1e300)
 bound = st.floats(-1e130, 1e130)
@@ -152,3 +162,27 @@ def test_bad_bounds_are_named(bounds: object, name: str) -> None:
 def test_units_lie_on_the_grid(units: list[float]) -> None:
     with pytest.raises(ParameterError, match="^units must be integers from 0 to 16777216"):
         Grid(0, 1).values(units)
+
+
+@pytest.mark.parametrize(
+    ("computed", "arguments"),
+    [
+        (_cosine_table, (WindowChannel(epsilon=1),)),
+        (_densities, ()),
+        (_normal_quantiles, ()),
+        (_parameters, (5,)),
+        (direction_gains, (2,)),
+        (hadamard, (4,)),
+        (points, ()),
+        (squared_lengths, (2,)),
+    ],
+)
+def test_nobody_can_write_into_what_functions_remember(
+    computed: Callable[..., object], arguments: tuple[object, ...]
+) -> None:
+    found = computed(*arguments)
+    assert computed(*arguments) is found
+    for array in found if isinstance(found, tuple) else (found,):
+        assert isinstance(array, np.ndarray)
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0

@@ -27,9 +27,9 @@ from hybriddp.kmeans.statistics import PointArray
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.tables import summarize, trusted_points
-from hybriddp.tables.chunks import read_columns
+from hybriddp.tables.frames import read_columns
+from hybriddp.tables.mean.query import Tally
 from hybriddp.tables.mean.report_files import write_table
-from hybriddp.tables.mean.tally import Tally
 
 WORD, NUMBER = "HIV-positive it's 'so'", 31337.125
 SECRETS = ("HIV", "31337")

@@ -92,3 +92,17 @@ def test_spelling_is_american() -> None:
 def test_properties_take_their_examples_from_the_profile() -> None:
     found = [path.name for path in sorted((ROOT / "tests").rglob("test_*.py")) if "max_examples=" in path.read_text()]
     assert [name for name in found if name != Path(__file__).name] == []
+
+
+def test_files_and_rooms_that_pages_name_exist() -> None:
+    pages = {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"}
+    named = {
+        (page.name, path) for page in pages for path in re.findall(r"`((?:\w+/)+\w+\.py)`", page.read_text("utf-8"))
+    }
+    assert len(named) > 10
+    assert [one for one in sorted(named) if not ((ROOT / one[1]).exists() or (PACKAGE / one[1]).exists())] == []
+    outer, inner = re.findall(
+        r"```\n(errors,.*?)inside kmeans:(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL
+    )[0]
+    rooms = {*re.findall(r"\w+", outer), *(f"kmeans/{room}" for room in re.findall(r"\w+", inner))}
+    assert {room for room in rooms if not ((PACKAGE / room).is_dir() or f"{room}.py" in files())} == set()

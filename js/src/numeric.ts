@@ -13,7 +13,7 @@ const MOST_CODES = 4096; // sums of values stay exact
 export function toUnits(value: number, bounds: readonly [number, number]): number {
   const [lower, upper]: readonly [number, number] = Array.isArray(bounds) ? (bounds as unknown as [number, number]) : [NaN, NaN];
   const width = typeof lower === "number" && typeof upper === "number" ? upper - lower : NaN;
-  if (!(width > 0 && Number.isFinite(width) && Number.isFinite(UNITS / width))) {
+  if (!(width > 1e-140 && width < 1e140)) {
     const got = String(bounds);
     throw new ChannelError(`bounds must be a pair (lower, upper) of finite numbers with lower below upper, got bounds=${got}.`);
   }

@@ -1,8 +1,9 @@
-/** ε as a decimal, and e^ε from below, in integers: the same steps as the Python package's odds.py. */
+/** ε as a decimal, and e^ε from below, in integers: the same steps as the Python package's privacy.py. */
 
 import { ChannelError } from "./errors.js";
 
 const SHIFT = 96n;
+const LONGEST_DELTA = 4096; // characters
 const CANONICAL = /^(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$/;
 
 /** A decimal as a fraction. */
@@ -16,6 +17,13 @@ export function isCanonicalEpsilon(text: unknown): text is string {
   if (typeof text !== "string" || text.length > 24 || !CANONICAL.test(text)) return false;
   const { numerator, denominator } = ratio(text);
   return 100n * numerator >= denominator && numerator <= 20n * denominator;
+}
+
+/** Whether a text is 0 or a δ from 1e-300 to 0.001 in its shortest decimal form. */
+export function isCanonicalDelta(text: unknown): text is string {
+  if (typeof text !== "string" || text.length > LONGEST_DELTA || !CANONICAL.test(text)) return false;
+  const { numerator, denominator } = ratio(text);
+  return text === "0" || (1000n * numerator <= denominator && 10n ** 300n * numerator >= denominator);
 }
 
 /** The decimal of a number or text, or an error that says what is allowed. */

@@ -3,7 +3,14 @@
 import { WindowChannel, parseChannel } from "./channel.js";
 import { ensure } from "./errors.js";
 import { toUnits } from "./numeric.js";
+import { isCanonicalDelta } from "./odds.js";
 import { type Bytes, systemBytes } from "./random.js";
+import { isInteger } from "./window.js";
+
+type Fields = Record<string, unknown>;
+
+/** Controls, halves of characters, what turns the direction of writing around, and what no XML may hold. */
+const ACTS = /[\0-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]/u;
 
 /** What a device sends: a code, and the SHA-256 of the text of the study that it was made for. */
 export interface Report {
@@ -26,24 +33,70 @@ export class Study {
   }
 }
 
-/** The study that the curator's text describes, its channel verified for the `epsilon` that the user was shown. */
+/**
+ * The study that the curator's text describes, its channel verified for the `epsilon` that the user was shown. Every other
+ * text than the study's own is refused, as in Python.
+ */
 export async function parseStudy(text: string, epsilon: number | string): Promise<Study> {
-  const fields = parse(text);
-  const channel = parseChannel(JSON.stringify(fields.channel) ?? "", epsilon);
+  const { channelText, ...fields } = parse(text);
+  const channel = parseChannel(channelText, epsilon);
   ensure(fields.type === "mean" && fields.version === 2, "its study is not one of a mean");
   ensure(channel instanceof WindowChannel && fields.epsilon === channel.epsilon, "it does not fit its study");
-  ensure(typeof fields.name === "string", "its study has no name");
-  toUnits(0, fields.bounds); // throws unless they are bounds
-  const asked = text.replace(/,"sd_at_most":[-+.\de]+}$/, "}"); // how the curator reads the answer is not asked of devices
+  ensure(isReadable(fields.name), "its study has no name, or one with control characters");
+  ensure(isCanonicalDelta(fields.delta), "its study's delta is not a decimal up to 0.001 in its shortest form");
+  ensure(isInteger(fields.min_group_size, 1, Number.MAX_SAFE_INTEGER), "its study's smallest group is not a positive integer");
+  ensure(Array.isArray(fields.bounds) && fields.bounds.every((x) => typeof x === "number"), "its study has no bounds");
+  toUnits(0, fields.bounds as unknown as [number, number]); // throws unless they are bounds
+  const asked = deviceText(fields, channel, usersText(fields.users, text));
+  ensure(text === asked || text === withSpread(asked, fields), "its study is not in the form that studies are written in");
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(asked)));
   const digest = Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return new Study(fields.name, fields.bounds, digest, channel);
+  return new Study(fields.name, fields.bounds as unknown as [number, number], digest, channel);
 }
 
-function parse(text: string): Record<string, any> {
+/** The one text of a study for devices, as the Python package writes it. */
+function deviceText(fields: Fields, channel: WindowChannel, users: string): string {
+  const name = JSON.stringify(fields.name);
+  const bounds = (fields.bounds as number[]).map(pythonFloat).join(",");
+  const promise = `"epsilon":"${channel.epsilon}","delta":"${fields.delta}","min_group_size":${fields.min_group_size}`;
+  return `{"type":"mean","version":2,"name":${name},"bounds":[${bounds}],${promise},"channel":${channel.text},"users":${users}}`;
+}
+
+/** Which users it is about; a key that is a number stays as it is written, however long it is. */
+function usersText(users: unknown, text: string): string {
+  if (users === null) return "null";
+  const { by, key } = Object(users) as Fields;
+  const integer = typeof key === "number" ? /"key":(0|-?[1-9]\d{0,600})}/.exec(text)?.[1] : undefined;
+  ensure(isReadable(by) && (integer !== undefined || (isReadable(key) && key.trim() === key)), "its study has no users");
+  return `{"by":${JSON.stringify(by)},"key":${integer ?? JSON.stringify(key)}}`;
+}
+
+/** The curator's text, which also says how the answer is read: that is not asked of devices. */
+function withSpread(asked: string, fields: Fields): string {
+  const { sd_at_most: sd, bounds } = fields;
+  const width = (bounds as number[])[1]! - (bounds as number[])[0]!;
+  const possible = typeof sd === "number" && sd >= 1e-6 * width && sd <= width / 2;
+  return possible ? `${asked.slice(0, -1)},"sd_at_most":${pythonFloat(sd)}}` : asked;
+}
+
+/** A number as Python writes a float: with a point, or with an exponent of at least two digits. */
+function pythonFloat(x: number): string {
+  const [digits, power] = x.toExponential().split("e") as [string, string];
+  const exponent = Number(power);
+  if (exponent >= -4 && exponent < 16) return Number.isInteger(x) ? `${x}.0` : String(x);
+  return `${digits}e${power[0]}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}
+
+/** Whether a value is a text that shows something, and nothing that acts on what shows it. */
+function isReadable(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== "" && !ACTS.test(value);
+}
+
+function parse(text: string): Fields & { channelText: string } {
   try {
-    return Object(JSON.parse(text));
+    const fields = Object(JSON.parse(text));
+    return { ...fields, channelText: JSON.stringify(fields.channel) ?? "" };
   } catch {
-    return {};
+    return { channelText: "" };
   }
 }

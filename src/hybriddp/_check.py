@@ -4,6 +4,7 @@ Everything inside the package relies on them and does not check again.
 """
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,10 @@ from hybriddp.errors import ParameterError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+# What acts on a terminal, a page or a picture instead of being shown: controls, halves of characters, what turns the
+# direction of writing around, and two that no XML may hold.
+_ACTS = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,18 @@ def choice(name: str, value: str, options: tuple[str, ...]) -> str:
     """``value`` if it is one of ``options``."""
     if value not in options:
         raise ParameterError(name, f"one of {', '.join(map(repr, options))}", value)
+    return value
+
+
+def is_readable(value: object) -> bool:
+    """Whether a value is a text that shows something, and is shown as it is wherever it goes."""
+    return isinstance(value, str) and bool(value.strip()) and _ACTS.search(value) is None
+
+
+def text(name: str, value: str, says: str) -> str:
+    """``value`` if it is a readable text."""
+    if not is_readable(value):
+        raise ParameterError(name, f"a text that says {says}, without control characters", value)
     return value
 
 

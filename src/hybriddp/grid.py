@@ -173,6 +173,12 @@ def as_array(values: ArrayLike, what: str = "values") -> NDArray[Any]:
         raise_unchained(DataError(f"{what} must be an array of numbers, got {type(values).__name__} that is none."))
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """The same array, which nobody can write into any more: what is computed once is handed to everybody."""
+    array.flags.writeable = False
+    return array
+
+
 def type_words(array: NDArray[Any]) -> str:
     """What an array holds, for an error; numpy's own name of a type of texts says how long the longest one is."""
     return _KINDS.get(array.dtype.kind, array.dtype.name)

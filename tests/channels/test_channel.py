@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from hybriddp.channels import (
     Channel,
     DiscreteLaplace,
+    NumericChannel,
     RandomizedResponse,
     TableChannel,
     UnaryEncoding,
@@ -35,6 +37,17 @@ CHANNELS: list[Channel] = [
 def channel(request: pytest.FixtureRequest) -> Channel:
     found: Channel = request.param
     return found
+
+
+def test_nobody_can_write_into_what_a_channel_has_computed(channel: Channel) -> None:
+    """Studies with the same ε share a channel: an edit in place would change all of them."""
+    names = {name for kind in type(channel).__mro__ for name, of in vars(kind).items() if type(of) is cached_property}
+    found = [getattr(channel, name) for name in names]
+    arrays = [one for of in found for one in (of if isinstance(of, tuple) else (of,)) if isinstance(one, np.ndarray)]
+    if isinstance(channel, NumericChannel):
+        assert {"square_values", "probabilities", "lookup", "_row_gaps", "_moments"} <= names
+        assert len(arrays) == 6 + isinstance(channel, TableChannel)
+    assert not any(array.flags.writeable for array in arrays)
 
 
 def test_without_a_seed_nothing_repeats(channel: Channel) -> None:

@@ -20,7 +20,19 @@ QUICK = ["demo", "--trials", "20"]
 def test_help_names_every_command_and_exit_code() -> None:
     result = RUN.invoke(cli.app, ["--help"])
     assert result.exit_code == 0
-    commands = ("demo", "plan", "simulate", "mean", "channel", "randomize", "figures", "amplify", "ledger")
+    commands = (
+        "demo",
+        "plan",
+        "simulate",
+        "mean",
+        "channel",
+        "randomize",
+        "figures",
+        "amplify",
+        "ledger",
+        "serve",
+        "tokens",
+    )
     for word in (*commands, "refused for privacy", "--version"):
         assert word in " ".join(result.output.split())
 

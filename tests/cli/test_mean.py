@@ -89,6 +89,14 @@ def test_what_is_refused_is_not_paid_for(users: Path, tmp_path: Path) -> None:
     assert not ledger.exists()
 
 
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_a_mistyped_folder_starts_no_new_budget(users: Path, tmp_path: Path, more: list[str]) -> None:
+    result = _run(users, tmp_path / "wrong" / "x.ledger", *more)
+    assert isinstance(result.exception, DataError)
+    assert f"There is no folder {tmp_path / 'wrong'} for the ledger." in str(result.exception)
+    assert not (tmp_path / "wrong").exists()
+
+
 # Files, engines, and waiting for them
 
 
@@ -155,6 +163,31 @@ def test_what_cannot_be_written_is_found_before_anything_is_spent(countries: Pat
     for options in (["--group", "country"], ["--keys", "DE"], ["--group", "country", "--keys", ","]):
         assert isinstance(_run(countries, ledger, *options).exception, ParameterError)
     assert not ledger.exists()
+
+
+def test_one_file_that_cannot_be_written_does_not_keep_others_from_it(users: Path, tmp_path: Path) -> None:
+    """The answer has been paid for: a picture that fails must not cost the page, nor the other way round."""
+    for failing, other in (("mean.png", "mean.html"), ("mean.html", "mean.png")):
+        folder = tmp_path / Path(other).stem / Path(other).suffix[1:]
+        folder.mkdir(parents=True)
+        (folder / failing).symlink_to(tmp_path / "no such folder" / failing)
+        files = ["--plot", str(folder / "mean.png"), "--html", str(folder / "mean.html")]
+        result = _run(users, folder / "ledger.json", *files)
+        assert isinstance(result.exception, DataError)
+        assert str(result.exception).startswith("The answer above has been released, but a file is missing.")
+        assert failing in str(result.exception)
+        assert (folder / other).stat().st_size > 1000
+        assert len(Ledger.open(folder / "ledger.json").events) == 1
+        assert f"Written:{folder / other}" in "".join(result.output.split())
+        assert f"Written:{folder / failing}" not in "".join(result.output.split())
+
+
+def test_a_name_with_dollar_signs_is_no_formula(users: Path, tmp_path: Path) -> None:
+    files = ["--plot", str(tmp_path / "d.png"), "--html", str(tmp_path / "d.html")]
+    result = _run(users, tmp_path / "ledger.json", "--name", r"cost $x_{ in \frac $", *files)
+    assert result.exit_code == 0
+    assert (tmp_path / "d.png").stat().st_size > 1000
+    assert r"cost $x_{ in \frac $" in (tmp_path / "d.html").read_text()
 
 
 # Who trusts: a column, or a file per group

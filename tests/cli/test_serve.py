@@ -150,7 +150,7 @@ def test_hosts() -> None:
 
 
 def test_other_machines_need_tls(capsys: pytest.CaptureFixture[str]) -> None:
-    module._greet(Settings(host="0.0.0.0"), "http://0.0.0.0:8421", None)  # noqa: S104
+    module._greet("0.0.0.0", "http://0.0.0.0:8421", None)  # noqa: S104
     shown = capsys.readouterr()
     assert "TLS" in shown.err
     assert "Admin key" not in shown.out

@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.patches import Ellipse
 
@@ -48,6 +49,14 @@ def test_one_dimension_is_a_line() -> None:
     (axes,) = _model(1).plot().axes
     assert axes.get_xlabel() == "dimension 0"
     assert list(axes.get_yticks()) == []
+
+
+def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
+    points = pd.DataFrame(np.random.default_rng(0).random((400, 2)), columns=["$x_{$", r"\frac $, $"])
+    model = HybridKMeans(n_clusters=3, epsilon=2, bounds=[(0, 1), (0, 1)], random_state=1).fit(points)
+    (axes,) = model.plot(tmp_path / "centers.svg").axes
+    assert not any(axis.label.get_parse_math() for axis in (axes.xaxis, axes.yaxis))
+    assert all(f"<!-- {name} -->" in (tmp_path / "centers.svg").read_text() for name in points.columns)
 
 
 @pytest.mark.parametrize("dimensions", [(0, 0), (0, 4), (-1, 0), (0,), (0, 1, 2), None, 5, "ab", (0.5, 1), (True, 1)])

@@ -56,6 +56,7 @@ def test_what_may_change_is_twice_or_once_a_user() -> None:
         ("name", {"name": "  "}),
         ("name", {"name": 5}),
         ("name", {"name": "\ud800"}),
+        ("name", {"name": "visits\x1b[2J"}),
         ("n_clusters", {"n_clusters": 0}),
         ("n_clusters", {"n_clusters": -1}),
         ("n_clusters", {"n_clusters": 1025}),

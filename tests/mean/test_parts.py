@@ -102,6 +102,17 @@ def test_keys_that_are_the_same_to_the_ledger_spend_nothing() -> None:
     assert ledger.events == ()
 
 
+@pytest.mark.parametrize("ledger", ["people.ledger", Path("people.ledger"), 5, Privacy(epsilon=1)])
+def test_a_path_is_no_ledger(ledger: Any) -> None:  # noqa: ANN401
+    for ask in (
+        lambda: STUDY.estimate(trusted=[1.0, 2.0], local=[1, 2], ledger=ledger),
+        lambda: STUDY.estimate(trusted=[1.0, 2.0], local=[1, 2], weight="full-local", ledger=ledger),
+        lambda: STUDY.estimate_parts("country", _parts(), ledger=ledger),
+    ):
+        with pytest.raises(ParameterError, match=r"^ledger must be None or a Ledger, .*Ledger\.open\(path\)\.$"):
+            ask()
+
+
 def test_what_another_process_spent_is_seen_before_the_first_part_is_paid(tmp_path: Path) -> None:
     mine, other = (Ledger(Privacy(epsilon=1), path=tmp_path / "book.json") for _ in range(2))
     STUDY.part("country", 7).estimate(trusted=[1.0, 2.0], local=[1, 2], ledger=other)

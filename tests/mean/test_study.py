@@ -33,7 +33,7 @@ def test_text_and_study_are_inverses() -> None:
     assert MeanStudy("x", bounds=(-0.0, 1), epsilon=1).digest == MeanStudy("x", bounds=(0.0, 1), epsilon=1).digest
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"name":"x"}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '{"name":"x"}', "[" * 200_000])
 def test_what_is_no_study_is_refused(text: str) -> None:
     with pytest.raises(ProtocolError, match="does not describe a study"):
         MeanStudy.from_json(text)
@@ -75,6 +75,10 @@ def test_a_study_with_a_channel_that_is_not_private_is_refused() -> None:
         ("name", {"name": ""}),
         ("name", {"name": 5}),
         ("name", {"name": "\ud800"}),
+        ("name", {"name": "minutes\x00"}),
+        ("name", {"name": "minutes\x1b[2J"}),
+        ("name", {"name": "minutes\n"}),
+        ("name", {"name": "\u202eminutes"}),
         ("bounds", {"bounds": (0, 1e200)}),
         ("bounds", {"bounds": (0, 1e-170)}),
         ("bounds", {"bounds": (1, 0)}),

@@ -1,5 +1,3 @@
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +8,16 @@ from hybriddp.amplification.amplify import _weight
 from hybriddp.channels import WindowChannel
 from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy, published, weights
-from hybriddp.mean.weights import WORST_CASE, LocalStatistics, TrustedStatistics, VarianceEvidence
+from hybriddp.mean.weights import (
+    ETA,
+    LocalStatistics,
+    TrustedStatistics,
+    _smallest_lambda,
+    compare,
+    garrote,
+    null_risk,
+    risk,
+)
 from hybriddp.simulation.crowd import Crowd, code_frequencies
 from hybriddp.theory import Beta, Setting
 
@@ -116,98 +123,6 @@ def test_fixed_weights_are_the_same_whatever_was_reported(epsilon: float, rule: 
     assert found == {_weight(study, 10, 990, rule, sd)}
 
 
-# What is known of the variance
-
-
-MEANS = np.array([0.0, 0.001, 0.02, 0.3, 0.5, 0.8, 1.0])
-
-
-@pytest.mark.parametrize(
-    "evidence",
-    [
-        VarianceEvidence(1000),
-        VarianceEvidence(1000, 0.01, 0.5, 900),
-        VarianceEvidence(1000, -0.2, 0.5, 900),
-        VarianceEvidence(1000, 0.9, 0.5, 900),
-        VarianceEvidence(1000, 0.0, 0.0, 900),
-        VarianceEvidence(10**9, 0.01, 1e-9, 10**9),
-        VarianceEvidence(2),
-        VarianceEvidence(400, -9.4e-5, 7.5e-8, 300),  # far below 0, and nothing else to go by at a mean of .5
-        VarianceEvidence(400, 0.25, 1e-12, 30),
-    ],
-)
-def test_masses_add_up_and_every_variance_is_possible(evidence: VarianceEvidence) -> None:
-    likely = evidence.likely(MEANS)
-    assert likely.mass.sum(axis=1) == pytest.approx(1.0)
-    assert np.isfinite(likely.mass).all()
-    assert (likely.mass >= 0).all()
-    assert (likely.variance >= 0).all()
-    assert (likely.variance <= evidence.largest(MEANS)[:, None]).all()
-
-
-def test_no_values_vary_more_than_the_largest_variance() -> None:
-    """Everybody at one of the bounds varies most; the sample variance has divisor n - 1."""
-    n = 40
-    for ones in range(n + 1):
-        values = np.array([1.0] * ones + [0.0] * (n - ones))
-        assert values.var(ddof=1) <= VarianceEvidence(n).largest(values.mean()) + 1e-12
-    inner = VarianceEvidence(10**6).largest(np.array([0.3]))
-    assert inner[0] == pytest.approx(0.3 * 0.7, rel=1e-5)
-
-
-def test_without_reports_the_worst_case_has_most_of_the_mass() -> None:
-    likely = VarianceEvidence(1000).likely(np.array([0.5]))
-    assert likely.mass[0, -1] == pytest.approx(WORST_CASE, rel=1e-3)
-    assert likely.variance[0, -1] == VarianceEvidence(1000).largest(np.array([0.5]))[0]
-    assert 0.85 < likely.mean[0] / likely.variance[0, -1] < 0.95
-
-
-def test_many_reports_say_what_the_variance_is() -> None:
-    local = LocalStatistics(count=10**6, mean=0.4, variance=0.03, variance_se=1e-4, noise=1.0)
-    assert VarianceEvidence.of(local, n_users=10**6).expected(0.4) == pytest.approx(0.03, rel=0.01)
-
-
-def test_the_average_is_that_of_the_posterior() -> None:
-    """An independent oracle: the integral over all variances, by a fine grid."""
-    evidence, theta = VarianceEvidence(500, 0.01, 0.4, 400), 0.1
-    top = float(evidence.largest(np.array([theta]))[0])
-    s = (np.arange(200_000) + 0.5) / 200_000 * top
-    error = np.maximum(0.4, 0.81 * s - s**2) / 400
-    density = 0.2 * 1.25 * (s / top) ** 0.25 / top * np.exp(-((0.01 - s) ** 2) / (2 * error)) / np.sqrt(error)
-    at_top = max(0.4, 0.81 * top - top**2) / 400
-    point = 0.8 * math.exp(-((0.01 - top) ** 2) / (2 * at_top)) / math.sqrt(at_top)
-    smooth = density.mean() * top
-    expected = ((density * s).mean() * top + point * top) / (smooth + point)
-    assert evidence.expected(theta) == pytest.approx(expected, rel=2e-3)
-
-
-def test_rare_values_may_have_been_missed_by_all_reports() -> None:
-    """A hundred reports without noise that all say 0 leave a variance of .02 possible, and not one of .2."""
-    evidence = VarianceEvidence(200, estimate=0.0, spread=0.0, n_reports=100)
-    likely = evidence.likely(np.array([0.02, 0.5]))
-    assert likely.mean[0] > 0.005
-    assert likely.mean[1] < 0.05
-
-
-def test_public_knowledge_limits_the_variance() -> None:
-    assert VarianceEvidence(1000, at_most=0.01).expected(0.5) <= 0.01
-    assert VarianceEvidence(1000, at_most=0.01).expected(0.001) < 0.002  # a mean near a bound allows less still
-    assert VarianceEvidence(1000, known=0.04).expected(0.5) == 0.04
-
-
-def test_the_largest_variance_to_reckon_with_counts_rare_values_that_nobody_has_seen() -> None:
-    assert VarianceEvidence(1000, 0.02, 1.0, 10_000).most(0.5, 0.0) == pytest.approx(0.02 + 2 * 0.01)
-    assert VarianceEvidence(1000).most(0.5, 0.0) == pytest.approx(0.25, rel=2e-3)
-    assert 0.003 < VarianceEvidence(1000).most(0.0, 0.0) < 0.005  # the rule of three, at two standard errors
-    assert VarianceEvidence(1000).most(0.0, 0.01**2) > 0.019
-
-
-def test_very_many_reports_leave_one_variance() -> None:
-    """Their reach is below the resolution of floating point, so the cells between have no width."""
-    many = VarianceEvidence(10**15, estimate=0.04, spread=1.0, n_reports=10**33)
-    assert many.expected(0.3) == pytest.approx(0.04)
-
-
 # What the reports of a group say about their own noise
 
 
@@ -227,3 +142,75 @@ def test_the_worst_rounding_is_halfway_between_the_two_farthest_rows() -> None:
     gap = np.diff(rows).max()
     assert channel.worst_rounding_variance == pytest.approx((gap / 2) ** 2, rel=1e-3)
     assert channel.worst_rounding_variance == pytest.approx(1.5 * channel.rounding_variance, rel=0.05)
+
+
+# Groups that differ
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("lam", [0.0, 0.3, 1.0, 1.5, 3.0])
+@pytest.mark.parametrize(("share", "draw"), [(0.0, "normal"), (1.0, "laplace")])
+def test_the_risk_is_that_of_the_rule(lam: float, share: float, draw: str) -> None:
+    """A score beyond 6.5 has probability below 1e-9; a scale that is 20 % off is rejected."""
+    rng = np.random.default_rng(1)
+    y = rng.standard_normal(1_000_000) if draw == "normal" else rng.laplace(0, 0.5**0.5, 1_000_000)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        square = (np.where(np.abs(y) > lam, y - lam**2 / y, 0.0) if lam else y) ** 2
+    error = square.std() / len(y) ** 0.5
+    assert abs(square.mean() - null_risk(lam, share)) < 6.5 * error
+    assert abs(square.mean() - 1.2**2 * null_risk(lam, share)) > 6.5 * error
+
+
+def test_the_smallest_lambda_is_within_its_limit() -> None:
+    lam = _smallest_lambda(0.1, 0.5)
+    assert lam is not None
+    assert null_risk(lam, 0.5) <= 0.1 < null_risk(lam - 1e-6, 0.5)
+    assert _smallest_lambda(1e-40, 0.5) is None
+    assert _smallest_lambda(1.0, 0.0) == pytest.approx(0.0, abs=1e-6)
+
+
+def _report(gap: float, n_t: int = 5000, n_l: int = 95_000) -> float:
+    trusted = TrustedStatistics(n_t, 0.5 + gap, 2 / n_t**2, laplace=True)
+    local = LocalStatistics(n_l, 0.5, 0.08, 1e-4, 1.0)
+    return garrote(trusted, local, weights.adaptive(trusted, local), width=10.0).share
+
+
+def test_a_larger_gap_leaves_less_of_the_extra_weight() -> None:
+    shares = [_report(gap) for gap in (0.0, 0.001, 0.05, 0.1, 0.3)]
+    assert shares[0] == shares[1] == 1.0
+    assert shares[1] > shares[2] > shares[3] > shares[4] > 0
+    assert ETA == 0.02
+
+
+def test_the_price_is_at_most_its_share_of_the_error() -> None:
+    trusted, local = TrustedStatistics(5000, 0.5, 8e-8, laplace=True), LocalStatistics(95_000, 0.5, 0.08, 1e-4, 1.0)
+    chosen = weights.adaptive(trusted, local)
+    found = garrote(trusted, local, chosen, width=10.0)
+    v_t, v_l = 0.08 / 5000 + 8e-8, 1.08 / 95_000
+    assert 0 < found.price <= ETA * (v_t * v_l / (v_t + v_l) - 0.08 / 100_000)
+    assert compare(trusted, local, 0.08, width=10.0).price == 0.0
+
+
+def test_the_report_is_in_words_and_in_the_units_of_the_values() -> None:
+    trusted, local = TrustedStatistics(5000, 0.8, 8e-8, laplace=True), LocalStatistics(95_000, 0.5, 0.08, 1e-4, 1.0)
+    found = garrote(trusted, local, weights.adaptive(trusted, local), width=10.0)
+    assert found.difference == pytest.approx(3.0)
+    assert found.z > 20
+    assert "differ clearly" in found.verdict
+    same = garrote(
+        TrustedStatistics(5000, 0.5, 8e-8, laplace=True), local, weights.adaptive(trusted, local), width=10.0
+    )
+    assert "agree within what chance explains" in same.verdict
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("lam", [0.0, 0.5, 1.5, 4.0])
+def test_the_risk_of_groups_that_differ_meets_that_of_groups_that_are_alike(lam: float, share: float) -> None:
+    assert risk(lam, share, 0.0) == pytest.approx(null_risk(lam, share), rel=2e-3, abs=1e-6)
+    assert risk(None, share, 3.0) == 9.0
+    assert risk(lam, share, 200.0) == pytest.approx(1.0, rel=0.02)
+
+
+def test_the_risk_is_largest_where_the_difference_can_hardly_be_seen() -> None:
+    risks = [risk(1.5, 0.0, theta) for theta in (0, 1, 2, 3, 6)]
+    assert risks == pytest.approx([0.12, 0.87, 1.99, 2.11, 1.29], abs=0.01)  # the design's table

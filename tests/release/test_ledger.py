@@ -236,7 +236,18 @@ def test_parts_survive_the_way_to_text_and_back() -> None:
 
 @pytest.mark.parametrize(
     ("by", "key"),
-    [("", "DE"), (5, "DE"), ("c", None), ("c", True), ("c", 1.5), ("c", ""), ("c", " DE"), ("c", "DE ")],
+    [
+        ("", "DE"),
+        (5, "DE"),
+        ("c", None),
+        ("c", True),
+        ("c", 1.5),
+        ("c", ""),
+        ("c", " DE"),
+        ("c", "DE "),
+        ("c", "D\x1bE"),
+        ("c\u202e", "DE"),
+    ],
 )
 def test_bad_parts_are_named(by: object, key: object) -> None:
     with pytest.raises(ParameterError):

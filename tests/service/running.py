@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx
 import uvicorn
@@ -21,6 +20,7 @@ from hybriddp.service.settings import Settings
 from hybriddp.service.tokens import mint
 
 CONSENT = {"organization": "Example Ltd", "purpose": "To make pages faster.", "contact": "privacy@example.org"}
+HOUR = timedelta(hours=1)
 CLOSES = "2099-01-01T00:00:00Z"
 
 
@@ -38,12 +38,12 @@ class Running:
     def admin(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.admin_key}"}
 
-    def token(self, subject: str, study: str = "minutes", **claims: Any) -> dict[str, str]:
-        lifetime = claims.pop("lifetime", timedelta(hours=1))
+    def token(self, subject: str, study: str = "minutes", lifetime: timedelta = HOUR) -> dict[str, str]:
         return {"Authorization": f"Bearer {mint(self.secret, subject=subject, study=study, lifetime=lifetime)}"}
 
-    def create(self, study: MeanStudy, study_id: str = "minutes", **fields: Any) -> httpx.Response:
-        body = {"study": json.loads(study.to_json()), "id": study_id, "consent": CONSENT, "closes_at": CLOSES} | fields
+    def create(self, study: MeanStudy, study_id: str = "minutes", **fields: object) -> httpx.Response:
+        body: dict[str, object] = {"study": json.loads(study.to_json()), "id": study_id, "consent": CONSENT}
+        body |= {"closes_at": CLOSES} | fields
         return self.http.post("/studies", headers=self.admin, json=body)
 
     def report(
@@ -67,7 +67,7 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, database: str = "", **settings: Any) -> Iterator[Running]:
+def running(folder: Path, database: str = "", **settings: int) -> Iterator[Running]:
     """A curator with its data in a folder, on a free port, until the end of the block."""
     chosen = Settings(
         data=folder / "data",

@@ -95,6 +95,21 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
         write_secret(tmp_path / "missing" / "k", "x")
 
 
+def test_half_a_key_is_not_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(DataError, match="No space left"):
+        MasterKey.create(tmp_path / "k")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_can_name_its_key() -> None:
+    assert len({MasterKey(bytes([i]) * 32).fingerprint for i in range(3)}) == 3
+    assert MasterKey(bytes(32)).fingerprint == MasterKey(bytes(32)).fingerprint
+
+
 def test_keys_of_operators_and_relays() -> None:
     for prefix in (ADMIN, RELAY):
         key, other = new_key(prefix), new_key(prefix)

@@ -145,10 +145,18 @@ def test_or_of_text() -> None:
     log_request(route="/a b", method="POST", status=503, ms=2, request="r1", reason="unavailable")
     (line,) = stream.getvalue().splitlines()
     assert line.partition(" ")[2] == (
-        'error   request ms=2 request=r1 route="/a b" method=POST status=503 reason=unavailable'
+        'error   request route="/a b" method=POST status=503 reason=unavailable ms=2 request=r1'
     )
     with pytest.raises(ParameterError, match="form must be"):
         set_up_logging("xml")
+
+
+def test_a_quiet_log_has_no_requests_that_went_well() -> None:
+    stream = io.StringIO()
+    set_up_logging("json", stream, quiet=True)
+    for status in (200, 404, 500):
+        log_request(route="/r", method="GET", status=status, ms=1, request="r")
+    assert [line["status"] for line in lines(stream)] == [500]
 
 
 def test_strange_methods_and_studies_are_not_written(log: io.StringIO) -> None:

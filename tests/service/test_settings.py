@@ -92,7 +92,7 @@ def test_files_of_settings_that_cannot_be_read(good: dict[str, object], tmp_path
         ("port", 65_536),
         ("max_body", 10),
         ("max_batch", 0),
-        ("requests_per_minute", 0),
+        ("requests_per_minute", -1),
         ("operator_hours", 0),
         ("drain_seconds", -1.0),
         ("drain_seconds", float("nan")),

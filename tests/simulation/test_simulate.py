@@ -310,9 +310,10 @@ def test_bad_parameters_are_named(name: str, change: dict[str, object]) -> None:
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "sums.json"
-    path.write_text("[]")
-    with pytest.raises(DataError, match="not a checkpoint"):
-        _run(checkpoint=path)
+    for text in ("[]", "[" * 200_000):
+        path.write_text(text)
+        with pytest.raises(DataError, match="not a checkpoint"):
+            _run(checkpoint=path)
     _run(trials=100, checkpoint=tmp_path / "other.json")
     with pytest.raises(DataError, match="another simulation"):
         _run(trials=100, random_state=5, checkpoint=tmp_path / "other.json")

@@ -13,7 +13,7 @@ from hybriddp.channels import WindowChannel
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.tables import simulate_devices, summarize
-from tests.tables import test_chunks, test_paths
+from tests.tables import test_frames, test_paths
 from tests.tables.conftest import on_spark
 from tests.tables.kmeans import test_points, test_reports, test_study
 from tests.tables.mean import test_groups, test_report_files, test_simulate, test_summarize, test_trust, test_users
@@ -57,9 +57,9 @@ def test_spark_too(engine: Engine, claim: Callable[[Engine], None]) -> None:
 
 @pytest.mark.usefixtures("spark")
 def test_files_are_read_by_spark(tmp_path: Path, folder: Path) -> None:
-    test_chunks.test_every_engine_reads_the_same_integers_from_files(tmp_path, "spark", "parquet")
-    test_chunks.test_several_files_and_patterns_of_several_formats_are_one_table(tmp_path, "spark")
-    test_chunks.test_what_cannot_be_read_is_named(tmp_path, "spark")
+    test_frames.test_every_engine_reads_the_same_integers_from_files(tmp_path, "spark", "parquet")
+    test_frames.test_several_files_and_patterns_of_several_formats_are_one_table(tmp_path, "spark")
+    test_frames.test_what_cannot_be_read_is_named(tmp_path, "spark")
     test_paths.test_a_folder_of_parquet_is_a_table_with_its_partitions(folder, "spark", None)
 
 

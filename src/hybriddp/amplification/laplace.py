@@ -37,6 +37,7 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.amplification.guarantee import Amplification, GroupEpsilon
 from hybriddp.errors import NumericalError
+from hybriddp.grid import read_only
 
 _ANGLE = math.radians(65.0)
 _REACH = 14.0  # of the hyperbola's parameter: e^14 saddle widths
@@ -185,7 +186,7 @@ def _log1p(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
 
 @lru_cache(maxsize=8)
 def _parameters(points: int) -> FloatArray:
-    return np.linspace(0.0, _REACH, points)
+    return read_only(np.linspace(0.0, _REACH, points))
 
 
 def _epsilon(noise: LaplaceSum, shift: float, delta: float) -> float:

@@ -71,7 +71,7 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.channels.numeric import VALUE_BITS
 from hybriddp.channels.window import WindowChannel
-from hybriddp.grid import UNITS
+from hybriddp.grid import UNITS, read_only
 from hybriddp.mean.published import CELL
 
 _LARGEST_S = 400.0  # up to which the characteristic function of a code's value is bounded
@@ -313,4 +313,4 @@ def _cosine_table(channel: WindowChannel) -> FloatArray:
     s = np.arange(0.0, _LARGEST_S + _TABLE_STEP, _TABLE_STEP)
     parts = [np.cos(np.outer(s[i : i + 256], upper)).mean(axis=1) for i in range(0, len(s), 256)]  # fit the cache
     steepest = float(np.mean(np.abs(values)))
-    return np.asarray(np.abs(np.concatenate(parts)) + steepest * _TABLE_STEP)
+    return read_only(np.asarray(np.abs(np.concatenate(parts)) + steepest * _TABLE_STEP))

@@ -29,6 +29,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
+from hybriddp.grid import read_only
 from hybriddp.privacy import canonical_epsilon
 
 
@@ -92,9 +93,9 @@ def lower_bound(epsilon: float | str) -> float:
 @lru_cache(maxsize=1)
 def _certificates() -> dict[str, Certificate]:
     stored = json.loads((files("hybriddp.channels") / "bounds.json").read_text(encoding="utf-8"))
-    inputs = np.array(stored["inputs"])
+    inputs = read_only(np.array(stored["inputs"]))
     return {
-        epsilon: Certificate(inputs, *(np.array(parabolas[name]) for name in ("square", "slope", "level")))
+        epsilon: Certificate(inputs, *(read_only(np.array(parabolas[name])) for name in ("square", "slope", "level")))
         for epsilon, parabolas in stored["parabolas"].items()
     }
 

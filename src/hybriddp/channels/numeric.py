@@ -23,7 +23,7 @@ from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.channels.channel import CHUNK, Channel, FiniteChannel, integer_inputs, require
 from hybriddp.errors import DataError
-from hybriddp.grid import UNITS, Grid, as_array, as_floats
+from hybriddp.grid import UNITS, Grid, as_array, as_floats, read_only
 from hybriddp.randomness import byte_source
 
 VALUE_BITS = 24  # code values are whole multiples of 2^-24 half ranges
@@ -89,7 +89,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
     @cached_property
     def probabilities(self) -> FloatArray:
         """The table as floats: one row per input, one column per code. For errors and simulations, not for draws."""
-        return np.array([self.weights(row) for row in range(self.n_rows)], float) / (1 << self.bits)
+        return read_only(np.array([self.weights(row) for row in range(self.n_rows)], float) / (1 << self.bits))
 
     @property
     def values(self) -> FloatArray:
@@ -119,7 +119,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
             gap = means[row + 1] - means[row]
             share = (2 * (position - means[row]) * _SHARES + gap) // (2 * gap)  # rounded to the nearest
             entries.append((row << SHARE_BITS) + share)  # a full share carries into the row
-        return np.array(entries, np.uint32)
+        return read_only(np.array(entries, np.uint32))
 
     def row_mean(self, row: int) -> Fraction:
         """The input that the row stands for, in half ranges, exactly."""
@@ -191,8 +191,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
         variances = np.array([float(self.row_variance(row)) for row in range(self.n_rows)])
         middle = variances.mean()
         correction = middle + np.linalg.lstsq(self.probabilities, variances - middle, rcond=None)[0]
-        result: FloatArray = self.values**2 - correction - self.rounding_variance
-        return result
+        return read_only(self.values**2 - correction - self.rounding_variance)
 
     @cached_property
     def rounding_variance(self) -> float:
@@ -208,7 +207,7 @@ class NumericChannel(NumberChannel, FiniteChannel):
     def _row_gaps(self) -> FloatArray:
         """The distances between the inputs of neighboring rows, on the unit range."""
         rows = [float(self.row_mean(row)) / 2 for row in range(self.n_rows)]
-        return np.diff(np.clip(rows, -0.5, 0.5))
+        return read_only(np.diff(np.clip(rows, -0.5, 0.5)))
 
     @property
     def largest_value(self) -> float:
@@ -220,12 +219,12 @@ class NumericChannel(NumberChannel, FiniteChannel):
         """First and second moments of a report at the edges of the cells, in half ranges."""
         sums = self.row_sums()
         one = 1 << (self.bits + VALUE_BITS)
-        mean = np.array([total / one for total, _ in sums])
-        square = np.array([square / (one << VALUE_BITS) for _, square in sums])
+        moments = np.array([[total / one, square / (one << VALUE_BITS)] for total, square in sums])
         row = (self.lookup >> SHARE_BITS).astype(np.int64)
         share = (self.lookup & (_SHARES - 1)) / _SHARES
         above = np.minimum(row + 1, self.n_rows - 1)
-        return mean[row] + share * (mean[above] - mean[row]), square[row] + share * (square[above] - square[row])
+        mean, square = (read_only(m[row] + share * (m[above] - m[row])) for m in moments.T)
+        return mean, square
 
     def verify_rows(self) -> None:
         """Prove that the rows stand for increasing inputs that cover the range, so that every input has a row."""

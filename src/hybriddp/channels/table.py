@@ -15,6 +15,7 @@ from hybriddp import _check
 from hybriddp.channels.channel import is_integer, require, require_private
 from hybriddp.channels.numeric import LARGEST_VALUE, MOST_ROWS, VALUE_BITS, NumericChannel
 from hybriddp.errors import ParameterError
+from hybriddp.grid import read_only
 from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 
 BITS = 32
@@ -125,7 +126,7 @@ class TableChannel(NumericChannel):
     def _ends(self) -> NDArray[np.uint32]:
         """For each code but the last, where its draws end in each row."""
         ends = np.cumsum(np.array(self.rows_of_weights, np.uint64), axis=1)[:, :-1].astype(np.uint32)
-        return np.ascontiguousarray(ends.T)
+        return read_only(np.ascontiguousarray(ends.T))
 
     def fields(self) -> dict[str, Any]:
         rows = [list(row) for row in self.rows_of_weights]

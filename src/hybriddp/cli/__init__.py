@@ -11,7 +11,20 @@ from typing import Annotated
 import typer
 
 from hybriddp import __version__
-from hybriddp.cli import amplify, channel, demo, figures, ledger, mean, plan, randomize, serve, simulate, tokens
+from hybriddp.cli import (
+    amplify,
+    channel,
+    crowd,
+    demo,
+    figures,
+    ledger,
+    mean,
+    plan,
+    randomize,
+    serve,
+    simulate,
+    tokens,
+)
 from hybriddp.cli.terminal import in_options, options_of, wrap
 from hybriddp.errors import HybridDPError
 
@@ -51,6 +64,7 @@ app.add_typer(ledger.app)
 app.command(name="amplify")(amplify.run_amplify)
 app.command(name="channel")(channel.channel)
 app.command(name="randomize")(randomize.randomize)
+app.command(name="run-crowd")(crowd.run_crowd)
 app.command(name="figures")(figures.figures)
 app.command(name="serve")(serve.serve)
 app.add_typer(tokens.app)

@@ -20,7 +20,7 @@ from hybriddp.figures.demo import Demo, draw
 from hybriddp.mean import MeanStudy
 from hybriddp.simulation import Simulation, simulate
 from hybriddp.tables import summarize
-from hybriddp.tables.chunks import require_polars
+from hybriddp.tables.frames import require_polars
 
 BOUNDS = (-60.0, 1440.0)
 """At most an hour early, at most a day late: what one would say without seeing the data."""

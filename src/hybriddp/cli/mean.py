@@ -12,14 +12,14 @@ import typer
 from hybriddp.cli import options
 from hybriddp.cli.options import option
 from hybriddp.cli.terminal import check_targets, print_wide, say, say_written, waiting, write_text
-from hybriddp.errors import ParameterError
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import Estimate, MeanStudy
 from hybriddp.mean.explain import diagnostics, parts_table
 from hybriddp.mean.page import page
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.tables import CsvFormat, GroupedSummaries, Summaries, simulate_local, summarize, summarize_both
-from hybriddp.tables.chunks import ENGINES
+from hybriddp.tables.frames import ENGINES
 from hybriddp.tables.mean.summarize import REPEATED, Progress
 
 SIMULATION = (
@@ -127,14 +127,11 @@ def mean(
             "create.",
             err=True,
         )
-    if plot is not None:
-        from hybriddp.figures.estimate import draw
-
-        draw(estimates, path=plot)
-    if html is not None:
-        write_text(html, page(estimates))
+    problems = _write_files(estimates, plot, html)
     if not as_json:
-        say_written(ledger, plot, html)
+        say_written(ledger, *(path for path in (plot, html) if path not in problems))
+    if problems:
+        raise DataError(f"The answer above has been released, but a file is missing. {' '.join(problems.values())}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +212,13 @@ def _title(name: str | None, value: str | None) -> str:
 
 
 def _check_ledger(ledger: Path | None, sources: _Sources, *, dry_run: bool) -> None:
-    """Raise `ParameterError` if there is a ledger and nothing to pay for, or the other way round."""
+    """Raise an error if there is a ledger and nothing to pay for, or the other way round; or no folder for it."""
     if sources.simulated and ledger is not None:
         raise ParameterError("ledger", "left out: a simulation spends nothing", str(ledger))
     if ledger is None and sources.has_trusted and not sources.simulated and not dry_run:
         raise ParameterError("ledger", "given: what is released must be paid for", None)
+    if ledger is not None and not ledger.parent.is_dir():  # a new ledger in a mistyped folder would be a new budget
+        raise DataError(f"There is no folder {ledger.parent} for the ledger. Correct its path, or create the folder.")
 
 
 def _open_ledger(path: Path | None, privacy: Privacy, *, dry_run: bool) -> Ledger | None:
@@ -263,6 +262,23 @@ def _diagnose(summaries: Summaries | GroupedSummaries) -> None:
     say(diagnostics([pair.trusted for pair in pairs], [pair.local for pair in pairs]), err=True)
     if isinstance(summaries, GroupedSummaries):
         say(f"Rows that have none of the keys: {summaries.other:,}.", err=True)
+
+
+def _write_files(estimates: Sequence[Estimate], plot: Path | None, html: Path | None) -> dict[Path | None, str]:
+    """Write the page and the picture, each even if the other one fails; give back what went wrong with which."""
+    from hybriddp.figures.estimate import draw
+
+    problems: dict[Path | None, str] = {}
+    for path, write in (
+        (html, lambda to: write_text(to, page(estimates))),
+        (plot, lambda to: draw(estimates, path=to)),
+    ):
+        try:
+            if path is not None:
+                write(path)
+        except DataError as problem:
+            problems[path] = str(problem)
+    return problems
 
 
 def _show(estimates: Sequence[Estimate]) -> None:

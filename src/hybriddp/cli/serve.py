@@ -41,7 +41,9 @@ def serve(
     ] = None,
     max_body: Annotated[int | None, option("Largest request in bytes: 1000000.")] = None,
     max_batch: Annotated[int | None, option("Most reports in a batch: 1000.")] = None,
-    requests_per_minute: Annotated[int | None, option("Most requests of one participant per minute: 60.")] = None,
+    requests_per_minute: Annotated[
+        int | None, option("Most requests of one participant in a minute: 60; 0 for any number.")
+    ] = None,
     operator_hours: Annotated[int | None, option("Hours that a login on the operator's page lasts: 12.")] = None,
     drain_seconds: Annotated[float | None, option("Seconds to finish what has begun when stopping: 10.")] = None,
     log: Annotated[str | None, option("Form of the log: json or text.")] = None,
@@ -88,10 +90,14 @@ def _run(settings: "Settings", *, check: bool, demo: bool) -> None:
 
     listening = _listen(settings.host, settings.port)  # before anything is created
     with listening:
-        set_up_logging(settings.log)
+        set_up_logging(settings.log, quiet=demo)  # the demo's people would push the admin key off the screen
         prepared = prepare(settings)
         url = _url(listening, settings.host)
-        _greet(settings, url, prepared.admin_key)
+        if demo:
+            say("Demo: all people are simulated, and nothing is kept.", bold=True)
+        elif prepared.admin_key is not None:
+            say(f"New key file: {settings.key_file}. Keep a copy of it, but never together with the data.")
+        _greet(settings.host, url, prepared.admin_key)
         if demo:
             _start_demo(settings, url, prepared.admin_key)
         _serve(prepared.app, settings, listening)
@@ -112,16 +118,15 @@ def _url(listening: socket.socket, host: str) -> str:
     return f"http://{name}:{listening.getsockname()[1]}"
 
 
-def _greet(settings: "Settings", url: str, admin_key: str | None) -> None:
+def _greet(host: str, url: str, admin_key: str | None) -> None:
     say(f"Curator at {url}")
     say(f"Operator's page: {url}/operator")
     if admin_key is not None:
-        say(f"Key file: {settings.key_file}. Keep a copy of it, but never together with the data.")
         say("Admin key, shown only this once:")
         typer.echo(admin_key)
-    if not _is_loopback(settings.host):
+    if not _is_loopback(host):
         say(
-            f"Warning: {settings.host} can be reached from other machines and this server speaks no TLS. Values and "
+            f"Warning: {host} can be reached from other machines and this server speaks no TLS. Values and "
             "tokens must not travel in the clear: put a proxy with TLS in front of it.",
             err=True,
         )
@@ -141,7 +146,6 @@ def _start_demo(settings: "Settings", url: str, admin_key: str | None) -> None:
 
     if admin_key is None:
         raise DataError("The demo needs a new database.")
-    say("Demo: all people are simulated, nothing is kept, and nobody's privacy is at stake.", bold=True)
     start_demo(url, admin_key, MasterKey.load(settings.key_file).token_secret)
 
 

@@ -14,7 +14,7 @@ from hybriddp.mean import MeanStudy
 from hybriddp.simulation import Simulation, simulate
 from hybriddp.simulation.outcome import Outcome
 from hybriddp.simulation.trial import ESTIMATORS
-from hybriddp.tables.chunks import read_columns
+from hybriddp.tables.frames import read_columns
 from hybriddp.wording import percent, significant
 
 

@@ -27,10 +27,10 @@ def draw(estimates: Sequence["Estimate"], *, path: Path | None = None) -> "Figur
             axes.plot(row.value, -i, "o", color=color, markersize=7)
             users = estimate.study.users
             labels.append(row.name if users is None else f"{users.key}: {row.name}")
-        axes.set_yticks([-i for i in range(len(lines))], labels)
+        axes.set_yticks([-i for i in range(len(lines))], labels, parse_math=False)  # keys may hold dollar signs
         axes.set_ylim(0.6 - len(lines), 0.5)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("dots: answers; bars: 95 % intervals; those of one group alone are for the curator")
         seeded = " (a simulation)" if estimates[0].privacy.seeded else ""
-        axes.set_title(f"{estimates[0].study.name}, ε = {estimates[0].privacy.epsilon}{seeded}")
+        axes.set_title(f"{estimates[0].study.name}, ε = {estimates[0].privacy.epsilon}{seeded}", parse_math=False)
         return save(figure, path)

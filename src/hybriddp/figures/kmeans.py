@@ -37,15 +37,16 @@ def draw_centers(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
             axes.plot(*at, ".", color=HYBRID, markersize=4)
             axes.annotate(str(k), at, xytext=(0.36 * ring, 0.36 * ring), textcoords="offset points", color=INK)
         axes.set_xlim(*bounds[x])
-        axes.set_xlabel(_name(model, x))
+        axes.set_xlabel(_name(model, x), parse_math=False)  # names may hold dollar signs
         if y is None:
             axes.set_ylim(-1, 1)
             axes.set_yticks([])
         else:
             axes.set_ylim(*bounds[y])
-            axes.set_ylabel(_name(model, y))
+            axes.set_ylabel(_name(model, y), parse_math=False)
         seeded = "" if model.private_release_ else " (a simulation)"
-        axes.set_title(f"{model.study_.name}: {len(centers)} centers, ε = {model.privacy_.epsilon}{seeded}")
+        title = f"{model.study_.name}: {len(centers)} centers, ε = {model.privacy_.epsilon}{seeded}"
+        axes.set_title(title, parse_math=False)
         note = "shaded: where the center is, 95 % by noise and sampling; rings: sizes of clusters"
         axes.text(0.0, -0.13, note, transform=axes.transAxes, color=MUTED, fontsize=8.5)
         return save(figure, path)

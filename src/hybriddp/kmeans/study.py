@@ -124,8 +124,7 @@ class KMeansStudy(Document):
         scale: str | Sequence[float] = "bounds",
         neighbors: str = "replace-one",
     ) -> None:
-        if not isinstance(name, str) or not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name):
-            raise ParameterError("name", "a text that says what the points are", name)
+        _check.text("name", name, "what the points are")
         if len(name) > MOST_LETTERS:
             raise ParameterError("name", f"at most {MOST_LETTERS:,} letters", len(name), shown_as="their number")
         n_clusters = _check.integer("n_clusters", n_clusters, at_least=1)

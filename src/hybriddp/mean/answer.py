@@ -27,12 +27,11 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import weights
 from hybriddp.mean.check import Checked, WeightRule, check, check_local, check_plausible
-from hybriddp.mean.divergence import Divergence, compare, garrote
 from hybriddp.mean.estimate import Estimate, Statement
-from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, NoiseLaw
+from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, NoiseLaw, VarianceEvidence
 from hybriddp.mean.published import exact_width, fixed_weight
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports, TrustedSummary
-from hybriddp.mean.weights import LocalStatistics, TrustedStatistics, VarianceEvidence, VarianceRange, Weighting
+from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics, VarianceRange, Weighting
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
@@ -56,6 +55,7 @@ def answer(
     random_state: int | np.random.Generator | None,
 ) -> Estimate:
     """The estimate of a study; see `MeanStudy.estimate`."""
+    _check_ledger(ledger)
     if rule.weight == "full-local":
         return _full_local(study, trusted, check_local(study, local), rule, ledger, random_state)
     checked = check(study, trusted, local, rule, single_group=single_group)
@@ -72,6 +72,7 @@ def answer_parts(
     random_state: int | np.random.Generator | None,
 ) -> dict[str | int, Estimate]:
     """The estimates of the parts of a study; see `MeanStudy.estimate_parts`. All are checked and paid for together."""
+    _check_ledger(ledger)
     if not summaries:
         raise ParameterError("summaries", "those of at least one part", summaries)
     parts: dict[Any, Checked] = {}
@@ -93,6 +94,11 @@ def answer_parts(
         key: _estimate(part, pay(part, paid=paid, random_state=rng), seeded=rng is not None)
         for key, part in parts.items()
     }
+
+
+def _check_ledger(ledger: object) -> None:
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise ParameterError("ledger", "None or a Ledger", ledger, remedy="Open a file with Ledger.open(path).")
 
 
 def _pair(key: object, pair: Any) -> Pair:  # noqa: ANN401
@@ -254,9 +260,9 @@ def _hybrid(study: "MeanStudy", trusted: TrustedStatistics, local: LocalStatisti
     n, n_t, n_l = trusted.count + local.count, trusted.count, local.count
     c = n_t / n
     if rule.is_adaptive:
-        divergence = garrote(trusted, local, chosen, study.width)
+        divergence = weights.garrote(trusted, local, chosen, study.width)
     else:
-        divergence = compare(trusted, local, chosen.variance, study.width)
+        divergence = weights.compare(trusted, local, chosen.variance, study.width)
     w = chosen.weight if divergence.share == 1 else c + (chosen.weight - c) * divergence.share
     if rule.sd is None:
         evidence = VarianceEvidence.of(local, n_users=n, at_most=study.variance_at_most)

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from hybriddp import _check
 from hybriddp.errors import DataError
 from hybriddp.mean import explain, page
-from hybriddp.mean.divergence import Divergence
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Interval, Laws
 from hybriddp.mean.published import Published, publish, rounded, step_of
-from hybriddp.mean.weights import Weighting
+from hybriddp.mean.weights import Divergence, Weighting
 from hybriddp.privacy import Neighbors
 
 if TYPE_CHECKING:

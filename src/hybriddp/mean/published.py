@@ -31,8 +31,7 @@ from hybriddp import _check
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
-from hybriddp.mean.interval import ErrorLaw, Interval, NoiseLaw
-from hybriddp.mean.weights import VarianceEvidence
+from hybriddp.mean.interval import ErrorLaw, Interval, NoiseLaw, VarianceEvidence
 from hybriddp.release.mechanisms import mechanism_for
 
 if TYPE_CHECKING:

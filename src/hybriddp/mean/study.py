@@ -84,8 +84,7 @@ class MeanStudy:
         users: Part | None = None,
         sd_at_most: float | None = None,
     ) -> None:
-        if not isinstance(name, str) or not name.strip() or any("\ud800" <= letter <= "\udfff" for letter in name):
-            raise ParameterError("name", "a text that says what the values are", name)
+        _check.text("name", name, "what the values are")
         grid = Grid.of(bounds)
         privacy = Privacy.promised(epsilon=epsilon, delta=delta)
         _check.integer("min_group_size", min_group_size, at_least=1)
@@ -182,7 +181,7 @@ class MeanStudy:
             given = {key: f[key] for key in ("epsilon", "delta", "min_group_size")}
             given |= {"channel": channel, "users": f["users"] and Part(**f["users"]), "sd_at_most": f.get("sd_at_most")}
             study = cls(f["name"], bounds=tuple(f["bounds"]), **given)
-        except (KeyError, TypeError, ValueError) as reason:
+        except (KeyError, TypeError, ValueError, RecursionError) as reason:
             raise ProtocolError("The text does not describe a study of a mean.") from reason
         if study.to_json() != text:
             raise ProtocolError("The text is not in the form that studies are written in.")

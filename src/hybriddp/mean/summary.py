@@ -25,7 +25,7 @@ from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import VALUE_BITS
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import DataError, ProtocolError, raise_unchained
-from hybriddp.grid import UNITS, as_array, type_words
+from hybriddp.grid import UNITS, as_array, read_only, type_words
 from hybriddp.mean.weights import LocalStatistics
 
 
@@ -63,9 +63,7 @@ class Reports:
             raise DataError(f"codes must be a one-dimensional array of integers, got {type_words(codes)}.")
         if not isinstance(self.study, str) or not self.study:
             raise DataError("Reports need the digest of their study.")
-        view = codes.view()
-        view.flags.writeable = False
-        object.__setattr__(self, "codes", view)
+        object.__setattr__(self, "codes", read_only(codes.view()))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -146,7 +144,7 @@ class _Summary:
         try:
             stored: dict[str, Any] = json.loads(text)
             return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()})
-        except (AttributeError, TypeError, ValueError):
+        except (AttributeError, TypeError, ValueError, RecursionError):
             # Not chained: what was wrong with the text would show what is in it.
             raise_unchained(DataError(f"The text is not a {cls.__name__}."))
 

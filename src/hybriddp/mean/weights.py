@@ -1,4 +1,4 @@
-r"""What the two groups say, what is known of the variance of the values, and the weight that follows.
+r"""What the two groups say, and the weight that follows: for groups that are alike, and less where they differ.
 
 From here on nothing is raw: everything is post-processing of private numbers, on the unit range (0 is the lower bound,
 1 the upper). With $V_T = \sigma^2/n_T + s_T^2$ and $V_L = (\sigma^2 + s_L^2)/n_L$ the hybrid with weight $w$ errs by
@@ -11,43 +11,37 @@ so the best weight is $w(\sigma^2) = V_L/(V_T + V_L)$: known, but for $\sigma^2$
 which bounds it lies (`variance_range`), at no cost. Within them the weight is chosen whose error is never more than the
 smallest possible multiple of the least one (`adaptive`: minimax regret).
 
-An interval needs more than bounds of $\sigma^2$. For an assumed mean $\theta$ of $n$ users, three things are known:
+**The garrote.** Opting in is a choice, so the groups may differ. Weighing the trusted group more than its fraction $c$
+of the users then pulls the answer towards it. With $D$ the difference of the two private means, $V_D = V_T + V_L$ its
+variance if the groups are alike, and $K = s_L^2/n - c s_T^2$, the hybrid is the unbiased mean plus $(K/V_D) D$. The
+garrote lets through only
 
-- it is at most $\theta(1-\theta)\,n/(n-1)$ (Bhatia and Davis), and at most what is public knowledge (``sd_at_most``);
-- the $n_L$ reports estimate it by $\hat v$, without bias; the contributions of single reports vary by $t^2$;
-- squared deviations lie below $M^2 = \max(\theta, 1-\theta)^2$ and so vary by up to $M^2 s - s^2$ if $\sigma^2 = s$:
-  a few rare and large values may have been missed by all reports.
+$$
+\frac{K}{V_D}\, D \min(1, \lambda^2 V_D/D^2),
+$$
 
-So $\hat v \sim N(s, \max(t^2, M^2 s - s^2)/n_L)$ says how likely each $s$ is, and an interval averages over them
-(`VarianceEvidence.likely`). The prior gives the largest possible variance four fifths of the probability; the smaller
-ones divide the rest with density $\propto s^{1/4}$. Where the reports say little, intervals are nearly as wide as the
-worst case asks for; where they say much, the prior is forgotten. If only a few users are away from a bound, sampling is
-far from normal, so $\theta$ counts as half a user further from its bound in the first line. The three constants (four
-fifths, 1/4, half a user) were chosen on the settings of ``benchmarks/mean_coverage.py``.
+all of it where the difference is ordinary, next to nothing where it is not. $\lambda$ is the smallest one that is known
+to add at most a fraction $\eta$ to the error when the groups are alike.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.channels.numeric import NumericChannel
-from hybriddp.grid import UNITS
+from hybriddp.grid import UNITS, read_only
 from hybriddp.release.mechanisms import PrivateTotal
 
-WORST_CASE = 0.8  # prior probability of the largest possible variance
-POWER = 0.25  # of the prior density of the smaller ones
-HALF_A_USER = 0.5
+ETA = 0.02
 _FEW = 30  # so few reports say nothing reliable about how values vary
-_U = (np.arange(40) + 0.5) / 40
-_NODES, _CELLS = _U**2, 2 * _U / len(_U)  # closer together towards small variances, and the width of each one's cell
-_TINY = 1e-12  # all reports may have had the same code
-_LEAST_MASS = 1e-300
-_REACH = 5.0  # standard errors to either side of what the reports say
 _CANDIDATES = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, 60)])  # positions within the range of variances
 _LEAST_CEILING = 1e-6
+_LARGEST_LAMBDA = 12.0
+_LAMBDA_STEP = 1e-11  # to which it is found
 _Number = TypeVar("_Number", float, FloatArray)
 
 
@@ -109,115 +103,7 @@ def group_variances(trusted: TrustedStatistics, local: LocalStatistics, variance
     return variance / trusted.count + trusted.noise, (variance + local.noise) / local.count
 
 
-# What is known of the variance --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Likely:
-    """Possible variances, one per column, and the probability of each; one row per assumed mean."""
-
-    variance: FloatArray
-    mass: FloatArray
-
-    @property
-    def mean(self) -> FloatArray:
-        """The expected variance for each assumed mean."""
-        return np.asarray((self.variance * self.mass).sum(axis=-1))
-
-
-@dataclass(frozen=True, slots=True)
-class VarianceEvidence:
-    """What the reports and public knowledge say about the variance of the values, on the unit range."""
-
-    n_users: int  # n
-    estimate: float = 0.0  # v̂, which may be negative
-    spread: float = math.inf  # t²: infinite where reports say nothing
-    n_reports: int = 1  # n_L
-    at_most: float = math.inf  # public knowledge: no larger variance is possible
-    known: float | None = None  # the variance itself, where that is public knowledge
-
-    @classmethod
-    def of(cls, local: LocalStatistics | None, *, n_users: int, at_most: float = math.inf) -> "VarianceEvidence":
-        """What the reports of the local group say; nothing if there is none."""
-        if local is None:
-            return cls(n_users, at_most=at_most)
-        return cls(n_users, local.variance, local.variance_se**2 * local.count, local.count, at_most)
-
-    @property
-    def readings(self) -> "tuple[VarianceEvidence, ...]":
-        """All of the evidence, and also that without public knowledge: a limit must never widen an interval.
-
-        The prior's weight on the largest possible variance is next to nothing where the reports rule that one out, but
-        not at a limit that is close to what they say.
-        """
-        if self.known is not None or math.isinf(self.at_most) or math.isinf(self.spread):
-            return (self,)
-        return (self, replace(self, at_most=math.inf))
-
-    @property
-    def informative(self) -> bool:
-        """Whether the variance is known to within half of itself."""
-        if self.known is not None:
-            return True
-        return math.sqrt(self.spread / self.n_reports) <= max(self.estimate, 0.0) / 2
-
-    def largest(self, means: FloatArray) -> FloatArray:
-        """The largest variance that values with each of these means can have."""
-        n = max(self.n_users, 2)
-        off = np.minimum(np.minimum(means, 1 - means) + HALF_A_USER / n, 0.5)  # distance from the nearer bound
-        return np.asarray(np.minimum(off * (1 - off) * n / (n - 1), self.at_most))
-
-    def likely(self, means: FloatArray) -> Likely:
-        """The posterior of the variance, for each of these assumed means."""
-        theta = np.clip(np.atleast_1d(means), 0.0, 1.0)
-        top = self.largest(theta)
-        if self.known is not None:
-            known = np.minimum(self.known, top)[:, None]
-            return Likely(known, np.ones_like(known))
-        square = np.maximum(theta, 1 - theta)[:, None] ** 2
-        informed = math.isfinite(self.spread)
-        low, high = np.zeros_like(top), top
-        if informed:
-            # The estimate varies most for the possible variance that is nearest to M²/2.
-            reach = _REACH * np.sqrt(self._error(np.minimum(top[:, None], square / 2), square))[:, 0]
-            nearest = np.clip(self.estimate, 0.0, top)
-            low, high = np.clip(nearest - reach, 0.0, top), np.clip(nearest + reach, 0.0, top)
-        width = (high - low)[:, None]
-        s = np.concatenate([low[:, None] + width * _NODES, top[:, None]], axis=1)
-        # The density (1 + q) (s/top)^q / top of the smaller variances, times the width of a cell of the grid.
-        ratio = s[:, :-1] / top[:, None]
-        smaller = (1 - WORST_CASE) * (1 + POWER) * ratio**POWER * _CELLS * width / top[:, None]
-        # Never zero: very many reports leave a single variance, whose cell has no width.
-        smaller = np.maximum(smaller, _LEAST_MASS)
-        prior = np.concatenate([smaller, np.full((len(top), 1), WORST_CASE)], axis=1)
-        mass = prior
-        if informed:
-            error = self._error(s, square)
-            logarithm = np.log(prior) - (self.estimate - s) ** 2 / (2 * error) - np.log(error) / 2
-            mass = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
-        return Likely(s, mass / mass.sum(axis=1, keepdims=True))
-
-    def most(self, mean: float, noise: float) -> float:
-        r"""The largest variance to reckon with, where the mean is ``mean`` with noise of this variance.
-
-        At most two standard errors above what the reports say, and what the mean allows that is nearest to the middle
-        and two standard errors away (Wilson's bound, so that rare values that nobody has seen count).
-        """
-        n, z = self.n_users, 2.0
-        off = min(max(min(mean, 1 - mean), 0.0), 0.5)
-        root = math.sqrt(off * (1 - off) / n + noise + (z / (2 * n)) ** 2)
-        away = np.array(min((off + z**2 / (2 * n) + z * root) / (1 + z**2 / n), 0.5))
-        top = float(self.largest(away))
-        told = max(self.estimate, 0.0)
-        return min(top, told + 2 * math.sqrt(max(self.spread, top - top**2) / self.n_reports))
-
-    def expected(self, mean: float) -> float:
-        """The variance to reckon with, if this is the mean."""
-        return min(float(evidence.likely(np.array([mean])).mean[0]) for evidence in self.readings)
-
-    def _error(self, s: FloatArray, square: FloatArray) -> FloatArray:
-        """The variance of the reports' estimate, if the variance is ``s``."""
-        return np.asarray(np.maximum(max(self.spread, _TINY), square * s - s**2) / self.n_reports)
+# The weight ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +133,6 @@ def variance_range(trusted: TrustedStatistics, local: LocalStatistics, at_most: 
     return VarianceRange(lower, upper)
 
 
-# The weight ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Weighting:
     """A weight on the trusted group's mean, and the variances it was chosen with."""
@@ -273,3 +156,130 @@ def adaptive(trusted: TrustedStatistics, local: LocalStatistics, at_most: float 
     regret = (error(w[:, None]) / error(w)).max(axis=1)
     best = int(np.argmin(regret))
     return Weighting(float(w[best]), float(s[best]), possible)
+
+
+# Groups that differ --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """How far the two groups' private means are apart, and what was done about it."""
+
+    difference: float  # trusted minus local, in the units of the values
+    z: float  # the same in standard errors that it would have if the groups were alike
+    share: float  # of the trusted group's extra weight that was kept: 1 is all
+    price: float  # what this adds at most to the expected squared error if the groups are alike, on the unit range
+
+    @property
+    def verdict(self) -> str:
+        """Whether the groups agree, in plain words."""
+        if abs(self.z) < 2:
+            return "The two groups' means agree within what chance explains."
+        size = "slightly" if abs(self.z) < 4 else "clearly"
+        kept = "" if self.share == 1 else f" {100 * self.share:.0f} % of the trusted group's extra weight was kept."
+        return (
+            f"The two groups' means differ {size} ({abs(self.z):.1f} standard errors): those who trust may be other "
+            f"people than those who do not.{kept}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """From which difference on the extra weight yields."""
+
+    lam: float | None  # λ: that many standard errors; None if it never yields
+    laplace_fraction: float  # which fraction of the variance of the difference is Laplace noise
+    variance: float  # V_D, the variance of the difference
+    price: float  # what it adds to the expected squared error if the groups are alike
+
+
+def threshold(trusted: TrustedStatistics, local: LocalStatistics, chosen: Weighting) -> Threshold:
+    r"""The smallest $\lambda$ that adds at most a fraction $\eta$ to the error when the groups are alike."""
+    n = trusted.count + local.count
+    v_d = sum(group_variances(trusted, local, chosen.variance))
+    k = local.noise / n - trusted.count / n * trusted.noise
+    v_t, v_l = group_variances(trusted, local, chosen.range.lower)
+    least_error = v_t * v_l / (v_t + v_l) - chosen.range.lower / n
+    limit = ETA * v_d * least_error / k**2 if k else math.inf
+    laplace = trusted.noise / v_d if trusted.laplace else 0.0
+    lam = _smallest_lambda(limit, laplace)
+    price = 0.0 if lam is None else k**2 / v_d * null_risk(lam, laplace)
+    return Threshold(lam, laplace, v_d, price)
+
+
+def garrote(trusted: TrustedStatistics, local: LocalStatistics, chosen: Weighting, width: float) -> Divergence:
+    """How much of the extra weight the difference of the means leaves."""
+    limit, difference = threshold(trusted, local, chosen), trusted.mean - local.mean
+    z = difference / limit.variance**0.5
+    share = 1.0 if limit.lam is None or abs(z) <= limit.lam else (limit.lam / z) ** 2
+    return Divergence(difference=difference * width, z=z, share=share, price=limit.price)
+
+
+def compare(trusted: TrustedStatistics, local: LocalStatistics, variance: float, width: float) -> Divergence:
+    """How far the groups are apart, when the weight is kept whatever they say."""
+    v_d = sum(group_variances(trusted, local, variance))
+    difference = trusted.mean - local.mean
+    return Divergence(difference=difference * width, z=difference / v_d**0.5, share=1.0, price=0.0)
+
+
+def null_risk(lam: float, laplace_fraction: float) -> float:
+    r"""$E[(y - \lambda^2/y)^2; |y| > \lambda]$ for a standardized $y$: Laplace with this probability, else normal.
+
+    The difference of the means is a *sum* of Laplace and normal noise, with these fractions of the variance, whose
+    tails are lighter than those of the mixture: so this is an upper bound of its risk.
+    """
+    return laplace_fraction * _laplace_risk(lam) + (1 - laplace_fraction) * _normal_risk(lam)
+
+
+def risk(lam: float | None, laplace_fraction: float, theta: float) -> float:
+    r"""$E[(\hat\delta(y) - \theta)^2]$ for $\hat\delta(y) = y\,(1 - \lambda^2/y^2)_+$ and $y$ around $\theta$.
+
+    What the extra weight costs if the groups' means are $\theta$ standard errors apart: $\theta^2$ without a
+    threshold, about 1 where the groups clearly differ.
+    """
+    if lam is None:
+        return theta**2
+    noise, normal, laplace = _densities()
+    y = theta + noise
+    estimated = np.where(np.abs(y) > lam, y - lam**2 / np.where(y == 0, 1.0, y), 0.0)
+    density = laplace_fraction * laplace + (1 - laplace_fraction) * normal
+    return float((estimated - theta) ** 2 @ density)
+
+
+@lru_cache(maxsize=1)
+def _densities() -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A grid, and how much of a standard normal and of a standard Laplace variable lies at each of its points."""
+    noise = np.linspace(-24.0, 24.0, 4801)
+    normal = np.exp(-(noise**2) / 2)
+    laplace = np.exp(-math.sqrt(2) * np.abs(noise))
+    return read_only(noise), read_only(normal / normal.sum()), read_only(laplace / laplace.sum())
+
+
+def _smallest_lambda(limit: float, laplace_fraction: float) -> float | None:
+    """The smallest λ whose risk is within the limit; None if there is none up to 12."""
+    if null_risk(_LARGEST_LAMBDA, laplace_fraction) > limit:
+        return None
+    from scipy.optimize import brentq
+
+    if null_risk(0.0, laplace_fraction) <= limit:
+        return _LAMBDA_STEP
+    root = brentq(lambda lam: null_risk(lam, laplace_fraction) - limit, 0.0, _LARGEST_LAMBDA, xtol=_LAMBDA_STEP / 4)
+    return min(float(root) + _LAMBDA_STEP, _LARGEST_LAMBDA)  # on the side that is within the limit
+
+
+def _normal_risk(lam: float) -> float:
+    density = math.exp(-(lam**2) / 2) / math.sqrt(2 * math.pi)
+    tail = math.erfc(lam / math.sqrt(2)) / 2
+    return 2 * ((lam + lam**3) * density + (1 - 2 * lam**2 - lam**4) * tail)
+
+
+def _laplace_risk(lam: float) -> float:
+    from scipy.special import exp1
+
+    if lam == 0:
+        return 1.0
+    a = math.sqrt(2)
+    tail = math.exp(-a * lam)
+    square = tail * (lam**2 / a + 2 * lam / a**2 + 2 / a**3)
+    inverse = tail / lam - a * float(exp1(a * lam))
+    return a * (square - 2 * lam**2 * tail / a + lam**4 * inverse)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from hybriddp import _check as check
 from hybriddp.errors import ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release.mechanism_record import MechanismRecord
@@ -42,10 +43,9 @@ class Part:
     key: str | int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.by, str) or not self.by.strip():
-            raise ParameterError("by", "a text that says what the users are grouped by", self.by)
-        if not (type(self.key) is int or (isinstance(self.key, str) and self.key.strip() == self.key != "")):
-            raise ParameterError("key", "an integer, or a text without spaces around it", self.key)
+        check.text("by", self.by, "what the users are grouped by")
+        if not (type(self.key) is int or (check.is_readable(self.key) and str(self.key).strip() == self.key)):
+            raise ParameterError("key", "an integer, or a readable text without spaces around it", self.key)
         if type(self.key) is int and self.key.bit_length() > _MOST_BITS:  # Python does not write longer ones as texts
             raise ParameterError("key", f"an integer of at most {_MOST_BITS:,} bits, or a text", "a longer one")
 

@@ -92,7 +92,7 @@ class Ledger:
 
     @classmethod
     def create(cls, path: Path | str | LedgerStore, budget: Privacy, *, accountant: str = "basic") -> "Ledger":
-        """A new ledger in a new file or a store, on disk before this returns; `DataError` if there is one already."""
+        """A new ledger: in a file, on disk before this returns, or in a store; `DataError` if there is one already."""
         store, new = _store(path), cls(budget, accountant=accountant)
         if not store.create(new._header):
             raise DataError(f"{path} exists already, and was left as it is. Choose another name, or open it.")

@@ -8,8 +8,8 @@ from secrets import token_hex
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
-from litestar import Litestar, Request, Response
-from litestar.datastructures import MutableScopeHeaders, State
+from litestar import Litestar, Request, Response, Router
+from litestar.datastructures import State
 from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from hybriddp import __version__
 from hybriddp.errors import DataError
 from hybriddp.service.curator import Curator
-from hybriddp.service.keys import MasterKey, key_hash, new_key
+from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.life import RECEIPTS_KEY
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
 from hybriddp.service.problems import MEDIA_TYPE, Refusal, problem
@@ -33,15 +33,17 @@ from hybriddp.service.store import studies as stored
 from hybriddp.service.store.engine import open_engine, writing
 from hybriddp.service.tokens import TokenKeys
 
-_HEADERS = {
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'",
-    "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-}
+_HEADERS = [
+    (b"cache-control", b"no-store"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    ),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+]
+_SAME_ORIGIN = [(b"cross-origin-resource-policy", b"same-origin")]
 _REASONS = {
     400: "malformed",
     401: "bad-token",
@@ -72,13 +74,13 @@ def prepare(settings: Settings) -> Prepared:
         master = MasterKey.create(settings.key_file, data=settings.data)
     engine = open_engine(settings.database_url)
     with writing(engine) as connection:
-        admin_hash = stored.admin_hash(connection)
-        admin_key = None
-        if admin_hash is None:
-            admin_key = new_key(ADMIN)
-            admin_hash = key_hash(admin_key)
-            if not stored.set_admin_hash(connection, admin_hash):  # another replica was first
-                admin_key, admin_hash = None, stored.admin_hash(connection) or ""
+        if stored.credential(connection, "master key", master.fingerprint) != master.fingerprint:
+            raise DataError(
+                f"{settings.key_file} is not the key that this database was used with: with another one people could "
+                "take part twice, and totals could not be read. Restore the key file, or start with a new database."
+            )
+        admin_key = new_key(ADMIN)
+        admin_hash = stored.credential(connection, "admin", key_hash(admin_key))
     metrics = Metrics()
     tokens = _token_keys(settings, master)
     curator = Curator(engine, master, tokens, replica=token_hex(8), committed=metrics.commit)
@@ -91,7 +93,8 @@ def prepare(settings: Settings) -> Prepared:
         "rate": RateLimit(settings.requests_per_minute),
         "draining": False,
     }
-    return Prepared(_application(settings, state), admin_key)
+    first = same_key(admin_key, admin_hash)
+    return Prepared(_application(settings, state), admin_key if first else None)
 
 
 def _token_keys(settings: Settings, master: MasterKey) -> TokenKeys:
@@ -104,7 +107,12 @@ def _token_keys(settings: Settings, master: MasterKey) -> TokenKeys:
 
 def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
     app = Litestar(
-        route_handlers=[*studies.ROUTES, *contributions.ROUTES, *health.ROUTES, *operator.ROUTES],
+        route_handlers=[
+            *studies.ROUTES,
+            *contributions.ROUTES,
+            *health.ROUTES,
+            Router("", route_handlers=operator.ROUTES, exception_handlers={Exception: operator.refuse_in_words}),
+        ],
         state=State(state),
         request_class=StrictRequest,
         exception_handlers={Exception: _refuse},
@@ -170,9 +178,7 @@ class _Envelope:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                sent = MutableScopeHeaders.from_message(message)
-                for name, value in (_HEADERS | await _cors(scope)).items():
-                    sent.setdefault(name, value)
+                message["headers"] = [*message["headers"], *_HEADERS, *await _cors(scope)]
             await send(message)
 
         try:
@@ -204,25 +210,25 @@ def _observe(scope: HTTPScope, status: int, seconds: float) -> None:
     )
 
 
-async def _cors(scope: HTTPScope) -> dict[str, str]:
-    """Headers that let a page of one of the study's origins read the answer."""
+async def _cors(scope: HTTPScope) -> list[tuple[bytes, bytes]]:
+    """Headers that let a page of one of the study's origins read the answer, and no other page."""
     if scope["path"] == RECEIPTS_KEY:  # the same for everybody, and receipts are verified in browsers too
-        return {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
-    origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
+        return [(b"access-control-allow-origin", b"*"), (b"cross-origin-resource-policy", b"cross-origin")]
+    origin = next((value for name, value in scope["headers"] if name == b"origin"), b"")
     study_id = scope.get("path_params", {}).get("study_id")
     if not origin or not study_id:
-        return {}
+        return _SAME_ORIGIN
     try:
         known = await scope["litestar_app"].state.curator.known(study_id)
     except Exception:  # the route says what is wrong
-        return {}
-    if origin not in known.stored.origins:
-        return {}
-    return {
-        "access-control-allow-origin": origin,
-        "access-control-allow-headers": "authorization, content-type",
-        "access-control-allow-methods": "GET, POST",
-        "access-control-max-age": "600",
-        "cross-origin-resource-policy": "cross-origin",
-        "vary": "Origin",
-    }
+        return _SAME_ORIGIN
+    if origin.decode("latin-1") not in known.stored.origins:
+        return _SAME_ORIGIN
+    return [
+        (b"access-control-allow-origin", origin),
+        (b"access-control-allow-headers", b"authorization, content-type"),
+        (b"access-control-allow-methods", b"GET, POST"),
+        (b"access-control-max-age", b"600"),
+        (b"cross-origin-resource-policy", b"cross-origin"),
+        (b"vary", b"Origin"),
+    ]

@@ -132,14 +132,29 @@ def write_secret(path: Path, text: str) -> None:
     """Write a new file that only its owner may read; raise `DataError` if it is there already or cannot be made."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="ascii", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
     except FileExistsError:
         raise DataError(f"{path} exists already and is left alone. Name another file.") from None
     except OSError as error:
         raise DataError(f"{path} cannot be written ({error.strerror}).") from None
+    try:
+        with os.fdopen(handle, "w", encoding="ascii", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        _sync_folder(path.parent)
+    except OSError as error:
+        path.unlink(missing_ok=True)  # half a key is none
+        raise DataError(f"{path} cannot be written ({error.strerror}).") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let a new file's name survive a power failure too, before anything depends on it."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def is_inside(path: Path, folder: Path) -> bool:

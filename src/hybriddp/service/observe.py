@@ -146,7 +146,7 @@ def log_request(
     """Log a request that was answered."""
     level = logging.ERROR if status >= 500 else logging.INFO
     told = {"route": route, "method": _method(method), "status": status, "reason": reason, "study": study}
-    log_event("request", level=level, ms=round(ms, 2), request=request, **told)
+    log_event("request", level=level, **told, ms=round(ms, 2), request=request)
 
 
 def log_failure(error: BaseException, *, route: str | None = None, request: str | None = None) -> None:
@@ -207,15 +207,18 @@ def _plain(value: object) -> str:
     return text if re.fullmatch(r"[\w.,:/{}<>?-]+", text) else json.dumps(text)
 
 
-def set_up_logging(form: str = "json", stream: TextIO | None = None) -> None:
-    """Send the whole process's log, one line per record, to standard error or to a stream; for a server's start."""
+def set_up_logging(form: str = "json", stream: TextIO | None = None, *, quiet: bool = False) -> None:
+    """Send the whole process's log, one line per record, to standard error or to a stream; for a server's start.
+
+    A ``quiet`` one has only warnings and errors.
+    """
     _known("form", form, ("json", "text"))
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(LogLine(form))
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
-    _LOGGER.setLevel(logging.INFO)
+    _LOGGER.setLevel(logging.WARNING if quiet else logging.INFO)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "litestar", "sqlalchemy", "alembic", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [], True

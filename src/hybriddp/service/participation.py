@@ -9,13 +9,13 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from hybriddp.service import receipts
 from hybriddp.service.curator import Curator, KnownStudy
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
-from hybriddp.service.store.contributions import NOBODY, PARTICIPANT, RELAY, Contribution, Outcome, Participant
+from hybriddp.service.store.contributions import NOBODY, PARTICIPANT, RELAY, NewContribution, StoredParticipant, Verdict
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.studies import StoredStudy
 from hybriddp.service.tokens import check_subject
@@ -42,13 +42,20 @@ class Sent:
     nonce: str
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RelayedReport:
+class RelayedReport(Protocol):
     """A report in a relay's batch."""
 
-    participant: str
-    code: int
-    nonce: str
+    @property
+    def participant(self) -> str:
+        """Whom the relay names."""
+
+    @property
+    def code(self) -> int:
+        """The code."""
+
+    @property
+    def nonce(self) -> str:
+        """The nonce."""
 
 
 def participant_hash(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> bytes:
@@ -64,13 +71,13 @@ def _hash(curator: Curator, known: KnownStudy, text: str) -> bytes:
     return hmac.digest(curator.hash_key, f"{known.stored.digest}\n{text}".encode(), "sha256")[:16]
 
 
-def _contribution(curator: Curator, known: KnownStudy, sent: Sent, token: str | None) -> Contribution:
+def _contribution(curator: Curator, known: KnownStudy, sent: Sent, token: str | None) -> NewContribution:
     study = known.stored
     _require_digest(study, sent.digest)
     group = "trusted" if sent.trusted else "local"
     commitment = receipts.commitment(study.digest, group, sent.integer, sent.nonce)
     asserted = PARTICIPANT if study.tokens else NOBODY
-    return Contribution(
+    return NewContribution(
         study.number,
         study.digest,
         participant_hash(curator, known, token, commitment),
@@ -86,11 +93,11 @@ async def contribute(curator: Curator, known: KnownStudy, sent: Sent, token: str
     """Add one person's contribution, or give them the receipt of the same one again."""
     one = _contribution(curator, known, sent, token)
     (outcome,) = await curator.writer.add([one])
-    if outcome is Outcome.REPEATED:
+    if outcome is Verdict.REPEATED:
         return Acknowledged(await _stored_receipt(curator, known, one.who), new=False)
-    if outcome is not Outcome.ACCEPTED:
+    if outcome is not Verdict.ACCEPTED:
         raise Refusal(outcome.value)
-    found = Participant(one.trusted, one.asserted, one.day, one.commitment)
+    found = StoredParticipant(one.trusted, one.asserted, one.day, one.commitment)
     return Acknowledged(curator.signer.sign(_told(known, found)), new=True)
 
 
@@ -112,13 +119,13 @@ async def contribute_batch(
         except Refusal as refusal:
             rejected[index] = refusal.reason
             continue
-        accepted.append((index, Contribution(study.number, study.digest, who, False, code, commitment, RELAY, day)))
+        accepted.append((index, NewContribution(study.number, study.digest, who, False, code, commitment, RELAY, day)))
     outcomes = await curator.writer.add([one for _, one in accepted]) if accepted else []
     taken, repeated = [], 0
     for (index, one), outcome in zip(accepted, outcomes, strict=True):
-        if outcome in (Outcome.ACCEPTED, Outcome.REPEATED):
+        if outcome in (Verdict.ACCEPTED, Verdict.REPEATED):
             taken.append(one.commitment)
-            repeated += outcome is Outcome.REPEATED
+            repeated += outcome is Verdict.REPEATED
         else:
             rejected[index] = outcome.value
     receipt = {
@@ -145,13 +152,15 @@ async def withdraw(curator: Curator, known: KnownStudy, sent: Sent, token: str |
     """Subtract what a person contributed, which they show by opening their commitment."""
     one = _contribution(curator, known, sent, token)
     outcome = await curator.writer.withdraw(one)
-    if outcome is Outcome.ABSENT:
+    if outcome is Verdict.ABSENT:
         raise Refusal("not-found", "There is no contribution of this person, or it has been withdrawn.")
-    if outcome is Outcome.DUPLICATE:
+    if outcome is Verdict.DUPLICATE:
         raise Refusal("duplicate", "This is not what the person contributed: it does not open their commitment.")
-    if outcome is not Outcome.WITHDRAWN:
+    if outcome is not Verdict.WITHDRAWN:
         raise Refusal("closed", "The study is closed: what was contributed can no longer be withdrawn.")
-    return curator.signer.sign(_told(known, Participant(one.trusted, one.asserted, one.day, one.commitment), True))
+    return curator.signer.sign(
+        _told(known, StoredParticipant(one.trusted, one.asserted, one.day, one.commitment), True)
+    )
 
 
 async def receipt(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> dict[str, Any]:
@@ -170,7 +179,7 @@ async def _stored_receipt(curator: Curator, known: KnownStudy, who: bytes) -> di
     return curator.signer.sign(_told(known, found))
 
 
-def _told(known: KnownStudy, found: Participant, withdrawn: bool = False) -> dict[str, Any]:
+def _told(known: KnownStudy, found: StoredParticipant, withdrawn: bool = False) -> dict[str, Any]:
     study, privacy = known.stored, known.kind.privacy
     group = "trusted" if found.trusted else "local"
     told = {

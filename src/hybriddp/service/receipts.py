@@ -26,7 +26,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _NONCE = re.compile(r"[0-9a-f]{32}")
 
 _IDENTITY = (
-    "A keyed hash of the participant's identifier, so that nobody counts twice. It cannot be undone without a key."
+    "A keyed hash of the participant's identifier, so that nobody counts twice. "
+    "Without the server's key it does not tell who they are."
 )
 _COMMITMENT = (
     "A commitment: a hash of the {what} and of a random number that only the participant's device keeps. "

@@ -45,7 +45,7 @@ class Settings:
     max_body, max_batch : int
         Bytes of a request, reports in a batch.
     requests_per_minute : int
-        Of one participant's token.
+        Of one participant's token; 0 for any number.
     operator_hours : int
         How long a login on the operator's page lasts.
     drain_seconds : float
@@ -207,7 +207,7 @@ _LIMITS = {
     "port": (0, 65_535),
     "max_body": (1_000, 100_000_000),
     "max_batch": (1, 100_000),
-    "requests_per_minute": (1, 1_000_000),
+    "requests_per_minute": (0, 1_000_000),
     "operator_hours": (1, 168),
     "drain_seconds": (0, 600),
 }

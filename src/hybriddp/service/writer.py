@@ -8,8 +8,8 @@ at a time anyway; on PostgreSQL every replica has a writer of its own.
 import asyncio
 import queue
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine
 
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
-from hybriddp.service.store.contributions import Contribution, Outcome
+from hybriddp.service.store.contributions import NewContribution, Verdict
 from hybriddp.service.store.engine import writing
 from hybriddp.service.store.seal import TotalSeal
 
@@ -27,14 +27,23 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class _Add:
-    contributions: Sequence[Contribution]
-    done: "Future[list[Outcome]]" = field(default_factory=Future)
+    contributions: Sequence[NewContribution]
+    done: asyncio.Future[list[Verdict]]
 
 
 @dataclass(slots=True)
 class _Run(Generic[_T]):
     work: Callable[[Connection], _T]
-    done: "Future[_T]" = field(default_factory=Future)
+    done: asyncio.Future[_T]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What somebody waits for, or why it failed."""
+
+    done: asyncio.Future[Any]
+    found: object = None
+    failure: Exception | None = None
 
 
 class Writer:
@@ -70,13 +79,13 @@ class Writer:
         self._thread = Thread(target=self._loop, name="hybriddp-writer", daemon=True)
         self._thread.start()
 
-    async def add(self, contributions: Sequence[Contribution]) -> list[Outcome]:
+    async def add(self, contributions: Sequence[NewContribution]) -> list[Verdict]:
         """Add contributions; returns after they are on disk."""
-        job = _Add(contributions)
+        job = _Add(contributions, asyncio.get_running_loop().create_future())
         self._put(job)
-        return await asyncio.wrap_future(job.done)
+        return await job.done
 
-    async def withdraw(self, one: Contribution) -> Outcome:
+    async def withdraw(self, one: NewContribution) -> Verdict:
         """Withdraw a contribution; returns after that is on disk."""
         return await self.run(
             lambda connection: stored.withdraw(
@@ -86,9 +95,9 @@ class Writer:
 
     async def run(self, work: Callable[[Connection], _T]) -> _T:
         """Run something in a transaction of its own; returns after it has committed."""
-        job = _Run(work)
+        job: _Run[_T] = _Run(work, asyncio.get_running_loop().create_future())
         self._put(job)
-        return await asyncio.wrap_future(job.done)
+        return await job.done
 
     def close(self) -> None:
         """Write what has arrived, then stop; whoever comes later is refused."""
@@ -110,8 +119,8 @@ class Writer:
             following: _Add | _Run[Any] | None = None
             if isinstance(job, _Add):
                 group, following = self._group(job)
-                self._add([job for job in group if _is_awaited(job)])
-            elif _is_awaited(job):
+                self._add(group)
+            else:
                 self._run(job)
             job = following if following is not None else self._jobs.get()
 
@@ -133,33 +142,42 @@ class Writer:
         return group, None
 
     def _add(self, group: Sequence[_Add]) -> None:
-        if not group:
-            return
         together = [one for job in group for one in job.contributions]
         try:
             with writing(self._engine) as connection:
                 outcomes = stored.add(connection, together, replica=self._replica, seal=self._seal, now=self._clock())
         except Exception as reason:  # whoever waits is told; the thread goes on
-            for job in group:
-                job.done.set_exception(reason)
+            _tell([_Answer(job.done, failure=reason) for job in group])
             return
         self._committed(len(together))
-        start = 0
+        start, answers = 0, []
         for job in group:
             end = start + len(job.contributions)
-            job.done.set_result(outcomes[start:end])
+            answers.append(_Answer(job.done, outcomes[start:end]))
             start = end
+        _tell(answers)
 
     def _run(self, job: _Run[Any]) -> None:
         try:
             with writing(self._engine) as connection:
                 found = job.work(connection)
         except Exception as reason:
-            job.done.set_exception(reason)
+            _tell([_Answer(job.done, failure=reason)])
             return
-        job.done.set_result(found)
+        _tell([_Answer(job.done, found)])
 
 
-def _is_awaited(job: _Add | _Run[Any]) -> bool:
-    """Whether somebody still waits for a job's answer; from now on they cannot go away before it."""
-    return job.done.set_running_or_notify_cancel()
+def _tell(answers: Sequence[_Answer]) -> None:
+    """Answer all who wait, with one call into their event loop: a call each would cost more than the commit."""
+
+    def tell() -> None:
+        for answer in answers:
+            if answer.done.done():  # whoever asked has gone
+                continue
+            if answer.failure is not None:
+                answer.done.set_exception(answer.failure)
+            else:
+                answer.done.set_result(answer.found)
+
+    with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+        answers[0].done.get_loop().call_soon_threadsafe(tell)

@@ -23,9 +23,10 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import NumericChannel
-from hybriddp.mean import divergence, weights
-from hybriddp.mean.interval import ErrorLaw, NoiseLaw
-from hybriddp.mean.weights import LocalStatistics, TrustedStatistics, VarianceEvidence
+from hybriddp.grid import read_only
+from hybriddp.mean import weights
+from hybriddp.mean.interval import ErrorLaw, NoiseLaw, VarianceEvidence
+from hybriddp.mean.weights import LocalStatistics, TrustedStatistics
 from hybriddp.simulation.crowd import Crowd, code_frequencies
 
 _VARIANCE_NODES, _MEAN_NODES = 9, 3
@@ -98,7 +99,7 @@ class Outlook:
                 variance = typical.variance + (typical.variance_se * z_variance if told else 0.0)
                 trusted, local = replace(self.trusted, mean=at), replace(typical, mean=at, variance=variance)
                 chosen = weights.adaptive(trusted, local, self.at_most)
-                limit = divergence.threshold(trusted, local, chosen)
+                limit = weights.threshold(trusted, local, chosen)
                 yield AdaptiveCase(mass_variance * mass_mean, trusted, local, chosen.weight, limit)
 
 
@@ -109,7 +110,7 @@ class AdaptiveCase(NamedTuple):
     trusted: TrustedStatistics
     local: LocalStatistics
     weight: float
-    limit: divergence.Threshold
+    limit: weights.Threshold
 
 
 def outlook(
@@ -145,9 +146,9 @@ def expected(seen: Outlook) -> Expectation:
     for mass, _, _, w, limit in seen.cases(_VARIANCE_NODES):
         doubt = differ = 0.0
         if limit.lam is not None:
-            doubt = divergence.null_risk(limit.lam, limit.laplace_fraction)
+            doubt = weights.null_risk(limit.lam, limit.laplace_fraction)
         if seen.gap:
-            differ = divergence.risk(limit.lam, limit.laplace_fraction, seen.gap / math.sqrt(v_d)) - doubt
+            differ = weights.risk(limit.lam, limit.laplace_fraction, seen.gap / math.sqrt(v_d)) - doubt
         sampling = (w - c) ** 2 * (spread + v_d * doubt)
         parts = (w, sampling, w**2 * seen.trusted.noise, (1 - w) ** 2 * noise_l, (w - c) ** 2 * v_d * differ)
         total += mass * np.array(parts)
@@ -222,4 +223,4 @@ def _normal_quantiles() -> FloatArray:
     from scipy.special import ndtri
 
     z: FloatArray = ndtri((np.arange(2000) + 0.5) / 2000)
-    return np.asarray(z / z.std())
+    return read_only(np.asarray(z / z.std()))

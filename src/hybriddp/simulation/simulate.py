@@ -57,7 +57,7 @@ class Checkpoint:
         try:
             stored = json.loads(self.path.read_text(encoding="utf-8"))
             fingerprint, sums = stored["fingerprint"], TrialSums.from_dict(stored["sums"])
-        except (KeyError, TypeError, ValueError) as reason:
+        except (KeyError, TypeError, ValueError, RecursionError) as reason:
             raise DataError(f"{self.path} is not a checkpoint of a simulation.") from reason
         if fingerprint != self.fingerprint:
             raise DataError(f"{self.path} is the checkpoint of another simulation. Name another file or remove it.")

@@ -1,7 +1,9 @@
-"""Any table as lazy frames of narwhals, what every query does to its columns first, and its rows in batches of Arrow.
+"""Any table as lazy frames of narwhals, and what every query does to its columns first.
 
-Batches are for what an engine cannot compute by itself. They are of bounded size wherever the engine can stream. In
-Spark the work is done by the workers, partition by partition, and only what comes out of it travels.
+A dataframe has its own engine. Of files, Polars, DuckDB or Spark read Parquet when, and as far as, it is needed. Text
+files are always read by Polars (`hybriddp.tables.text`), so that a cell means the same whatever the engine is. Polars
+reads large files in chunks, a few files or some row groups of one, so that somebody who waits can see how far it is:
+their summaries add up.
 """
 
 import sys
@@ -9,26 +11,39 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hybriddp import _check
-from hybriddp.errors import DataError, ParameterError, raise_unchained
+from hybriddp.errors import DataError, MissingExtraError, ParameterError, raise_unchained
 from hybriddp.grid import as_floats
-from hybriddp.tables.chunks import ENGINES, open_files, parquet_scan, require_library
+from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.paths import File, expand, file_names, reading, table_title
-from hybriddp.tables.text import Wanted, bad_cell, require_column
+from hybriddp.tables.text import Wanted, bad_cell, require_column, scan_text
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import polars as pl
 
-BATCH = 1 << 16
-"""Rows that are read at a time."""
+ENGINES = ("polars", "duckdb", "spark")
 
-Work = Callable[[Iterator["pa.RecordBatch"]], Iterator[NDArray[Any]]]
-"""From the batches of a table, or of a part of it, to arrays."""
+CHUNK_BYTES = 1 << 27
+"""How much a chunk reads at least, if there is so much: some tenths of a second, beside which its own cost is small."""
+
+
+def require_library(name: str, *, purpose: str, extra: str = "tables") -> Any:  # noqa: ANN401
+    """A library, or an error that says how to get it."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingExtraError(name.partition(".")[0], extra=extra, purpose=purpose) from None
+
+
+def require_polars() -> Any:  # noqa: ANN401
+    """The library that reads and writes files."""
+    return require_library("polars", purpose="Reading and writing tables")
 
 
 class _Narwhals:
@@ -116,6 +131,148 @@ def _text(x: object) -> str | None:
     return x if isinstance(x, str) else None
 
 
+# Files through an engine
+
+
+class Chunk(NamedTuple):
+    """A part of a table that is read at once, and how large it is."""
+
+    table: Any
+    size: int
+
+
+class _Piece(NamedTuple):
+    """Rows of a file that are read together."""
+
+    file: File
+    size: int
+    first_row: int = 0
+    rows: int | None = None  # None is all
+
+
+def open_files(files: Sequence[File], engine: str, wanted: Wanted) -> list[Any]:
+    """One relation for all text files, and one for all Parquet files of a folder or of none."""
+    scan = parquet_scan(engine)
+    texts = [file for file in files if file.is_text]
+    if any(file.remote for file in texts) and engine != "polars":
+        raise DataError(
+            f"The engine {engine} reads text files from disks only. Take polars, or a dataframe of {engine}."
+        )
+    folders: dict[str | None, list[str]] = {}
+    for file in files:
+        if not file.is_text:
+            folders.setdefault(file.root, []).append(file.name)
+    parquet = [scan(names, root) for root, names in folders.items()]
+    if texts:
+        require_polars()
+    return [*parquet, *([scan_text(texts, wanted)] if texts else [])]
+
+
+def open_chunks(files: Sequence[File], engine: str, wanted: Wanted, *, small: bool = True) -> list[Chunk]:
+    """The files in chunks, by the size of the columns that are read; few large ones if not ``small``, or not Polars."""
+    if not small or engine != "polars" or any(file.remote for file in files):
+        return [Chunk(table, 1) for table in open_files(files, engine, wanted)]
+    pieces = [piece for file in files for piece in _pieces(file, wanted.required)]
+    return [_chunk(bundle, wanted) for bundle in _bundles(pieces)]
+
+
+def read_columns(
+    path: Path, columns: Sequence[str], *, others: Sequence[str] = (), csv: CsvFormat | None = None
+) -> "pl.DataFrame":
+    """Columns of numbers, and others, of a file, or of several named with ``*``."""
+    polars = require_polars()
+    files, wanted = expand([str(path)]), Wanted(numbers=columns, others=others, csv=csv or CsvFormat())
+    with reading([str(path)], partial(bad_cell, files, wanted)):
+        parts = open_files(files, "polars", wanted)
+        for frame in parts:
+            for column in wanted.required:
+                require_column(column, frame.collect_schema().names(), path.name)
+        frame = polars.concat([frame.select(wanted.required) for frame in parts], how="vertical_relaxed")
+        read: pl.DataFrame = frame.collect()
+    for column in columns:
+        if not read.schema[column].is_numeric():
+            raise DataError(f"Column {column!r} must hold numbers, but holds {read.schema[column]}.")
+    return read
+
+
+def parquet_scan(engine: str) -> Callable[[list[str], str | None], Any]:
+    """What opens Parquet files, given the folder that they were found in; an error if its library is not there."""
+    if engine == "polars":
+        require_polars()
+        return _scan_with_polars
+    if engine == "duckdb":
+        duckdb = require_library("duckdb", purpose="Reading files with DuckDB")
+        return lambda names, root: duckdb.connect().read_parquet(names, hive_partitioning=root is not None)
+    sql = require_library("pyspark.sql", extra="spark", purpose="Reading files with Spark")
+
+    def scan(names: list[str], root: str | None) -> Any:  # noqa: ANN401
+        read = sql.SparkSession.builder.getOrCreate().read
+        return (read if root is None else read.option("basePath", root)).parquet(*names)
+
+    return scan
+
+
+def _scan_with_polars(names: list[str], root: str | None) -> "pl.LazyFrame":
+    """Parquet files as a lazy frame; folders between the files and their root may name partitions."""
+    remote = any("://" in name for name in names)
+    frame: pl.LazyFrame = require_polars().scan_parquet(names, glob=remote, hive_partitioning=root is not None)
+    frame.collect_schema()  # what cannot be read is found now
+    return frame
+
+
+def _pieces(file: File, columns: Sequence[str]) -> Iterator[_Piece]:
+    """A Parquet file by row groups, as far as it is large; any other file as a whole."""
+    size = Path(file.name).stat().st_size
+    if size <= CHUNK_BYTES or file.is_text:
+        yield _Piece(file, size)
+        return
+    from pyarrow.parquet import read_metadata
+
+    metadata = read_metadata(file.name)
+    first = rows = size = 0
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        rows += group.num_rows
+        read = [group.column(j) for j in range(group.num_columns)]
+        size += sum(c.total_compressed_size for c in read if c.path_in_schema.split(".")[0] in columns)
+        if size >= CHUNK_BYTES:
+            yield _Piece(file, size, first, rows)
+            first, rows, size = first + rows, 0, 0
+    if rows:
+        yield _Piece(file, size, first, rows)
+
+
+def _bundles(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
+    """Neighboring whole files of a format together, until there is enough for a chunk."""
+    bundle: list[_Piece] = []
+    for piece in pieces:
+        joins = (
+            bundle
+            and piece.rows is None
+            and bundle[-1].rows is None
+            and piece.file.is_text == bundle[-1].file.is_text
+            and piece.file.root == bundle[-1].file.root
+            and sum(p.size for p in bundle) < CHUNK_BYTES
+        )
+        if bundle and not joins:
+            yield bundle
+            bundle = []
+        bundle.append(piece)
+    if bundle:
+        yield bundle
+
+
+def _chunk(bundle: list[_Piece], wanted: Wanted) -> Chunk:
+    first, files = bundle[0], [piece.file for piece in bundle]
+    if first.file.is_text:
+        table = scan_text(files, wanted)
+    else:
+        table = _scan_with_polars([file.name for file in files], first.file.root)
+    if first.rows is not None:
+        table = table.slice(first.first_row, first.rows)
+    return Chunk(table, sum(piece.size for piece in bundle))
+
+
 # Columns
 
 
@@ -170,9 +327,6 @@ def floor_to_integer(x: Any) -> Any:  # noqa: ANN401
     return x.floor().cast(nw.Int64)
 
 
-# Rows
-
-
 def collect(frame: Any) -> list[dict[str, Any]]:  # noqa: ANN401
     """The rows of a small result."""
     streaming = {"engine": "streaming"} if library(frame) == "polars" else {}
@@ -183,55 +337,3 @@ def collect(frame: Any) -> list[dict[str, Any]]:  # noqa: ANN401
 def library(frame: Any) -> str:  # noqa: ANN401
     """What a frame of narwhals is made of: polars, pandas, pyarrow, duckdb or pyspark."""
     return type(frame.to_native()).__module__.split(".")[0].lstrip("_")
-
-
-def computed(frame: Any, work: Work, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:  # noqa: ANN401
-    """What comes out of some work on a lazy frame of narwhals, as flat arrays of one type, in the order of the rows.
-
-    All of it has to be taken: some engines cannot do anything else in the meantime.
-    """
-    native = frame.to_native()
-    if hasattr(native, "mapInArrow"):
-        for row in native.mapInArrow(_Packed(work, dtype), "cell binary").toLocalIterator():
-            yield np.frombuffer(row[0], dtype)
-    else:
-        for array in work(_batches(native, library(frame))):
-            yield array.astype(dtype, copy=False).ravel()
-
-
-class _Packed:
-    """Some work whose arrays come as bytes, one cell each: for a worker of Spark."""
-
-    def __init__(self, work: Work, dtype: type[np.generic]) -> None:
-        self.work, self.dtype = work, dtype
-
-    def __call__(self, batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-        import pyarrow as pa
-
-        for array in self.work(batches):
-            cell = pa.array([array.astype(self.dtype, copy=False).tobytes()], pa.binary())
-            yield pa.RecordBatch.from_arrays([cell], ["cell"])
-
-
-def _batches(native: Any, kind: str) -> Iterator["pa.RecordBatch"]:  # noqa: ANN401
-    """The rows of a table that is in this process."""
-    pa = require_library("pyarrow", purpose="Reading a table in batches")
-    if kind == "polars":
-        if hasattr(native, "collect_batches"):
-            parts = native.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")
-        else:  # before 1.34
-            parts = native.collect(engine="streaming").iter_slices(BATCH)
-        for part in parts:
-            yield from part.to_arrow().to_batches(BATCH)
-    elif kind == "duckdb":
-        # Older versions have another name for it.
-        reader = (native.to_arrow_reader if hasattr(native, "to_arrow_reader") else native.fetch_arrow_reader)(BATCH)
-        try:
-            yield from reader
-        finally:
-            reader.close()
-    elif kind == "pandas":
-        for first in range(0, len(native), BATCH):
-            yield pa.RecordBatch.from_pandas(native.iloc[first : first + BATCH], preserve_index=False)
-    else:
-        yield from native.to_batches(BATCH)

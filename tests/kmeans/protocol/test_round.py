@@ -127,6 +127,7 @@ def test_a_message_that_is_broken_anywhere_is_refused_or_another_message(path: t
         (("number",), float("inf")),
         (("purpose",), 5),
         (("purpose",), "\ud800"),
+        (("purpose",), "\u202egnitsop"),
         (("asks",), []),
         (("asks",), {}),
         (("asks", 0), None),

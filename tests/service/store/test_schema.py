@@ -22,7 +22,7 @@ def test_migrations_run_once(database: str) -> None:
 
 
 def test_no_column_could_hold_a_value_or_a_report() -> None:
-    assert {name for table in metadata.tables.values() for name in table.c.keys()}.isdisjoint(
+    assert {column.name for table in metadata.tables.values() for column in table.c}.isdisjoint(
         {"value", "report", "token", "subject", "participant", "address"}
     )
     columns = metadata.tables["participants"].c

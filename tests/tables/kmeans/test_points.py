@@ -21,7 +21,7 @@ from hybriddp.kmeans.statistics import (
     UserCount,
 )
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.tables import frames
+from hybriddp.tables import batches
 from hybriddp.tables.kmeans.points import TrustedTable, trusted_points
 from hybriddp.tables.mean.report_files import write_table
 
@@ -80,7 +80,7 @@ def _both(table: Any) -> tuple[TrustedTable, PointArray]:  # noqa: ANN401
 
 
 def test_every_engine_gets_the_bits_of_numpy(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "BATCH", 700)
+    monkeypatch.setattr(batches, "BATCH", 700)
     check_bits(engine)
 
 

@@ -19,7 +19,7 @@ from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
 from hybriddp.kmeans.reports.second_moment import LengthQuestion
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.tables import frames
+from hybriddp.tables import batches
 from hybriddp.tables.kmeans.reports import count_reports, report_table
 from hybriddp.tables.mean.report_files import write_table
 
@@ -60,7 +60,7 @@ def _assert_equal(got: RoundTally, expected: RoundTally) -> None:
 def test_a_round_of_both_channels_has_the_same_counts_on_every_engine(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "BATCH", 100)
+    monkeypatch.setattr(batches, "BATCH", 100)
     check_counts(engine)
 
 

@@ -17,6 +17,7 @@ from hybriddp._check import FloatArray
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, legend_below, readable_log_axis
 from hybriddp.figures.paper.figure import PaperFigure
 from hybriddp.figures.paper.rows import SIMULATION, THEORY, ClusteringRow, DensityRow
+from hybriddp.grid import read_only
 from hybriddp.kmeans import paper
 from hybriddp.kmeans.clustering import nearest, wcss
 from hybriddp.kmeans.estimator import HybridKMeans
@@ -51,7 +52,8 @@ class Clusterer(StrEnum):
 def points() -> FloatArray:
     """The data set: four round clusters, always the same."""
     rng = np.random.default_rng(6)
-    return np.repeat(PLACES, _PER_CLUSTER, axis=0) + rng.normal(0.0, _SPREAD, (len(PLACES) * _PER_CLUSTER, 2))
+    spread = rng.normal(0.0, _SPREAD, (len(PLACES) * _PER_CLUSTER, 2))
+    return read_only(np.repeat(PLACES, _PER_CLUSTER, axis=0) + spread)
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hybriddp import _check
 from hybriddp.channels.channel import channel_from_json, is_integer
 from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ProtocolError
@@ -118,8 +119,8 @@ class Round(Document):
         cls.require(study in (None, result.study), "it is of another study than the one agreed to")
         cls.require(result.user_fraction <= 1, "its fractions of users add up to more than all of them")
         cls.require(is_integer(number, 1, base.MOST_ROUNDS), f"its number is not from 1 to {base.MOST_ROUNDS}")
-        short = isinstance(purpose, str) and len(purpose) <= base.WHAT_LETTERS
-        cls.require(short, f"its purpose is not a text of at most {base.WHAT_LETTERS} letters")
+        short = _check.is_readable(purpose) and len(purpose) <= base.WHAT_LETTERS
+        cls.require(short, f"its purpose is not a readable text of at most {base.WHAT_LETTERS} letters")
         return result
 
 

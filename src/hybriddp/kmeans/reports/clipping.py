@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from hybriddp._check import FloatArray
+from hybriddp.grid import read_only
 
 _CENTILES = (np.arange(200) + 0.5) / 200
 
@@ -43,9 +44,7 @@ def squared_lengths(d: int) -> FloatArray:
     """Two hundred squared lengths of a normal vector, equally likely."""
     from scipy.special import gammaincinv
 
-    squares: FloatArray = 2 * gammaincinv(d / 2, _CENTILES)
-    squares.flags.writeable = False
-    return squares
+    return read_only(np.asarray(2 * gammaincinv(d / 2, _CENTILES)))
 
 
 def _mean_factor(lengths: FloatArray, radius: float, d: int) -> float:

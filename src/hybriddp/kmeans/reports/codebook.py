@@ -24,6 +24,7 @@ from itertools import count
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
+from hybriddp.grid import read_only
 from hybriddp.kmeans.clustering import largest_steadily
 
 LARGEST_CODEBOOK = 16  # directions that a device looks at, at most; with the opposite ones, twice as many
@@ -35,8 +36,7 @@ _VECTORS = 1 << 14  # for the mean of what agrees most
 def hadamard(order: int) -> FloatArray:
     r"""Sylvester's matrix of signs, $(-1)^{|a \wedge b|}$; the order is a power of two."""
     index = np.arange(order)
-    signs: FloatArray = 1.0 - 2.0 * (np.bitwise_count(index[:, None] & index) & 1)
-    return signs
+    return read_only(1.0 - 2.0 * (np.bitwise_count(index[:, None] & index) & 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,9 +239,7 @@ def mean_gains(products: FloatArray, held: FloatArray) -> FloatArray:
     """The mean of what is held by those with the largest products, signs included: by the first, the first two, ..."""
     largest_first = np.argsort(-np.abs(products), axis=1)
     signed = np.take_along_axis(np.sign(products) * held, largest_first, axis=1)
-    gains: FloatArray = np.cumsum(signed.mean(axis=0))
-    gains.flags.writeable = False
-    return gains
+    return read_only(np.cumsum(signed.mean(axis=0)))
 
 
 def best_choice(gains: FloatArray, epsilon: float) -> tuple[int, float]:

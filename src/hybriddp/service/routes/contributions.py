@@ -10,7 +10,7 @@ from msgspec import convert
 
 from hybriddp.service import participation
 from hybriddp.service.curator import KnownStudy
-from hybriddp.service.participation import RelayedReport, Sent
+from hybriddp.service.participation import Sent
 from hybriddp.service.problems import Refusal
 from hybriddp.service.routes.access import Asked, bearer, relay_hash
 from hybriddp.service.routes.wire import (
@@ -118,9 +118,8 @@ async def send_batch(study_id: PathId, data: JSONBody[NewBatch], request: Asked,
     if len(data.reports) > state.settings.max_batch:
         raise Refusal("too-large", f"A batch may have {state.settings.max_batch:,} reports. Send smaller ones.")
     known = await state.curator.known(study_id)
-    reports = [RelayedReport(report.participant, report.code, report.nonce) for report in data.reports]
-    told = await participation.contribute_batch(state.curator, known, data.digest, reports, relay)
-    state.metrics.batch(len(reports))
+    told = await participation.contribute_batch(state.curator, known, data.digest, data.reports, relay)
+    state.metrics.batch(len(data.reports))
     for outcome in ("accepted", "repeated"):
         state.metrics.contribute("local", outcome, count=told[outcome])
     for item in told["rejected"]:

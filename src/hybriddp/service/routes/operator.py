@@ -1,5 +1,127 @@
-"""Stub."""
+"""The operator's page: a session by cookie instead of the admin key, and forms instead of requests."""
 
-from typing import Any
+import json
+from typing import Annotated, Any
 
-ROUTES: list[Any] = []
+from litestar import MediaType, Request, Response, get, post
+from litestar.datastructures import Cookie, State
+from litestar.enums import RequestEncodingType
+from litestar.exceptions import HTTPException
+from litestar.params import Body, Parameter
+from litestar.response import Redirect
+
+from hybriddp.errors import HybridDPError
+from hybriddp.service import life
+from hybriddp.service.keys import same_key
+from hybriddp.service.pages.operator import login_page, message_page, studies_page, study_page
+from hybriddp.service.pages.session import COOKIE, FORM_FIELD, Sessions
+from hybriddp.service.problems import problem
+from hybriddp.service.routes.access import Asked
+
+_Id = Annotated[str, Parameter(max_length=64)]
+_Form = Annotated[dict[str, str], Body(media_type=RequestEncodingType.URL_ENCODED)]
+_PAGE: Any = {"media_type": MediaType.HTML, "include_in_schema": False}
+_DONE = {"open": "The study is open.", "close": "The study is closed.", "withdraw": "The study is withdrawn."}
+_START = "/operator"
+
+
+def _session(request: Asked, state: State) -> str | None:
+    """The form token of a request with a valid session."""
+    cookie, sessions = request.cookies.get(COOKIE, ""), _sessions(state)
+    return sessions.form_token(cookie) if sessions.is_valid(cookie, state.curator.clock()) else None
+
+
+def _sessions(state: State) -> Sessions:
+    return Sessions(state.session_key, state.admin_hash, state.settings.operator_hours)
+
+
+def _html(text: str, status: int = 200) -> Response[str]:
+    return Response(text, status_code=status, media_type=MediaType.HTML)
+
+
+@get(_START, **_PAGE)
+async def start_page(request: Asked, state: State) -> Response[str]:
+    """All studies; the form for the admin key to whoever has no session."""
+    form_token = _session(request, state)
+    if form_token is None:
+        return _html(login_page())
+    return _html(studies_page(await life.documents(state.curator), form_token=form_token))
+
+
+@post(f"{_START}/login", **_PAGE)
+async def log_in(data: _Form, request: Asked, state: State) -> Response[Any]:
+    """Begin a session with the admin key."""
+    if not same_key(data.get("key", "").strip(), state.admin_hash):
+        return _html(login_page(failed=True), 401)
+    session = Cookie(
+        key=COOKIE,
+        value=_sessions(state).start(state.curator.clock()),
+        path=_START,
+        max_age=3600 * state.settings.operator_hours,
+        httponly=True,
+        samesite="strict",
+        secure=request.headers.get("x-forwarded-proto", request.url.scheme) == "https",
+    )
+    return Redirect(_START, status_code=303, cookies=[session])
+
+
+@post(f"{_START}/logout", **_PAGE)
+async def log_out(data: _Form, request: Asked, state: State) -> Response[Any]:
+    """End the session."""
+    if not _is_own(data, request, state):
+        return Redirect(_START, status_code=303)
+    return Redirect(_START, status_code=303, cookies=[Cookie(key=COOKIE, value="", path=_START, max_age=0)])
+
+
+@get(f"{_START}/studies/{{study_id:str}}", **_PAGE)
+async def one_study(study_id: _Id, request: Asked, state: State) -> Response[Any]:
+    """One study."""
+    form_token = _session(request, state)
+    if form_token is None:
+        return Redirect(_START, status_code=303)
+    return _html(await _study(state, study_id, form_token))
+
+
+@post(f"{_START}/studies/{{study_id:str}}/{{action:str}}", **_PAGE)
+async def act(study_id: _Id, action: _Id, data: _Form, request: Asked, state: State) -> Response[Any]:
+    """Open, close, release or withdraw a study by a form."""
+    form_token = _session(request, state)
+    if form_token is None or not _is_own(data, request, state):
+        return Redirect(_START, status_code=303)
+    notice, wrong = "", ""
+    try:
+        if action == "withdraw" and data.get("confirm") != study_id:
+            wrong = "Nothing was withdrawn: the id that you typed is another one."
+        elif action == "release":
+            await life.release(state.curator, study_id)
+            state.metrics.release()
+            notice = "The study is released."
+        elif action in _DONE:
+            await life.move(state.curator, study_id, action)
+            notice = _DONE[action]
+    except HybridDPError as error:
+        wrong = problem(error)["detail"]
+    return _html(await _study(state, study_id, form_token, notice=notice, problem=wrong), 409 if wrong else 200)
+
+
+async def _study(state: State, study_id: str, form_token: str, **told: str) -> str:
+    study = await life.document(state.curator, study_id, counts=True)
+    result = json.loads(await life.result(state.curator, study_id)) if study["state"] == "released" else None
+    rejections = state.metrics.rejections(study_id)
+    return study_page(study, form_token=form_token, rejections=rejections, result=result, **told)
+
+
+def _is_own(data: dict[str, str], request: Asked, state: State) -> bool:
+    return _sessions(state).is_own_form(request.cookies.get(COOKIE, ""), data.get(FORM_FIELD, ""))
+
+
+def refuse_in_words(request: Request[Any, Any, State], error: Exception) -> Response[str]:
+    """A page instead of a problem document."""
+    known = isinstance(error, HybridDPError)
+    status = problem(error)["status"] if known else getattr(error, "status_code", 500)
+    request.state.reason = problem(error)["reason"]
+    detail = problem(error)["detail"] if known or not isinstance(error, HTTPException) else "This cannot be done."
+    return _html(message_page("Curator", detail), status)
+
+
+ROUTES = [start_page, log_in, log_out, one_study, act]

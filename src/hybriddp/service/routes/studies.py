@@ -90,7 +90,9 @@ withdraw_study = _move("withdraw", "Delete everything of a study that was not re
 )
 async def release_study(study_id: PathId, state: State) -> Response[bytes]:
     """Release a closed study, once; asked again, the same bytes."""
-    return Response(await life.release(state.curator, study_id), media_type=MediaType.JSON)
+    told = await life.release(state.curator, study_id)
+    state.metrics.release()
+    return Response(told, media_type=MediaType.JSON)
 
 
 @get("/studies/{study_id:str}/result", media_type=MediaType.JSON, **_PUBLIC, responses=problems("not-found"))

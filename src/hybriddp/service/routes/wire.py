@@ -184,7 +184,7 @@ class StudyDocument(Struct, frozen=True):
     receipts_key: str
 
 
-class Problem(Struct, frozen=True):
+class ProblemDocument(Struct, frozen=True):
     """Why a request was refused (RFC 9457)."""
 
     type: str
@@ -201,7 +201,7 @@ def problems(*reasons: str, body: bool = False) -> dict[int, ResponseSpec]:
         large = REASONS["too-large"]
         titles |= {int(large.status): large.title, int(HTTPStatus.UNSUPPORTED_MEDIA_TYPE): "The body is not JSON"}
     return {
-        status: ResponseSpec(Problem, description=title, media_type=MEDIA_TYPE, generate_examples=False)
+        status: ResponseSpec(ProblemDocument, description=title, media_type=MEDIA_TYPE, generate_examples=False)
         for status, title in titles.items()
     }
 
@@ -220,7 +220,7 @@ class StrictRequest(Request[Any, Any, State]):
             raise Refusal("malformed", words, status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         body, field = await self.body(), self.route_handler.parsed_data_field
         try:
-            json.loads(body.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+            _STRICT.decode(body.decode("utf-8"))
         except Refusal:
             raise
         except (ValueError, RecursionError):
@@ -238,3 +238,6 @@ def _once(pairs: list[tuple[str, Any]]) -> None:
 
 def _no_number(_: str) -> None:
     raise Refusal("malformed", "NaN and Infinity are no JSON.")
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number)

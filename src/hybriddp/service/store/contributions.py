@@ -9,9 +9,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, func, select, text, update
+from sqlalchemy import Connection, Table, bindparam, delete, func, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
@@ -41,7 +42,14 @@ _MOVE = (
 )
 
 
-class Outcome(Enum):
+_OPEN = (
+    select(studies.c.number, studies.c.closes_at)
+    .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & (studies.c.state == "open"))
+    .with_for_update(read=True)
+)
+
+
+class Verdict(Enum):
     """What became of a contribution."""
 
     ACCEPTED = "accepted"
@@ -53,7 +61,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Contribution:
+class NewContribution:
     """One person's integer (a code, or units of a value), and what is stored of them."""
 
     study: int
@@ -77,7 +85,7 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Participant:
+class StoredParticipant:
     """What is stored of a person; after a withdrawal no more than that there was one."""
 
     trusted: bool | None
@@ -95,8 +103,8 @@ class GroupSizes:
 
 
 def add(
-    connection: Connection, contributions: Sequence[Contribution], *, replica: str, seal: TotalSeal, now: int
-) -> list[Outcome]:
+    connection: Connection, contributions: Sequence[NewContribution], *, replica: str, seal: TotalSeal, now: int
+) -> list[Verdict]:
     """Add contributions to the sums of this replica, each person's once; what became of each."""
     open_studies = _lock_open(connection, {one.study for one in contributions}, now)
     first: dict[tuple[int, bytes], int] = {}  # a person may come twice in one transaction: the first one counts
@@ -111,27 +119,27 @@ def add(
     outcomes = []
     for i, one in enumerate(contributions):
         if one.key in new and first[one.key] == i:
-            outcomes.append(Outcome.ACCEPTED)
+            outcomes.append(Verdict.ACCEPTED)
         elif known.get(one.key) == one.commitment:  # whoever did not hear the answer hears it now, closed or not
-            outcomes.append(Outcome.REPEATED)
+            outcomes.append(Verdict.REPEATED)
         else:
-            outcomes.append(Outcome.DUPLICATE if one.study in open_studies else Outcome.CLOSED)
+            outcomes.append(Verdict.DUPLICATE if one.study in open_studies else Verdict.CLOSED)
     return outcomes
 
 
-def withdraw(connection: Connection, one: Contribution, *, replica: str, seal: TotalSeal, now: int) -> Outcome:
+def withdraw(connection: Connection, one: NewContribution, *, replica: str, seal: TotalSeal, now: int) -> Verdict:
     """Subtract exactly what a commitment was made to, and forget the commitment; the person cannot come back."""
     if one.study not in _lock_open(connection, {one.study}, now):
-        return Outcome.CLOSED
+        return Verdict.CLOSED
     found = find(connection, one.study, one.who, lock=True)
     if found is None or found.commitment is None:
-        return Outcome.ABSENT
+        return Verdict.ABSENT
     if found.commitment != one.commitment:
-        return Outcome.DUPLICATE
+        return Verdict.DUPLICATE
     mine = (participants.c.study == one.study) & (participants.c.who == one.who)
     connection.execute(update(participants).where(mine).values(_FORGOTTEN))
     _change_sums(connection, [one], -1, replica=replica, seal=seal)
-    return Outcome.WITHDRAWN
+    return Verdict.WITHDRAWN
 
 
 def find(connection: Connection, study: int, who: bytes, *, lock: bool = False) -> Participant | None:
@@ -139,7 +147,7 @@ def find(connection: Connection, study: int, who: bytes, *, lock: bool = False) 
     columns = (participants.c.trusted, participants.c.asserted, participants.c.day, participants.c.commitment)
     query = select(*columns).where((participants.c.study == study) & (participants.c.who == who))
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()
-    return None if row is None else Participant(*row)
+    return None if row is None else StoredParticipant(*row)
 
 
 def tally(connection: Connection, study: int) -> dict[int, int]:
@@ -169,14 +177,11 @@ def forget(connection: Connection, study: int) -> None:
 
 def _lock_open(connection: Connection, numbers: Iterable[int], now: int) -> set[int]:
     """Those of the studies that take contributions; none of them can close before the transaction ends."""
-    query = select(studies.c.number, studies.c.closes_at).where(
-        studies.c.number.in_(sorted(numbers)) & (studies.c.state == "open")
-    )
-    rows = connection.execute(query.with_for_update(read=True)).all()
+    rows = connection.execute(_OPEN, {"numbers": sorted(numbers)}).all()
     return {row.number for row in rows if now < row.closes_at}
 
 
-def _insert_sqlite(connection: Connection, rows: Sequence[Contribution]) -> set[tuple[int, bytes]]:
+def _insert_sqlite(connection: Connection, rows: Sequence[NewContribution]) -> set[tuple[int, bytes]]:
     """Insert the rows of people who have none yet; whose these are. Hardly ever has one of them a row already."""
     rows = sorted(rows, key=lambda one: one.key)
     savepoint = connection.begin_nested()
@@ -194,7 +199,7 @@ def _insert_sqlite(connection: Connection, rows: Sequence[Contribution]) -> set[
     return {one.key for one in rows}
 
 
-def _insert_postgresql(connection: Connection, rows: Sequence[Contribution]) -> set[tuple[int, bytes]]:
+def _insert_postgresql(connection: Connection, rows: Sequence[NewContribution]) -> set[tuple[int, bytes]]:
     """The same, by COPY into a table of this session."""
     if not rows:
         return set()
@@ -224,7 +229,7 @@ def _commitments(connection: Connection, keys: Sequence[tuple[int, bytes]]) -> d
 
 
 def _change_sums(
-    connection: Connection, contributions: Iterable[Contribution], sign: int, *, replica: str, seal: TotalSeal
+    connection: Connection, contributions: Iterable[NewContribution], sign: int, *, replica: str, seal: TotalSeal
 ) -> None:
     """Add to this replica's sums, or subtract from them."""
     codes: Counter[tuple[int, int]] = Counter()
@@ -239,7 +244,7 @@ def _change_sums(
             {"study": study, "replica": replica, "code": code, "count": count}
             for (study, code), count in sorted(codes.items())
         ]
-        connection.execute(_upsert(connection, tallies, ("study", "replica", "code"), added="count"), rows)
+        connection.execute(_upsert(connection.dialect.name, tallies, ("study", "replica", "code"), added="count"), rows)
     for (study, digest), changes in sorted(units.items()):
         mine = (totals.c.study == study) & (totals.c.replica == replica)
         row = connection.execute(select(totals.c.count, totals.c.sealed).where(mine).with_for_update()).one_or_none()
@@ -250,19 +255,22 @@ def _change_sums(
         count += sign * len(changes)
         sealed = seal.close(before + sum(changes), digest, replica, count)
         values: Mapping[str, Any] = {"study": study, "replica": replica, "count": count, "sealed": sealed}
-        connection.execute(_upsert(connection, totals, ("study", "replica"), set_to=("count", "sealed")), values)
+        connection.execute(
+            _upsert(connection.dialect.name, totals, ("study", "replica"), set_to=("count", "sealed")), values
+        )
 
 
+@lru_cache
 def _upsert(
-    connection: Connection,
+    dialect: str,
     table: Table,
-    key: Sequence[str],
+    key: tuple[str, ...],
     *,
     added: str = "",
-    set_to: Sequence[str] = (),
+    set_to: tuple[str, ...] = (),
 ) -> Any:  # noqa: ANN401
     """A statement that inserts a row, or changes the one that is there."""
-    insert = (postgresql.insert if is_postgresql(connection) else sqlite.insert)(table)
+    insert = (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)
     changed: dict[str, Any] = {name: insert.excluded[name] for name in set_to}
     if added:
         changed[added] = table.c[added] + insert.excluded[added]

@@ -24,7 +24,7 @@ __all__ = ["credentials", "metadata", "participants", "steps", "studies", "talli
 credentials = Table(
     "credentials",
     metadata,
-    Column("name", Text, primary_key=True),  # "admin", or the name of a relay behind "relay "
+    Column("name", Text, primary_key=True),  # "admin", "master key", or the name of a relay behind "relay "
     Column("key_hash", Text, nullable=False, unique=True),
 )
 

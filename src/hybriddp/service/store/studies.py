@@ -4,13 +4,17 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hybriddp.service.store.schema import credentials, steps, studies
 
 CREATED, OPEN, CLOSED, RELEASED, WITHDRAWN = "created", "open", "closed", "released", "withdrawn"
 _RELAY = "relay "
+# Asked with every batch: built once.
+_RELAY_NAME = select(credentials.c.name).where(
+    (credentials.c.key_hash == bindparam("key_hash")) & credentials.c.name.startswith(_RELAY)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,29 +108,15 @@ def store_result(connection: Connection, number: int, step: int, result: bytes, 
 # Keys
 
 
-def admin_hash(connection: Connection) -> str | None:
-    """The hash of the admin key; None before the first start."""
-    return connection.execute(select(credentials.c.key_hash).where(credentials.c.name == "admin")).scalar()
-
-
-def set_admin_hash(connection: Connection, key_hash: str) -> bool:
-    """Store the hash of the admin key; False if another replica was first."""
-    try:
-        with connection.begin_nested():
-            connection.execute(insert(credentials).values(name="admin", key_hash=key_hash))
-    except IntegrityError:
-        return False
-    return True
+def credential(connection: Connection, name: str, key_hash: str) -> str:
+    """The hash that is stored under a name; this one, if there was none."""
+    _insert_credential(connection, name, key_hash)
+    return str(connection.execute(select(credentials.c.key_hash).where(credentials.c.name == name)).scalar_one())
 
 
 def add_relay(connection: Connection, name: str, key_hash: str) -> bool:
     """Store the hash of a relay's key; False if there is a relay with this name."""
-    try:
-        with connection.begin_nested():
-            connection.execute(insert(credentials).values(name=_RELAY + name, key_hash=key_hash))
-    except IntegrityError:
-        return False
-    return True
+    return _insert_credential(connection, _RELAY + name, key_hash)
 
 
 def remove_relay(connection: Connection, name: str) -> bool:
@@ -137,9 +127,17 @@ def remove_relay(connection: Connection, name: str) -> bool:
 
 def relay_name(connection: Connection, key_hash: str) -> str | None:
     """The relay whose key has this hash."""
-    query = select(credentials.c.name).where((credentials.c.key_hash == key_hash) & (credentials.c.name != "admin"))
-    name = connection.execute(query).scalar()
+    name = connection.execute(_RELAY_NAME, {"key_hash": key_hash}).scalar()
     return None if name is None else str(name).removeprefix(_RELAY)
+
+
+def _insert_credential(connection: Connection, name: str, key_hash: str) -> bool:
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(credentials).values(name=name, key_hash=key_hash))
+    except IntegrityError:
+        return False
+    return True
 
 
 def _study(row: Row[Any]) -> StoredStudy:

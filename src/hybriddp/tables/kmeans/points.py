@@ -20,6 +20,7 @@ from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import BLOCK, FRACTION, VERTEX_FORMULAS, Histogram, Statistic, UserCount
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import frames
+from hybriddp.tables.batches import computed
 from hybriddp.tables.frames import TableSource, nw
 from hybriddp.tables.text import Wanted
 
@@ -109,7 +110,7 @@ class TrustedTable:
             total = np.zeros(1 + statistic.size, np.int64)
             work = partial(_sums, box=self.box, statistic=statistic)
             for frame in self._frames:
-                for part in frames.computed(self._floats(frame), work, np.int64):
+                for part in computed(self._floats(frame), work, np.int64):
                     total += part
         self._require_same(int(total[0]))
         return total[1:]

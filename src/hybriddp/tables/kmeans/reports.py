@@ -16,8 +16,8 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.protocol.devices import RoundReports
 from hybriddp.kmeans.protocol.round import Round, RoundTally, count_answers
 from hybriddp.kmeans.reports.base import Ask, ReportTally
-from hybriddp.tables.chunks import require_polars
-from hybriddp.tables.frames import TableSource, collect, computed, is_text, nw, require_columns, whole_number
+from hybriddp.tables.batches import computed
+from hybriddp.tables.frames import TableSource, collect, is_text, nw, require_columns, require_polars, whole_number
 from hybriddp.tables.text import Wanted
 
 if TYPE_CHECKING:

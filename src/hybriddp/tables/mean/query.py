@@ -1,85 +1,40 @@
-"""The one query that counts everything, in the words of narwhals: every engine runs it in one pass.
+"""The one query that counts everything, in the words of narwhals, and the tally of what it found.
 
-Only a handful of integers comes back, at most one row per group and code. A value becomes units by `Grid.to_units`, the
-same floating-point operations in every engine, so the integers are the same to the last bit.
+Every engine runs it in one pass. Only a handful of integers comes back, at most one row per group and code; they add up
+over the frames of a table and become summaries. A value becomes units by `Grid.to_units`, the same floating-point
+operations in every engine, so the integers are the same to the last bit.
 """
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from hybriddp.channels.laplace import DiscreteLaplace
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import DataError
 from hybriddp.mean.study import MeanStudy
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.tables import frames
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import nw
-from hybriddp.tables.mean.report_files import DIGEST_COLUMN, Origin, digest_matches
-from hybriddp.tables.mean.tally import NO_CODE, NO_REPORT, REPORT_WORD, SUMS, Key, Tally
+from hybriddp.tables.mean.report_files import DIGEST_COLUMN, Origin, digest_matches, refuse_foreign
+from hybriddp.tables.mean.trust import Trust
 from hybriddp.tables.text import Wanted
+from hybriddp.wording import counted
 
-YES = ("yes", "y", "true", "t", "1", "1.0", "on", "ja", "j", "oui", "si", "sí", "sì", "sim")
-NO = ("no", "n", "false", "f", "0", "0.0", "off", "nein", "nee", "nej", "non", "não", "nao", "")
-"""Words of a column, in small letters. An empty cell means no: nobody trusts by saying nothing."""
+Key = str | int
+"""What names a group: a public text or a public whole number."""
 
+NO_REPORT, NO_CODE = -2, -1
+"""What stands in the place of a code where there is no report, and where the report is no code."""
 
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """Who trusts: ``column`` for a column of yes and no, ``column=word`` where a word of its own means yes."""
+SUMS = ("count", "total", "clamped", "upper", "lower", "tied", "foreign", "seeded", "trusting", "unclear", "raw")
+"""The columns that a query adds up."""
 
-    column: str
-    word: str | None = None
-
-    @classmethod
-    def of(cls, text: str) -> "Trust":
-        """What a text such as ``consent`` or ``consent=yes`` means."""
-        if not isinstance(text, str):
-            raise ParameterError("trusted_if", "a column, or column=word", type(text).__name__, shown_as="type")
-        column, equals, word = (part.strip() for part in text.partition("="))
-        if not column or (equals and not word):
-            raise ParameterError("trusted_if", "a column, or column=word", text)
-        return cls(column, word or None)
-
-    def expressions(self, dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401
-        """Whether each row trusts, never null; and whether it says neither yes nor no."""
-        x = nw.col(self.column)
-        if dtype == nw.Boolean:
-            yes, known = self._boolean(x)
-        elif dtype.is_numeric():
-            yes, known = self._numeric(x.cast(nw.Float64), nw.lit(value=True))
-        elif frames.is_text(dtype):
-            text = x.cast(nw.String).str.strip_chars()
-            if self.word is not None:
-                yes, known = text == self.word, nw.lit(value=True)
-            else:
-                yes, known = text.is_in(_spelled(YES)), text.is_in(_spelled(YES + NO))
-        else:
-            raise DataError(f"Column {self.column!r} must say who trusts with yes and no, but holds {dtype}.")
-        nobody, certain = nw.lit(value=False), nw.lit(value=True)
-        missing = x.is_null()
-        trusts = nw.when(missing).then(nobody).otherwise(yes)
-        return trusts, nw.when(missing).then(nobody).otherwise(nw.when(known).then(nobody).otherwise(certain))
-
-    def _boolean(self, x: Any) -> tuple[Any, Any]:  # noqa: ANN401
-        if self.word is not None and self.word.lower() not in YES + NO:
-            raise ParameterError("trusted_if", "a column, or column=true, since it holds booleans", self.word)
-        return (~x if self.word is not None and self.word.lower() in NO else x), x | ~x
-
-    def _numeric(self, x: Any, always: Any) -> tuple[Any, Any]:  # noqa: ANN401
-        if self.word is None:
-            return x == 1.0, x.is_in([0.0, 1.0])
-        word = self.word.lower()
-        named = {**dict.fromkeys(YES, 1.0), **dict.fromkeys(NO, 0.0)}.get(word)
-        try:
-            return x == (float(word) if named is None else named), always
-        except ValueError:
-            raise ParameterError("trusted_if", "column=number, since it holds numbers", self.word) from None
-
-
-def _spelled(words: tuple[str, ...]) -> list[str]:
-    return [spelled for word in words for spelled in dict.fromkeys((word, word.upper(), word.capitalize()))]
+REPORT_WORD = 1 << 24
+"""Reports with Laplace noise are added up as ``upper`` words of this size and a ``lower`` rest."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +108,7 @@ class Query:
             cells["user"] = nw.col(self.user).cast(nw.String)
         return frame.select(**cells)
 
-    def count(self, cells: Any, tallies: dict[Key | None, Tally]) -> None:  # noqa: ANN401
+    def count(self, cells: Any, tallies: dict[Key | None, "Tally"]) -> None:  # noqa: ANN401
         """Count `cells` and add what they have to the tally of every key; None is for other rows."""
         known = cells.collect_schema().names()
         by = [name for name in ("code", "key") if name in known]
@@ -246,3 +201,117 @@ def _report(dtype: Any, column: str, study: MeanStudy) -> dict[str, Any]:  # noq
         "upper": upper,
         "lower": whole - upper * REPORT_WORD,
     }
+
+
+# What was counted
+
+
+class Summaries(NamedTuple):
+    """What a table says of trusted and of local users; None for those whose column was not named."""
+
+    trusted: TrustedSummary | None
+    local: LocalSummary | LaplaceSummary | None
+
+
+@dataclass(frozen=True)
+class GroupedSummaries(Mapping[Key, Summaries]):
+    """Summaries of every group that was asked for. Holds exact totals and a row count: not private.
+
+    Attributes
+    ----------
+    by : str
+        The column that says which group a row belongs to.
+    parts : dict
+        The summaries of every group, in the order in which the keys were given. Those of a key belong to the study
+        ``study.part(by, key)``.
+    other : int
+        How many rows have none of the keys: they are in nobody's mean.
+    """
+
+    by: str
+    parts: dict[Key, Summaries]
+    other: int
+
+    def __getitem__(self, key: Key) -> Summaries:
+        return self.parts[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+
+@dataclass(slots=True)
+class Tally:
+    """The rows of one group."""
+
+    rows: int = 0
+    neither: int = 0  # rows with neither a value nor a report
+    both: int = 0  # rows with both, or that trust and have a report
+    count: int = 0  # finite values of users who trust
+    total: int = field(default=0, repr=False)  # the sum of their units: exact, not for logs
+    clamped: int = 0  # those outside of the bounds
+    reported: int = 0  # the sum of the reports, if they carry Laplace noise
+    tied: int = 0  # codes that carry the digest of the study
+    foreign: int = 0  # reports that carry the digest of another study
+    seeded: int = 0  # reports that were drawn with a seed
+    unclear: int = 0  # rows that say neither that they trust nor that they do not
+    raw: int = 0  # values of users who do not trust, and have no report
+    codes: Counter[int] = field(default_factory=Counter)  # reports of every code, and of `NO_CODE`
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row of a query's result; the sum of an empty column is nothing in some engines and 0 in others."""
+        n = {name: int(row.get(name) or 0) for name in ("rows", *SUMS)}
+        for name in ("rows", "count", "total", "clamped", "tied", "foreign", "seeded", "unclear", "raw"):
+            setattr(self, name, getattr(self, name) + n[name])
+        self.reported += n["upper"] * REPORT_WORD + n["lower"]
+        code = int(row.get("code", NO_REPORT))
+        if code == NO_REPORT:
+            self.neither += n["rows"] - n["count"] - n["raw"]
+        else:
+            self.codes[code] += n["rows"]
+            self.both += max(n["count"], n["trusting"])  # whoever trusts and has a value is in both, too
+
+    def summaries(self, study: MeanStudy, *, trusted: bool, local: bool) -> Summaries:
+        """The tally as summaries of a study."""
+        mine = TrustedSummary(study.digest, self.count, self.total, self.neither, self.clamped) if trusted else None
+        return Summaries(trusted=mine, local=self._local(study) if local else None)
+
+    def _local(self, study: MeanStudy) -> LocalSummary | LaplaceSummary:
+        bad = self.codes[NO_CODE]
+        good = self.codes.total() - bad
+        tied = 0 < good == self.tied
+        if isinstance(study.channel, DiscreteLaplace):
+            return LaplaceSummary(study.digest, good, self.reported, bad, tied, self.seeded > 0)
+        counts = tuple(self.codes[code] for code in range(study.channel.n_codes))
+        return LocalSummary(study.digest, counts, bad, tied, self.seeded > 0)
+
+
+def check(
+    tallies: list[Tally], study: MeanStudy, table: str, trust_column: str | None, *, simulated: bool = False
+) -> None:
+    """Raise if the columns of a table, all groups together, cannot be what they are said to be."""
+    both, raw, unclear, foreign = (
+        sum(getattr(tally, name) for tally in tallies) for name in ("both", "raw", "unclear", "foreign")
+    )
+    if trust_column is not None and unclear:
+        raise DataError(
+            f"Column {trust_column!r} says neither yes nor no in {counted(unclear, 'row')}. Say which word means that "
+            f'somebody trusts, with --trusted-if {trust_column}=WORD (in Python: trusted_if="{trust_column}=WORD").'
+        )
+    if both:
+        said = counted(both, "row", "has both a value and a report", "have both a value and a report")
+        if trust_column is not None:
+            said = counted(both, "row", "trusts and has a report", "trust and have a report")
+        raise DataError(f"{said}: nobody is in both groups.")
+    if raw and not simulated:
+        raise DataError(
+            f"{counted(raw, 'row', 'does not trust but has', 'do not trust but have')} a value and no report: "
+            "a raw value of theirs must not be used. Name the column of reports with --report, or try the study "
+            "out with --simulate-local."
+        )
+    refuse_foreign(foreign, table, study)
+    reports = sum(tally.codes.total() for tally in tallies)
+    bad = sum(tally.codes[NO_CODE] for tally in tallies)
+    study.refuse_bad_reports(bad, reports)

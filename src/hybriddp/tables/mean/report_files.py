@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hybriddp.errors import DataError, ProtocolError, raise_unchained
 from hybriddp.mean.study import MeanStudy
-from hybriddp.tables.chunks import require_polars
-from hybriddp.tables.frames import nw
+from hybriddp.tables.frames import nw, require_polars
 from hybriddp.tables.paths import File, output_format, writing_error
 from hybriddp.wording import counted
 

@@ -14,11 +14,12 @@ from hybriddp import _check
 from hybriddp.errors import DataError
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports
+from hybriddp.tables.batches import computed
 from hybriddp.tables.dialect import CsvFormat
-from hybriddp.tables.frames import as_float, computed, is_finite, nw
-from hybriddp.tables.mean.query import Query, Trust
+from hybriddp.tables.frames import as_float, is_finite, nw
+from hybriddp.tables.mean.query import GroupedSummaries, Key, Query, Summaries
 from hybriddp.tables.mean.summarize import CountedTable, as_summaries, count, public_keys
-from hybriddp.tables.mean.tally import GroupedSummaries, Key, Summaries
+from hybriddp.tables.mean.trust import Trust
 from hybriddp.tables.text import require_column
 
 if TYPE_CHECKING:

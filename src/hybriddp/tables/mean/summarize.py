@@ -11,12 +11,11 @@ import numpy as np
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.study import MeanStudy
-from hybriddp.tables.chunks import Chunk, open_chunks, require_polars
 from hybriddp.tables.dialect import CsvFormat
-from hybriddp.tables.frames import TableSource, collect, lazy_frame, library, nw
-from hybriddp.tables.mean.query import Query, Trust
+from hybriddp.tables.frames import Chunk, TableSource, collect, lazy_frame, library, nw, open_chunks, require_polars
+from hybriddp.tables.mean.query import NO_REPORT, GroupedSummaries, Key, Query, Summaries, Tally, check
 from hybriddp.tables.mean.report_files import DIGEST_COLUMN, Origin, by_digest
-from hybriddp.tables.mean.tally import NO_REPORT, GroupedSummaries, Key, Summaries, Tally, check
+from hybriddp.tables.mean.trust import Trust
 from hybriddp.tables.paths import expand, file_names
 from hybriddp.wording import counted
 

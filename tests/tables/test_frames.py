@@ -8,7 +8,7 @@ import pytest
 
 from hybriddp.errors import DataError, MissingExtraError, ParameterError
 from hybriddp.mean import MeanStudy
-from hybriddp.tables import chunks, summarize, summarize_both
+from hybriddp.tables import frames, summarize, summarize_both
 from hybriddp.tables.mean.report_files import write_table
 from hybriddp.tables.paths import expand
 from hybriddp.tables.text import Wanted
@@ -163,14 +163,14 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 # Chunks
 
 
-def _chunks(names: list[str], columns: list[str]) -> list[chunks.Chunk]:
-    return chunks.open_chunks(expand(names), "polars", Wanted(numbers=columns))
+def _chunks(names: list[str], columns: list[str]) -> list[frames.Chunk]:
+    return frames.open_chunks(expand(names), "polars", Wanted(numbers=columns))
 
 
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file in ten row groups, which is large because chunks are small."""
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", 16_000)  # two row groups of 8,000 bytes
+    monkeypatch.setattr(frames, "CHUNK_BYTES", 16_000)  # two row groups of 8,000 bytes
     path = tmp_path / "large.parquet"
     users = pl.DataFrame({"x": X, "unused": X})
     users.write_parquet(path, row_group_size=1000, compression="uncompressed", use_pyarrow=True)
@@ -199,7 +199,7 @@ def test_small_files_are_counted_together(tmp_path: Path, monkeypatch: pytest.Mo
     for i in range(20):
         write_table(pl.DataFrame({"x": X[500 * i : 500 * (i + 1)]}), tmp_path / f"{i}.{'csv' if i < 10 else 'jsonl'}")
     size = sum(path.stat().st_size for path in tmp_path.iterdir())
-    monkeypatch.setattr(chunks, "CHUNK_BYTES", size // 5)
+    monkeypatch.setattr(frames, "CHUNK_BYTES", size // 5)
     names = [str(tmp_path / "*.csv"), str(tmp_path / "*.jsonl")]
     assert 4 <= len(_chunks(names, ["x"])) <= 10
     heard: list[float | None] = []

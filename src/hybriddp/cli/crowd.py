@@ -1,0 +1,334 @@
+"""``hybriddp run-crowd``: simulated people take part in a study over HTTP, for trying it out and for load."""
+
+import asyncio
+import json
+import re
+import secrets
+import time
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from hybriddp import _check
+from hybriddp.cli import options
+from hybriddp.cli.options import UserShare, option
+from hybriddp.cli.terminal import print_table, say, trials_bar
+from hybriddp.client.claims import check_study_id
+from hybriddp.client.contribution import Contribution
+from hybriddp.client.drivers import check_url, conduct_async, http_settings, import_httpx
+from hybriddp.client.exchange import HttpAnswer, HttpRequest, RetryPolicy, ask
+from hybriddp.client.offer import StudyOffer
+from hybriddp.client.problems import RejectedError, UnavailableError, parse_object
+from hybriddp.errors import (
+    BudgetError,
+    DataError,
+    HybridDPError,
+    MissingExtraError,
+    ParameterError,
+    ProtocolError,
+    raise_unchained,
+)
+from hybriddp.simulation.distributions import population
+from hybriddp.wording import significant
+
+if TYPE_CHECKING:
+    import httpx
+
+MOST_PEOPLE = 10_000_000
+BATCH = 100
+"""Reports that a relay sends at a time."""
+
+_AT_A_TIME = 10_000  # people whose values are drawn together
+_SHORTEST_SECRET = 32  # bytes, as the server wants it
+_SECONDS = _check.Range("a number of seconds from 1 to 86,400", 1.0, 86_400.0)
+_RETRIES = RetryPolicy(attempts=3, first_wait=0.2, longest_wait=5.0)
+_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedPerson:
+    """Somebody who does not exist: their name at the curator, and what they send."""
+
+    name: str
+    contribution: Contribution
+
+
+@dataclass
+class CrowdTally:
+    """What became of the people so far."""
+
+    accepted: int = 0
+    repeated: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    latencies: "array[float]" = field(default_factory=lambda: array("d"))  # of requests, in seconds
+
+    @property
+    def people(self) -> int:
+        """How many have had an answer."""
+        return self.accepted + self.repeated + self.rejected.total()
+
+    def latency(self, percentile: float) -> float:
+        """A percentile of the requests' latencies, in milliseconds."""
+        return 1000 * float(np.percentile(self.latencies, percentile)) if self.latencies else 0.0
+
+    def to_dict(self, users: int) -> dict[str, Any]:
+        """The tally as plain data."""
+        return {
+            "simulated": True,
+            "users": users,
+            "accepted": self.accepted,
+            "repeated": self.repeated,
+            "rejected": dict(self.rejected),
+            "not_sent": users - self.people,
+            "requests": len(self.latencies),
+            "seconds": self.seconds,
+            "per_second": self.people / self.seconds if self.seconds else 0.0,
+            "p50_ms": self.latency(50),
+            "p99_ms": self.latency(99),
+        }
+
+
+def run_crowd(
+    url: Annotated[str, typer.Argument(help="Address of the curator, the only one that is talked to.")],
+    study: Annotated[str, option("Id of the study.")],
+    users: Annotated[int, option("How many people: 1,000.", parser=options.users)],
+    trusted: Annotated[
+        UserShare | None,
+        option(
+            "How many of them trust the curator: 5%, 0.05 or 50 users.", metavar="<share>", parser=options.user_share
+        ),
+    ] = None,
+    values: Annotated[str, option("Distribution of their values: 'normal(40,20)', as in simulate.")] = "uniform",
+    secret_file: Annotated[Path | None, option("File with the secret of participants' tokens (HS256).")] = None,
+    relay_key_file: Annotated[
+        Path | None, option(f"File with a relay's key: reports go in batches of {BATCH}.")
+    ] = None,
+    concurrency: Annotated[int, option("Requests at a time, 1 to 256.")] = 16,
+    seconds: Annotated[float, option("Stop after this many seconds.")] = 600.0,
+    prefix: Annotated[str | None, option("How their names begin; random if not given.")] = None,
+    seed: Annotated[int, option("Seed of the values. Reports are drawn as on real devices.")] = 0,
+    as_json: options.AsJson = False,
+) -> None:
+    """Let simulated people take part in a study, over HTTP: for trying it out, and for load.
+
+    They are counted like real ones: use a study of its own. A secret makes a token for each of them, a relay key sends
+    the reports of those who do not trust in batches; a pilot without tokens needs neither.
+    """
+    address = check_url(url, allow_http=True)
+    check_study_id(study)
+    if not 1 <= users <= MOST_PEOPLE:
+        raise ParameterError("users", f"from 1 to {MOST_PEOPLE:,}", users)
+    if not 1 <= concurrency <= 256:
+        raise ParameterError("concurrency", "an integer from 1 to 256", concurrency)
+    crowd = _Crowd(
+        study,
+        users,
+        n_trusted=round((trusted or UserShare(fraction=0.0)).of(users, "trusted") * users),
+        values=values,
+        prefix=f"simulated-{secrets.token_hex(4)}" if prefix is None else _prefix(prefix),
+        seed=_check.integer("seed", seed, at_least=0),
+        secret=None if secret_file is None else _read_key(secret_file, _SHORTEST_SECRET),
+        relay_key=None if relay_key_file is None else _read_key(relay_key_file, 1),
+        limit=_check.number("seconds", seconds, _SECONDS),
+    )
+    with trials_bar("sending", users, quiet=as_json) as update:
+        tally = asyncio.run(crowd.run(address, concurrency, update))
+    if as_json:
+        typer.echo(json.dumps(tally.to_dict(users), indent=2))
+    else:
+        _print(tally, users)
+    if not tally.accepted + tally.repeated:
+        raise typer.Exit(DataError.exit_code)
+
+
+def _print(tally: CrowdTally, users: int) -> None:
+    rows = [("accepted", f"{tally.accepted:,}"), ("repeated", f"{tally.repeated:,}")]
+    rows += [(f"rejected: {reason}", f"{count:,}") for reason, count in tally.rejected.most_common()]
+    if users > tally.people:
+        rows.append(("not sent: the time was up", f"{users - tally.people:,}"))
+    print_table(("simulated people", ""), rows)
+    rate = tally.people / tally.seconds if tally.seconds else 0.0
+    say(
+        f"{tally.people:,} people in {significant(tally.seconds)} s: {significant(rate)} per second, in "
+        f"{len(tally.latencies):,} requests; half of these took up to {significant(tally.latency(50))} ms, 99 % up to "
+        f"{significant(tally.latency(99))} ms. Making values, reports and tokens is included."
+    )
+    say("These are simulated people: the study's answer is about nobody once they are in it.")
+
+
+@dataclass(frozen=True)
+class _Crowd:
+    """Who is simulated, and how they reach the curator."""
+
+    study: str
+    users: int
+    n_trusted: int
+    values: str
+    prefix: str
+    seed: int
+    secret: str | None = field(repr=False)
+    relay_key: str | None = field(repr=False)
+    limit: float
+
+    async def run(self, address: str, concurrency: int, update: Callable[[int], None]) -> CrowdTally:
+        """Send everybody, so many requests at a time, until all are through or the time is up."""
+        library = import_httpx()
+        limits = library.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
+        settings = http_settings(address, _TIMEOUT) | {"limits": limits, "trust_env": False}
+        async with library.AsyncClient(**settings, transport=_transport()) as http:
+            offer = await self._offer(http)
+            jobs, tally = self._jobs(offer), CrowdTally()
+            start = time.monotonic()
+
+            async def work() -> None:
+                for people in jobs:  # shared: every worker takes what is next
+                    await self._send(people, http, tally)
+                    tally.seconds = time.monotonic() - start
+                    update(tally.people)
+                    if tally.seconds > self.limit:
+                        return
+
+            await asyncio.gather(*(work() for _ in range(concurrency)))
+        return tally
+
+    async def _offer(self, http: "httpx.AsyncClient") -> StudyOffer:
+        """The study, checked as a real device checks it; raises if these people could not take part."""
+        answer = await conduct_async(ask(HttpRequest("GET", f"/studies/{self.study}"), _RETRIES), http)
+        offer = StudyOffer.from_document(parse_object(answer.body))
+        if offer.state != "open":
+            raise ProtocolError(f"The study is {offer.state[:20]!r}, not open.")
+        alone = self.n_trusted if self.relay_key is not None else self.users
+        if offer.tokens and self.secret is None and alone:
+            raise ParameterError(
+                "secret_file", "given: this study needs tokens, and a relay can send local reports only", None
+            )
+        if self.secret is not None:
+            _import_jwt()
+        try:  # a wrong name is told before anybody is sent
+            population(self.values, offer.study.bounds)
+        except ParameterError as wrong:
+            raise_unchained(ParameterError("values", wrong.expected.removeprefix("values or "), self.values))
+        return offer
+
+    def _jobs(self, offer: StudyOffer) -> Iterator[tuple[SimulatedPerson, ...]]:
+        """Who is sent together: one by one, or a batch of a relay's."""
+        for person in self._people(offer, "trusted", 0, self.n_trusted):
+            yield (person,)
+        local = self._people(offer, "local", self.n_trusted, self.users)
+        while people := tuple(islice(local, 1 if self.relay_key is None else BATCH)):
+            yield people
+
+    def _people(self, offer: StudyOffer, group: str, first: int, last: int) -> Iterator[SimulatedPerson]:
+        study = offer.study
+        crowd = population(self.values, study.bounds).crowd
+        rng = np.random.default_rng([self.seed, first])
+        for start in range(first, last, _AT_A_TIME):
+            count = min(_AT_A_TIME, last - start)
+            units = rng.choice(crowd.units, count, p=crowd.users / crowd.count)
+            made = study.grid.values(units)
+            if group == "local":
+                codes = study.randomize(made).codes.tolist()
+                drawn = (Contribution.new(offer.digest, group, code) for code in codes)
+            else:
+                drawn = (offer.draw(value, group=group) for value in made.tolist())
+            for i, contribution in enumerate(drawn, start):
+                yield SimulatedPerson(f"{self.prefix}-{i}", contribution)
+
+    async def _send(self, people: tuple[SimulatedPerson, ...], http: "httpx.AsyncClient", tally: CrowdTally) -> None:
+        batch = self.relay_key is not None and people[0].contribution.group == "local"
+        request = self._batch(people) if batch else self._single(people[0])
+        start = time.monotonic()
+        try:
+            answer = await conduct_async(ask(request, _RETRIES), http)
+            tally.latencies.append(time.monotonic() - start)
+            if batch:
+                _count_batch(answer, len(people), tally)
+            else:
+                _count_single(answer, people[0], tally)
+        except HybridDPError as error:
+            tally.rejected[_reason(error)] += len(people)
+
+    def _single(self, person: SimulatedPerson) -> HttpRequest:
+        made = person.contribution
+        token = None
+        if self.secret is not None:
+            claims = {"sub": person.name, "aud": self.study, "exp": int(time.time() + self.limit) + 3600}
+            token = _import_jwt().encode(claims, self.secret, algorithm="HS256")
+        return HttpRequest("POST", f"/studies/{self.study}/{made.route}", made.body(), token)
+
+    def _batch(self, people: tuple[SimulatedPerson, ...]) -> HttpRequest:
+        made = [(person.name, person.contribution) for person in people]
+        reports = [{"participant": name, "code": one.integer, "nonce": one.nonce} for name, one in made]
+        body = json.dumps({"digest": made[0][1].digest, "reports": reports}, separators=(",", ":")).encode()
+        return HttpRequest("POST", f"/studies/{self.study}/batches", body, self.relay_key)
+
+
+def _count_single(answer: HttpAnswer, person: SimulatedPerson, tally: CrowdTally) -> None:
+    if person.contribution.commitment.encode() not in answer.body:
+        raise ProtocolError("The receipt is not about this contribution.")
+    if answer.status == 201:
+        tally.accepted += 1
+    else:
+        tally.repeated += 1
+
+
+def _count_batch(answer: HttpAnswer, people: int, tally: CrowdTally) -> None:
+    content = parse_object(answer.body)
+    try:
+        accepted, repeated = int(content["accepted"]), int(content["repeated"])
+        reasons = Counter(str(item["reason"]) for item in content["rejected"])
+    except (KeyError, TypeError, ValueError):
+        raise_unchained(ProtocolError("The answer to a batch is not in the form of the protocol."))
+    if accepted + repeated + reasons.total() != people:
+        raise ProtocolError("The answer to a batch does not account for everybody in it.")
+    tally.accepted += accepted
+    tally.repeated += repeated
+    tally.rejected += reasons
+
+
+def _reason(error: HybridDPError) -> str:
+    """The curator's word for a rejection."""
+    if isinstance(error, RejectedError):
+        return error.reason
+    known = {UnavailableError: "unavailable", DataError: "out-of-range", BudgetError: "refused"}
+    return known.get(type(error), "the answer cannot be read")
+
+
+def _prefix(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", text):
+        raise ParameterError("prefix", "1 to 64 letters, digits, dots, hyphens and underscores", text)
+    return text
+
+
+def _read_key(path: Path, shortest: int) -> str:
+    """The one line of a file with a secret; errors do not show it."""
+    try:
+        text = path.read_text("ascii").strip()
+    except OSError as reason:
+        raise_unchained(DataError(f"{path} cannot be read: {reason.strerror}."))
+    except UnicodeDecodeError:
+        text = ""
+    if len(text) < shortest or not text.isprintable() or " " in text:
+        raise DataError(f"{path} must hold one line of at least {shortest} characters: the secret or the key.")
+    return text
+
+
+def _import_jwt() -> Any:  # noqa: ANN401
+    try:
+        import jwt
+    except ImportError:
+        raise MissingExtraError("PyJWT", extra="service", purpose="Making participants' tokens") from None
+    return jwt
+
+
+def _transport() -> "httpx.AsyncBaseTransport | None":
+    """The network; tests put something else in its place."""
+    return None

@@ -1,0 +1,112 @@
+"""Contributions: what one person gives to a study, and the commitment by which the curator knows it again.
+
+A contribution is one integer, a code or a value in units of the study's grid, with a random nonce of 128 bits. The
+curator stores its **commitment**, a hash of both, instead of the contribution. The hash shows nothing without the
+nonce, which the device keeps; opening it proves to the curator that it is the same contribution (a retry) or the one
+to be subtracted (a withdrawal).
+"""
+
+import hashlib
+import json
+import math
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hybriddp.errors import DataError, ParameterError, ProtocolError
+
+__all__ = ["GROUPS", "Contribution", "commitment", "is_digest"]
+
+GROUPS = ("local", "trusted")
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_NONCE = re.compile(r"[0-9a-f]{32}")
+
+
+def commitment(digest: str, group: str, integer: int, nonce: str) -> str:
+    """The commitment to a contribution, as 64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> commitment("0" * 64, "local", 7, "f" * 32)[:16]
+    'd7833c9277792d5d'
+    """
+    return hashlib.sha256(f"hybriddp contribution 1\n{digest}\n{group}\n{integer}\n{nonce}".encode()).hexdigest()
+
+
+def is_digest(text: object) -> bool:
+    """Whether it is written as a digest is: 64 lower-case hexadecimal digits."""
+    return isinstance(text, str) and _DIGEST.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """One person's contribution to one study, as it is sent, stored and opened again.
+
+    Make it with `StudyOffer.draw`. It shows neither its integer nor its nonce when it is printed.
+
+    Attributes
+    ----------
+    digest : str
+        The digest of the study that it was made for.
+    group : {"local", "trusted"}
+        The group.
+    integer : int
+        The code; for a trusted contribution the value in units of the study's grid.
+    nonce : str
+        128 random bits, as 32 hexadecimal digits.
+    value : float or None
+        Only in a trusted contribution: the number that the units stand for, which is what is sent.
+    """
+
+    digest: str
+    group: str
+    integer: int = field(repr=False)
+    nonce: str = field(repr=False)
+    value: float | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.group not in GROUPS:
+            raise ParameterError("group", '"local" or "trusted"', self.group)
+        if not is_digest(self.digest):
+            raise ParameterError("digest", "64 lower-case hexadecimal digits", self.digest)
+        has_value = type(self.value) is float and math.isfinite(self.value)
+        right = type(self.integer) is int and isinstance(self.nonce, str) and _NONCE.fullmatch(self.nonce)
+        if not right or has_value is not (self.group == "trusted"):
+            raise DataError("The contribution is not one that StudyOffer.draw has made.")
+
+    @classmethod
+    def new(cls, digest: str, group: str, integer: int, value: float | None = None) -> "Contribution":
+        """A contribution with a fresh nonce."""
+        return cls(digest, group, integer, secrets.token_hex(16), value)
+
+    @property
+    def commitment(self) -> str:
+        """Its commitment, as 64 hexadecimal digits."""
+        return commitment(self.digest, self.group, self.integer, self.nonce)
+
+    @property
+    def route(self) -> str:
+        """Where it goes: the last part of the path below the study."""
+        return "reports" if self.group == "local" else "values"
+
+    def body(self) -> bytes:
+        """What is sent: the same bytes every time."""
+        number = {"code": self.integer} if self.group == "local" else {"value": self.value}
+        return json.dumps({"digest": self.digest, **number, "nonce": self.nonce}, separators=(",", ":")).encode()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contribution as plain data, for a file that only its owner may read."""
+        value = {} if self.value is None else {"value": self.value}
+        return {"digest": self.digest, "group": self.group, "integer": self.integer, "nonce": self.nonce, **value}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Contribution":
+        """The contribution that `to_dict` wrote; `ProtocolError` for anything else."""
+        try:
+            return cls(**fields)
+        except (TypeError, DataError, ParameterError):
+            pass  # what these say could quote the contribution
+        raise ProtocolError("This is not a stored contribution.")

@@ -1,0 +1,136 @@
+"""Drivers: what conducts a conversation over httpx, one that blocks and one for asyncio and trio."""
+
+import ipaddress
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from hybriddp.client.exchange import Conversation, HttpAnswer, HttpRequest, NoAnswer, Pause, Store
+from hybriddp.errors import MissingExtraError, ParameterError, ProtocolError
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["LARGEST_ANSWER", "check_url", "conduct", "conduct_async", "http_settings", "import_httpx"]
+
+LARGEST_ANSWER = 4_000_000
+"""Bytes of an answer; a study's text has a few thousand."""
+
+Result = TypeVar("Result")
+
+
+def import_httpx() -> Any:  # noqa: ANN401
+    """The HTTP library, or an error that says how to get it."""
+    try:
+        import httpx
+    except ImportError:
+        raise MissingExtraError("httpx", extra="client", purpose="Talking to a curator") from None
+    return httpx
+
+
+def check_url(url: str, *, allow_http: bool) -> str:
+    """A curator's address without a slash at its end; HTTPS, unless it is on this machine or HTTP was allowed."""
+    try:
+        parts = urlsplit(url)
+        plain = not (parts.query or parts.fragment or "@" in parts.netloc) and bool(parts.hostname)
+        port = parts.port is None or parts.port > 0
+    except (ValueError, TypeError, AttributeError):
+        raise ParameterError("url", "an address such as https://curator.example.org", "unreadable") from None
+    if parts.scheme not in ("http", "https") or not plain or not port or not url.isascii() or not url.isprintable():
+        shown = url if "@" not in url else "one with @, which may hold a password"
+        raise ParameterError("url", "an address such as https://curator.example.org", shown)
+    if parts.scheme == "http" and not allow_http and not _is_this_machine(parts.hostname or ""):
+        raise ParameterError(
+            "url", "an https address", url, remedy="Over HTTP everybody on the way reads the token: see allow_http."
+        )
+    return url.rstrip("/")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def http_settings(url: str, timeout: float) -> dict[str, Any]:
+    """What both of httpx's clients are made with: no redirects, no compression, no cookies kept from elsewhere."""
+    from hybriddp import __version__
+
+    headers = {"User-Agent": f"hybriddp/{__version__}", "Accept": "application/json", "Accept-Encoding": "identity"}
+    return {"base_url": url, "timeout": timeout, "headers": headers, "follow_redirects": False}
+
+
+def conduct(conversation: Conversation[Result], http: "httpx.Client") -> Result:
+    """Conduct a conversation; blocks."""
+    came: Any = None
+    while True:
+        try:
+            step = conversation.send(came)
+        except StopIteration as done:
+            result: Result = done.value
+            return result
+        if isinstance(step, HttpRequest):
+            came = _exchange(step, http)
+        elif isinstance(step, Pause):
+            time.sleep(step.seconds)
+            came = None
+        else:
+            came = step.work()
+
+
+async def conduct_async(conversation: Conversation[Result], http: "httpx.AsyncClient") -> Result:
+    """Conduct a conversation on asyncio or trio."""
+    import anyio
+    import anyio.to_thread
+
+    came: Any = None
+    while True:
+        try:
+            step = conversation.send(came)
+        except StopIteration as done:
+            result: Result = done.value
+            return result
+        if isinstance(step, HttpRequest):
+            came = await _exchange_async(step, http)
+        elif isinstance(step, Pause):
+            await anyio.sleep(step.seconds)
+            came = None
+        elif isinstance(step, Store):
+            came = await anyio.to_thread.run_sync(step.work)  # a disk may take its time
+
+
+def _exchange(request: HttpRequest, http: "httpx.Client") -> HttpAnswer | NoAnswer:
+    httpx = import_httpx()
+    try:
+        with http.stream(request.method, request.path, content=request.body, headers=request.headers()) as answer:
+            body = bytearray()
+            for part in answer.iter_bytes():
+                _take(body, part)
+            return _answer(answer, body)
+    except httpx.RequestError as error:
+        what = type(error).__name__
+    return NoAnswer(what)  # outside of the handler: the library's error holds the request, with its body
+
+
+async def _exchange_async(request: HttpRequest, http: "httpx.AsyncClient") -> HttpAnswer | NoAnswer:
+    httpx = import_httpx()
+    try:
+        async with http.stream(request.method, request.path, content=request.body, headers=request.headers()) as answer:
+            body = bytearray()
+            async for part in answer.aiter_bytes():
+                _take(body, part)
+            return _answer(answer, body)
+    except httpx.RequestError as error:
+        what = type(error).__name__
+    return NoAnswer(what)
+
+
+def _take(body: bytearray, part: bytes) -> None:
+    if len(body) + len(part) > LARGEST_ANSWER:
+        raise ProtocolError(f"The curator's answer has more than {LARGEST_ANSWER:,} bytes.")
+    body += part
+
+
+def _answer(answer: "httpx.Response", body: bytearray) -> HttpAnswer:
+    return HttpAnswer(answer.status_code, {name.lower(): text for name, text in answer.headers.items()}, bytes(body))

@@ -1,0 +1,347 @@
+"""`MockCurator`: a curator in memory, for the tests of apps that take part in studies."""
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hybriddp import _check
+from hybriddp.client.claims import check_study_id, read_claims
+from hybriddp.client.client import AsyncClient, Client
+from hybriddp.client.contribution import Contribution
+from hybriddp.client.drivers import import_httpx
+from hybriddp.client.exchange import RetryPolicy
+from hybriddp.client.problems import parse_object
+from hybriddp.client.receipt import KEYS_PATH, canonical_bytes
+from hybriddp.errors import HybridDPError, ParameterError
+from hybriddp.mean import MeanStudy
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["MockCurator"]
+
+_URL = "https://curator.example.org"
+_STORED = {
+    "local": ["This is a test: the code is kept in memory."],
+    "trusted": ["This is a test: the value is kept in memory."],
+}
+_TITLES = {
+    400: ("malformed", "The request cannot be read."),
+    401: ("bad-token", "The token is not valid."),
+    404: ("not-found", "There is nothing at this address."),
+    422: ("out-of-range", "The contribution is not one that a device can send in this study."),
+    429: ("too-many", "Wait and try again."),
+}
+_CONFLICTS = {
+    "closed": "The study does not take contributions now.",
+    "duplicate": "This person has already taken part in the study, with another contribution or in the other group.",
+    "wrong-digest": "The contribution was made for another study text.",
+}
+
+
+class _Trouble(Exception):  # noqa: N818  (an answer, not an error)
+    """A request that is refused."""
+
+    def __init__(self, status: int, reason: str = "", retry_after: int | None = None) -> None:
+        self.status = status
+        self.reason = reason or _TITLES.get(status, ("unavailable", ""))[0]
+        self.detail = _CONFLICTS.get(self.reason) or _TITLES.get(status, ("", "The server cannot answer now."))[1]
+        self.retry_after = retry_after
+
+
+class MockCurator:
+    """A curator in memory: it takes contributions, knows repeated ones, and signs receipts with a throw-away key.
+
+    It speaks the protocol of the real one, over ``transport``, without a network. Tokens are read and not verified.
+    What it received is there to be looked at, so give it no real person's value.
+
+    Parameters
+    ----------
+    study : MeanStudy
+        The study.
+    id : str
+        Its id.
+    tokens : bool
+        Whether participants need tokens; False is a pilot.
+
+    Attributes
+    ----------
+    contributions : dict
+        Per participant, what was accepted and not withdrawn.
+    requests : list of (method, path, body)
+        Everything that arrived, in order.
+    state : str
+        ``"open"``; set it to ``"closed"`` to close the study.
+
+    Examples
+    --------
+    >>> curator = MockCurator(MeanStudy("session minutes", bounds=(0, 240), epsilon=1))
+    >>> curator.fail(2)  # the next two requests are answered with 503
+    >>> receipt = curator.client("alice").trust(30)
+    >>> curator.contributions["alice"].group, len(curator.requests)
+    ('trusted', 5)
+    """
+
+    def __init__(self, study: MeanStudy, *, id: str = "mock-study", tokens: bool = True) -> None:  # noqa: A002
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        self.study = study
+        self.id = check_study_id(id)
+        self.tokens = tokens
+        self.state = "open"
+        self.contributions: dict[str, Contribution] = {}
+        self.requests: list[tuple[str, str, bytes]] = []
+        self._withdrawn: set[str] = set()
+        self._troubles: list[_Trouble | str] = []
+        self._key = Ed25519PrivateKey.generate()
+        self._kid = secrets.token_urlsafe(8)
+
+    # For a test's own use
+
+    @property
+    def transport(self) -> "httpx.MockTransport":
+        """What to hand to `Client` or `AsyncClient` as ``transport``."""
+        transport: httpx.MockTransport = import_httpx().MockTransport(self.answer)
+        return transport
+
+    def token(self, participant: str) -> str:
+        """A token for this participant."""
+        head = _base64url(b'{"alg":"HS256","typ":"JWT"}')
+        claims = {"sub": participant, "aud": self.id, "exp": 4102444800}  # the year 2100
+        text = f"{head}.{_base64url(json.dumps(claims).encode())}"
+        return f"{text}.{_base64url(hmac.digest(b'a secret of nobody', text.encode(), 'sha256'))}"
+
+    def client(self, participant: str, *, journal: Path | str | None = None) -> Client:
+        """A client of this participant, which does not wait between retries."""
+        return Client(_URL, self.token(participant), journal=journal, retries=_NO_WAITS, transport=self.transport)
+
+    def async_client(self, participant: str, *, journal: Path | str | None = None) -> AsyncClient:
+        """The same for asyncio and trio."""
+        return AsyncClient(_URL, self.token(participant), journal=journal, retries=_NO_WAITS, transport=self.transport)
+
+    def fail(self, times: int, *, status: int = 503, reason: str = "", retry_after: int | None = None) -> None:
+        """Answer the next requests with this status: 503, 429, or 409 with a reason."""
+        if not 400 <= status < 600:
+            raise ParameterError("status", "an HTTP status of failure, from 400 to 599", status)
+        count = _check.integer("times", times, at_least=1)
+        self._troubles += [_Trouble(status, reason or ("duplicate" if status == 409 else ""), retry_after)] * count
+
+    def disconnect(self, times: int) -> None:
+        """Let the next requests fail before they arrive."""
+        self._troubles += ["disconnect"] * _check.integer("times", times, at_least=1)
+
+    def lose_answers(self, times: int) -> None:
+        """Take the next contributions, and lose the answers: what a retry is for. Other requests are answered."""
+        self._troubles += ["lose"] * _check.integer("times", times, at_least=1)
+
+    # The server's side
+
+    def answer(self, request: "httpx.Request") -> "httpx.Response":
+        """The answer to a request."""
+        library = import_httpx()
+        now = self._troubles[0] if self._troubles else None
+        if now == "lose" and request.method != "POST":
+            now = None
+        if now is not None:
+            self._troubles.pop(0)
+        if now == "disconnect":
+            raise library.ConnectError("The mock curator was told to fail.", request=request)
+        self.requests.append((request.method, request.url.path, request.content))
+        try:
+            if isinstance(now, _Trouble):
+                raise now
+            status, document = self._route(request)
+        except _Trouble as trouble:
+            return self._problem(trouble)
+        if now == "lose":
+            raise library.ReadError("The mock curator was told to lose the answer.", request=request)
+        response: httpx.Response = library.Response(status, json=document)
+        return response
+
+    def _problem(self, trouble: _Trouble) -> "httpx.Response":
+        document = {
+            "type": f"urn:hybriddp:problem:{trouble.reason}",
+            "title": HTTPStatus(trouble.status).phrase,
+            "status": trouble.status,
+            "detail": trouble.detail,
+            "reason": trouble.reason,
+        }
+        headers = {"Content-Type": "application/problem+json"}
+        if trouble.retry_after is not None:
+            headers["Retry-After"] = str(trouble.retry_after)
+        response: httpx.Response = import_httpx().Response(
+            trouble.status, content=json.dumps(document).encode(), headers=headers
+        )
+        return response
+
+    def _route(self, request: "httpx.Request") -> tuple[int, dict[str, Any]]:
+        path = request.url.path
+        if (request.method, path) == ("GET", KEYS_PATH):
+            return 200, self.jwks()
+        base, _, rest = path.partition(f"/studies/{self.id}")
+        match (request.method, rest.strip("/")) if not base and path.startswith("/studies/") else ("", ""):
+            case "GET", "":
+                return 200, self.document()
+            case "GET", "receipt":
+                who = self._participant(request, request.url.params.get("commitment", ""))
+                if who not in self.contributions:
+                    raise _Trouble(404)
+                return 200, self._receipt(self.contributions[who])
+            case "POST", "batches":
+                return 200, self._batch(_content(request))
+            case "POST", ("reports" | "values") as route:
+                made = self._contribution(route, _content(request))
+                status = self._take(self._participant(request, made.commitment), made)
+                return status, self._receipt(made)
+            case "POST", ("reports/withdraw" | "values/withdraw") as route:
+                made = self._contribution(route.partition("/")[0], _content(request))
+                return 200, self._withdraw(self._participant(request, made.commitment), made)
+        raise _Trouble(404)
+
+    def _participant(self, request: "httpx.Request", commitment: str) -> str:
+        """Who asks; in a pilot without tokens a contribution stands for its participant."""
+        if not self.tokens:
+            return commitment
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        try:
+            read_claims(token, self.id)
+        except HybridDPError:
+            raise _Trouble(401) from None
+        payload = token.split(".")[1]
+        return str(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["sub"])
+
+    def _contribution(self, route: str, content: Mapping[str, Any]) -> Contribution:
+        name = "code" if route == "reports" else "value"
+        if set(content) != {"digest", name, "nonce"}:
+            raise _Trouble(400)
+        if content["digest"] != self.study.digest:
+            raise _Trouble(409, "wrong-digest")
+        number = content[name]
+        if isinstance(number, bool) or not isinstance(number, int if name == "code" else int | float):
+            raise _Trouble(400)
+        try:
+            if name == "value":
+                units = int(self.study.grid.place([number]).units[0])
+                return Contribution(content["digest"], "trusted", units, content["nonce"], float(number))
+            made = Contribution(content["digest"], "local", number, content["nonce"])
+        except (HybridDPError, IndexError):
+            raise _Trouble(400) from None
+        low, high = self.study.reports_between
+        if not low <= number <= high:
+            raise _Trouble(422)
+        return made
+
+    def _take(self, who: str, made: Contribution) -> int:
+        """Accept a contribution (201) or know it again (200)."""
+        known = self.contributions.get(who)
+        if known is not None and known.commitment == made.commitment:
+            return 200
+        if self.state != "open":
+            raise _Trouble(409, "closed")
+        if known is not None or who in self._withdrawn:
+            raise _Trouble(409, "duplicate")
+        self.contributions[who] = made
+        return 201
+
+    def _withdraw(self, who: str, made: Contribution) -> dict[str, Any]:
+        if self.state != "open":
+            raise _Trouble(409, "closed")
+        if who not in self.contributions:
+            raise _Trouble(404)
+        if self.contributions[who].commitment != made.commitment:
+            raise _Trouble(409, "duplicate")
+        del self.contributions[who]
+        self._withdrawn.add(who)
+        return self._receipt(made, withdrawn=True)
+
+    def _batch(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        taken, rejected, commitments = {200: 0, 201: 0}, [], []
+        for index, item in enumerate(content["reports"]):
+            try:
+                body = {"digest": content["digest"], "code": item["code"], "nonce": item["nonce"]}
+                made = self._contribution("reports", body)
+                taken[self._take(str(item["participant"]), made)] += 1
+                commitments.append(bytes.fromhex(made.commitment))
+            except _Trouble as trouble:
+                rejected.append({"index": index, "reason": trouble.reason})
+        counts = {"accepted": taken[201], "repeated": taken[200]}
+        hashed = hashlib.sha256(b"".join(commitments)).hexdigest()
+        said = {"version": 1, "study": self.id, "digest": self.study.digest, "group": "local", "asserted_by": "relay"}
+        receipt = said | {"relay": "mock", **counts, "commitments_sha256": hashed, "day": _today()}
+        return {**counts, "rejected": rejected, "receipt": self.sign(receipt)}
+
+    # Documents
+
+    def document(self) -> dict[str, Any]:
+        """The public document of the study."""
+        return {
+            "id": self.id,
+            "kind": "mean",
+            "digest": self.study.digest,
+            "text": self.study.device_json(),
+            "epsilon": self.study.privacy.epsilon,
+            "delta": self.study.privacy.delta,
+            "promise": f"ε = {self.study.privacy.epsilon}",
+            "consent": {"organization": "Example", "purpose": "a test", "contact": "test@example.org"},
+            "stored": _STORED,
+            "tokens": self.tokens,
+            "warning": None if self.tokens else "Nobody vouches for who takes part, or how often.",
+            "state": self.state,
+            "steps": [{"name": "release", "state": "pending"}],
+            "closes_at": "2099-12-31T00:00:00Z",
+            "min_trusted": self.study.min_group_size,
+            "min_local": self.study.min_group_size,
+            "single_group": False,
+            "counts": None,
+            "receipts_key": KEYS_PATH,
+        }
+
+    def _receipt(self, made: Contribution, *, withdrawn: bool = False) -> dict[str, Any]:
+        receipt = {
+            "version": 1,
+            "study": self.id,
+            "digest": made.digest,
+            "group": made.group,
+            "epsilon": self.study.privacy.epsilon,
+            "delta": self.study.privacy.delta,
+            "commitment": made.commitment,
+            "asserted_by": "participant" if self.tokens else "nobody",
+            "stored": ["That somebody has withdrawn."] if withdrawn else _STORED[made.group],
+            "day": _today(),
+        }
+        return self.sign(receipt | ({"withdrawn": True} if withdrawn else {}))
+
+    def sign(self, receipt: Mapping[str, Any]) -> dict[str, Any]:
+        """A receipt with its signature."""
+        signature = _base64url(self._key.sign(canonical_bytes(receipt)))
+        return {"receipt": dict(receipt), "signature": signature, "kid": self._kid}
+
+    def jwks(self) -> dict[str, Any]:
+        """The public key, as a JSON Web Key Set."""
+        x = _base64url(self._key.public_key().public_bytes_raw())
+        return {"keys": [{"kty": "OKP", "crv": "Ed25519", "x": x, "kid": self._kid, "use": "sig", "alg": "EdDSA"}]}
+
+
+_NO_WAITS = RetryPolicy(first_wait=0.0)
+
+
+def _content(request: "httpx.Request") -> dict[str, Any]:
+    try:
+        return parse_object(request.content)
+    except HybridDPError:
+        raise _Trouble(400) from None
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def _base64url(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()

@@ -1,0 +1,229 @@
+"""`StudyOffer`: a study as its participants see it, checked before anything is drawn for it.
+
+What a curator says is believed only where it can be checked: the text must have the digest that it claims (and the one
+that the app has pinned, if it has), and its channel must keep ε (`MeanStudy.from_json` proves it).
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from hybriddp.client.contribution import GROUPS, Contribution, is_digest
+from hybriddp.client.problems import parse_object
+from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.grid import as_floats
+from hybriddp.mean import MeanStudy
+from hybriddp.planning.alternatives import best_guess
+from hybriddp.planning.words import guess
+from hybriddp.wording import significant
+
+__all__ = ["StudyOffer"]
+
+_CONSENT = ("organization", "purpose", "contact")
+
+
+@dataclass(frozen=True)
+class StudyOffer:
+    """What people are asked for, under which promise, and by whom.
+
+    Attributes
+    ----------
+    study : MeanStudy
+        The study itself, its channel verified.
+    text : str
+        Its text; save this to work without a network later.
+    id : str
+        Its name in addresses; empty in an offer made from a text alone.
+    consent : mapping
+        Who asks (``organization``), for what (``purpose``), and whom to write to (``contact``), as the curator says.
+    stored : mapping
+        For each group, what the curator says that it stores of a person.
+    state : str
+        ``created``, ``open``, ``closed``, ``released`` or ``withdrawn``; empty if not known.
+    closes_at : str
+        When it closes; empty if not known.
+    tokens : bool
+        Whether participants need a token.
+    warning : str
+        What a pilot without tokens cannot promise.
+
+    Examples
+    --------
+    >>> study = MeanStudy("session minutes", bounds=(0, 240), epsilon=1)
+    >>> offer = StudyOffer.from_text(study.device_json())
+    >>> contribution = offer.draw(37.5)  # send it once, later: client.send(contribution)
+    >>> contribution.group
+    'local'
+    """
+
+    study: MeanStudy
+    text: str = field(repr=False)
+    id: str = ""
+    consent: Mapping[str, str] = field(default_factory=dict, repr=False)
+    stored: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    state: str = ""
+    closes_at: str = ""
+    tokens: bool = True
+    warning: str = ""
+
+    @classmethod
+    def from_text(cls, text: str, *, digest: str | None = None) -> "StudyOffer":
+        """The offer in a saved text, without a network; what the curator stores is not known then.
+
+        Parameters
+        ----------
+        text : str
+            The study's text: `text` of an earlier offer, or `MeanStudy.device_json`.
+        digest : str, optional
+            The digest that the app has pinned.
+        """
+        return cls(_checked(text, None, digest), text)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], *, digest: str | None = None) -> "StudyOffer":
+        """The offer in the curator's public document of a study.
+
+        Parameters
+        ----------
+        document : mapping
+            What ``GET /studies/{id}`` answers.
+        digest : str, optional
+            The digest that the app has pinned.
+        """
+        if document.get("kind") != "mean":
+            raise ProtocolError("This version of hybriddp can take part in studies of a mean only.")
+        text, claimed = document.get("text"), document.get("digest")
+        if not isinstance(text, str) or not is_digest(claimed):
+            raise ProtocolError("The curator's document has no study text with its digest.")
+        study = _checked(text, claimed, digest)
+        shown = tuple(str(document.get(name)) for name in ("epsilon", "delta"))
+        if shown != (study.privacy.epsilon, study.privacy.delta):
+            raise ProtocolError("The curator's document promises another ε or δ than the study's text does.")
+        consent, stored = _mapping(document.get("consent")), _mapping(document.get("stored"))
+        return cls(
+            study,
+            text,
+            id=str(document.get("id") or ""),
+            consent=MappingProxyType({name: str(consent.get(name) or "") for name in _CONSENT}),
+            stored=MappingProxyType({group: _sentences(stored.get(group)) for group in GROUPS}),
+            state=str(document.get("state") or ""),
+            closes_at=str(document.get("closes_at") or ""),
+            tokens=document.get("tokens") is not False,
+            warning=str(document.get("warning") or ""),
+        )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text."""
+        return self.study.digest
+
+    def draw(self, value: float, *, group: str = "local") -> Contribution:
+        """One person's contribution, with a fresh nonce. Draw once: a second report costs ε again.
+
+        Parameters
+        ----------
+        value : float
+            The person's value; outside of the bounds it counts as the nearer bound.
+        group : {"local", "trusted"}
+            ``"local"`` randomizes the value here. ``"trusted"`` gives it to the curator, rounded to the study's grid.
+        """
+        if group not in GROUPS:
+            raise ParameterError("group", '"local" or "trusted"', group)
+        number = _one_number(value)
+        if group == "local":
+            code = int(self.study.channel.randomize(number, bounds=self.study.bounds))
+            return Contribution.new(self.digest, group, code)
+        units, sent = self._on_grid(number)
+        return Contribution.new(self.digest, group, units, sent)
+
+    def _on_grid(self, number: float) -> tuple[int, float]:
+        """The units of a value, and the number in their middle, which the curator turns into the same units."""
+        grid = self.study.grid
+        units = int(grid.units(np.array([number]))[0])
+        sent = float(grid.values([units])[0])
+        if int(grid.units(np.array([sent]))[0]) != units:  # a tie, where floats are as far apart as units
+            sent = min(max(number, grid.lower), grid.upper)
+        return units, sent
+
+    def promise(self) -> str:
+        """What is asked, what is promised and what is stored, in words.
+
+        What ε means is computed here, from the verified text. What the curator stores, only the curator can say.
+        """
+        lower, upper = (significant(bound, 6) for bound in self.study.bounds)
+        who = self.consent.get("organization") or "An organization that the study's text does not name"
+        lines = [
+            f"{who} asks for one number: {self.study.title}, from {lower} to {upper}. A number outside counts as the "
+            "nearer bound.",
+            *_labeled("Purpose", self.consent.get("purpose")),
+            *_labeled("Contact", self.consent.get("contact")),
+            *_labeled("The study closes", self.closes_at),
+            *_labeled("Warning", self.warning),
+            f"If you report: your device draws one code at random and sends that; your number stays here. "
+            f"{self._meaning('the code', local=True)}",
+            *self._stored("local"),
+            "If you trust: your number itself goes to the curator, who adds it to a total and publishes only answers "
+            f"with noise. {self._meaning('what is published', local=False)} The curator could see your number.",
+            *self._stored("trusted"),
+            f"Digest of the study: {self.digest}",
+        ]
+        return "\n".join(lines)
+
+    def _meaning(self, seen: str, *, local: bool) -> str:
+        """ε in words; the channel of a local user has no δ."""
+        privacy = self.study.privacy
+        chance = guess(best_guess(float(privacy.epsilon)))
+        delta = "" if local or privacy.exact_delta == 0 else f", but for a chance of {privacy.delta}"
+        return (
+            f"ε = {privacy.epsilon}: someone who has narrowed your number down to two candidates and sees {seen} "
+            f"guesses right at most {chance} of the time (50 % without it){delta}."
+        )
+
+    def _stored(self, group: str) -> list[str]:
+        sentences = self.stored.get(group) or ("It has not said.",)
+        return ["What the curator says it stores of you then:", *(f"- {sentence}" for sentence in sentences)]
+
+
+def _checked(text: str, claimed: str | None, pinned: str | None) -> MeanStudy:
+    """The study in a text, after everything about it has been compared."""
+    if pinned is not None and not is_digest(pinned):
+        raise ParameterError("digest", "64 lower-case hexadecimal digits", pinned)
+    if not isinstance(text, str):
+        raise ParameterError("text", "the text of a study", text)
+    found = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    if claimed is not None and claimed != found:
+        raise ProtocolError("The study's text does not have the digest that the curator claims. Nothing was drawn.")
+    if pinned is not None and pinned != found:
+        raise ProtocolError(
+            f"The study's digest is {found[:12]}…, but this app was made for {pinned[:12]}…. Nothing was drawn."
+        )
+    parse_object(text)  # also what is nested too deep to be read
+    study = MeanStudy.from_json(text)
+    if study.digest != found:
+        raise ProtocolError("The text is not the one that devices get. Take MeanStudy.device_json().")
+    return study
+
+
+def _one_number(value: object) -> float:
+    """A value as one finite float; what is said if it is none does not show it."""
+    array = as_floats(value) if np.ndim(value) == 0 else None  # type: ignore[arg-type]  # anything may come
+    if array is None or not math.isfinite(array[0]):
+        raise DataError("The value must be one finite number. Without one there is nothing to contribute.")
+    return float(array[0])
+
+
+def _mapping(content: object) -> Mapping[str, Any]:
+    return content if isinstance(content, Mapping) else {}
+
+
+def _sentences(content: object) -> tuple[str, ...]:
+    return tuple(str(sentence) for sentence in content) if isinstance(content, list) else ()
+
+
+def _labeled(label: str, text: str | None) -> list[str]:
+    return [f"{label}: {text}"] if text else []

@@ -1,0 +1,236 @@
+"""A participant's side of a study, without I/O: fetch, check, draw once, keep, send, and keep the receipt.
+
+The order is what matters. The contribution is in the journal before the first byte of it leaves, and what is in the
+journal is what is sent, however often and whatever happens in between.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from hybriddp.client.claims import read_claims
+from hybriddp.client.contribution import Contribution, is_digest
+from hybriddp.client.exchange import Conversation, HttpRequest, RetryPolicy, ask, stored
+from hybriddp.client.journal import Journal, JournalEntry
+from hybriddp.client.offer import StudyOffer
+from hybriddp.client.problems import RejectedError, parse_object
+from hybriddp.client.receipt import KEYS_PATH, Receipt, has_key, verify
+from hybriddp.errors import ParameterError, ProtocolError
+
+__all__ = ["Participant"]
+
+_LOG = logging.getLogger("hybriddp.client")
+_NOTHING_THERE = (
+    "The curator has nothing of yours: your contribution never arrived, or an earlier withdrawal, whose answer was "
+    "lost, has removed it."
+)
+
+
+class Participant:
+    """One person in one study: every method is a conversation for a driver.
+
+    Parameters
+    ----------
+    token : str or None
+        Their token; None in a pilot that takes contributions without tokens.
+    study : str or None
+        The study's id, if the token does not name it.
+    journal : Journal
+        Where the contribution is kept.
+    digest : str or None
+        The digest that the app has pinned.
+    retries : RetryPolicy
+        How often to try.
+    """
+
+    def __init__(
+        self, token: str | None, *, study: str | None, journal: Journal, digest: str | None, retries: RetryPolicy
+    ) -> None:
+        if digest is not None and not is_digest(digest):
+            raise ParameterError("digest", "64 lower-case hexadecimal digits", digest)
+        claims = read_claims(token, study)
+        self.study, self._who = claims.study, claims.participant
+        self._token, self._journal, self._pinned, self._retries = token, journal, digest, retries
+        self._offer: StudyOffer | None = None
+        self._keys: dict[str, Any] | None = None
+
+    # What is public: asked for without the token, since who asks need not say who they are
+
+    def offer(self) -> Conversation[StudyOffer]:
+        """The study as the curator offers it, checked; fetched once."""
+        if self._offer is None:
+            document = yield from self._get(f"/studies/{self.study}")
+            offer = StudyOffer.from_document(document, digest=self._pinned)
+            if offer.id != self.study:
+                raise ProtocolError(f"The curator answered with study {offer.id[:64]!r} instead of {self.study!r}.")
+            self._offer = offer
+        return self._offer
+
+    def promise(self) -> Conversation[str]:
+        """What was promised, in words."""
+        offer = yield from self.offer()
+        return offer.promise()
+
+    def _public_keys(self, *, again: bool = False) -> Conversation[dict[str, Any]]:
+        if self._keys is None or again:
+            self._keys = yield from self._get(KEYS_PATH)
+        return self._keys
+
+    def _get(self, path: str) -> Conversation[dict[str, Any]]:
+        answer = yield from ask(HttpRequest("GET", path), self._retries)
+        return parse_object(answer.body)
+
+    # Contributing
+
+    def contribute(self, group: str, value: float) -> Conversation[Receipt]:
+        """Draw for this group, unless something has been drawn before, keep it and send it."""
+        entry = yield from self._entry()
+        if entry is None:
+            offer = yield from self._open_offer()
+            return (yield from self._keep_and_send(offer, lambda: offer.draw(value, group=group), group))
+        return (yield from self._send_again(entry, group))
+
+    def send(self, contribution: Contribution) -> Conversation[Receipt]:
+        """Send what was drawn earlier, without a network, from a saved offer."""
+        entry = yield from self._entry()
+        if entry is None:
+            offer = yield from self._open_offer()
+            offer.study.check_digest(contribution.digest, "contribution's draws")
+            return (yield from self._keep_and_send(offer, lambda: contribution, contribution.group))
+        if entry.contribution is not None and entry.contribution != contribution:
+            raise ProtocolError("The journal has another contribution to this study. Only one can be sent.")
+        return (yield from self._send_again(entry, contribution.group))
+
+    def _open_offer(self) -> Conversation[StudyOffer]:
+        """The offer of a study that takes contributions; asked before anything is drawn for it."""
+        offer = yield from self.offer()
+        if offer.state not in ("", "open"):
+            raise RejectedError(
+                f"The study is {offer.state[:20]}, not open. Nothing was drawn.", reason="closed", status=409
+            )
+        if offer.tokens and self._token is None:
+            raise ProtocolError("This study needs a participant's token. Nothing was drawn.")
+        yield from self._public_keys()
+        return offer
+
+    def _keep_and_send(self, offer: StudyOffer, draw: Callable[[], Contribution], group: str) -> Conversation[Receipt]:
+        made = draw()
+        promised = offer.study.privacy
+        entry = JournalEntry(
+            self.study, self._who, offer.digest, group, promised.epsilon, promised.delta, contribution=made
+        )
+        kept = yield from stored(lambda: self._journal.create(entry))
+        if kept.contribution == made:
+            return (yield from self._send_kept(kept, made, resent=False))
+        return (yield from self._send_again(self._own(kept), group))  # another process was first
+
+    def _send_again(self, entry: JournalEntry, group: str) -> Conversation[Receipt]:
+        if entry.contribution is None:
+            raise ProtocolError("You have withdrawn from this study. Whoever has withdrawn cannot join it again.")
+        if entry.group != group:
+            raise ProtocolError(
+                f"You are in the {entry.group} group of this study, and nobody can be in both. Nothing was sent."
+            )
+        _LOG.info("The journal has a contribution to this study: it is sent again, and the value given is not used.")
+        return (yield from self._send_kept(entry, entry.contribution, resent=True))
+
+    def _send_kept(self, entry: JournalEntry, made: Contribution, *, resent: bool) -> Conversation[Receipt]:
+        yield from self._public_keys()
+        document = yield from self._post(f"/studies/{self.study}/{made.route}", made)
+        receipt = yield from self._checked(document, entry, made.commitment, withdrawn=False)
+        kept = replace(entry, receipt=receipt.document, keys=self._keys)
+        yield from stored(lambda: self._journal.update(kept))
+        return replace(receipt, resent=resent)
+
+    def _post(self, path: str, made: Contribution) -> Conversation[dict[str, Any]]:
+        hide = "" if made.value is None else repr(made.value)
+        answer = yield from ask(HttpRequest("POST", path, made.body(), self._token, hide), self._retries)
+        return parse_object(answer.body)
+
+    # Afterwards
+
+    def receipt(self) -> Conversation[Receipt]:
+        """The receipt, asked for again."""
+        entry = yield from self._entry()
+        made = None if entry is None else entry.contribution
+        query = ""
+        if self._token is None:
+            if made is None:
+                raise ProtocolError("Without a token a receipt can be found by the journal's contribution only.")
+            query = f"?commitment={made.commitment}"
+        answer = yield from ask(
+            HttpRequest("GET", f"/studies/{self.study}/receipt{query}", token=self._token), self._retries
+        )
+        document = parse_object(answer.body)
+        receipt = yield from self._checked(document, entry, None if made is None else made.commitment)
+        if entry is not None and made is not None and not receipt.withdrawn:
+            kept = replace(entry, receipt=receipt.document, keys=self._keys)
+            yield from stored(lambda: self._journal.update(kept))
+        return receipt
+
+    def withdraw(self) -> Conversation[Receipt]:
+        """Open the commitment from the journal, so that the curator subtracts the contribution and forgets it."""
+        entry = yield from self._entry()
+        if entry is None:
+            raise ProtocolError(
+                "The journal has nothing to withdraw. Only the device that contributed, with its journal, can withdraw."
+            )
+        made = entry.contribution
+        if made is None:  # withdrawn before
+            return Receipt.from_document(entry.withdrawal or {}, resent=True)
+        yield from self._public_keys()
+        try:
+            document = yield from self._post(f"/studies/{self.study}/{made.route}/withdraw", made)
+        except RejectedError as error:
+            if error.reason != "not-found":
+                raise
+            raise RejectedError(_NOTHING_THERE, reason=error.reason, status=error.status) from error
+        receipt = yield from self._checked(document, entry, made.commitment, withdrawn=True)
+        forgotten = replace(entry, contribution=None, withdrawal=receipt.document, keys=self._keys)
+        yield from stored(lambda: self._journal.update(forgotten))
+        return receipt
+
+    # Checks
+
+    def _entry(self) -> Conversation[JournalEntry | None]:
+        entry = yield from stored(self._journal.read)
+        return None if entry is None else self._own(entry)
+
+    def _own(self, entry: JournalEntry) -> JournalEntry:
+        """An entry, if it is about this person and this study."""
+        if entry.study != self.study or self._pinned not in (None, entry.digest):
+            raise ProtocolError(
+                f"The journal belongs to study {entry.study!r} ({entry.digest[:12]}…). Name another file."
+            )
+        if self._who and entry.participant and self._who != entry.participant:
+            raise ProtocolError("The journal belongs to another participant of this study. Name another file.")
+        return entry
+
+    def _checked(
+        self,
+        document: dict[str, Any],
+        entry: JournalEntry | None,
+        commitment: str | None,
+        *,
+        withdrawn: bool | None = None,
+    ) -> Conversation[Receipt]:
+        """A receipt whose signature is right, and which is about this contribution."""
+        keys = yield from self._public_keys()
+        if not has_key(document, keys):  # the curator may have got a new key since
+            keys = yield from self._public_keys(again=True)
+        verify(document, keys)
+        receipt = Receipt.from_document(document)
+        said = [receipt.study == self.study]
+        if entry is not None:
+            said += [
+                (receipt.digest, receipt.group) == (entry.digest, entry.group),
+                (receipt.epsilon, receipt.delta) == (entry.epsilon, entry.delta),
+            ]
+        if commitment is not None:
+            said.append(receipt.commitment == commitment)
+        if withdrawn is not None:
+            said.append(receipt.withdrawn is withdrawn)
+        if not all(said):
+            raise ProtocolError("The receipt is signed, but is not about this contribution under this promise.")
+        return receipt

@@ -1,0 +1,97 @@
+"""Problem documents (RFC 9457) of the curator as exceptions.
+
+::
+
+    ProtocolError
+    └── RejectedError       the curator refuses: bad token, wrong digest, closed, duplicate, …
+    DataError               the contribution is out of range
+    BudgetError             refused for privacy
+    HybridDPError
+    └── UnavailableError    the curator cannot be reached, or asks to come back later
+
+All carry the curator's own sentence.
+"""
+
+import json
+from typing import Any
+
+from hybriddp.errors import BudgetError, DataError, HybridDPError, ProtocolError, raise_unchained
+
+__all__ = ["RejectedError", "UnavailableError", "error_of", "parse_object"]
+
+_LONGEST = 500  # characters of a curator's sentence that are passed on
+_TEMPORARY = ("too-many", "unavailable")
+_BY_STATUS = {401: "bad-token", 403: "not-allowed", 404: "not-found", 413: "too-large", 429: "too-many"}
+
+
+class RejectedError(ProtocolError):
+    """The curator does not accept a request; sending it again will not help.
+
+    Attributes
+    ----------
+    reason : str
+        ``bad-token``, ``wrong-digest``, ``closed``, ``duplicate``, ``malformed``, ``too-large``, ``not-found`` or
+        ``not-allowed``.
+    status : int
+        The HTTP status.
+    """
+
+    def __init__(self, message: str, *, reason: str, status: int) -> None:
+        self.reason = reason
+        self.status = status
+        super().__init__(message)
+
+
+class UnavailableError(HybridDPError):
+    """The curator cannot be reached, or does not take requests now. What is in the journal is safe to send again."""
+
+
+def error_of(status: int, body: bytes, *, hide: str = "") -> HybridDPError:
+    """The exception that an answer amounts to, with the curator's sentence.
+
+    Parameters
+    ----------
+    status : int
+        The HTTP status, which is not one of success.
+    body : bytes
+        The answer.
+    hide : str
+        A value as it was sent. A sentence that quotes it, as that of a proxy might, is not passed on.
+    """
+    try:
+        problem = parse_object(body)
+    except ProtocolError:
+        problem = {}
+    reason = _text(problem.get("reason")) or _BY_STATUS.get(status, "unavailable" if status >= 500 else "malformed")
+    detail = _text(problem.get("detail")) or _text(problem.get("title"))
+    if hide and hide in detail:
+        detail = ""
+    said = (
+        f"The curator says: {detail}" if detail else f"The curator answers with HTTP status {status} ({reason[:40]})."
+    )
+    if status >= 500 or status == 429 or reason in _TEMPORARY:
+        return UnavailableError(said)
+    if reason == "out-of-range":
+        return DataError(said)
+    if reason == "refused":
+        return BudgetError(said)
+    return RejectedError(said, reason=reason, status=status)
+
+
+def parse_object(body: bytes | str) -> dict[str, Any]:
+    """The JSON object in an answer, or `ProtocolError`."""
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise_unchained(ProtocolError("The answer is not a JSON object. Is this the address of a curator?"))
+    return content
+
+
+def _text(content: object) -> str:
+    """A text on one line, without control characters, and not too long; empty if it is none."""
+    if not isinstance(content, str):
+        return ""
+    plain = " ".join("".join(letter if letter.isprintable() else " " for letter in content).split())
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"

@@ -1,0 +1,160 @@
+"""Receipts: what the curator signs about a contribution, and how a client checks it.
+
+A receipt is a JSON object with a signature (Ed25519) over its canonical bytes. The curator's public keys are at
+``/.well-known/hybriddp-receipts.json``, as a JSON Web Key Set.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hybriddp.errors import ProtocolError, raise_unchained
+
+__all__ = ["KEYS_PATH", "Receipt", "canonical_bytes", "has_key", "verify"]
+
+KEYS_PATH = "/.well-known/hybriddp-receipts.json"
+
+_TEXTS = ("study", "digest", "group", "epsilon", "delta", "commitment", "asserted_by", "day")
+_ASSERTED = {
+    "participant": "You sent it yourself, with a token.",
+    "relay": "A relay sent it for you, and vouches for who you are.",
+    "nobody": "Nobody vouches for who sent it: this study takes contributions without tokens.",
+}
+
+
+def canonical_bytes(receipt: Mapping[str, Any]) -> bytes:
+    """The bytes that a signature is over: keys sorted, no spaces, UTF-8.
+
+    Examples
+    --------
+    >>> canonical_bytes({"study": "größe", "day": "2026-11-17"}).decode()
+    '{"day":"2026-11-17","study":"größe"}'
+    """
+    return json.dumps(receipt, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def verify(document: Mapping[str, Any], jwks: Mapping[str, Any]) -> None:
+    """Check the signature of a receipt, of a withdrawal or of a batch; `ProtocolError` unless it is right.
+
+    Parameters
+    ----------
+    document : mapping
+        The receipt as the curator sent it: ``receipt``, ``signature`` and ``kid``.
+    jwks : mapping
+        The curator's public keys, as they are at ``/.well-known/hybriddp-receipts.json``.
+    """
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        signed = canonical_bytes(document["receipt"])
+        signature, kid = _bytes(document["signature"]), document["kid"]
+        found = [key for key in jwks["keys"] if _usable(key) and key.get("kid") == kid]
+        public = [Ed25519PublicKey.from_public_bytes(_bytes(key["x"])) for key in found]
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        raise_unchained(ProtocolError("The receipt or the curator's public keys are not in the form of the protocol."))
+    if not public:
+        raise ProtocolError("The receipt was signed with a key that is not among the curator's public keys.")
+    for key in public:
+        try:
+            key.verify(signature, signed)
+        except InvalidSignature:
+            continue
+        return
+    raise ProtocolError("The receipt's signature is not valid: the curator did not sign it, or it was changed.")
+
+
+def has_key(document: Mapping[str, Any], jwks: Mapping[str, Any]) -> bool:
+    """Whether the key that a receipt names is in a key set."""
+    keys = jwks.get("keys")
+    return isinstance(keys, list) and any(_usable(key) and key.get("kid") == document.get("kid") for key in keys)
+
+
+def _usable(key: object) -> bool:
+    return isinstance(key, Mapping) and key.get("kty") == "OKP" and key.get("crv") == "Ed25519"
+
+
+def _bytes(text: str) -> bytes:
+    """Base64url without padding, and nothing else: other spellings of the same bytes are refused."""
+    try:
+        content = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except binascii.Error:
+        raise ValueError from None
+    if base64.urlsafe_b64encode(content).rstrip(b"=").decode() != text:
+        raise ValueError
+    return content
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What the curator says about your contribution, signed.
+
+    Attributes
+    ----------
+    study, digest, group : str
+        For which study, and in which group.
+    epsilon, delta : str
+        What you were promised.
+    commitment : str
+        The hash by which the curator knows the contribution again.
+    asserted_by : {"participant", "relay", "nobody"}
+        Who says that it is yours.
+    stored : tuple of str
+        What the curator stores of you, in sentences.
+    day : str
+        When it was taken, as a date.
+    withdrawn : bool
+        Whether it is the receipt of a withdrawal.
+    document : dict
+        All of it with the signature, as the curator sent it: keep this to show it to others.
+    resent : bool
+        Whether the contribution was already in the journal: then it was sent again as it was drawn the first time, and
+        the value that was given now was not used.
+    """
+
+    study: str
+    digest: str
+    group: str
+    epsilon: str
+    delta: str
+    commitment: str
+    asserted_by: str
+    stored: tuple[str, ...]
+    day: str
+    withdrawn: bool
+    document: dict[str, Any]
+    resent: bool = False
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], *, resent: bool = False) -> "Receipt":
+        """The receipt in a document; check its signature with `verify`."""
+        try:
+            said = document["receipt"]
+            texts = {name: said[name] for name in _TEXTS}
+            stored, withdrawn = tuple(said["stored"]), said.get("withdrawn", False)
+            right = said["version"] == 1 and isinstance(withdrawn, bool)
+            right = right and all(isinstance(text, str) for text in (*texts.values(), *stored))
+        except (KeyError, TypeError, AttributeError):
+            right = False
+        if not right:
+            raise_unchained(ProtocolError("The receipt is not in the form of the protocol."))
+        return cls(**texts, stored=stored, withdrawn=withdrawn, document=dict(document), resent=resent)
+
+    def __str__(self) -> str:
+        group = "randomized report" if self.group == "local" else "value, in trust"
+        what = f"withdrew your {group}" if self.withdrawn else f"gave a {group}"
+        delta = "" if self.delta == "0" else f", δ = {self.delta}"
+        lines = [
+            f"Study {self.study} (digest {self.digest[:12]}…), {self.day}: you {what}.",
+            f"You were promised ε = {self.epsilon}{delta}.",
+        ]
+        if not self.withdrawn:
+            lines.append(_ASSERTED.get(self.asserted_by, f"It is asserted by {self.asserted_by}."))
+        if self.resent and not self.withdrawn:
+            lines.append(
+                "It is the contribution of an earlier call, sent again as it was. The value given now was not used."
+            )
+        return "\n".join([*lines, "What the curator stores of you:", *(f"- {sentence}" for sentence in self.stored)])

@@ -1,0 +1,236 @@
+"""The operator's page: log in, see all studies, see one, open, close, release or withdraw it.
+
+The functions take the public documents of studies, with their counts, and give whole pages. Everything in them is
+escaped. A button posts to ``/operator/studies/{id}/{action}`` with the session's `FORM_FIELD`. A withdrawal also has
+the study's id, typed by the operator, in ``confirm``.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.service.pages.session import FORM_FIELD
+from hybriddp.service.problems import REASONS
+from hybriddp.wording import counted, significant
+
+__all__ = ["login_page", "message_page", "studies_page", "study_page"]
+
+_WIDTH = 60
+_FOOTER = "hybriddp curator. Counts are exact; a group's size is public once the study has closed."
+_HEADINGS = ("Study", "State", "Trusted", "Local", "ε", "Closes at (UTC)", "")
+_ACTIONS = {"created": ("open",), "open": ("close",), "closed": ("release",)}
+"""What an operator may do next; a study that has not been released can also be withdrawn, on its own page."""
+
+
+def login_page(*, failed: bool = False) -> str:
+    """The page that asks for the admin key."""
+    form = (
+        '<form method="post" action="/operator/login"><p><label>Admin key '
+        '<input type="password" name="key" autocomplete="current-password" required autofocus></label> '
+        "<button>Log in</button></p></form>"
+    )
+    told = alerts(["That is not the admin key."]) if failed else []
+    help_ = paragraphs(["The server printed the admin key when it started for the first time. It stores only a hash."])
+    return render_page("Curator", [Section("", [*told, form, *help_])], footer=_FOOTER)
+
+
+def message_page(title: str, message: str) -> str:
+    """A page that says why something was not done, with a way back."""
+    return render_page(title, [Section("", [*alerts([message]), _BACK])], footer=_FOOTER)
+
+
+def studies_page(studies: Sequence[Mapping[str, Any]], *, form_token: str, notice: str = "") -> str:
+    """The list of all studies.
+
+    Parameters
+    ----------
+    studies : sequence of mappings
+        The studies' public documents, with counts.
+    form_token : str
+        The session's `Sessions.form_token`.
+    notice : str
+        What has just been done.
+    """
+    rows = "".join(f"<tr>{_row(study, form_token)}</tr>" for study in studies)
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in _HEADINGS)
+    listed = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    none = paragraphs(["There is no study yet. Create one with POST /studies."])
+    blocks = [*paragraphs([notice] if notice else [], style="answer"), *([listed] if studies else none)]
+    return render_page("Studies", [Section("", [*blocks, _logout(form_token)])], footer=_FOOTER, width=_WIDTH)
+
+
+def study_page(
+    study: Mapping[str, Any],
+    *,
+    form_token: str,
+    rejections: Mapping[str, int] | None = None,
+    result: Mapping[str, Any] | None = None,
+    notice: str = "",
+    problem: str = "",
+) -> str:
+    """One study: what people were told, how many took part, what came out.
+
+    Parameters
+    ----------
+    study : mapping
+        The study's public document, with counts.
+    form_token : str
+        The session's `Sessions.form_token`.
+    rejections : mapping, optional
+        How many requests were refused, by reason.
+    result : mapping, optional
+        The result document of a released study.
+    notice, problem : str
+        What has just been done, or why it was not.
+    """
+    lead = [
+        _BACK,
+        *alerts(text for text in (problem, study.get("warning")) if text),
+        *paragraphs([notice] if notice else [], style="answer"),
+        *_answer(study, result),
+        table(["", ""], _facts(study)),
+    ]
+    if action := _buttons(study, form_token):
+        lead.append(action)
+    sections = [
+        Section("", lead),
+        Section("What people are told", _told(study)),
+        Section("Refused requests", _refused(rejections or {})),
+        Section("The study's text", [_verbatim(str(study.get("text", "")))]),
+    ]
+    if study["state"] in _ACTIONS:
+        sections.append(Section("Withdraw the study", _withdrawal(study, form_token)))
+    return render_page(_title(study), sections, footer=_FOOTER, width=_WIDTH)
+
+
+_BACK = '<p><a href="/operator">All studies</a></p>'
+
+
+def _row(study: Mapping[str, Any], form_token: str) -> str:
+    link = f'<a href="{_address(study)}">{escape(_title(study))}</a>'
+    plain = (study["state"], *_sizes(study), study["epsilon"], _time(study.get("closes_at")))
+    cells = [link, *(escape(str(text)) for text in plain), _buttons(study, form_token)]
+    return "".join(f"<td>{cell}</td>" for cell in cells)
+
+
+def _title(study: Mapping[str, Any]) -> str:
+    """What the study is about, as its text says it; its id if that says nothing."""
+    try:
+        name = json.loads(study["text"])["name"]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        name = None
+    return name if isinstance(name, str) and name.strip() else str(study["id"])
+
+
+def _address(study: Mapping[str, Any], action: str = "") -> str:
+    path = f"/operator/studies/{quote(str(study['id']), safe='')}"
+    return f"{path}/{action}" if action else path
+
+
+def _sizes(study: Mapping[str, Any]) -> tuple[str, str]:
+    counts = study.get("counts") or {}
+    trusted, local = (f"{counts[group]:,}" if group in counts else "" for group in ("trusted", "local"))
+    return trusted, local
+
+
+def _time(text: object) -> str:
+    return str(text or "").removesuffix("Z").replace("T", " ")
+
+
+def _facts(study: Mapping[str, Any]) -> list[list[str]]:
+    trusted, local = _sizes(study)
+    delta = str(study.get("delta", "0"))
+    promise = f"ε = {study['epsilon']}" + ("" if delta == "0" else f", δ = {delta}")
+    facts = [
+        ("State", study["state"]),
+        ("Trusted", f"{trusted} (at least {study.get('min_trusted', 0):,} for a release)"),
+        ("Local", f"{local} (at least {study.get('min_local', 0):,} for a release)"),
+        ("Promise", promise),
+        ("Closes at (UTC)", _time(study.get("closes_at"))),
+        ("Participants", "known by their tokens" if study.get("tokens", True) else "not known: an open pilot"),
+        ("Id", study["id"]),
+        ("Digest", study.get("digest", "")),
+    ]
+    return [[name, str(value)] for name, value in facts]
+
+
+def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[str]:
+    """What came out, and where it is."""
+    if study["state"] != "released":
+        return []
+    blocks = []
+    estimate = (result or {}).get("estimate", result) or {}
+    if isinstance(estimate.get("value"), int | float):
+        line = f"Result: {significant(float(estimate['value']), 10)}"
+        interval = estimate.get("interval_95")
+        if isinstance(interval, list | tuple) and len(interval) == 2:
+            low, high = (significant(float(end), 10) for end in interval)
+            line += f", 95 % interval {low} to {high}"
+        blocks += paragraphs([line], style="answer")
+    path = f"/studies/{quote(str(study['id']), safe='')}/result"
+    blocks.append(f'<p><a href="{path}.html">Result as a page</a> · <a href="{path}">as JSON</a></p>')
+    return blocks
+
+
+def _told(study: Mapping[str, Any]) -> list[str]:
+    consent, stored = study.get("consent") or {}, study.get("stored") or {}
+    named = (("Organization", "organization"), ("Purpose", "purpose"), ("Contact", "contact"))
+    lines = [f"{words}: {consent[name]}" for words, name in named if consent.get(name)]
+    if study.get("promise"):
+        lines.append(str(study["promise"]))
+    blocks = paragraphs(lines)
+    for group in ("local", "trusted"):
+        if stored.get(group):
+            items = "".join(f"<li>{escape(str(sentence))}</li>" for sentence in stored[group])
+            blocks.append(f"<p>What is stored of a {group} participant:</p><ul>{items}</ul>")
+    return blocks
+
+
+def _refused(rejections: Mapping[str, int]) -> list[str]:
+    rows = [[reason, REASONS[reason].title, f"{count:,}"] for reason, count in rejections.items() if reason in REASONS]
+    if not rows:
+        return paragraphs(["None since this server started."])
+    total = counted(sum(rejections.values()), "request")
+    return [
+        table(["Reason", "What it means", "Requests"], sorted(rows)),
+        *paragraphs([f"{total} in all, since this server started."]),
+    ]
+
+
+def _verbatim(text: str) -> str:
+    """A long text without spaces, to be copied; it scrolls in a field of its own."""
+    return f'<p><textarea readonly rows="6" cols="72" aria-label="The text">{escape(text)}</textarea></p>'
+
+
+# Forms
+
+
+def _hidden(form_token: str) -> str:
+    return f'<input type="hidden" name="{FORM_FIELD}" value="{escape(form_token)}">'
+
+
+def _buttons(study: Mapping[str, Any], form_token: str) -> str:
+    actions = _ACTIONS.get(study["state"], ())
+    if not actions:
+        return ""
+    buttons = " ".join(
+        f'<button formaction="{_address(study, action)}">{action.capitalize()}</button>' for action in actions
+    )
+    return f'<form method="post" action="{_address(study, actions[0])}">{_hidden(form_token)}{buttons}</form>'
+
+
+def _withdrawal(study: Mapping[str, Any], form_token: str) -> list[str]:
+    words = "Withdrawing deletes all contributions and the sums; only the ledger stays. It cannot be undone."
+    form = (
+        f'<form method="post" action="{_address(study, "withdraw")}">{_hidden(form_token)}<p><label>Type the id '
+        f'{escape(str(study["id"]))} to confirm: <input name="confirm" autocomplete="off" required></label> '
+        "<button>Withdraw</button></p></form>"
+    )
+    return [*paragraphs([words]), form]
+
+
+def _logout(form_token: str) -> str:
+    return f'<form method="post" action="/operator/logout">{_hidden(form_token)}<p><button>Log out</button></p></form>'

@@ -1,0 +1,414 @@
+"""What a participant's client does, over the mock curator: once with the blocking driver, once with the other."""
+
+import json
+import logging
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from hybriddp import MeanStudy
+from hybriddp.client import (
+    AsyncClient,
+    Client,
+    MockCurator,
+    Receipt,
+    RejectedError,
+    StudyOffer,
+    UnavailableError,
+    verify,
+)
+from hybriddp.client.exchange import HttpAnswer
+from hybriddp.client.journal import FileJournal
+from hybriddp.errors import DataError, HybridDPError, ProtocolError
+
+STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1)
+PLANTED = 123.456789
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def curator() -> MockCurator:
+    return MockCurator(STUDY)
+
+
+@pytest.fixture(params=["blocking", "async"])
+def call(request: pytest.FixtureRequest, curator: MockCurator, tmp_path: Path) -> Call:
+    """Makes a new client, as after a restart, and calls one of its methods."""
+
+    def blocking(method: str, *arguments: object, who: str = "alice", journal: str | None = "j.json") -> object:
+        with curator.client(who, journal=journal and tmp_path / journal) as client:
+            return getattr(client, method)(*arguments)
+
+    def asynchronous(method: str, *arguments: object, who: str = "alice", journal: str | None = "j.json") -> object:
+        async def run() -> object:
+            async with curator.async_client(who, journal=journal and tmp_path / journal) as client:
+                return await getattr(client, method)(*arguments)
+
+        return anyio.run(run)
+
+    return blocking if request.param == "blocking" else asynchronous
+
+
+def _posts(curator: MockCurator) -> list[tuple[str, bytes]]:
+    return [(path, body) for method, path, body in curator.requests if method == "POST"]
+
+
+@pytest.mark.parametrize(("method", "group"), [("report", "local"), ("trust", "trusted")])
+def test_a_contribution_and_its_receipt(call: Call, curator: MockCurator, method: str, group: str) -> None:
+    receipt = call(method, 30)
+    made = curator.contributions["alice"]
+    assert (receipt.study, receipt.digest, receipt.group) == ("mock-study", STUDY.digest, group)
+    assert (receipt.commitment, receipt.resent, receipt.withdrawn) == (made.commitment, False, False)
+    verify(receipt.document, curator.jwks())
+    assert made.group == group
+    if group == "trusted":
+        assert made.integer == 2_097_152
+
+
+def test_the_raw_value_of_a_local_user_never_leaves(call: Call, curator: MockCurator, tmp_path: Path) -> None:
+    call("report", PLANTED)
+    everything = b"".join(body for _, _, body in curator.requests) + (tmp_path / "j.json").read_bytes()
+    assert b"123.4" not in everything
+    assert set(json.loads(_posts(curator)[0][1])) == {"digest", "code", "nonce"}
+
+
+def test_the_public_parts_are_asked_for_without_the_token(curator: MockCurator) -> None:
+    seen = []
+
+    def note(request: httpx.Request) -> httpx.Response:
+        seen.append((request.url.path, "Authorization" in request.headers))
+        return curator.answer(request)
+
+    with Client("https://c.org/", curator.token("alice"), transport=httpx.MockTransport(note)) as client:
+        client.report(30)
+    assert seen == [
+        ("/studies/mock-study", False),
+        ("/.well-known/hybriddp-receipts.json", False),
+        ("/studies/mock-study/reports", True),
+    ]
+
+
+def test_retries_send_the_same_bytes(call: Call, curator: MockCurator) -> None:
+    call("promise")
+    curator.lose_answers(2)
+    receipt = call("report", 30)
+    sent = _posts(curator)
+    assert len(sent) == 3
+    assert len(set(sent)) == 1
+    assert receipt.commitment == curator.contributions["alice"].commitment
+
+
+@pytest.mark.parametrize("trouble", [{"status": 503}, {"status": 500}, {"status": 429, "retry_after": 0}])
+def test_a_busy_curator_is_asked_again(call: Call, curator: MockCurator, trouble: dict[str, int]) -> None:
+    curator.fail(3, **trouble)
+    curator.disconnect(1)
+    assert call("report", 30).group == "local"
+
+
+@pytest.mark.parametrize("method", ["report", "trust"])
+def test_a_second_call_sends_the_first_contribution_again(call: Call, curator: MockCurator, method: str) -> None:
+    first = call(method, 30)
+    second = call(method, 222)
+    assert second.resent
+    assert not first.resent
+    assert "was not used" in str(second)
+    sent = _posts(curator)
+    assert len(sent) == 2
+    assert len(set(sent)) == 1
+    assert second.document == first.document
+
+
+class KilledError(BaseException):
+    """Ends the program at this place."""
+
+
+@pytest.mark.parametrize("method", ["report", "trust"])
+def test_a_crash_between_the_journal_and_the_network_costs_nothing(
+    curator: MockCurator, tmp_path: Path, method: str
+) -> None:
+    def kill(request: httpx.Request) -> httpx.Response:
+        if request.method == "POST":
+            raise KilledError
+        return curator.answer(request)
+
+    path = tmp_path / "j.json"
+    with (
+        pytest.raises(KilledError),
+        Client("https://c.org", curator.token("alice"), journal=path, transport=httpx.MockTransport(kill)) as client,
+    ):
+        getattr(client, method)(30)
+    drawn = FileJournal(path).read()
+    assert drawn is not None
+    assert curator.contributions == {}
+    receipt = getattr(curator.client("alice", journal=path), method)(30)
+    assert receipt.resent
+    assert curator.contributions["alice"] == drawn.contribution
+
+
+def test_a_crash_before_the_receipt_is_stored_costs_nothing(call: Call, curator: MockCurator, tmp_path: Path) -> None:
+    call("promise")
+    curator.lose_answers(99)
+    with pytest.raises(UnavailableError, match="cannot be reached \\(ReadError\\)"):
+        call("report", 30)
+    curator._troubles.clear()
+    taken = curator.contributions["alice"]
+    assert call("report", 99).commitment == taken.commitment
+    entry = FileJournal(tmp_path / "j.json").read()
+    assert entry is not None
+    assert entry.receipt is not None
+    assert entry.keys == curator.jwks()
+
+
+def test_nothing_is_drawn_if_the_journal_cannot_be_written(call: Call, curator: MockCurator) -> None:
+    with pytest.raises(DataError, match="cannot be written"):
+        call("report", 30, journal="no/such/folder/j.json")
+    assert _posts(curator) == []
+
+
+def test_another_group_is_refused_here(call: Call, curator: MockCurator) -> None:
+    call("report", 30)
+    before = len(curator.requests)
+    with pytest.raises(ProtocolError, match="in the local group of this study, and nobody can be in both"):
+        call("trust", 30)
+    assert len(curator.requests) == before
+
+
+def test_without_a_file_one_client_still_draws_once(curator: MockCurator) -> None:
+    with curator.client("alice") as client:
+        assert client.report(30).commitment == client.report(99).commitment
+    with pytest.raises(RejectedError, match="already taken part") as caught:
+        curator.client("alice").trust(99)
+    assert caught.value.reason == "duplicate"
+
+
+def test_who_loses_the_race_for_a_journal_sends_what_won(curator: MockCurator, tmp_path: Path) -> None:
+    path = tmp_path / "j.json"
+    slow, fast = curator.client("alice", journal=path), curator.client("alice", journal=path)
+    talk = slow._participant.contribute("local", 30)
+    assert next(talk).work() is None  # type: ignore[union-attr]
+    step = talk.send(None)  # slow has seen an empty journal
+    won = fast.report(99)
+    offer = httpx.Response(200, json=curator.document())
+    assert step.path == "/studies/mock-study"  # type: ignore[union-attr]
+    offer_answer = _answer(offer)
+    assert talk.send(offer_answer).path == "/.well-known/hybriddp-receipts.json"  # type: ignore[union-attr]
+    keep = talk.send(_answer(httpx.Response(200, json=curator.jwks())))
+    sent = talk.send(keep.work())  # type: ignore[union-attr]
+    assert sent.body == curator.contributions["alice"].body()  # type: ignore[union-attr]
+    assert won.commitment == curator.contributions["alice"].commitment
+
+
+def _answer(response: httpx.Response) -> HttpAnswer:
+    return HttpAnswer(response.status_code, {}, response.content)
+
+
+def test_a_journal_belongs_to_one_person_and_one_study(call: Call, tmp_path: Path) -> None:
+    call("report", 30)
+    with pytest.raises(ProtocolError, match="another participant"):
+        call("report", 30, who="bob")
+    other = MockCurator(STUDY, id="other")
+    with pytest.raises(ProtocolError, match="belongs to study 'mock-study'"):
+        other.client("alice", journal=tmp_path / "j.json").report(30)
+
+
+def test_withdrawing_opens_the_commitment_and_forgets(call: Call, curator: MockCurator, tmp_path: Path) -> None:
+    call("trust", PLANTED)
+    body = _posts(curator)[0][1]
+    receipt = call("withdraw")
+    assert receipt.withdrawn
+    assert _posts(curator)[1] == ("/studies/mock-study/values/withdraw", body)
+    assert curator.contributions == {}
+    left = (tmp_path / "j.json").read_text()
+    assert "123.4" not in left
+    assert json.loads(left)["contribution"] is None
+    assert call("withdraw").document == receipt.document  # from the journal
+    for method in ("report", "trust"):
+        with pytest.raises(ProtocolError, match="withdrawn"):
+            call(method, 1)
+    assert len(_posts(curator)) == 2
+
+
+def test_withdrawing_what_is_not_there(call: Call, curator: MockCurator) -> None:
+    with pytest.raises(ProtocolError, match="nothing to withdraw"):
+        call("withdraw")
+    call("report", 30)
+    curator.contributions.clear()
+    with pytest.raises(RejectedError, match="never arrived, or an earlier withdrawal") as caught:
+        call("withdraw")
+    assert caught.value.reason == "not-found"
+    curator.state = "closed"
+    with pytest.raises(RejectedError, match="does not take contributions now"):
+        call("withdraw")
+
+
+def test_the_receipt_is_given_again(call: Call) -> None:
+    with pytest.raises(RejectedError, match="nothing at this address"):
+        call("receipt")
+    given = call("report", 30)
+    assert call("receipt").document == given.document
+    assert call("receipt", journal=None).document == given.document
+
+
+def test_a_pilot_without_tokens(tmp_path: Path) -> None:
+    curator = MockCurator(STUDY, tokens=False)
+    made: dict[str, Any] = {"study": "mock-study", "transport": curator.transport}
+    with pytest.raises(ProtocolError, match="Without a token"):
+        Client("https://c.org", **made).receipt()
+    with Client("https://c.org", journal=tmp_path / "j.json", **made) as client:
+        receipt = client.trust(30)
+        assert receipt.asserted_by == "nobody"
+        assert "Nobody vouches" in client.promise()
+        assert client.receipt().document == receipt.document
+    with pytest.raises(ProtocolError, match="needs a participant's token"):
+        Client("https://c.org", study="mock-study", transport=MockCurator(STUDY).transport).report(30)
+
+
+def test_a_closed_study_is_not_drawn_for(call: Call, curator: MockCurator, tmp_path: Path) -> None:
+    curator.state = "closed"
+    with pytest.raises(RejectedError, match="The study is closed, not open. Nothing was drawn.") as caught:
+        call("report", 30)
+    assert caught.value.reason == "closed"
+    assert not (tmp_path / "j.json").exists()
+
+
+def test_what_was_drawn_without_a_network_is_sent_later(call: Call) -> None:
+    offer = StudyOffer.from_text(call("promise") and STUDY.device_json())
+    made = offer.draw(30)
+    assert call("send", made).commitment == made.commitment
+    assert call("send", made).resent
+    with pytest.raises(ProtocolError, match="another contribution"):
+        call("send", offer.draw(30))
+    other = StudyOffer.from_text(MeanStudy("x", bounds=(0, 1), epsilon=1).device_json())
+    with pytest.raises(ProtocolError, match="belong to study"):
+        call("send", other.draw(0.5), who="bob", journal="b.json")
+
+
+def test_a_pinned_digest_is_kept(curator: MockCurator, tmp_path: Path) -> None:
+    made: dict[str, Any] = {"transport": curator.transport, "journal": tmp_path / "j.json"}
+    assert Client("https://c.org", curator.token("a"), digest=STUDY.digest, **made).report(1).digest == STUDY.digest
+    for journal in (None, tmp_path / "j.json"):
+        pinned = Client("https://c.org", curator.token("a"), digest="0" * 64, **made | {"journal": journal})
+        with pytest.raises(ProtocolError, match="made for 000000000000…|belongs to study"):
+            pinned.report(1)
+
+
+def _forged(curator: MockCurator, change: Callable[[dict[str, Any]], dict[str, Any]]) -> httpx.MockTransport:
+    def answer(request: httpx.Request) -> httpx.Response:
+        response = curator.answer(request)
+        return httpx.Response(200, json=change(response.json())) if request.method == "POST" else response
+
+    return httpx.MockTransport(answer)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"group": "trusted"}, "not about this contribution"),
+        ({"commitment": "0" * 64}, "not about this contribution"),
+        ({"epsilon": "2"}, "not about this contribution"),
+        ({"study": "other"}, "not about this contribution"),
+        ({"digest": "0" * 64}, "not about this contribution"),
+        ({"withdrawn": True}, "not about this contribution"),
+        ({"version": 2}, "not in the form"),
+    ],
+)
+def test_a_signed_receipt_about_something_else_is_refused(
+    curator: MockCurator, tmp_path: Path, changed: dict[str, Any], words: str
+) -> None:
+    transport = _forged(curator, lambda document: curator.sign(document["receipt"] | changed))
+    path = tmp_path / "j.json"
+    with pytest.raises(ProtocolError, match=words):
+        Client("https://c.org", curator.token("alice"), journal=path, transport=transport).report(30)
+    entry = FileJournal(path).read()
+    assert entry is not None
+    assert entry.receipt is None
+    assert curator.client("alice", journal=path).report(30).commitment == curator.contributions["alice"].commitment
+
+
+def test_a_receipt_that_the_curator_did_not_sign_is_refused(curator: MockCurator) -> None:
+    stranger = MockCurator(STUDY)
+    stranger._kid = curator._kid
+    transport = _forged(curator, lambda document: stranger.sign(document["receipt"]))
+    with pytest.raises(ProtocolError, match="signature is not valid"):
+        Client("https://c.org", curator.token("alice"), transport=transport).report(30)
+
+
+def test_a_new_key_of_the_curator_is_fetched(curator: MockCurator) -> None:
+    client = curator.client("alice")
+    client.report(30)
+    curator._key, curator._kid = MockCurator(STUDY)._key, "new"
+    assert client.report(30).document["kid"] == "new"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [(b"<html>", "not a JSON object"), (b"{}", "a mean only"), (b" " * 4_000_001, "more than 4,000,000 bytes")],
+)
+def test_a_server_that_is_no_curator(body: bytes, words: str) -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
+    with pytest.raises(ProtocolError, match=words):
+        Client("https://c.org", study="x", transport=transport).report(30)
+
+    async def run() -> None:
+        async with AsyncClient("https://c.org", study="x", transport=transport) as client:
+            await client.study
+
+    with pytest.raises(ProtocolError, match=words):
+        anyio.run(run)
+
+
+def test_another_study_than_the_one_asked_for(curator: MockCurator) -> None:
+    document = curator.document() | {"id": "other"}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=document))
+    with pytest.raises(ProtocolError, match="answered with study 'other' instead of 'mock-study'"):
+        assert Client("https://c.org", study="mock-study", transport=transport).study
+
+
+def test_redirects_are_not_followed() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(302, headers={"Location": "https://evil.org"}))
+    with pytest.raises(RejectedError, match="HTTP status 302"):
+        Client("https://c.org", study="x", transport=transport).report(30)
+
+
+@pytest.mark.parametrize("failure", [{"status": 400}, {"status": 409}, {"status": 401}, {"status": 500}])
+def test_no_value_and_no_token_in_errors_logs_or_reprs(
+    curator: MockCurator, caplog: pytest.LogCaptureFixture, failure: dict[str, int]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    token = curator.token("alice")
+    client = curator.client("alice")
+    assert isinstance(client.study, StudyOffer)
+    client._participant._keys = curator.jwks()
+    curator.fail(5, **failure)
+    with pytest.raises(HybridDPError) as caught:
+        client.trust(PLANTED)
+    curator._troubles.clear()
+    receipt = client.trust(PLANTED)
+    said = "".join(traceback.format_exception(caught.value)) + caplog.text
+    for text in (said, repr(client), repr(receipt), str(receipt), repr(client.study), repr(vars(caught.value))):
+        assert "123.4" not in text
+        assert token not in text
+    assert caught.value.__context__ is None
+    assert "sent again, and the value given is not used" in caplog.text
+
+
+def test_an_unreachable_curator_hangs_nothing_on_the_error(curator: MockCurator) -> None:
+    client = curator.client("alice")
+    assert client.study.study == STUDY
+    client._participant._keys = curator.jwks()
+    curator.disconnect(5)
+    with pytest.raises(UnavailableError, match="ConnectError") as caught:
+        client.trust(PLANTED)
+    assert caught.value.__context__ is None  # httpx's error would hold the request, with its body
+
+
+def test_receipts_are_compared_as_they_are(call: Call) -> None:
+    first = call("report", 30)
+    assert isinstance(first, Receipt)
+    assert replace(call("report", 30), resent=False) == first
