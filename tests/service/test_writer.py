@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, text
 
 from hybriddp.service import writer as module
 from hybriddp.service.problems import Refusal
-from hybriddp.service.store.contributions import Outcome
+from hybriddp.service.store.contributions import Verdict
 from hybriddp.service.store.studies import CLOSED, set_state
 from hybriddp.service.writer import Writer
 from tests.service.store.making import CLOSES, NOW, SEAL, contribution, make_study, sums
@@ -58,14 +58,14 @@ async def started(*work: Any) -> "list[asyncio.Task[Any]]":  # noqa: ANN401
 def test_what_waits_goes_into_one_transaction(desk: Desk, sqlite_engine: Engine) -> None:
     of = make_study(sqlite_engine)
 
-    async def crowd() -> list[list[Outcome]]:
+    async def crowd() -> list[list[Verdict]]:
         busy = await desk.occupy()
         tasks = await started(*(desk.writer.add([contribution(of, str(i), i)]) for i in range(20)))
         desk.go()
         assert await busy
         return list(await asyncio.gather(*tasks))
 
-    assert asyncio.run(crowd()) == [[Outcome.ACCEPTED]] * 20
+    assert asyncio.run(crowd()) == [[Verdict.ACCEPTED]] * 20
     assert desk.sizes == [20]
     assert sums(sqlite_engine, of)[2] == (0, 20)
 
@@ -74,14 +74,14 @@ def test_everybody_hears_what_became_of_their_own(desk: Desk, sqlite_engine: Eng
     of = make_study(sqlite_engine)
     one, other = contribution(of, "a", 1), contribution(of, "a", 2)
 
-    async def crowd() -> list[list[Outcome]]:
+    async def crowd() -> list[list[Verdict]]:
         await desk.occupy()
         batches = ([one], [other, one, contribution(of, "b", 3)], [], [contribution(of, "b", 3)])
         tasks = await started(*(desk.writer.add(batch) for batch in batches))
         desk.go()
         return list(await asyncio.gather(*tasks))
 
-    accepted, repeated, duplicate = Outcome.ACCEPTED, Outcome.REPEATED, Outcome.DUPLICATE
+    accepted, repeated, duplicate = Verdict.ACCEPTED, Verdict.REPEATED, Verdict.DUPLICATE
     assert asyncio.run(crowd()) == [[accepted], [duplicate, repeated, accepted], [], [repeated]]
 
 
@@ -117,7 +117,7 @@ def test_things_happen_in_the_order_in_which_they_arrived(desk: Desk, sqlite_eng
         desk.go()
         return list(await asyncio.gather(*tasks))
 
-    assert asyncio.run(crowd()) == [[Outcome.ACCEPTED], None, [Outcome.CLOSED], Outcome.CLOSED]
+    assert asyncio.run(crowd()) == [[Verdict.ACCEPTED], None, [Verdict.CLOSED], Verdict.CLOSED]
     assert sums(sqlite_engine, of) == ({1: 1}, 0, (0, 1))
 
 
@@ -134,14 +134,14 @@ def test_what_waits_past_the_closing_time_is_too_late(desk: Desk, sqlite_engine:
         desk.go()
         return list(await asyncio.gather(*tasks))
 
-    assert asyncio.run(crowd()) == [Outcome.CLOSED, [Outcome.CLOSED]]
+    assert asyncio.run(crowd()) == [Verdict.CLOSED, [Verdict.CLOSED]]
     assert sums(sqlite_engine, of) == ({1: 1}, 0, (0, 1))
 
 
 def test_whoever_stops_waiting_does_not_stop_the_writer(desk: Desk, sqlite_engine: Engine) -> None:
     of = make_study(sqlite_engine)
 
-    async def crowd() -> list[Outcome]:
+    async def crowd() -> list[Verdict]:
         await desk.occupy()
         gone = await started(
             desk.writer.add([contribution(of, "a", 1)]), desk.writer.run(lambda _: pytest.fail("nobody waits for it"))
@@ -153,21 +153,21 @@ def test_whoever_stops_waiting_does_not_stop_the_writer(desk: Desk, sqlite_engin
         desk.go()
         return await asyncio.wait_for(stay, 30)
 
-    assert asyncio.run(crowd()) == [Outcome.ACCEPTED]
+    assert asyncio.run(crowd()) == [Verdict.ACCEPTED]
     assert sums(sqlite_engine, of) == ({2: 1}, 0, (0, 1))  # nobody was told that the first one counts
 
 
 def test_whoever_stops_waiting_in_the_middle_does_not_stop_the_writer(desk: Desk, sqlite_engine: Engine) -> None:
     of = make_study(sqlite_engine)
 
-    async def crowd() -> list[Outcome]:
+    async def crowd() -> list[Verdict]:
         busy = await desk.occupy()
         busy.cancel()
         await asyncio.gather(busy, return_exceptions=True)
         desk.go()
         return await asyncio.wait_for(desk.writer.add([contribution(of, "b", 2)]), 30)
 
-    assert asyncio.run(crowd()) == [Outcome.ACCEPTED]
+    assert asyncio.run(crowd()) == [Verdict.ACCEPTED]
 
 
 def test_an_error_reaches_whoever_waits_and_the_writer_goes_on(
@@ -186,7 +186,7 @@ def test_an_error_reaches_whoever_waits_and_the_writer_goes_on(
             patch.setattr(module.stored, "add", lambda *_, **__: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 await desk.writer.add([contribution(of, "a", 1)])
-        assert await desk.writer.add([contribution(of, "a", 1)]) == [Outcome.ACCEPTED]
+        assert await desk.writer.add([contribution(of, "a", 1)]) == [Verdict.ACCEPTED]
 
     asyncio.run(crowd())
     assert desk.sizes == [1]
@@ -195,7 +195,7 @@ def test_an_error_reaches_whoever_waits_and_the_writer_goes_on(
 def test_closing_writes_what_has_arrived_and_refuses_what_comes_later(desk: Desk, sqlite_engine: Engine) -> None:
     of = make_study(sqlite_engine)
 
-    async def crowd() -> list[list[Outcome]]:
+    async def crowd() -> list[list[Verdict]]:
         await desk.occupy()
         tasks = await started(*(desk.writer.add([contribution(of, str(i), 1)]) for i in range(5)))
         closing = asyncio.create_task(asyncio.to_thread(desk.writer.close))
@@ -206,6 +206,6 @@ def test_closing_writes_what_has_arrived_and_refuses_what_comes_later(desk: Desk
                 await late
         return list(await asyncio.gather(*tasks))
 
-    assert asyncio.run(crowd()) == [[Outcome.ACCEPTED]] * 5
+    assert asyncio.run(crowd()) == [[Verdict.ACCEPTED]] * 5
     assert sums(sqlite_engine, of) == ({1: 5}, 0, (0, 5))
     desk.writer.close()  # once more does nothing

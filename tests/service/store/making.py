@@ -6,7 +6,16 @@ from itertools import count
 from sqlalchemy import Connection, Engine
 
 from hybriddp.service import receipts
-from hybriddp.service.store.contributions import PARTICIPANT, Contribution, Outcome, add, sizes, tally, total, withdraw
+from hybriddp.service.store.contributions import (
+    PARTICIPANT,
+    NewContribution,
+    Verdict,
+    add,
+    sizes,
+    tally,
+    total,
+    withdraw,
+)
 from hybriddp.service.store.engine import reading, writing
 from hybriddp.service.store.seal import TotalSeal
 from hybriddp.service.store.studies import OPEN, StoredStudy, insert_study, study
@@ -48,21 +57,21 @@ def make_study(engine: Engine, **changed: object) -> StoredStudy:
 
 def contribution(
     of: StoredStudy, who: str, integer: int, *, trusted: bool = False, nonce: int = 0, day: int = 20_000
-) -> Contribution:
+) -> NewContribution:
     """A contribution of somebody."""
     commitment = receipts.commitment(of.digest, "trusted" if trusted else "local", integer, f"{nonce:032x}")
     hashed = sha256(who.encode()).digest()[:16]
-    return Contribution(of.number, of.digest, hashed, trusted, integer, commitment, PARTICIPANT, day)
+    return NewContribution(of.number, of.digest, hashed, trusted, integer, commitment, PARTICIPANT, day)
 
 
-def send(engine: Engine, *sent: Contribution, replica: str = "a", now: int = NOW) -> list[str]:
+def send(engine: Engine, *sent: NewContribution, replica: str = "a", now: int = NOW) -> list[str]:
     """Add contributions in one transaction; what became of each, in words."""
     with writing(engine) as connection:
         outcomes = add(connection, sent, replica=replica, seal=SEAL, now=now)
     return [outcome.value for outcome in outcomes]
 
 
-def take_back(engine: Engine, one: Contribution, *, replica: str = "a", now: int = NOW) -> Outcome:
+def take_back(engine: Engine, one: NewContribution, *, replica: str = "a", now: int = NOW) -> Verdict:
     """Withdraw a contribution."""
     with writing(engine) as connection:
         return withdraw(connection, one, replica=replica, seal=SEAL, now=now)

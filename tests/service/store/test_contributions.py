@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from hybriddp.errors import DataError
 from hybriddp.service.store import contributions as store
-from hybriddp.service.store.contributions import NOBODY, Contribution, Outcome, Participant, find, forget
+from hybriddp.service.store.contributions import NOBODY, NewContribution, Verdict, StoredParticipant, find, forget
 from hybriddp.service.store.engine import reading, writing
 from hybriddp.service.store.schema import participants, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
@@ -42,7 +42,7 @@ def test_what_is_stored_of_a_person(kept_engine: Engine) -> None:
     one = contribution(of, "a", 7)
     send(kept_engine, one)
     with reading(kept_engine) as connection:
-        assert find(connection, of.number, one.who) == Participant(False, one.asserted, one.day, one.commitment)
+        assert find(connection, of.number, one.who) == StoredParticipant(False, one.asserted, one.day, one.commitment)
         assert find(connection, of.number, bytes(16)) is None
         assert find(connection, of.number + 1, one.who) is None
 
@@ -66,7 +66,7 @@ def test_anything_else_from_the_same_person_is_a_duplicate(kept_engine: Engine, 
     send(kept_engine, contribution(of, "a", 7))
     other = contribution(of, "a", again.get("integer", 7), **{k: v for k, v in again.items() if k != "integer"})  # type: ignore[arg-type]
     assert send(kept_engine, other) == ["duplicate"]
-    assert take_back(kept_engine, other) is Outcome.DUPLICATE
+    assert take_back(kept_engine, other) is Verdict.DUPLICATE
     assert sums(kept_engine, of) == ({7: 1}, 0, (0, 1))
 
 
@@ -105,7 +105,7 @@ def test_replicas_add_up_and_may_be_negative_alone(kept_engine: Engine) -> None:
     send(kept_engine, contribution(of, "u", 70, trusted=True), contribution(of, "m", 3), replica="b")
     assert sums(kept_engine, of) == ({3: 2}, 570, (2, 2))
     for one in (local, trusted):
-        assert take_back(kept_engine, one, replica="c") is Outcome.WITHDRAWN
+        assert take_back(kept_engine, one, replica="c") is Verdict.WITHDRAWN
     assert sums(kept_engine, of) == ({3: 1}, 70, (1, 1))
     with reading(kept_engine) as connection:
         query = select(tallies.c.replica, tallies.c.count).where(tallies.c.study == of.number)
@@ -119,9 +119,9 @@ def test_withdrawal_returns_the_sums_to_the_unit(kept_engine: Engine) -> None:
     for one in (contribution(of, "l", 4), contribution(of, "t", UNITS - 1, trusted=True)):
         send(kept_engine, one)
         assert sums(kept_engine, of) != before
-        assert take_back(kept_engine, one) is Outcome.WITHDRAWN
+        assert take_back(kept_engine, one) is Verdict.WITHDRAWN
         assert sums(kept_engine, of) == before
-        assert take_back(kept_engine, one) is Outcome.ABSENT  # not twice
+        assert take_back(kept_engine, one) is Verdict.ABSENT  # not twice
         assert sums(kept_engine, of) == before
 
 
@@ -131,7 +131,7 @@ def test_whoever_has_withdrawn_cannot_come_back(kept_engine: Engine) -> None:
     send(kept_engine, one)
     take_back(kept_engine, one)
     with reading(kept_engine) as connection:
-        assert find(connection, of.number, one.who) == Participant(None, NOBODY, 0, None)
+        assert find(connection, of.number, one.who) == StoredParticipant(None, NOBODY, 0, None)
     assert send(kept_engine, one, contribution(of, "a", 9, trusted=True)) == ["duplicate", "duplicate"]
     assert sums(kept_engine, of) == ({}, 0, (0, 0))
 
@@ -139,9 +139,9 @@ def test_whoever_has_withdrawn_cannot_come_back(kept_engine: Engine) -> None:
 def test_nobody_subtracts_what_was_never_added(kept_engine: Engine) -> None:
     of = make_study(kept_engine)
     send(kept_engine, contribution(of, "a", 1))
-    assert take_back(kept_engine, contribution(of, "b", 1)) is Outcome.ABSENT
-    assert take_back(kept_engine, contribution(of, "a", 1, nonce=1)) is Outcome.DUPLICATE
-    assert take_back(kept_engine, contribution(of, "a", 1, trusted=True)) is Outcome.DUPLICATE
+    assert take_back(kept_engine, contribution(of, "b", 1)) is Verdict.ABSENT
+    assert take_back(kept_engine, contribution(of, "a", 1, nonce=1)) is Verdict.DUPLICATE
+    assert take_back(kept_engine, contribution(of, "a", 1, trusted=True)) is Verdict.DUPLICATE
     assert sums(kept_engine, of) == ({1: 1}, 0, (0, 1))
 
 
@@ -152,7 +152,7 @@ def test_a_closed_study_takes_nothing_but_repeats_its_answer(kept_engine: Engine
     close(kept_engine, of)
     sent = (one, contribution(of, "a", 2), contribution(of, "b", 2))
     assert send(kept_engine, *sent) == ["repeated", "closed", "closed"]
-    assert take_back(kept_engine, one) is Outcome.CLOSED
+    assert take_back(kept_engine, one) is Verdict.CLOSED
     assert sums(kept_engine, of) == ({1: 1}, 0, (0, 1))
 
 
@@ -160,9 +160,9 @@ def test_a_study_takes_contributions_until_the_second_of_its_closing_time(kept_e
     of, created = make_study(kept_engine), make_study(kept_engine, state=CREATED)
     assert send(kept_engine, contribution(of, "a", 1), now=CLOSES - 1) == ["accepted"]
     assert send(kept_engine, contribution(of, "b", 1), now=CLOSES) == ["closed"]
-    assert take_back(kept_engine, contribution(of, "a", 1), now=CLOSES) is Outcome.CLOSED
+    assert take_back(kept_engine, contribution(of, "a", 1), now=CLOSES) is Verdict.CLOSED
     assert send(kept_engine, contribution(created, "a", 1)) == ["closed"]
-    unknown = Contribution(10**6, of.digest, bytes(16), False, 1, bytes(32), 0, 0)
+    unknown = NewContribution(10**6, of.digest, bytes(16), False, 1, bytes(32), 0, 0)
     assert send(kept_engine, unknown) == ["closed"]
     assert send(kept_engine) == []
 
@@ -294,7 +294,7 @@ class OneStudy(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.of = make_study(self.engine)
-        self.here: dict[bytes, Contribution | None] = {}  # None: has withdrawn
+        self.here: dict[bytes, NewContribution | None] = {}  # None: has withdrawn
         self.open = True
 
     @rule(
@@ -307,7 +307,7 @@ class OneStudy(RuleBasedStateMachine):
         assert send(self.engine, *batch, replica=replica) == [self._expected(one) for one in batch]
         return multiple(*batch)
 
-    def _expected(self, one: Contribution) -> str:
+    def _expected(self, one: NewContribution) -> str:
         if one.who in self.here:
             known = self.here[one.who]
             if known is not None and known.commitment == one.commitment:
@@ -319,20 +319,20 @@ class OneStudy(RuleBasedStateMachine):
         return "accepted"
 
     @rule(one=sent, replica=st.sampled_from("ab"))
-    def withdraw(self, one: Contribution, replica: str) -> None:
+    def withdraw(self, one: NewContribution, replica: str) -> None:
         known = self.here.get(one.who)
         if not self.open:
-            expected = Outcome.CLOSED
+            expected = Verdict.CLOSED
         elif known is None:
-            expected = Outcome.ABSENT
+            expected = Verdict.ABSENT
         elif known.commitment != one.commitment:
-            expected = Outcome.DUPLICATE
+            expected = Verdict.DUPLICATE
         else:
-            expected, self.here[one.who] = Outcome.WITHDRAWN, None
+            expected, self.here[one.who] = Verdict.WITHDRAWN, None
         assert take_back(self.engine, one, replica=replica) is expected
 
     @rule(one=consumes(sent))
-    def close(self, one: Contribution) -> None:
+    def close(self, one: NewContribution) -> None:
         self.open = False
         close(self.engine, self.of)
 

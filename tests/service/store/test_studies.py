@@ -93,19 +93,17 @@ def test_a_withdrawn_study_keeps_neither_words_nor_steps(kept_engine: Engine) ->
     assert (found.id, found.digest) == (of.id, of.digest)
 
 
-def test_the_admin_key_is_set_once(kept_engine: Engine) -> None:
+def test_the_first_hash_under_a_name_stays(kept_engine: Engine) -> None:
     with writing(kept_engine) as connection:
-        assert studies.admin_hash(connection) is None
-        assert studies.set_admin_hash(connection, "a" * 64)
-        assert not studies.set_admin_hash(connection, "b" * 64)
-        assert studies.admin_hash(connection) == "a" * 64
+        assert studies.credential(connection, "admin", "a" * 64) == "a" * 64
+        assert studies.credential(connection, "admin", "b" * 64) == "a" * 64
         assert studies.relay_name(connection, "a" * 64) is None  # it is no relay's key
         connection.rollback()
 
 
 def test_relays_have_names_of_their_own(kept_engine: Engine) -> None:
     with writing(kept_engine) as connection:
-        studies.set_admin_hash(connection, "a" * 64)
+        studies.credential(connection, "admin", "a" * 64)
         for name in ("admin", "relay admin", AWKWARD.replace("\x00", "")):
             hashed = name.encode().hex()
             assert studies.add_relay(connection, name, hashed)
@@ -115,7 +113,7 @@ def test_relays_have_names_of_their_own(kept_engine: Engine) -> None:
             assert studies.remove_relay(connection, name)
             assert not studies.remove_relay(connection, name)
             assert studies.relay_name(connection, hashed) is None
-        assert studies.admin_hash(connection) == "a" * 64
+        assert studies.credential(connection, "admin", "c") == "a" * 64
         connection.rollback()
 
 
