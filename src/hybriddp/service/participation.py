@@ -169,7 +169,7 @@ async def receipt(curator: Curator, known: KnownStudy, token: str | None, commit
 
 
 async def _stored_receipt(curator: Curator, known: KnownStudy, who: bytes) -> dict[str, Any]:
-    def work() -> Participant | None:
+    def work() -> StoredParticipant | None:
         with reading(curator.engine) as connection:
             return stored.find(connection, known.stored.number, who)
 

@@ -142,7 +142,7 @@ def withdraw(connection: Connection, one: NewContribution, *, replica: str, seal
     return Verdict.WITHDRAWN
 
 
-def find(connection: Connection, study: int, who: bytes, *, lock: bool = False) -> Participant | None:
+def find(connection: Connection, study: int, who: bytes, *, lock: bool = False) -> StoredParticipant | None:
     """What is stored of a person."""
     columns = (participants.c.trusted, participants.c.asserted, participants.c.day, participants.c.commitment)
     query = select(*columns).where((participants.c.study == study) & (participants.c.who == who))
