@@ -56,9 +56,14 @@ def test_a_study_charges_both_groups_until_nothing_is_left(kept_engine: Engine) 
 def test_what_is_rolled_back_was_never_spent(kept_engine: Engine) -> None:
     with writing(kept_engine) as connection:
         budgets.create(connection, budgets.shared("rolled"), Privacy.total(epsilon=1.0))
-    with pytest.raises(ZeroDivisionError), writing(kept_engine) as connection:
-        budgets.charge_everybody(connection, "rolled", kind(1.0))
-        raise ZeroDivisionError
+
+    def fail() -> None:
+        with writing(kept_engine) as connection:
+            budgets.charge_everybody(connection, "rolled", kind(1.0))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     with writing(kept_engine) as connection:
         assert budgets.ledger(connection, budgets.shared("rolled")).events == ()
         budgets.charge_everybody(connection, "rolled", kind(1.0))

@@ -14,8 +14,9 @@ from hybriddp.service import life, participation, receipts
 from hybriddp.service.curator import Curator, KnownStudy
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.kinds import MeanKind
-from hybriddp.service.participation import RelayedReport, Sent
+from hybriddp.service.participation import Sent
 from hybriddp.service.problems import Refusal
+from hybriddp.service.routes.wire import BatchedReport
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.engine import open_engine, reading
 from hybriddp.service.tokens import TokenError, TokenKeys, mint
@@ -50,7 +51,7 @@ def made(curator: Curator, *, tokens: bool = True) -> KnownStudy:
     }
     kind = MeanKind(MeanStudy(name, bounds=(0, 240), epsilon=1.0))
     run(life.create(curator, kind, fields, opened=True))
-    return run(curator.known(name))
+    return asyncio.run(curator.known(name))
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401
@@ -127,7 +128,7 @@ def test_a_person_is_somebody_else_in_every_study(curator: Curator) -> None:
 
 def test_a_relay_and_a_token_mean_the_same_person(curator: Curator) -> None:
     known = made(curator)
-    batch = [RelayedReport("a", 7, NONCE)]
+    batch = [BatchedReport("a", 7, NONCE)]
     run(participation.contribute_batch(curator, known, known.stored.digest, batch, "backend"))
     told = run(participation.receipt(curator, known, token(curator, known, "a"), None))
     assert told["receipt"]["asserted_by"] == "relay"
@@ -140,15 +141,15 @@ def test_a_batch_with_everything_in_it(curator: Curator) -> None:
     digest = known.stored.digest
     run(participation.contribute(curator, known, report(known, 3), token(curator, known, "old")))
     batch = [
-        RelayedReport("a", 1, NONCE),
-        RelayedReport("a", 1, NONCE),  # the same again
-        RelayedReport("a", 2, NONCE),  # another one of the same person
-        RelayedReport("b", 256, NONCE),
-        RelayedReport("c", -1, NONCE),
-        RelayedReport("old", 3, NONCE),  # has sent it themself
-        RelayedReport("old", 4, NONCE),
-        RelayedReport("\ud800", 4, NONCE),
-        RelayedReport("d'; DROP TABLE participants; --\x00", 255, NONCE),
+        BatchedReport("a", 1, NONCE),
+        BatchedReport("a", 1, NONCE),  # the same again
+        BatchedReport("a", 2, NONCE),  # another one of the same person
+        BatchedReport("b", 256, NONCE),
+        BatchedReport("c", -1, NONCE),
+        BatchedReport("old", 3, NONCE),  # has sent it themself
+        BatchedReport("old", 4, NONCE),
+        BatchedReport("\ud800", 4, NONCE),
+        BatchedReport("d'; DROP TABLE participants; --\x00", 255, NONCE),
     ]
     told = run(participation.contribute_batch(curator, known, digest, batch, "backend"))
     reasons = {2: "duplicate", 3: "out-of-range", 4: "out-of-range", 6: "duplicate", 7: "bad-token"}
@@ -163,7 +164,7 @@ def test_a_batch_with_everything_in_it(curator: Curator) -> None:
 
 def test_a_batch_of_nothing_that_counts(curator: Curator) -> None:
     known = made(curator)
-    batch = [RelayedReport("a", 300, NONCE)]
+    batch = [BatchedReport("a", 300, NONCE)]
     told = run(participation.contribute_batch(curator, known, known.stored.digest, batch, "backend"))
     assert (told["accepted"], told["repeated"], len(told["rejected"])) == (0, 0, 1)
 
@@ -216,11 +217,10 @@ def test_a_study_that_closes_in_between(curator: Curator) -> None:
     assert run(participation.contribute(curator, known, sent, who)).receipt == first.receipt
     assert reason(participation.contribute(curator, known, sent, token(curator, known, "b"))) == "closed"
     assert reason(participation.withdraw(curator, known, sent, who)) == "closed"
-    batch = [RelayedReport("b", 7, NONCE), RelayedReport("a", 7, NONCE)]
+    batch = [BatchedReport("b", 7, NONCE), BatchedReport("a", 7, NONCE)]
     told = run(participation.contribute_batch(curator, known, known.stored.digest, batch, "backend"))
     assert (told["accepted"], told["repeated"], told["rejected"]) == (0, 1, [{"index": 0, "reason": "closed"}])
 
 
 def test_what_was_sent_is_not_shown() -> None:
     assert "4711" not in repr(Sent(True, 4711, "d", "n"))
-    assert "4711" not in repr(RelayedReport("p4711", 4711, "n"))

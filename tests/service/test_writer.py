@@ -10,7 +10,8 @@ from sqlalchemy import Connection, Engine, text
 
 from hybriddp.service import writer as module
 from hybriddp.service.problems import Refusal
-from hybriddp.service.store.contributions import Verdict
+from hybriddp.service.store import contributions
+from hybriddp.service.store.contributions import NewContribution, Verdict
 from hybriddp.service.store.studies import CLOSED, set_state
 from hybriddp.service.writer import Writer
 from tests.service.store.making import CLOSES, NOW, SEAL, contribution, make_study, sums
@@ -76,7 +77,12 @@ def test_everybody_hears_what_became_of_their_own(desk: Desk, sqlite_engine: Eng
 
     async def crowd() -> list[list[Verdict]]:
         await desk.occupy()
-        batches = ([one], [other, one, contribution(of, "b", 3)], [], [contribution(of, "b", 3)])
+        batches: tuple[list[NewContribution], ...] = (
+            [one],
+            [other, one, contribution(of, "b", 3)],
+            [],
+            [contribution(of, "b", 3)],
+        )
         tasks = await started(*(desk.writer.add(batch) for batch in batches))
         desk.go()
         return list(await asyncio.gather(*tasks))
@@ -143,18 +149,16 @@ def test_whoever_stops_waiting_does_not_stop_the_writer(desk: Desk, sqlite_engin
 
     async def crowd() -> list[Verdict]:
         await desk.occupy()
-        gone = await started(
-            desk.writer.add([contribution(of, "a", 1)]), desk.writer.run(lambda _: pytest.fail("nobody waits for it"))
-        )
+        gone = await started(desk.writer.add([contribution(of, "a", 1)]), desk.writer.run(lambda _: 1 / 0))
         for task in gone:
             task.cancel()
-        stay = asyncio.create_task(desk.writer.add([contribution(of, "b", 2)]))
+        stay = asyncio.create_task(desk.writer.add([contribution(of, "b", 2), contribution(of, "a", 1)]))
         await asyncio.gather(*gone, return_exceptions=True)
         desk.go()
         return await asyncio.wait_for(stay, 30)
 
-    assert asyncio.run(crowd()) == [Verdict.ACCEPTED]
-    assert sums(sqlite_engine, of) == ({2: 1}, 0, (0, 1))  # nobody was told that the first one counts
+    assert asyncio.run(crowd()) == [Verdict.ACCEPTED, Verdict.REPEATED]  # it counts, and asking again says so
+    assert sums(sqlite_engine, of) == ({1: 1, 2: 1}, 0, (0, 2))
 
 
 def test_whoever_stops_waiting_in_the_middle_does_not_stop_the_writer(desk: Desk, sqlite_engine: Engine) -> None:
@@ -183,7 +187,7 @@ def test_an_error_reaches_whoever_waits_and_the_writer_goes_on(
         with pytest.raises(ZeroDivisionError):
             await desk.writer.run(broken)
         with monkeypatch.context() as patch:
-            patch.setattr(module.stored, "add", lambda *_, **__: 1 / 0)
+            patch.setattr(contributions, "add", lambda *_, **__: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 await desk.writer.add([contribution(of, "a", 1)])
         assert await desk.writer.add([contribution(of, "a", 1)]) == [Verdict.ACCEPTED]

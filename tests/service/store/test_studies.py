@@ -119,9 +119,14 @@ def test_relays_have_names_of_their_own(kept_engine: Engine) -> None:
 
 def test_what_is_rolled_back_never_was(kept_engine: Engine) -> None:
     row = fields()
-    with pytest.raises(ZeroDivisionError), writing(kept_engine) as connection:
-        studies.insert_study(connection, row, ("release",))
-        raise ZeroDivisionError
+
+    def fail() -> None:
+        with writing(kept_engine) as connection:
+            studies.insert_study(connection, row, ("release",))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     with reading(kept_engine) as connection:
         assert studies.study(connection, str(row["id"])) is None
         assert connection.execute(select(1)).scalar() == 1
