@@ -106,7 +106,7 @@ def test_a_public_key_is_no_secret(tmp_path: Path) -> None:
     key = Ed25519PrivateKey.generate()
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     (tmp_path / "public.pem").write_bytes(public)
-    with running(tmp_path, token_public_key=tmp_path / "public.pem") as server:  # type: ignore[arg-type]
+    with running(tmp_path, token_public_key=tmp_path / "public.pem") as server:
         target = new_target(server)
         swapped = f"{encoded({'alg': 'HS256', 'typ': 'JWT'})}.{encoded(claims(target))}"
         for secret in (public, public.strip(), key.public_key().public_bytes_raw()):
