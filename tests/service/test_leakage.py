@@ -94,8 +94,7 @@ def take_part(target: Target) -> tuple[list[str], list[httpx.Response]]:
     answers.append(http.post(f"{path}/batches", headers=server.relay(), json=batch))
     for i in range(3):  # company, so that the total is not the planted value
         server.trust(target.study, f"t{i}", 10.0 * i, study_id=target.id)
-    for action in ("release", "close", "release", "release", "withdraw"):
-        answers.append(target.move(action))
+    answers += [target.move(action) for action in ("release", "close", "release", "release", "withdraw")]
     tokens = [headers["Authorization"].removeprefix("Bearer ") for headers in people.values()]
     return tokens, answers
 
