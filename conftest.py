@@ -1,6 +1,8 @@
 """How the whole suite runs: pages as tests, how many examples a property gets, and which tests stay together."""
 
+import gc
 import os
+from collections.abc import Iterator
 from doctest import ELLIPSIS
 from pathlib import Path
 
@@ -32,6 +34,21 @@ MOST_STATISTICAL = 1000  # tests, at a false alarm of at most 1e-9 each: CONTRIB
 def needs_spark(name: str) -> bool:
     """Whether a test with this name and these parameters starts Spark."""
     return "spark" in name
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Thousands of tests stay until the end: the garbage collector need not go through them again and again."""
+    gc.disable()
+    result = yield
+    gc.freeze()
+    gc.enable()
+    return result
+
+
+def pytest_unconfigure() -> None:
+    """At the end it may: libraries in C++ complain of what is left."""
+    gc.unfreeze()
 
 
 class WholeFiles(LoadScopeScheduling):

@@ -80,7 +80,8 @@ def _imports(node: ast.AST, importer: str, function: str | None = None, for_type
     elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         for_types = True
     for child in ast.iter_child_nodes(node):
-        yield from _imports(child, importer, function, for_types)
+        if not isinstance(child, ast.expr):  # which imports nothing
+            yield from _imports(child, importer, function, for_types)
 
 
 @cache

@@ -70,6 +70,7 @@ def test_the_classic_numbers_of_the_salaries(c: float, collusion: float, trusted
     assert float(found.local.epsilon) == pytest.approx(local, rel=3e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("c", [0.001, 0.01])
 def test_it_agrees_with_dp_accounting(c: float) -> None:
     setting = _pay(c)

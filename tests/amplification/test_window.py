@@ -196,7 +196,9 @@ def _lattice_delta(kappa: float, terms: int, epsilon: float, shift: float = 1.0)
     return float(np.maximum(moved - math.exp(epsilon) * density, 0.0).sum())
 
 
-@pytest.mark.parametrize(("kappa", "terms"), [(0.05, 1500), (0.1, 600), (0.02, 20_000)])
+@pytest.mark.parametrize(
+    ("kappa", "terms"), [(0.05, 1500), (0.1, 600), pytest.param(0.02, 20_000, marks=pytest.mark.slow)]
+)
 def test_delta_is_that_of_the_definition_from_above(kappa: float, terms: int) -> None:
     found = window._blanket(CHANNEL, kappa, terms, 1.0, 0.0)
     assert found is not None

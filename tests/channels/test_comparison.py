@@ -45,6 +45,7 @@ def test_a_linear_program_over_all_channels_agrees(epsilon: float) -> None:
     assert optimum <= WindowChannel(epsilon=epsilon).worst_variance * 1.001
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", tabulated())
 def test_the_certificates_hold_on_a_fine_grid(epsilon: str) -> None:
     """The exact minimum of G is not above what a hundred thousand points see."""

@@ -309,6 +309,7 @@ def test_the_representation_is_short(channel: WindowChannel) -> None:
     assert repr(channel) == "WindowChannel(epsilon='1', n_codes=256)"
 
 
+@pytest.mark.slow
 def test_common_epsilons_come_with_the_shape_that_would_be_optimized() -> None:
     from hybriddp.channels.shapes import best_shape, row_moments
     from hybriddp.channels.window import _common

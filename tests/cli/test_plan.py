@@ -54,6 +54,7 @@ def test_the_smallest_opt_in_for_a_wanted_error_is_found() -> None:
     assert stored["rmse"] <= 2000
 
 
+@pytest.mark.slow
 def test_pictures_and_pages_are_written(tmp_path: Path) -> None:
     picture, page = tmp_path / "plan.svg", tmp_path / "plan.html"
     options = ["--trusted", "1%", "--epsilon", "1", "--plot", str(picture), "--html", str(page)]

@@ -40,6 +40,7 @@ def test_every_set_is_tested_here_but_digits() -> None:
     assert set(SETS) == {*SHAPES, "digits"} == {*PLANE, *SPACE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_set_has_its_shape_and_lies_in_its_box(name: str) -> None:
     n, d, k = SHAPES[name]

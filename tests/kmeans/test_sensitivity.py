@@ -109,7 +109,7 @@ def test_neighbors_differ_by_no_more_than_is_claimed(d: int, index: int, data: s
 
 
 @pytest.mark.parametrize("d", [2, 4, 8])
-@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("k", [pytest.param(2, marks=pytest.mark.slow), 5])
 def test_who_leaves_does_not_change_the_labels_of_those_who_stay(d: int, k: int) -> None:
     """On points exactly between two centers, where rounding decides: BLAS rounds one row alone unlike one of two."""
     rng = np.random.default_rng([d, k])

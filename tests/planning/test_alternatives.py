@@ -1,6 +1,7 @@
 import json
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from hybriddp.simulation.distributions import population
 from hybriddp.theory import Setting
 
 
+@cache  # what a plan computes, it keeps
 def _plan(**changes: object) -> Plan:
     good = {"n_users": 20_000, "trusted_fraction": 0.01, "epsilon": 1.0, "bounds": (0, 240), "sd": 30.0}
     return plan(**{**good, **changes})
@@ -22,6 +24,7 @@ def _plan(**changes: object) -> Plan:
 STAYS = {"n_users": 8_000, "trusted_fraction": 0.05, "epsilon": 0.5, "bounds": (0, 60), "mean": 6, "sd": 7}
 
 
+@cache
 def _stays(**changes: object) -> Plan:
     return plan(**{**STAYS, **changes})
 
@@ -97,6 +100,7 @@ def test_the_trusted_alone_are_as_good_as_everybody_local_from_the_crossover_on(
     assert alone(found) <= made.full_local.worst**2 < alone(found - 1)
 
 
+@pytest.mark.slow
 def test_halving_and_least_users_are_what_they_say() -> None:
     made = _plan()
     found = made.crossovers
@@ -144,6 +148,7 @@ def test_tight_bounds_cost_what_they_clip() -> None:
     assert rows[120].noise.worst > 1.5 * rows[60].noise.worst
 
 
+@pytest.mark.slow
 def test_bounds_that_a_long_tail_would_outgrow_are_warned_of() -> None:
     loads = {"n_users": 2_000_000, "trusted_fraction": 0.002, "epsilon": 1, "bounds": (0, 600), "mean": 180, "sd": 115}
     warning = "Beware: if values have a long tail, 0 to 600 clips it and moves the mean by 1."
@@ -169,7 +174,7 @@ def test_the_bound_moves_that_is_far_from_the_mean() -> None:
         assert row.total.worst == pytest.approx(other.total.worst, rel=0.02)
 
 
-@pytest.mark.parametrize("change", [{"mean": None}, {"sd": None, "mean": None}])
+@pytest.mark.parametrize("change", [{"mean": None}, pytest.param({"sd": None, "mean": None}, marks=pytest.mark.slow)])
 def test_without_a_shape_nothing_is_said_about_what_is_clipped(change: dict[str, object]) -> None:
     rows = _stays(**change).bounds_choices
     assert len(rows) >= 4
@@ -220,6 +225,7 @@ def test_the_story_says_what_the_numbers_mean(change: dict[str, object], words: 
     assert words in _plan(**change).explain()
 
 
+@pytest.mark.slow
 def test_the_plan_is_plain_values_and_a_page() -> None:
     made = _plan(sd=None)
     stored = json.loads(json.dumps(made.to_dict()))

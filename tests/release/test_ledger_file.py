@@ -64,6 +64,7 @@ def _create_and_spend_until_refused(path: Path, start: Any, counts: Any) -> None
         counts.put(times)
 
 
+@pytest.mark.slow
 def test_processes_that_create_and_spend_at_once_have_one_ledger_and_one_budget(path: Path) -> None:
     spawn = multiprocessing.get_context("spawn")
     start, counts = spawn.Barrier(3), spawn.Queue()

@@ -3,9 +3,11 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
-from hybriddp import MeanStudy
+from hybriddp import MeanStudy, summarize
+from hybriddp.release.mechanisms import Mechanism
 from tests.service.running import Running
 
 STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
@@ -38,8 +40,6 @@ def test_a_study_from_its_creation_to_its_result(server: Running) -> None:
 def test_the_answer_is_that_of_the_study_on_the_same_contributions(
     server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hybriddp.release.mechanisms import Mechanism
-
     monkeypatch.setattr(Mechanism, "draw", lambda *_: np.int64(123_456))
     values = [3.25, 500.0, 17.0, 239.9, 0.0]
     codes = STUDY.randomize(np.linspace(0, 240, 300), random_state=3)
@@ -53,9 +53,13 @@ def test_the_answer_is_that_of_the_study_on_the_same_contributions(
     assert (taken["accepted"], taken["repeated"], taken["rejected"]) == (300, 0, [])
     server.move("close")
     mine = server.move("release").json()["estimate"]
-    expected = json.loads(json.dumps(STUDY.estimate(trusted=values, local=list(codes)).to_dict()))
-    for key in ("value", "interval_95", "step", "n_trusted", "n_local", "digest"):
-        assert mine[key] == expected[key]
+    missing = [None] * len(codes), [None] * len(values)
+    table = pl.DataFrame({"minutes": [*values, *missing[0]], "code": [*missing[1], *codes]})
+    trusted, local = summarize(table, STUDY, value="minutes", report="code")
+    for other in (STUDY.estimate(trusted=values, local=codes), STUDY.estimate(trusted=trusted, local=local)):
+        expected = json.loads(json.dumps(other.to_dict()))
+        for key in ("value", "interval_95", "step", "n_trusted", "n_local", "digest"):
+            assert mine[key] == expected[key]
 
 
 def test_withdrawing_a_study_deletes_everything_but_its_ledger(server: Running) -> None:

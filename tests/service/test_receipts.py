@@ -7,8 +7,9 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from hybriddp.client.receipt import canonical_bytes
 from hybriddp.errors import ProtocolError
-from hybriddp.service.receipts import GROUPS, Signer, canonical_bytes, commitment, commitments_sha256, stored
+from hybriddp.service.receipts import GROUPS, Signer, commitment, commitments_sha256, stored
 
 DIGEST, NONCE = "ab" * 32, "0f" * 16
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

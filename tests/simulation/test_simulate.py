@@ -1,6 +1,7 @@
 import json
 import math
 import re
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -40,11 +41,14 @@ SETTINGS = [
 Setting = tuple[str, int, float, float]
 
 
+_crowd = cache(named)
+
+
 def _scene(setting: Setting, channel: str = "laplace", local: str | None = None) -> Scene:
     data, n, fraction, epsilon = setting
     study = MeanStudy("x", bounds=(0, 1), epsilon=epsilon, channel=channel)
-    crowd, n_trusted = named(data), round(fraction * n)
-    others = crowd if local is None else named(local)
+    crowd, n_trusted = _crowd(data), round(fraction * n)
+    others = crowd if local is None else _crowd(local)
     return Scene(study, crowd, others, n_trusted, n - n_trusted, fixed=False, sd=crowd.variance**0.5, estimators=FIXED)
 
 
@@ -145,6 +149,7 @@ def test_a_checkpoint_knows_its_simulation(tmp_path: Path, change: dict[str, obj
 # Identities
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_who_does_the_work(tmp_path: Path) -> None:
     alone = _run(trials=250, **FAST)
     assert _run(trials=250, processes=2, **FAST) == alone
@@ -154,6 +159,7 @@ def test_the_result_does_not_depend_on_who_does_the_work(tmp_path: Path) -> None
     assert done == [100, 200, 250]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "sums.json"
     done: list[int] = []

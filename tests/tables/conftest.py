@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,13 @@ import polars as pl
 import pytest
 
 
+@cache  # connecting takes longer than most tests, and relations of one connection know nothing of each other
+def _connection() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
 def _duckdb(frame: pl.DataFrame) -> Any:  # noqa: ANN401
-    return duckdb.connect().from_arrow(frame.to_arrow())
+    return _connection().from_arrow(frame.to_arrow())
 
 
 ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
@@ -54,7 +60,11 @@ def on_spark(session: Any, frame: pl.DataFrame, path: Path) -> Any:  # noqa: ANN
     return session.read.parquet(str(path))
 
 
-@pytest.fixture(params=list(ENGINES))
+# These two do what polars and pandas do, and take seconds over all tests.
+SLOW = ("polars lazy", "pandas arrow")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in ENGINES])
 def engine(request: pytest.FixtureRequest) -> Callable[[pl.DataFrame], Any]:
     """All of them but Spark, which takes seconds for what the others do at once: its turn is in test_spark.py."""
     return ENGINES[request.param]

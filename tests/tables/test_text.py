@@ -66,6 +66,7 @@ def test_every_float_survives_a_text_file(tmp_path: Path) -> None:
         assert read_values(write(tmp_path, text, name), csv) == STUDY.summarize_trusted(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("late", "separator", "first"),
     [

@@ -9,16 +9,17 @@ canonical bytes; the public key is at ``/.well-known/hybriddp-receipts.json``.
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from hybriddp.client import contribution
+from hybriddp.client.receipt import canonical_bytes
 from hybriddp.errors import ProtocolError
 
-__all__ = ["GROUPS", "Signer", "canonical_bytes", "commitment", "commitments_sha256", "stored"]
+__all__ = ["GROUPS", "Signer", "commitment", "commitments_sha256", "stored"]
 
 GROUPS = ("local", "trusted")
 
@@ -67,7 +68,7 @@ def commitment(digest: str, group: str, integer: int, nonce: str) -> bytes:
         raise ProtocolError("A contribution must be an integer: a code, or a value in units of the grid.")
     if not _NONCE.fullmatch(nonce):
         raise ProtocolError("A nonce must be 32 lower-case hexadecimal digits.")
-    return hashlib.sha256(f"hybriddp contribution 1\n{digest}\n{group}\n{integer}\n{nonce}".encode()).digest()
+    return bytes.fromhex(contribution.commitment(digest, group, integer, nonce))
 
 
 def commitments_sha256(commitments: Sequence[bytes]) -> str:
@@ -94,18 +95,6 @@ def stored(group: str, *, tokens: bool = True, withdrawn: bool = False) -> list[
         return [_WITHDRAWN if tokens else _WITHDRAWN_OPEN.format(what=what)]
     counted = _LOCAL if group == "local" else _TRUSTED
     return [*([_IDENTITY] if tokens else []), _COMMITMENT.format(what=what), counted, _ENVELOPE]
-
-
-def canonical_bytes(receipt: Mapping[str, Any]) -> bytes:
-    """The bytes that a signature is over: keys sorted, no spaces, UTF-8.
-
-    Examples
-    --------
-    >>> canonical_bytes({"study": "größe", "day": "2026-11-17"}).decode()
-    '{"day":"2026-11-17","study":"größe"}'
-    """
-    text = json.dumps(receipt, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode()
 
 
 class Signer:

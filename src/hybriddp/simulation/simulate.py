@@ -119,7 +119,7 @@ def simulate(
     Examples
     --------
     >>> study = MeanStudy("x", bounds=(0, 1), epsilon=1)
-    >>> result = simulate("uniform", study=study, n_users=10_000, trusted_fraction=0.01, trials=200)
+    >>> result = simulate("uniform", study=study, n_users=10_000, trusted_fraction=0.01, trials=40)
     >>> result["adaptive"].observed_mse < result["full-local"].observed_mse
     True
     """

@@ -76,6 +76,7 @@ def test_the_best_centers_are_a_fixed_point_near_the_places() -> None:
     assert distances.min() / 2 > 7 * 0.028  # so nobody is nearer to another cluster's mean than to their own
 
 
+@pytest.mark.slow
 def test_as_printed_the_hybrid_is_full_local_and_repaired_it_is_not() -> None:
     """The seeds are fixed, so this either always passes or never."""
     full, printed, repaired, trusted = run_all(

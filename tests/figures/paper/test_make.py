@@ -70,6 +70,7 @@ def test_the_tables_have_one_header_and_every_digit(folder: Path, picture: Paper
         assert len(_table(beside)) == len(densities)
 
 
+@pytest.mark.slow
 def test_with_dots_the_table_has_them_too(tmp_path: Path) -> None:
     done: list[int] = []
     (made,) = make(select([4]), output=tmp_path, trials=4, processes=1, progress=done.append)

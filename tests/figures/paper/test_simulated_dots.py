@@ -63,6 +63,7 @@ def test_the_pipeline_agrees_at_each_dot(dot: Dot) -> None:
     assert abs(_off([dot], [dot.run(2_000)])) < 6.5
 
 
+@pytest.mark.slow
 def test_a_dot_does_not_depend_on_how_the_work_is_shared() -> None:
     told: list[int] = []
     dots = ALL_DOTS[:2]

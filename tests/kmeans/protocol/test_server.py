@@ -143,7 +143,7 @@ def test_a_server_that_never_sleeps_gets_the_same_centers() -> None:
     assert awake.spending == asleep.spending
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("d", [1, 3, 4, *(pytest.param(d, marks=pytest.mark.slow) for d in (2, 8))])
 @pytest.mark.parametrize("n_trusted", [0, 5, 2000])
 @pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
 def test_a_study_that_nobody_answers_ends_all_the_same(d: int, n_trusted: int, neighbors: str) -> None:

@@ -60,6 +60,7 @@ def test_lengths_keep_the_derivative_of_the_mean(d: int) -> None:
         assert clipping_factor_lengths(radius, d) == pytest.approx(_derivative_of_lengths(radius, d), abs=EXACT[d])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [4, 5, 8, 16, 64])
 def test_sums_keep_the_derivative_of_the_mean(d: int) -> None:
     """By normal vectors with a shift and with the opposite one; 0.001 is three errors of that (the seed is fixed).

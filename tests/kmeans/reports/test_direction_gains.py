@@ -72,6 +72,7 @@ def test_gains_are_those_of_other_vectors_too(d: int) -> None:
     np.testing.assert_allclose(pair_gains(d).all, found, rtol=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [5, 8, 16])
 def test_gains_of_pairs_are_slopes_of_the_definition(d: int) -> None:
     """Chosen matrices, written out, regressed on $zz^T$ of other vectors: off the diagonal, and on it."""

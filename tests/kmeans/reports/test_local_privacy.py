@@ -56,6 +56,7 @@ def _largest_ratio(channel: SymbolChannel) -> Fraction:
     return at_s * at_other
 
 
+@pytest.mark.slow
 def test_every_channel_that_is_ever_used_is_private_and_not_more_than_it_has_to_be() -> None:
     used = channels().values()
     assert len(used) > 60
@@ -91,6 +92,7 @@ def _product(factors: Iterator[int]) -> int:
     return result
 
 
+@pytest.mark.slow
 def test_every_question_fits_its_channel_and_every_channel_has_all_of_epsilon() -> None:
     for setting, steps in talks().items():
         for ask in (ask for step in steps for ask in step.asks):
@@ -128,6 +130,7 @@ def _codes(channel: SymbolChannel, laws: list[dict[int, Fraction]], rng: np.rand
     yield from np.packbits(rows, axis=1, bitorder="little")
 
 
+@pytest.mark.slow
 def test_no_point_makes_a_code_more_likely_than_epsilon_allows() -> None:
     """P[code | point] is a mixture over symbols, exactly, for each kind of question and channel that is ever used."""
     rng = np.random.default_rng(0)
@@ -209,6 +212,7 @@ def _check_law(question: Question, point: FloatArray) -> None:
             assert stats.chisquare(counts, n * wrong / wrong.sum()).pvalue < 1e-10
 
 
+@pytest.mark.slow
 def test_every_round_of_every_study_is_within_the_limits() -> None:
     kinds = set()
     for setting, steps in talks().items():

@@ -93,7 +93,7 @@ def check_bits(engine: Engine) -> None:
         assert group.exact(statistic).tolist() == memory.exact(statistic).tolist()
 
 
-@pytest.mark.parametrize("scale", ["none", [1, 3, 0.7]], ids=["none", "weights"])
+@pytest.mark.parametrize("scale", [pytest.param("none", marks=pytest.mark.slow), [1, 3, 0.7]], ids=["none", "weights"])
 def test_every_scale_gives_the_bits_of_numpy(engine: Engine, scale: Any) -> None:  # noqa: ANN401
     study = KMeansStudy("x", n_clusters=2, bounds=list(BOX.bounds), epsilon=1, scale=scale)
     grid = Histogram(GridQuestion(None, np.zeros(3), study.box.widths / 28, (29, 29, 29)))
@@ -107,7 +107,10 @@ def test_every_scale_gives_the_bits_of_numpy(engine: Engine, scale: Any) -> None
         HybridKMeansServer(STUDY, n_local=1000, trusted=group, random_state=1)
 
 
-@pytest.mark.parametrize("sizes", [(2, 2, 2), (4, 512, 2), (3, 5, 250)])
+@pytest.mark.parametrize(
+    "sizes",
+    [pytest.param((2, 2, 2), marks=pytest.mark.slow), pytest.param((4, 512, 2), marks=pytest.mark.slow), (3, 5, 250)],
+)
 def test_grids_of_any_shape(engine: Engine, sizes: tuple[int, ...]) -> None:
     group, memory = _both(engine(FRAME))
     assert group.exact(Histogram(_grid(*sizes))).tolist() == memory.exact(Histogram(_grid(*sizes))).tolist()
@@ -121,7 +124,15 @@ def test_the_longest_grid(engine: Engine) -> None:
     assert group.exact(grid).tolist() == PointArray(line.box, x, "points").exact(grid).tolist()
 
 
-@pytest.mark.parametrize("dtype", [pl.Int8, pl.Int64, pl.UInt16, pl.Float32, pl.Decimal(10, 2)])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        pl.Int8,
+        pl.Float32,
+        pl.Decimal(10, 2),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (pl.Int64, pl.UInt16)),
+    ],
+)
 def test_every_numeric_type_is_a_coordinate(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
     frame = pl.DataFrame({name: pl.Series([1, 2, 100], dtype=dtype) for name in COLUMNS})
     group = trusted_points(engine(frame), STUDY, columns=COLUMNS)

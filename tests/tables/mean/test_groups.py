@@ -1,4 +1,5 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ COUNTRIES = ["DE", "other", "ÖS\u0301", "FR"]
 Engine = Callable[[pl.DataFrame], Any]
 
 
-def _users(countries: list[str | None], n: int = 4000) -> pl.DataFrame:
+@cache  # tables do not change
+def _users(*countries: str | None) -> pl.DataFrame:
     """Users of countries, a tenth of them trusted; some values and reports are bad."""
+    n = 4000
     rng = np.random.default_rng(0)
     x = rng.normal(300, 400, n)
     x[rng.random(n) < 0.01] = np.nan
@@ -32,8 +35,23 @@ def _users(countries: list[str | None], n: int = 4000) -> pl.DataFrame:
     )
 
 
-def _one_by_one(users: pl.DataFrame, keys: Sequence[Any], by: str = "country") -> GroupedSummaries:
-    """The same in the slow way: a table per key."""
+@cache
+def _one_by_one(keys: tuple[Any, ...], countries: tuple[str | None, ...]) -> GroupedSummaries:
+    """Summaries by country in the slow way: a table per key."""
+    return _parts(_users(*countries), keys, "country")
+
+
+@cache
+def _years() -> pl.DataFrame:
+    return _users("a").with_columns(year=pl.Series(np.arange(4000) % 5, dtype=pl.Int64))
+
+
+@cache
+def _year_by_year(keys: tuple[Any, ...]) -> GroupedSummaries:
+    return _parts(_years(), keys, "year")
+
+
+def _parts(users: pl.DataFrame, keys: tuple[Any, ...], by: str) -> GroupedSummaries:
     parts = {
         key: summarize(users.filter(pl.col(by) == key), STUDY.part(by, key), value="x", report="code") for key in keys
     }
@@ -43,11 +61,11 @@ def _one_by_one(users: pl.DataFrame, keys: Sequence[Any], by: str = "country") -
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Categorical])
 def test_every_group_has_the_summaries_of_its_own_rows(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
-    users = _users([*COUNTRIES, "Narnia", "", None])
+    countries = (*COUNTRIES, "Narnia", "", None)
     keys = [*reversed(COUNTRIES), "nobody"]
-    table = engine(users.with_columns(pl.col("country").cast(dtype)))
+    table = engine(_users(*countries).with_columns(pl.col("country").cast(dtype)))
     result = summarize(table, STUDY, value="x", report="code", group="country", keys=keys)
-    assert result == _one_by_one(users, keys)
+    assert result == _one_by_one(tuple(keys), countries)
     assert list(result) == keys
     assert len(result) == 5
     assert result.other > 1000
@@ -63,10 +81,9 @@ def test_every_group_has_the_summaries_of_its_own_rows(engine: Engine, dtype: An
 
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt16, pl.Int64])
 def test_groups_can_be_integers(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
-    users = _users(["a"]).with_columns(year=pl.Series(np.arange(4000) % 5, dtype=dtype))
     keys = [3, 0, 2**53 + 1, -7]
-    result = summarize(engine(users), STUDY, value="x", report="code", group="year", keys=keys)
-    assert result == _one_by_one(users.cast({"year": pl.Int64}), keys, by="year")
+    result = summarize(engine(_years().cast({"year": dtype})), STUDY, value="x", report="code", group="year", keys=keys)
+    assert result == _year_by_year(tuple(keys))
     assert result.other == 2400
 
 
@@ -78,10 +95,10 @@ def test_large_integers_are_different_keys(engine: Engine) -> None:
 
 
 def test_one_column_is_enough(engine: Engine) -> None:
-    users = _users(["DE", "FR"])
+    users = _users("DE", "FR")
     values = summarize(engine(users), STUDY, value="x", group="country", keys=["DE", "FR"])
     reports = summarize(engine(users), STUDY, report="code", group="country", keys=["DE", "FR"])
-    both = _one_by_one(users, ["DE", "FR"])
+    both = _one_by_one(("DE", "FR"), ("DE", "FR"))
     for key in ("DE", "FR"):
         assert values[key].local is None
         assert reports[key].trusted is None
@@ -93,13 +110,13 @@ def test_one_column_is_enough(engine: Engine) -> None:
 
 
 def test_an_empty_table_has_empty_groups(engine: Engine) -> None:
-    result = summarize(engine(_users(["DE"])[:0]), STUDY, value="x", report="code", group="country", keys=["DE"])
-    assert result == _one_by_one(_users(["DE"])[:0], ["DE"])
+    result = summarize(engine(_users("DE")[:0]), STUDY, value="x", report="code", group="country", keys=["DE"])
+    assert result == _parts(_users("DE")[:0], ("DE",), "country")
     assert result.other == 0
 
 
 def test_the_parts_can_be_estimated_and_the_whole_cannot() -> None:
-    result = summarize(_users(["DE", "FR"]), STUDY, value="x", report="code", group="country", keys=["DE", "FR"])
+    result = summarize(_users("DE", "FR"), STUDY, value="x", report="code", group="country", keys=["DE", "FR"])
     part = STUDY.part("country", "DE")
     trusted, local = result["DE"]
     assert part.estimate(trusted=trusted, local=local, random_state=0).n_local > 1000

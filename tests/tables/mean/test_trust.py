@@ -28,6 +28,7 @@ TRUSTS: dict[str, tuple[list[Any], str]] = {
     "a number": ([2, 1, None, 2, 2], "who = 2"),
     "not a boolean": ([False, True, True, False, False], "who=no"),
 }
+QUICK = ("booleans", "integers", "words", "a word")  # one of each type, and a word that is asked for
 
 
 def _users(kind: str) -> pl.DataFrame:
@@ -43,7 +44,9 @@ def test_a_column_says_who_trusts_and_others_values_are_not_looked_at(engine: En
     assert local == STUDY.summarize_local([3, 7])
 
 
-@pytest.mark.parametrize("kind", TRUSTS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in TRUSTS]
+)
 def test_a_raw_value_of_somebody_who_does_not_trust_is_refused(engine: Engine, kind: str) -> None:
     users = engine(_users(kind).drop("code"))
     with pytest.raises(DataError, match="2 rows do not trust but have a value and no report.*--simulate-local"):

@@ -149,9 +149,11 @@ def _hashed_signs(seed: str, rows: int, columns: int) -> IntArray:
 
 def _all_differ(sign_flips: IntArray) -> bool:
     """Whether the directions of these bases are all different, and none is the opposite of another."""
+    if len(sign_flips) == 1:
+        return True
     d = sign_flips.shape[1]
     directions = (sign_flips[:, None] * hadamard(order_of(d))[:, :d]).reshape(-1, d)
-    return len(np.unique(directions * directions[:, :1], axis=0)) == len(directions) or len(sign_flips) == 1
+    return len(np.unique(directions * directions[:, :1], axis=0)) == len(directions)
 
 
 def paired_row(rows: IntArray, order: int) -> IntArray:
