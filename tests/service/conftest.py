@@ -58,3 +58,32 @@ def server(database: str, tmp_path: Path) -> Iterator[Running]:
     """A curator on each kind of database."""
     with running(tmp_path, "" if database.startswith("sqlite") else database) as found:
         yield found
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def kept_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """An engine on each kind of database, for a whole module: its tests make studies of their own."""
+    if request.param == "sqlite":
+        yield from _opened(f"sqlite:///{tmp_path_factory.mktemp('kept') / 'curator.sqlite'}")
+        return
+    for url in empty_database(request.getfixturevalue("postgresql")):
+        yield from _opened(url)
+
+
+@pytest.fixture(scope="module")
+def sqlite_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """The same on SQLite alone, where the kind of database does not matter."""
+    yield from _opened(f"sqlite:///{tmp_path_factory.mktemp('kept') / 'curator.sqlite'}")
+
+
+@pytest.fixture(scope="module")
+def kept_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A curator on SQLite for a whole module: its tests make studies of their own."""
+    with running(tmp_path_factory.mktemp("server")) as found:
+        yield found
+
+
+def _opened(url: str) -> Iterator[Engine]:
+    engine = open_engine(url)
+    yield engine
+    engine.dispose()

@@ -14,6 +14,7 @@ from hybriddp.service.participation import Sent
 from hybriddp.service.problems import Refusal
 from hybriddp.service.routes.access import Asked, bearer, relay_hash
 from hybriddp.service.routes.wire import (
+    RECEIPT_AGAIN,
     BatchAnswer,
     NewBatch,
     NewReport,
@@ -25,8 +26,8 @@ from hybriddp.service.routes.wire import (
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.studies import relay_name
 
-_REFUSALS = problems("bad-token", "not-found", "duplicate", "out-of-range", body=True)
-_PARTICIPANT: Any = {"security": [{"bearer": []}], "tags": ["participant"], "responses": _REFUSALS}
+_REFUSALS = problems("bad-token", "not-found", "duplicate", "out-of-range", "too-many", body=True)
+_PARTICIPANT: Any = {"security": [{"bearer": []}], "tags": ["participant"]}
 
 
 async def _known(study_id: str, request: Asked, state: State) -> KnownStudy:
@@ -53,7 +54,7 @@ async def _contribute(known: KnownStudy, sent: Sent, request: Asked, state: Stat
     return Response(convert(done.receipt, SignedReceipt), status_code=201 if done.new else 200)
 
 
-@post("/studies/{study_id:str}/reports", **_PARTICIPANT)
+@post("/studies/{study_id:str}/reports", **_PARTICIPANT, responses=_REFUSALS | RECEIPT_AGAIN)
 async def send_report(
     study_id: PathId, data: JSONBody[NewReport], request: Asked, state: State
 ) -> Response[SignedReceipt]:
@@ -62,7 +63,7 @@ async def send_report(
     return await _contribute(known, _report(known, data), request, state)
 
 
-@post("/studies/{study_id:str}/values", **_PARTICIPANT)
+@post("/studies/{study_id:str}/values", **_PARTICIPANT, responses=_REFUSALS | RECEIPT_AGAIN)
 async def send_value(
     study_id: PathId, data: JSONBody[NewValue], request: Asked, state: State
 ) -> Response[SignedReceipt]:
@@ -71,7 +72,7 @@ async def send_value(
     return await _contribute(known, _value(known, data), request, state)
 
 
-@post("/studies/{study_id:str}/reports/withdraw", status_code=200, **_PARTICIPANT)
+@post("/studies/{study_id:str}/reports/withdraw", status_code=200, **_PARTICIPANT, responses=_REFUSALS)
 async def withdraw_report(study_id: PathId, data: JSONBody[NewReport], request: Asked, state: State) -> SignedReceipt:
     """Withdraw a report, shown by its code and nonce, before the study closes."""
     known = await _known(study_id, request, state)
@@ -80,7 +81,7 @@ async def withdraw_report(study_id: PathId, data: JSONBody[NewReport], request: 
     return convert(told, SignedReceipt)
 
 
-@post("/studies/{study_id:str}/values/withdraw", status_code=200, **_PARTICIPANT)
+@post("/studies/{study_id:str}/values/withdraw", status_code=200, **_PARTICIPANT, responses=_REFUSALS)
 async def withdraw_value(study_id: PathId, data: JSONBody[NewValue], request: Asked, state: State) -> SignedReceipt:
     """Withdraw a value, shown with its nonce, before the study closes."""
     known = await _known(study_id, request, state)
@@ -89,7 +90,7 @@ async def withdraw_value(study_id: PathId, data: JSONBody[NewValue], request: As
     return convert(told, SignedReceipt)
 
 
-@get("/studies/{study_id:str}/receipt", **_PARTICIPANT)
+@get("/studies/{study_id:str}/receipt", **_PARTICIPANT, responses=problems("bad-token", "not-found", "too-many"))
 async def show_receipt(
     study_id: PathId,
     request: Asked,

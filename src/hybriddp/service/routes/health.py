@@ -32,7 +32,14 @@ def ready(state: State) -> dict[str, str]:
     return {"status": "ready"}
 
 
-@get("/metrics", guards=[require_admin], security=[{"bearer": []}], media_type=MediaType.TEXT, **_MACHINES)
+@get(
+    "/metrics",
+    guards=[require_admin],
+    security=[{"bearer": []}],
+    media_type=MediaType.TEXT,
+    responses=problems("bad-token"),
+    **_MACHINES,
+)
 async def metrics(state: State) -> Response[bytes]:
     """Counters for Prometheus."""
     return Response(state.metrics.render(), media_type=state.metrics.content_type)

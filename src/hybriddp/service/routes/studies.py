@@ -16,6 +16,7 @@ from hybriddp.service.kinds import study_kind
 from hybriddp.service.problems import Refusal
 from hybriddp.service.routes.access import RELAY, Asked, is_admin, require_admin
 from hybriddp.service.routes.wire import (
+    RESULT,
     BudgetState,
     NewBudget,
     NewRelay,
@@ -86,7 +87,7 @@ withdraw_study = _move("withdraw", "Delete everything of a study that was not re
     status_code=200,
     media_type=MediaType.JSON,
     **_ADMIN,
-    responses=problems("bad-token", "not-found", "refused"),
+    responses=problems("bad-token", "not-found", "refused") | RESULT,
 )
 async def release_study(study_id: PathId, state: State) -> Response[bytes]:
     """Release a closed study, once; asked again, the same bytes."""
@@ -95,7 +96,7 @@ async def release_study(study_id: PathId, state: State) -> Response[bytes]:
     return Response(told, media_type=MediaType.JSON)
 
 
-@get("/studies/{study_id:str}/result", media_type=MediaType.JSON, **_PUBLIC, responses=problems("not-found"))
+@get("/studies/{study_id:str}/result", media_type=MediaType.JSON, **_PUBLIC, responses=problems("not-found") | RESULT)
 async def result(study_id: PathId, state: State) -> Response[bytes]:
     """The result of a released study."""
     return Response(await life.result(state.curator, study_id), media_type=MediaType.JSON)

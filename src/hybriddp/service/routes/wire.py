@@ -19,7 +19,7 @@ from msgspec.json import decode
 
 from hybriddp.service.problems import MEDIA_TYPE, REASONS, Refusal
 
-_ALWAYS = ("malformed", "too-many", "unavailable")
+_ALWAYS = ("malformed", "unavailable")
 
 Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern="^[0-9a-f]{64}$", description="SHA-256, hex")]
 Nonce = Annotated[str, Meta(min_length=32, max_length=32, pattern="^[0-9a-f]{32}$", description="128 random bits, hex")]
@@ -151,6 +151,16 @@ class Counts(Struct, frozen=True):
     local: int
 
 
+class ResultDocument(Struct, frozen=True):
+    """What a study has published."""
+
+    id: str
+    digest: str
+    released_on: str
+    estimate: dict[str, Any]
+    explanation: str
+
+
 class StepState(Struct, frozen=True):
     """A step of a study's life."""
 
@@ -204,6 +214,12 @@ def problems(*reasons: str, body: bool = False) -> dict[int, ResponseSpec]:
         status: ResponseSpec(ProblemDocument, description=title, media_type=MEDIA_TYPE, generate_examples=False)
         for status, title in titles.items()
     }
+
+
+RECEIPT_AGAIN = {
+    200: ResponseSpec(SignedReceipt, description="The receipt of the same contribution, again", generate_examples=False)
+}
+RESULT = {200: ResponseSpec(ResultDocument, description="The result, byte for byte", generate_examples=False)}
 
 
 class StrictRequest(Request[Any, Any, State]):

@@ -43,7 +43,7 @@ class TotalSeal:
             plain = self._cipher(digest, replica).decrypt(
                 sealed[:_NONCE], sealed[_NONCE:], _context(digest, replica, count)
             )
-        except InvalidTag:
+        except (InvalidTag, ValueError):
             raise DataError(
                 "A trusted total in the database cannot be decrypted: the key file is another one, or the row was "
                 "changed. Nothing was released; restore the key file that this database was used with."

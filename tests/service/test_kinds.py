@@ -1,0 +1,119 @@
+"""Kinds of studies: what the server takes, turns into integers and releases."""
+
+import json
+
+import numpy as np
+import pytest
+
+from hybriddp import MeanStudy
+from hybriddp.errors import BudgetError, DataError, ProtocolError
+from hybriddp.privacy import Privacy
+from hybriddp.release.ledger import Ledger
+from hybriddp.release.mechanisms import Mechanism
+from hybriddp.service.kinds import Gathered, MeanKind, require_sizes, study_kind
+from hybriddp.service.problems import Refusal
+
+STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
+KIND = MeanKind(STUDY)
+
+
+def test_a_kind_is_what_its_text_says() -> None:
+    kind = study_kind(STUDY.to_json())
+    assert kind == KIND
+    assert (kind.name, kind.steps, kind.title) == ("mean", ("release",), "session minutes")
+    assert (kind.digest, kind.device_text, kind.text) == (STUDY.digest, STUDY.device_json(), STUDY.to_json())
+    assert (kind.privacy, kind.min_group_size) == (STUDY.privacy, STUDY.min_group_size)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '"mean"', '{"type": null}', "[" * 5000, '{"type": "mean"}'])
+def test_a_text_that_is_no_study(text: str) -> None:
+    with pytest.raises(ProtocolError):
+        study_kind(text)
+
+
+def test_a_kind_that_the_server_does_not_know() -> None:
+    with pytest.raises(ProtocolError, match="type must be 'mean'"):
+        study_kind('{"type": "kmeans"}')
+
+
+def test_a_study_whose_numbers_were_changed() -> None:
+    changed = json.loads(STUDY.to_json())
+    changed["channel"]["extra"] += 1
+    with pytest.raises(ProtocolError):
+        study_kind(json.dumps(changed))
+
+
+def test_studies_that_the_server_does_not_take() -> None:
+    with pytest.raises(ProtocolError, match="channel"):
+        MeanKind(MeanStudy("x", bounds=(0, 1), epsilon=1.0, channel="laplace"))
+
+
+@pytest.mark.parametrize("code", [0, 1, 255])
+def test_a_code_that_a_device_can_send(code: int) -> None:
+    assert KIND.report(code) == code
+
+
+@pytest.mark.parametrize("code", [-1, 256, 2**70, -(2**70)])
+def test_a_code_that_no_device_sends(code: int) -> None:
+    with pytest.raises(Refusal, match="from 0 to 255") as refused:
+        KIND.report(code)
+    assert refused.value.reason == "out-of-range"
+    assert str(code) not in str(refused.value) or code == 256
+
+
+@pytest.mark.parametrize(
+    ("value", "units"), [(0.0, 0), (-0.0, 0), (240.0, 2**24), (120.0, 2**23), (-1e308, 0), (1e308, 2**24), (5e-324, 0)]
+)
+def test_a_value_in_units(value: float, units: int) -> None:
+    assert KIND.value(value) == units == int(STUDY.grid.units(np.array([value]))[0])
+    assert type(KIND.value(value)) is int
+
+
+def test_the_release_is_the_study_s_own_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Mechanism, "draw", lambda *_: np.int64(77))
+    values, codes = [1.0, 100.0, 239.0], [7, 7, 200]
+    total = sum(KIND.value(value) for value in values)
+    released = KIND.release(Gathered(3, total, {7: 2, 200: 1}), single_group=False, ledger=Ledger(STUDY.privacy))
+    expected = STUDY.estimate(trusted=values, local=codes)
+    assert released.result["estimate"]["value"] == expected.to_dict()["value"]
+    assert released.result["estimate"]["privacy"]["counted"]
+    assert "session minutes" in released.page
+
+
+def test_without_a_ledger_everybody_has_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Mechanism, "draw", lambda *_: np.int64(0))
+    released = KIND.release(Gathered(2, 5, {1: 2}), single_group=False, ledger=None)
+    assert released.result["estimate"]["privacy"]["counted"]
+
+
+def test_a_release_is_paid_for_once() -> None:
+    ledger, gathered = Ledger(Privacy.total(epsilon=1.0)), Gathered(2, 5, {1: 2})
+    KIND.release(gathered, single_group=False, ledger=ledger)
+    with pytest.raises(BudgetError):
+        KIND.release(gathered, single_group=False, ledger=ledger)
+
+
+def test_neither_sums_nor_their_total_are_shown() -> None:
+    assert "987654" not in repr(Gathered(2, 987_654, {1: 2}))
+
+
+@pytest.mark.parametrize(
+    ("gathered", "single", "group"),
+    [
+        (Gathered(1, 0, {0: 5}), False, "trusted"),
+        (Gathered(0, 0, {0: 5}), False, "trusted"),
+        (Gathered(1, 0, {0: 5}), True, "trusted"),
+        (Gathered(2, 0, {0: 2}), False, "local"),
+        (Gathered(2, 0, {}), False, "local"),
+        (Gathered(2, 0, {0: 1, 1: 1}), True, "local"),
+    ],
+)
+def test_a_group_that_is_too_small(gathered: Gathered, single: bool, group: str) -> None:
+    with pytest.raises(DataError, match=f"The {group} group has .* Nothing was released or spent"):
+        require_sizes(gathered, min_trusted=2, min_local=3, single_group=single)
+
+
+@pytest.mark.parametrize("gathered", [Gathered(2, 0, {0: 3}), Gathered(0, 0, {0: 3}), Gathered(2, 0, {})])
+def test_an_empty_group_is_fine_if_one_is_enough(gathered: Gathered) -> None:
+    require_sizes(gathered, min_trusted=2, min_local=3, single_group=True)
+    assert gathered.n_trusted in (0, 2)
