@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -174,3 +175,12 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     error = _run("--check").exception
     assert isinstance(error, MissingExtraError)
     assert 'pip install "hybriddp[service]"' in str(error)
+
+
+def test_a_crash_writes_no_memory_to_disk() -> None:
+    program = (
+        "import ctypes, resource; from hybriddp.cli.serve import _forbid_core_dumps; _forbid_core_dumps(); "
+        "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0), resource.getrlimit(resource.RLIMIT_CORE))"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "0 (0, 0)"

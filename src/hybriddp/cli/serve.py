@@ -1,5 +1,6 @@
 """``hybriddp serve``: the curator as a server."""
 
+import ctypes
 import ipaddress
 import math
 import os
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from hybriddp.service.settings import Settings
 
+_PR_SET_DUMPABLE = 4
 _DEMO_FOLDER = ("data", "key_file", "database")
 
 
@@ -90,6 +92,7 @@ def _run(settings: "Settings", *, check: bool, demo: bool) -> None:
 
     listening = _listen(settings.host, settings.port)  # before anything is created
     with listening:
+        _forbid_core_dumps()
         set_up_logging(settings.log, quiet=demo)  # the demo's people would push the admin key off the screen
         prepared = prepare(settings)
         url = _url(listening, settings.host)
@@ -101,6 +104,16 @@ def _run(settings: "Settings", *, check: bool, demo: bool) -> None:
         if demo:
             _start_demo(settings, url, prepared.admin_key)
         _serve(prepared.app, settings, listening)
+
+
+def _forbid_core_dumps() -> None:
+    """Let a crash write no memory to disk: it may hold a value that has just arrived."""
+    with suppress(ImportError, ValueError, OSError):  # Windows has neither
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":  # where dumps are piped to a program, the limit alone does not count
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _listen(host: str, port: int) -> socket.socket:

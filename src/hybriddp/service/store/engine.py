@@ -38,7 +38,7 @@ def open_engine(database: str) -> Engine:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection that sees one state of the database."""
+    """A connection that changes nothing."""
     with engine.connect() as connection:
         yield connection
 
