@@ -8,6 +8,7 @@
 # make accuracy measure how accurate the mean is, on the paper's and on real data
 # make coverage measure how often the mean's intervals hold the mean, and how wide they are
 # make kmeans  measure how accurate K-means is         make peers    … against diffprivlib and scikit-learn
+# make load    measure how many contributions per second the server takes, with millions stored
 # make js      build the JavaScript package, js/dist
 # make mutations plant bugs in privacy-critical lines and see that the tests catch each
 # make vectors write the conformance vectors anew, after a change to what a channel's bytes mean
@@ -44,7 +45,7 @@ TOGETHER = $(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURE
 # Workers, and every command that a test starts, use the bytecode that is there.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo shell test quick test-long check lint types contracts js-types js-test site format docs js bench accuracy coverage kmeans peers mutations vectors lock clean
+.PHONY: demo shell test quick test-long check lint types contracts js-types js-test site format docs js bench accuracy coverage kmeans peers load mutations vectors lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
@@ -111,6 +112,10 @@ coverage: $(VENV)/.dev
 kmeans: $(VENV)/.dev
 	@$(INSTALL) -e '.[bench]'
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.kmeans_accuracy
+
+# Fills each database with five million participants first; takes ten minutes or so.
+load: $(VENV)/.dev
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.service_load
 
 # Plants bugs in privacy-critical lines, one at a time, and sees whether the tests catch them.
 mutations: $(VENV)/.dev
