@@ -102,7 +102,7 @@ class Shell:
         assert self._bash.stdout is not None
         self._bash.stdin.write(f"{{\n{block}\n}} < /dev/null\nprintf '\\n%s\\n' '{DONE}'\n")
         self._bash.stdin.flush()
-        printed = []
+        printed: list[str] = []
         for line in self._bash.stdout:
             if line.strip() == DONE:
                 return "".join(printed)
@@ -121,7 +121,7 @@ def serving(environment: dict[str, str], folder: Path) -> Iterator[tuple[str, st
         server = subprocess.Popen([program, "serve"], env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
     assert server.stdout is not None
     try:
-        printed = []
+        printed: list[str] = []
         for line in server.stdout:
             printed.append(line.strip())
             if line.startswith("hdpa_"):
@@ -144,7 +144,8 @@ def test_a_study_from_the_start_to_the_result(
     blocks = iter(BLOCK.findall(TEXT))
     assert next(blocks) == ("sh", SERVE)
     shell = Shell(environment)
-    printed, known, ran = "", {}, []
+    printed, ran = "", []
+    known: dict[str, Any] = {}
     with serving(environment, tmp_path) as (address, admin_key):
         for language, text in blocks:
             assert SERVE not in text

@@ -42,7 +42,7 @@ REASONS = {
     "duplicate": Reason(
         HTTPStatus.CONFLICT,
         "Already taken part",
-        "This person has taken part in the study already: with another contribution, in the other group, or they have "
+        "This person has already taken part in the study: with another contribution, in the other group, or they have "
         "withdrawn.",
     ),
     "malformed": Reason(
