@@ -13,6 +13,9 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+# Alembic runs these on a connection; they have no examples, and cannot be imported without one.
+collect_ignore = ["src/hybriddp/service/store/migrations"]
+
 # Every Python example in the Markdown pages is a test.
 pytest_collect_file = Sybil(parsers=[PythonCodeBlockParser(doctest_optionflags=ELLIPSIS)], patterns=["*.md"]).pytest()
 

@@ -25,7 +25,7 @@ tr.ours {{ font-weight: 600; color: #1d8a6b; }}
 svg {{ width: 100%; height: auto; }}
 .answer {{ font-size: 1.2rem; font-weight: 600; }}
 footer {{ color: #66727e; font-size: .85rem; margin-top: 3rem; }}
-</style>
+{style}</style>
 </head>
 <body>
 <h1>{title}</h1>
@@ -44,9 +44,14 @@ class Section(NamedTuple):
 
 
 def render_page(
-    title: str, sections: Iterable[Section], *, footer: str = "Made with hybriddp.", width: int = 46
+    title: str,
+    sections: Iterable[Section],
+    *,
+    footer: str = "Made with hybriddp.",
+    width: int = 46,
+    style: str = "",
 ) -> str:
-    """A page of its own, ``width`` rem wide.
+    """A page of its own, ``width`` rem wide; ``style`` is CSS that this page needs beside the common one.
 
     Examples
     --------
@@ -59,7 +64,7 @@ def render_page(
         for section in sections
         for block in ([f"<h2>{escape(section.heading)}</h2>"] if section.heading else []) + list(section.blocks)
     ]
-    return _PAGE.format(title=escape(title), width=width, body="\n".join(blocks), footer=escape(footer))
+    return _PAGE.format(title=escape(title), width=width, style=style, body="\n".join(blocks), footer=escape(footer))
 
 
 def paragraphs(lines: Iterable[str], *, style: str = "") -> list[str]:

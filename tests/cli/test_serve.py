@@ -102,12 +102,21 @@ def test_a_start_shows_the_admin_key_and_a_signal_ends_it_well(prepared: Prepare
     result = _run("--port", 0, "--drain-seconds", "0.5", "--log", "text")
     assert result.exit_code == 0, (result.output, result.exception)
     assert "hdpa_new" in result.stdout.splitlines()
+    assert "New key file: hybriddp.key." in result.stdout
     assert "/operator" in result.stdout
     assert "Stopped." in result.stderr
     assert "TLS" not in result.output
     (settings,) = prepared.asked
     assert (settings.port, settings.drain_seconds) == (0, 0.5)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_key_file_is_called_new_only_if_it_is(prepared: Prepared) -> None:
+    MasterKey.create(Path("hybriddp.key"))
+    result = _run("--port", 0)
+    assert len(prepared.asked) == 1
+    assert "hdpa_new" in result.stdout
+    assert "New key file" not in result.stdout
 
 
 def test_the_demo_keeps_nothing(prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,11 +94,12 @@ def _run(settings: "Settings", *, check: bool, demo: bool) -> None:
     with listening:
         _forbid_core_dumps()
         set_up_logging(settings.log, quiet=demo)  # the demo's people would push the admin key off the screen
+        new_key_file = not settings.key_file.exists()
         prepared = prepare(settings)
         url = _url(listening, settings.host)
         if demo:
             say("Demo: all people are simulated, and nothing is kept.", bold=True)
-        elif prepared.admin_key is not None:
+        elif new_key_file:
             say(f"New key file: {settings.key_file}. Keep a copy of it, but never together with the data.")
         _greet(settings.host, url, prepared.admin_key)
         if demo:

@@ -41,7 +41,8 @@ _TITLES = {
 }
 _CONFLICTS = {
     "closed": "The study does not take contributions now.",
-    "duplicate": "This person has already taken part in the study, with another contribution or in the other group.",
+    "duplicate": "This person has already taken part in the study: with another contribution, in the other group, or "
+    "they have withdrawn.",
     "wrong-digest": "The contribution was made for another study text.",
 }
 

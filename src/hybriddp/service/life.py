@@ -27,8 +27,9 @@ from hybriddp.service.store.studies import CLOSED, CREATED, OPEN, RELEASED, WITH
 
 RECEIPTS_KEY = "/.well-known/hybriddp-receipts.json"
 PILOT = (
-    "This study takes part without tokens. Nothing stops a person from taking part many times, or in both groups: what "
-    "it promises holds for one contribution, not for one person, and whoever sends many can move the answer."
+    "This study takes contributions without tokens. Nothing stops a person from taking part many times, or in both "
+    "groups: what it promises holds for one contribution, not for one person, and whoever sends many can move the "
+    "answer."
 )
 _DAY = 86_400
 _LARGEST = 10**12  # more people than there are

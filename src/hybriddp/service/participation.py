@@ -59,7 +59,7 @@ class RelayedReport(Protocol):
 
 
 def participant_hash(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> bytes:
-    """The keyed hash of whom a token belongs to; in a pilot without tokens, of the contribution itcurator."""
+    """The keyed hash of whom a token belongs to; in a pilot without tokens, of the contribution itself."""
     if known.stored.tokens:
         return _hash(curator, known, f"sub\n{curator.tokens.subject(token or '', known.stored.id)}")
     if commitment is None:

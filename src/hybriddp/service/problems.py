@@ -42,7 +42,8 @@ REASONS = {
     "duplicate": Reason(
         HTTPStatus.CONFLICT,
         "Already taken part",
-        "This person has already taken part in the study, with another contribution or in the other group.",
+        "This person has already taken part in the study: with another contribution, in the other group, or they have "
+        "withdrawn.",
     ),
     "malformed": Reason(
         HTTPStatus.BAD_REQUEST, "The request cannot be read", "The request is not in the form that this route takes."

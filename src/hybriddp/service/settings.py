@@ -38,12 +38,16 @@ class Settings:
         The master key, outside of the data folder.
     database : str
         URL of a PostgreSQL or SQLite database; SQLite in the data folder if empty.
-    host, port : str, int
-        Where to listen.
+    host : str
+        Address to listen on.
+    port : int
+        Port to listen on; 0 for any that is free.
     token_public_key : Path, optional
         Ed25519 public key (PEM) of the backend that mints tokens with EdDSA.
-    max_body, max_batch : int
-        Bytes of a request, reports in a batch.
+    max_body : int
+        Bytes of a request.
+    max_batch : int
+        Reports in a batch.
     requests_per_minute : int
         Of one participant's token; 0 for any number.
     operator_hours : int

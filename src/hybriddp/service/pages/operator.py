@@ -21,6 +21,24 @@ __all__ = ["login_page", "message_page", "studies_page", "study_page"]
 _WIDTH = 60
 _FOOTER = "hybriddp curator. Counts are exact; a group's size is public once the study has closed."
 _HEADINGS = ("Study", "State", "Trusted", "Local", "ε", "Closes at (UTC)", "")
+_STYLE = """\
+a { color: #1d6f8a; }
+small { color: #66727e; }
+.list td, .list th, .facts td { text-align: left; }
+.list td:nth-child(n+3):nth-child(-n+5), .list th:nth-child(n+3):nth-child(-n+5),
+.list td:last-child { text-align: right; }
+.facts td:first-child { color: #66727e; white-space: nowrap; width: 11rem; }
+.facts td { overflow-wrap: anywhere; }
+.state { border-radius: 1rem; padding: .1rem .7rem; background: #e9edf1; }
+.open { background: #d9f0e6; } .closed { background: #fdeccf; }
+button, input { font: inherit; padding: .25rem .8rem; border: 1px solid #b9c2ca; border-radius: .3rem; }
+button { background: #fff; color: #22303c; cursor: pointer; }
+button.next { background: #1d8a6b; border-color: #1d8a6b; color: #fff; }
+button.danger { color: #a4262c; border-color: #a4262c; }
+form.next { margin-top: 1.2rem; } .list form.next { margin: 0; }
+textarea { box-sizing: border-box; width: 100%; font: .85rem/1.4 ui-monospace, monospace; color: #22303c; }
+[role=alert] { background: #fdf3e4; border-left: .25rem solid #c8772e; padding: .5rem .8rem; }
+"""
 _ACTIONS = {"created": ("open",), "open": ("close",), "closed": ("release",)}
 """What an operator may do next; a study that has not been released can also be withdrawn, on its own page."""
 
@@ -29,17 +47,17 @@ def login_page(*, failed: bool = False) -> str:
     """The page that asks for the admin key."""
     form = (
         '<form method="post" action="/operator/login"><p><label>Admin key '
-        '<input type="password" name="key" autocomplete="current-password" required autofocus></label> '
-        "<button>Log in</button></p></form>"
+        '<input type="password" name="key" size="44" autocomplete="current-password" required autofocus></label> '
+        '<button class="next">Log in</button></p></form>'
     )
     told = alerts(["That is not the admin key."]) if failed else []
     help_ = paragraphs(["The server printed the admin key when it started for the first time. It stores only a hash."])
-    return render_page("Curator", [Section("", [*told, form, *help_])], footer=_FOOTER)
+    return _page("Curator", [Section("", [*told, form, *help_])])
 
 
 def message_page(title: str, message: str) -> str:
     """A page that says why something was not done, with a way back."""
-    return render_page(title, [Section("", [*alerts([message]), _BACK])], footer=_FOOTER)
+    return _page(title, [Section("", [*alerts([message]), _BACK])])
 
 
 def studies_page(studies: Sequence[Mapping[str, Any]], *, form_token: str, notice: str = "") -> str:
@@ -56,10 +74,10 @@ def studies_page(studies: Sequence[Mapping[str, Any]], *, form_token: str, notic
     """
     rows = "".join(f"<tr>{_row(study, form_token)}</tr>" for study in studies)
     head = "".join(f"<th>{escape(heading)}</th>" for heading in _HEADINGS)
-    listed = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    listed = f'<table class="list"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     none = paragraphs(["There is no study yet. Create one with POST /studies."])
     blocks = [*paragraphs([notice] if notice else [], style="answer"), *([listed] if studies else none)]
-    return render_page("Studies", [Section("", [*blocks, _logout(form_token)])], footer=_FOOTER, width=_WIDTH)
+    return _page("Studies", [Section("", [*blocks, _logout(form_token)])])
 
 
 def study_page(
@@ -91,7 +109,7 @@ def study_page(
         *alerts(text for text in (problem, study.get("warning")) if text),
         *paragraphs([notice] if notice else [], style="answer"),
         *_answer(study, result),
-        table(["", ""], _facts(study)),
+        _listed(_facts(study)),
     ]
     if action := _buttons(study, form_token):
         lead.append(action)
@@ -103,16 +121,26 @@ def study_page(
     ]
     if study["state"] in _ACTIONS:
         sections.append(Section("Withdraw the study", _withdrawal(study, form_token)))
-    return render_page(_title(study), sections, footer=_FOOTER, width=_WIDTH)
+    return _page(_title(study), sections)
 
 
 _BACK = '<p><a href="/operator">All studies</a></p>'
 
 
+def _page(title: str, sections: Sequence[Section]) -> str:
+    return render_page(title, sections, footer=_FOOTER, width=_WIDTH, style=_STYLE)
+
+
+def _listed(facts: Sequence[Sequence[str]]) -> str:
+    """Names and what they stand for, as HTML."""
+    rows = "".join(f"<tr><td>{escape(name)}</td><td>{value}</td></tr>" for name, value in facts)
+    return f'<table class="facts"><tbody>{rows}</tbody></table>'
+
+
 def _row(study: Mapping[str, Any], form_token: str) -> str:
-    link = f'<a href="{_address(study)}">{escape(_title(study))}</a>'
-    plain = (study["state"], *_sizes(study), study["epsilon"], _time(study.get("closes_at")))
-    cells = [link, *(escape(str(text)) for text in plain), _buttons(study, form_token)]
+    link = f'<a href="{_address(study)}">{escape(_title(study))}</a> <small>{escape(str(study["id"]))}</small>'
+    plain = (*_sizes(study), study["epsilon"], _time(study.get("closes_at")))
+    cells = [link, _state(study), *(escape(str(text)) for text in plain), _buttons(study, form_token)]
     return "".join(f"<td>{cell}</td>" for cell in cells)
 
 
@@ -123,6 +151,11 @@ def _title(study: Mapping[str, Any]) -> str:
     except (KeyError, TypeError, ValueError, RecursionError):
         name = None
     return name if isinstance(name, str) and name.strip() else str(study["id"])
+
+
+def _state(study: Mapping[str, Any]) -> str:
+    state = escape(str(study["state"]))
+    return f'<span class="state {state}">{state}</span>'
 
 
 def _address(study: Mapping[str, Any], action: str = "") -> str:
@@ -145,7 +178,6 @@ def _facts(study: Mapping[str, Any]) -> list[list[str]]:
     delta = str(study.get("delta", "0"))
     promise = f"ε = {study['epsilon']}" + ("" if delta == "0" else f", δ = {delta}")
     facts = [
-        ("State", study["state"]),
         ("Trusted", f"{trusted} (at least {study.get('min_trusted', 0):,} for a release)"),
         ("Local", f"{local} (at least {study.get('min_local', 0):,} for a release)"),
         ("Promise", promise),
@@ -154,7 +186,7 @@ def _facts(study: Mapping[str, Any]) -> list[list[str]]:
         ("Id", study["id"]),
         ("Digest", study.get("digest", "")),
     ]
-    return [[name, str(value)] for name, value in facts]
+    return [["State", _state(study)], *([name, escape(str(value))] for name, value in facts)]
 
 
 def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[str]:
@@ -178,10 +210,8 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
 def _told(study: Mapping[str, Any]) -> list[str]:
     consent, stored = study.get("consent") or {}, study.get("stored") or {}
     named = (("Organization", "organization"), ("Purpose", "purpose"), ("Contact", "contact"))
-    lines = [f"{words}: {consent[name]}" for words, name in named if consent.get(name)]
-    if study.get("promise"):
-        lines.append(str(study["promise"]))
-    blocks = paragraphs(lines)
+    facts = [(words, escape(str(consent[name]))) for words, name in named if consent.get(name)]
+    blocks = [_listed(facts), *paragraphs([str(study["promise"])] if study.get("promise") else [])]
     for group in ("local", "trusted"):
         if stored.get(group):
             items = "".join(f"<li>{escape(str(sentence))}</li>" for sentence in stored[group])
@@ -202,7 +232,7 @@ def _refused(rejections: Mapping[str, int]) -> list[str]:
 
 def _verbatim(text: str) -> str:
     """A long text without spaces, to be copied; it scrolls in a field of its own."""
-    return f'<p><textarea readonly rows="6" cols="72" aria-label="The text">{escape(text)}</textarea></p>'
+    return f'<p><textarea readonly rows="6" aria-label="The text">{escape(text)}</textarea></p>'
 
 
 # Forms
@@ -217,9 +247,12 @@ def _buttons(study: Mapping[str, Any], form_token: str) -> str:
     if not actions:
         return ""
     buttons = " ".join(
-        f'<button formaction="{_address(study, action)}">{action.capitalize()}</button>' for action in actions
+        f'<button class="next" formaction="{_address(study, action)}">{action.capitalize()}</button>'
+        for action in actions
     )
-    return f'<form method="post" action="{_address(study, actions[0])}">{_hidden(form_token)}{buttons}</form>'
+    return (
+        f'<form class="next" method="post" action="{_address(study, actions[0])}">{_hidden(form_token)}{buttons}</form>'
+    )
 
 
 def _withdrawal(study: Mapping[str, Any], form_token: str) -> list[str]:
@@ -227,7 +260,7 @@ def _withdrawal(study: Mapping[str, Any], form_token: str) -> list[str]:
     form = (
         f'<form method="post" action="{_address(study, "withdraw")}">{_hidden(form_token)}<p><label>Type the id '
         f'{escape(str(study["id"]))} to confirm: <input name="confirm" autocomplete="off" required></label> '
-        "<button>Withdraw</button></p></form>"
+        '<button class="danger">Withdraw</button></p></form>'
     )
     return [*paragraphs([words]), form]
 
