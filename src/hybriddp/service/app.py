@@ -27,7 +27,7 @@ from hybriddp.service.observe import Metrics, log_failure, log_request, new_requ
 from hybriddp.service.problems import MEDIA_TYPE, Refusal, problem
 from hybriddp.service.routes import contributions, health, operator, studies
 from hybriddp.service.routes.access import ADMIN, RateLimit
-from hybriddp.service.routes.wire import StrictRequest
+from hybriddp.service.routes.wire import BODIES, StrictRequest
 from hybriddp.service.settings import Settings
 from hybriddp.service.store import studies as stored
 from hybriddp.service.store.engine import open_engine, writing
@@ -123,7 +123,7 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
             version=__version__,
             description="People who trust the curator hand it a value, all others a report that their device has "
             "randomized; everybody is promised the same ε, and one release comes out.",
-            render_plugins=[JsonRenderPlugin()],  # pages for it would fetch programs from elsewhere
+            render_plugins=[_Document()],  # no pages: they would fetch programs from elsewhere
             components=Components(security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer")}),
         ),
         logging_config=None,
@@ -131,6 +131,16 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
     )
     app.asgi_handler = _Envelope(app.asgi_handler)  # as middleware it would miss what has no route
     return app
+
+
+class _Document(JsonRenderPlugin):
+    """The OpenAPI document, with what Litestar leaves out: bodies have no other fields than those that it names."""
+
+    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
+        """The document as JSON."""
+        for body in BODIES:
+            openapi_schema["components"]["schemas"][body.__name__]["additionalProperties"] = False
+        return super().render(request, openapi_schema)
 
 
 @asynccontextmanager

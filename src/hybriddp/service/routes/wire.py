@@ -104,6 +104,9 @@ class NewBudget(Struct, frozen=True, forbid_unknown_fields=True):
     delta: Annotated[str, Meta(max_length=64)] = "0"
 
 
+BODIES = (Consent, NewStudy, NewReport, NewValue, BatchedReport, NewBatch, NewRelay, NewBudget)
+
+
 class SignedReceipt(Struct, frozen=True):
     """A receipt, signed with the key at /.well-known/hybriddp-receipts.json."""
 
