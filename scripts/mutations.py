@@ -70,8 +70,8 @@ BUGS = (
     ),
     Bug(
         "sensitivity: the count of a cluster is not in the bound",
-        "return self.count_weight + UNIT",
-        "return UNIT",
+        "return self.count_weight + L1_UNIT",
+        "return L1_UNIT",
         CONTRIBUTION,
     ),
     Bug(
@@ -125,6 +125,12 @@ BUGS = (
         ("kmeans/algorithm/**", *KMEANS),
     ),
     Bug(
+        "budget: what a K-means study has spent is not added up",
+        "return sum((Fraction(step.trusted_epsilon) for step in self.spending), Fraction(0))",
+        "return Fraction(0)",
+        ("kmeans/protocol/**", *KMEANS),
+    ),
+    Bug(
         "budget: add-remove is charged once instead of twice",
         "exact = self.study.ledger_factor * privacy.exact_epsilon",
         "exact = privacy.exact_epsilon",
@@ -164,8 +170,8 @@ BUGS = (
     # Clipping
     Bug(
         "clipping: long residuals stay long",
-        "np.where(length > UNIT, clipped, whole)",
-        "np.where(length > UNIT, whole, whole)",
+        "np.where(length > L1_UNIT, clipped, whole)",
+        "np.where(length > L1_UNIT, whole, whole)",
         CONTRIBUTION,
     ),
     Bug(
@@ -207,7 +213,7 @@ BUGS = (
     ),
     Bug(
         "ledger: K-means adds noise without paying",
-        "self.ledger.spend(self._event(purpose, self._price(privacy)), promised=self._price(self.study.privacy))",
+        "self.ledger.spend(self._event(purpose, cost), promised=promised)",
         "pass",
         ("kmeans/protocol/**", *KMEANS),
     ),

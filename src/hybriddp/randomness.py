@@ -1,8 +1,10 @@
 """Where random bytes come from.
 
-Reports and releases take their randomness from one place: AES-256 in counter mode, keyed and seeded by the operating
-system, one stream per thread, keyed anew every 16 MiB and in every forked child, so that no two processes share a
-stream. It is twenty times as fast as the system's own source.
+The codes of reports are drawn from one source: AES-256 in counter mode, keyed and seeded by the operating system, one
+stream per thread, keyed anew every 16 MiB and in every forked child, so that no two processes share a stream. It is
+twenty times as fast as the system's own source. Two things are drawn elsewhere: the noise of releases, by OpenDP; and
+how devices round for K-means and which variant they answer, by numpy's PCG64, seeded from this source. Nothing rests on
+the latter: all of the privacy of a report is in the draw of its code.
 
 A seeded source gives the same bytes every time, on every machine. It is for simulation: whoever knows the seed knows
 the noise, so what it touches is not a private release, and every result made with it says so.
@@ -41,7 +43,7 @@ class ByteSource(ABC):
 
 
 class SystemBytes(ByteSource):
-    """The source of every private report and release. All instances share the process's streams."""
+    """The source of every private report. All instances share the process's streams."""
 
     seeded = False
 

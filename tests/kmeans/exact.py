@@ -13,7 +13,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels import RandomizedResponse, UnaryEncoding
 from hybriddp.channels.response import ChoiceResponse, SymbolChannel
 from hybriddp.channels.unary import BITS
-from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
+from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_pays
 from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
 from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.base import Question
@@ -125,7 +125,7 @@ class Setting:
     @property
     def trusted_used(self) -> bool:
         """Whether public numbers, before anything is released, let the trusted group take part."""
-        return trusted_is_used(self.study, self.n_trusted, self.n_local)
+        return trusted_pays(self.study, self.n_trusted, self.n_local)
 
     def points(self, seed: int = 0) -> tuple[FloatArray, FloatArray]:
         rng = np.random.default_rng(seed)
@@ -144,7 +144,7 @@ def settings() -> Iterator[Setting]:
 
 
 @lru_cache(maxsize=1)
-def talks() -> dict[Setting, tuple[Step, ...]]:
+def steps_by_setting() -> dict[Setting, tuple[Step, ...]]:
     """Every step of a whole study in each setting, on uniform points."""
     return {setting: steps_of(setting) for setting in settings()}
 
@@ -152,10 +152,10 @@ def talks() -> dict[Setting, tuple[Step, ...]]:
 def steps_of(setting: Setting) -> tuple[Step, ...]:
     """Every step of a study: answered by a crowd of devices and by releases, and written down."""
     study, (trusted, local) = setting.study, setting.points()
-    talk = choose_algorithm(study, has_trusted=len(trusted) > 0, n_trusted=len(trusted), n_local=setting.n_local)
+    algorithm = choose_algorithm(study, has_trusted=len(trusted) > 0, n_trusted=len(trusted), n_local=setting.n_local)
     source, rng, done, steps = SeededBytes(1), np.random.default_rng(1), Fraction(0), []
     try:
-        step = next(talk)
+        step = next(algorithm)
         while True:
             steps.append(step)
             answers, published = [], None
@@ -165,7 +165,7 @@ def steps_of(setting: Setting) -> tuple[Step, ...]:
                 done += ask.user_fraction
             if step.release is not None:
                 published = _published(study, step, trusted, rng)
-            step = talk.send(StepResult(tuple(answers), published))
+            step = algorithm.send(StepResult(tuple(answers), published))
     except StopIteration:
         return tuple(steps)
 
@@ -184,5 +184,5 @@ def _published(study: KMeansStudy, step: Step, trusted: FloatArray, rng: np.rand
 
 def channels() -> dict[str, SymbolChannel]:
     """Every channel that any of the studies asks through, by its text."""
-    found = (ask.channel for steps in talks().values() for step in steps for ask in step.asks)
+    found = (ask.channel for steps in steps_by_setting().values() for step in steps for ask in step.asks)
     return {channel.to_json(): channel for channel in found}

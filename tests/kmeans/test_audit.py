@@ -20,7 +20,7 @@ from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, Poi
 from hybriddp.privacy import SHIFT, Privacy, odds
 from hybriddp.release.mechanisms import PrivateVector, laplace_scale, release_vector
 from tests.kmeans.exact import Setting, likelihood, symbol_law
-from tests.kmeans.servers import started
+from tests.kmeans.servers import asked_now, started
 
 
 def _log_ratio(output: np.ndarray, one: np.ndarray, other: np.ndarray, scale: float) -> Fraction:
@@ -115,14 +115,15 @@ def test_no_transcript_says_more_than_epsilon_of_anybody(setting: Setting, monke
             tap = Wiretap(patch)
             server = started(setting.study, n_local=setting.n_local, trusted=trusted)
             while server.round is not None:
-                asked = Round.from_json(server.round.to_json())
-                reports = asked.answer(local)
+                asked = Round.from_json(server.round.to_json(), study=setting.study)
+                points = asked_now(server, local)
+                reports = asked.answer(points)
                 for ask, some in zip(asked.asks, reports, strict=True):
                     for i in range(min(len(some.users), 3)):  # what each of these devices told the server
                         variant = int(some.variants[i])
                         chances = [
                             likelihood(ask.channel, symbol_law(ask.question, x, variant), some.codes[i])
-                            for x in (*places, local[some.users[i]])
+                            for x in (*places, points[some.users[i]])
                         ]
                         assert max(chances) <= allowed * min(chances)
                         codes += 1

@@ -40,6 +40,15 @@ def test_the_widest_dimension_is_the_unit() -> None:
     np.testing.assert_array_equal(BOX.place([[-5, 100], [15, 110], [5, 105]]).points, [[0, 0], [1, 0.5], [0.5, 0.25]])
 
 
+def test_coordinates_of_next_to_nothing_are_zero() -> None:
+    """Subnormal numbers take a processor longer; points that are not the least bit smaller stay as they are."""
+    box = Box.of([(0, 1), (0, 1)])
+    np.testing.assert_array_equal(
+        box.place([[1e-310, 1.0], [5e-324, 9e-101], [1e-100, 0.3], [0.0, -0.0]]).points,
+        [[0.0, 1.0], [0.0, 0.0], [1e-100, 0.3], [0.0, 0.0]],
+    )
+
+
 def test_by_default_every_dimension_is_measured_by_its_bounds() -> None:
     box = Box.of([(-5, 15), (100, 110)])
     assert box == Box.of([(-5, 15), (100, 110)], "bounds") != BOX

@@ -7,7 +7,7 @@ from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.reports.base import question_of
 from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import FRACTION, Histogram
+from hybriddp.kmeans.statistics import STEP_PARTS, Histogram
 
 
 def test_placed_points_stay_in_the_unit_box_and_reach_its_ends() -> None:
@@ -24,14 +24,16 @@ def test_placed_points_stay_in_the_unit_box_and_reach_its_ends() -> None:
         np.testing.assert_array_equal(placed.points[2:], placed.points[[1, 0]])
 
 
-@pytest.mark.parametrize("spacing", [1, 37, 1024, FRACTION // 10, FRACTION // 2, FRACTION * 3 // 7, FRACTION + 1003])
+@pytest.mark.parametrize(
+    "spacing", [1, 37, 1024, STEP_PARTS // 10, STEP_PARTS // 2, STEP_PARTS * 3 // 7, STEP_PARTS + 1003]
+)
 def test_rounding_by_a_hash_keeps_the_mean_of_values_on_any_lattice(spacing: int) -> None:
     """Dice would be off by 0.013 steps on average; a hash that rounds to the nearest vertex by up to a half."""
     grid = GridQuestion(None, np.zeros(1), np.ones(1), (4096,))
-    starts = np.random.default_rng(1).integers(0, 40 * FRACTION, 50)
+    starts = np.random.default_rng(1).integers(0, 40 * STEP_PARTS, 50)
     off = []
     for start in starts:
-        position = (start + spacing * np.arange(1000)) % (4095 * FRACTION) / FRACTION
+        position = (start + spacing * np.arange(1000)) % (4095 * STEP_PARTS) / STEP_PARTS
         counts = Histogram(grid).compute(position[:, None])
         off.append(counts @ np.arange(4096) / 1000 - position.mean())
     assert float(np.sqrt(np.mean(np.square(off)))) < 0.01

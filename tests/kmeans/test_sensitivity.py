@@ -14,7 +14,7 @@ from hybriddp.kmeans.clustering import BLOCK, nearest, products
 from hybriddp.kmeans.reports.base import Labels, Projection
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import (
-    UNIT,
+    L1_UNIT,
     ClusterSizes,
     ClusterSums,
     Histogram,
@@ -84,7 +84,7 @@ def test_one_user_changes_no_more_than_is_claimed_and_some_change_nearly_that(d:
     elif d == 1 and isinstance(statistic, SecondMoments):
         assert replaces.max() >= 0.9 * statistic.max_contribution  # squares do not change their sign
     elif isinstance(statistic, ClusterSums) and len(statistic.centers) == 1:
-        assert replaces.max() >= 0.9 * 2 * UNIT  # one cluster: the count stays
+        assert replaces.max() >= 0.9 * 2 * L1_UNIT  # one cluster: the count stays
     else:
         assert replaces.max() >= 0.9 * 2 * statistic.max_contribution
 
@@ -160,7 +160,7 @@ def test_a_group_is_the_sum_of_its_users_across_blocks() -> None:
         elements=st.one_of(
             st.floats(allow_nan=True, allow_infinity=True),
             st.floats(-2, 2),
-            st.sampled_from([TINY, -TINY, 1.7e308, -1.7e308, 0.5 / UNIT, -0.5 / UNIT, 1.5 / UNIT]),
+            st.sampled_from([TINY, -TINY, 1.7e308, -1.7e308, 0.5 / L1_UNIT, -0.5 / L1_UNIT, 1.5 / L1_UNIT]),
         ),
     )
 )
@@ -168,7 +168,7 @@ def test_what_is_clipped_is_never_longer_than_the_unit(vectors: FloatArray) -> N
     whole = clip_l1(vectors)
     assert whole.dtype == np.int64
     for row, vector in zip(whole.tolist(), vectors, strict=True):
-        assert sum(map(abs, row)) <= UNIT
+        assert sum(map(abs, row)) <= L1_UNIT
         assert all(x == 0 or np.sign(x) == np.sign(v) for x, v in zip(row, vector, strict=True))
 
 
@@ -177,12 +177,12 @@ def test_long_vectors_keep_their_length_but_for_rounding(n: int) -> None:
     signs = (-1.0) ** np.arange(n)
     for size in (1.0, 1e3, 1e6, 1e300, np.inf):
         length = int(np.abs(clip_l1(size * signs[None])).sum())
-        assert UNIT - n < length <= UNIT
+        assert L1_UNIT - n < length <= L1_UNIT
     # Entries of half a part each would round up together to more than the unit.
-    ones = np.full((1, 2 * UNIT), 0.5 / UNIT)
-    assert np.abs(clip_l1(np.nextafter(ones, 1))).sum() <= UNIT
+    ones = np.full((1, 2 * L1_UNIT), 0.5 / L1_UNIT)
+    assert np.abs(clip_l1(np.nextafter(ones, 1))).sum() <= L1_UNIT
 
 
 def test_what_is_not_a_number_counts_nothing() -> None:
-    assert clip_l1(np.array([[np.nan, 0.5]])).tolist() == [[0, UNIT // 2]]
-    assert clip_l1(np.array([[np.inf, -np.inf]])).tolist() == [[UNIT // 2, -UNIT // 2]]
+    assert clip_l1(np.array([[np.nan, 0.5]])).tolist() == [[0, L1_UNIT // 2]]
+    assert clip_l1(np.array([[np.inf, -np.inf]])).tolist() == [[L1_UNIT // 2, -L1_UNIT // 2]]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import (
-    UNIT,
+    L1_UNIT,
     ClusterSizes,
     ClusterSums,
     Histogram,
@@ -22,7 +22,7 @@ RNG = np.random.default_rng(6)
 CENTERS = np.array([[0.2, 0.3], [0.8, 0.5], [0.4, 0.9]])
 RADII = np.array([0.2, 0.3, 0.1])
 GRID = GridQuestion(None, np.zeros(2), np.array([0.25, 0.5]), (5, 3))
-SUMS = ClusterSums(Labels(CENTERS), CENTERS, RADII, UNIT // 9)
+SUMS = ClusterSums(Labels(CENTERS), CENTERS, RADII, L1_UNIT // 9)
 MOMENTS = SecondMoments(np.array([0.5, 0.4]), 0.1)
 ALL: list[Statistic] = [UserCount(), Histogram(GRID), ClusterSizes(Labels(CENTERS)), SUMS, MOMENTS]
 NAMES = [type(statistic).__name__ for statistic in ALL]
@@ -74,8 +74,8 @@ def test_cluster_sums_are_those_of_the_definition() -> None:
         z = (x - CENTERS[k]) / RADII[k]
         counts[k] += 1
         sums[k] += z / max(float(np.abs(z).sum()), 1.0)
-    np.testing.assert_array_equal(found[:3], (UNIT // 9) * counts)
-    np.testing.assert_allclose(found[3:].reshape(3, 2), UNIT * sums, atol=2 * 200)
+    np.testing.assert_array_equal(found[:3], (L1_UNIT // 9) * counts)
+    np.testing.assert_allclose(found[3:].reshape(3, 2), L1_UNIT * sums, atol=2 * 200)
 
 
 def test_second_moments_are_those_of_the_definition() -> None:
@@ -85,7 +85,7 @@ def test_second_moments_are_those_of_the_definition() -> None:
         z = x - MOMENTS.center
         entries = np.array([z[0] * z[0], z[0] * z[1], z[1] * z[1]]) / MOMENTS.bound
         expected += entries / max(float(np.abs(entries).sum()), 1.0)
-    np.testing.assert_allclose(MOMENTS.compute(points), UNIT * expected, atol=2 * 200)
+    np.testing.assert_allclose(MOMENTS.compute(points), L1_UNIT * expected, atol=2 * 200)
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=6))
@@ -93,10 +93,12 @@ def test_clipped_vectors_are_short_and_keep_their_direction(vector: list[float])
     exact = np.array(vector)
     (whole,) = clip_l1(exact[None])
     length = float(np.abs(exact).sum())
-    assert int(np.abs(whole).sum()) <= UNIT
+    assert int(np.abs(whole).sum()) <= L1_UNIT
     if max(np.abs(exact)) <= 1e6:
-        np.testing.assert_allclose(whole, UNIT * exact / max(length, 1.0), atol=1.5 + len(vector))
+        np.testing.assert_allclose(whole, L1_UNIT * exact / max(length, 1.0), atol=1.5 + len(vector))
 
 
 def test_clipped_vectors_that_are_short_are_only_rounded() -> None:
-    np.testing.assert_array_equal(clip_l1(np.array([[1.0, 0.0], [-0.5, 0.5]])), [[UNIT, 0], [-UNIT // 2, UNIT // 2]])
+    np.testing.assert_array_equal(
+        clip_l1(np.array([[1.0, 0.0], [-0.5, 0.5]])), [[L1_UNIT, 0], [-L1_UNIT // 2, L1_UNIT // 2]]
+    )

@@ -65,7 +65,7 @@ def test_a_study_with_a_channel_that_is_not_private_is_refused() -> None:
     response = json.loads(RandomizedResponse(epsilon=0.5, n_categories=4).to_json())
     with pytest.raises(ProtocolError):
         MeanStudy.from_json(_text(channel=response))
-    with pytest.raises(ProtocolError, match="form that studies are written in"):
+    with pytest.raises(ProtocolError, match="form that studies are written in. Write it anew"):
         MeanStudy.from_json(STUDY.to_json() + " ")
 
 

@@ -12,14 +12,14 @@ from scipy import stats
 
 from hybriddp.errors import BudgetError
 from hybriddp.grid import UNITS
-from hybriddp.kmeans.statistics import UNIT
+from hybriddp.kmeans.statistics import L1_UNIT
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger, mechanisms, release_total
 from hybriddp.release.mechanisms import Mechanism, PrivateVector, laplace_scale, mechanism_for, release_vector
 from hybriddp.theory import gaussian_sigma
 
 LEVEL = 1e-9
-SENSITIVITIES = (1, 2, 3, 2 * UNIT, 2 * (UNIT + UNIT // 9), UNITS)
+SENSITIVITIES = (1, 2, 3, 2 * L1_UNIT, 2 * (L1_UNIT + L1_UNIT // 9), UNITS)
 
 
 # Scales
@@ -102,7 +102,7 @@ def test_the_noise_has_the_law_that_is_claimed(seed: int | None, sensitivity: in
     ("mechanism", "law"),
     [
         (Mechanism("discrete-laplace", 2 * UNITS), stats.laplace.cdf),  # a total, at ε = 0.5
-        (Mechanism("discrete-laplace", 2 * (UNIT + UNIT // 9) / 0.15), stats.laplace.cdf),
+        (Mechanism("discrete-laplace", 2 * (L1_UNIT + L1_UNIT // 9) / 0.15), stats.laplace.cdf),
         (Mechanism("discrete-gaussian", 4.9 * UNITS), stats.norm.cdf),
     ],
 )

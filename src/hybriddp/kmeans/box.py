@@ -21,6 +21,7 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import Grid, clamp_and_scale, type_words
 from hybriddp.kmeans.clustering import blocks
 
+SMALLEST = 1e-100  # of a coordinate, and of a number in a question, that is not 0
 _MOST_NAMED = 5  # missing columns in a message
 
 Scale = str | tuple[float, ...]
@@ -65,7 +66,7 @@ class Box:
 
     @property
     def n_dimensions(self) -> int:
-        """How many dimensions a point has."""
+        """How many pairs of bounds there are, $d$."""
         return len(self.bounds)
 
     @property
@@ -110,7 +111,9 @@ class Box:
         """Points that `check` has let pass, in the unit box."""
         x = np.asarray(points, np.float64)
         clamped = int(np.count_nonzero(((x < self.lower) | (x > self.upper)).any(axis=1)))
-        return PlacedPoints(place_coordinates(x, self.lower, self.upper, self.factors, self.widths), clamped)
+        placed = place_coordinates(x, self.lower, self.upper, self.factors, self.widths)
+        # A processor takes longer over numbers of next to nothing, and that would tell whose point made them.
+        return PlacedPoints(np.where(placed < SMALLEST, 0.0, placed), clamped)
 
     def check(self, points: ArrayLike, what: str = "points") -> NDArray[Any]:
         """The points as a two-dimensional array of finite numbers, or `DataError`."""

@@ -4,10 +4,10 @@ Nothing here is private. K-means itself is given released cells of a grid with t
 of users; `nearest` is also what statistics before noise tell a point's center by. All starts run side by side, as one
 array.
 
-What devices compute by (`nearest_steadily` and its like) is **the same work for every point**. Whoever sends a question
-sees how long its answer takes. If a point took a longer path than another one, its time would tell a bit of it without
-noise, past the channel. So nothing there branches on a point, no array has a length that depends on it, and rows are
-selected by arithmetic over all of them rather than looked up.
+What devices compute by (`nearest_constant_time` and its like) is **the same work for every point**. Whoever sends a
+question sees how long its answer takes. If a point took a longer path than another one, its time would tell a bit of it
+without noise, past the channel. So nothing there branches on a point, no array has a length that depends on it, and
+rows are selected by arithmetic over all of them rather than looked up.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray, IntArray
 
 BLOCK = 1 << 14  # points looked at at a time: their distances stay in the cache
-_ENTRIES = 1 << 16  # of a table of distances or comparisons of steady work, at a time
+_ENTRIES = 1 << 16  # of a table of distances or comparisons, at a time, where time is constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def _plus_plus(
 # The same work for every point ----------------------------------------------------------------------------------------
 
 
-def nearest_steadily(points: NDArray[np.floating], centers: FloatArray) -> NDArray[np.intp]:
+def nearest_constant_time(points: NDArray[np.floating], centers: FloatArray) -> NDArray[np.intp]:
     """The label that `nearest` gives, to the last tie, by sums that are done term by term for every point."""
     labels = np.empty(len(points), np.intp)
     half = 0.5 * np.sum(centers * centers, axis=1)
@@ -159,7 +159,7 @@ def nearest_steadily(points: NDArray[np.floating], centers: FloatArray) -> NDArr
     return labels
 
 
-def rows_steadily(table: FloatArray, label: NDArray[np.integer]) -> FloatArray:
+def rows_constant_time(table: FloatArray, label: NDArray[np.integer]) -> FloatArray:
     """``table[label]``, by a sum over all rows of which one counts: exact, and it touches the same memory each time."""
     found = np.empty((len(label), *table.shape[1:]))
     for part in blocks(len(label), max(1, _ENTRIES // len(table))):
@@ -167,7 +167,7 @@ def rows_steadily(table: FloatArray, label: NDArray[np.integer]) -> FloatArray:
     return found
 
 
-def largest_steadily(values: FloatArray, count: int) -> IntArray:
+def largest_constant_time(values: FloatArray, count: int) -> IntArray:
     """Which ``count`` entries of each row are the largest, as the bits of an integer; of equal ones, the first.
 
     An entry is one of them if fewer than so many come before it: all pairs are compared, in whatever order they are.

@@ -26,7 +26,7 @@ from hybriddp.release.ledger import Ledger
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LONGEST = 180  # letters of the parameters in a `repr`
+_LONGEST = 180  # characters of the parameters in a `repr`
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ $$
 | `UserCount`     | 1                                                     | 1                     |
 | `Histogram`     | 1 at one vertex                                       | 1                     |
 | `ClusterSizes`  | 1 at one center                                       | 1                     |
-| `ClusterSums`   | count_weight at one center, and a clipped residual    | count_weight + `UNIT` |
-| `SecondMoments` | a clipped matrix                                      | `UNIT`                |
+| `ClusterSums`   | count_weight at one center, and a clipped residual    | count_weight + `L1_UNIT` |
+| `SecondMoments` | a clipped matrix                                      | `L1_UNIT`                |
 
-and noise for that sensitivity is what the server adds. Clipping to `UNIT` is done on integers, user by user
+and noise for that sensitivity is what the server adds. Clipping to `L1_UNIT` is done on integers, user by user
 (`clip_l1`): the bounds hold whatever the floating-point steps before have done.
 """
 
@@ -36,20 +36,20 @@ from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 
 BLOCK = 1 << 16  # points of a group looked at at a time
-UNIT = 1 << 20
+L1_UNIT = 1 << 20
 """The $L_1$ length, in integers, of a residual as long as its radius, or of a matrix as large as its bound."""
 
-FRACTION = 1 << 20  # parts of a step of the grid
+STEP_PARTS = 1 << 20  # parts of a step of the grid
 
-# FRACTION over the golden ratio, and times √2 - 1: multiples of them, modulo FRACTION, are spread evenly. All products
-# stay far below 2^53, where integers are exact in every engine.
+# STEP_PARTS over the golden ratio, and times √2 - 1: multiples of them, modulo STEP_PARTS, are spread evenly. All
+# products stay far below 2^53, where integers are exact in every engine.
 REST_HASH, VERTEX_HASH = 648055, 434333
 
 VERTEX_FORMULAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
-    "vertex": lambda at: at["fine"] // FRACTION,
-    "rest": lambda at: at["fine"] - at["vertex"] * FRACTION,  # not every engine has remainders
+    "vertex": lambda at: at["fine"] // STEP_PARTS,
+    "rest": lambda at: at["fine"] - at["vertex"] * STEP_PARTS,  # not every engine has remainders
     "mixed": lambda at: at["rest"] * REST_HASH + at["vertex"] * VERTEX_HASH,
-    "hash": lambda at: at["mixed"] - at["mixed"] // FRACTION * FRACTION,
+    "hash": lambda at: at["mixed"] - at["mixed"] // STEP_PARTS * STEP_PARTS,
 }
 """From a position in parts of a step, ``fine``, to a vertex, which is one higher where ``hash`` is below ``rest``.
 
@@ -105,7 +105,7 @@ class Histogram(Statistic):
         counts = np.zeros(self.size, np.int64)
         last = np.array(self.grid.sizes) - 1
         for part in blocks(len(points)):
-            cells = {"fine": np.floor(self.grid.position(points[part]) * FRACTION).astype(np.int64)}
+            cells = {"fine": np.floor(self.grid.position(points[part]) * STEP_PARTS).astype(np.int64)}
             for name, formula in VERTEX_FORMULAS.items():
                 cells[name] = formula(cells)
             vertex = cells["vertex"] + (cells["hash"] < cells["rest"])
@@ -132,7 +132,7 @@ class ClusterSizes(Statistic):
 class ClusterSums(Statistic):
     """How many users are nearest to each center, and the sum of their residuals, each clipped to a radius in $L_1$.
 
-    Residuals are measured in parts of the radius of their cluster: a residual of that length adds `UNIT`, and a user
+    Residuals are measured in parts of the radius of their cluster: a residual of that length adds `L1_UNIT`, and a user
     adds ``count_weight`` to the count of their cluster. All numbers get the same noise.
     """
 
@@ -147,7 +147,7 @@ class ClusterSums(Statistic):
 
     @property
     def max_contribution(self) -> int:
-        return self.count_weight + UNIT  # in one cluster: its count, and a residual that `clip_l1` clips to UNIT
+        return self.count_weight + L1_UNIT  # in one cluster: its count, and a residual that `clip_l1` clips to L1_UNIT
 
     def compute(self, points: FloatArray) -> IntArray:
         """Weighted counts, then sums cluster by cluster."""
@@ -167,7 +167,7 @@ class SecondMoments(Statistic):
 
     center: FloatArray
     bound: float
-    max_contribution: ClassVar[int] = UNIT  # all entries of a user together, by `clip_l1`
+    max_contribution: ClassVar[int] = L1_UNIT  # all entries of a user together, by `clip_l1`
 
     @property
     def size(self) -> int:
@@ -185,7 +185,7 @@ class SecondMoments(Statistic):
 
 
 def clip_l1(vectors: FloatArray) -> IntArray:
-    r"""Vectors in integers, `UNIT` for 1; those longer than 1 in $L_1$ are clipped: no row is longer than `UNIT`.
+    r"""Vectors in integers, `L1_UNIT` for 1; those longer than 1 in $L_1$ are clipped: no row is longer than `L1_UNIT`.
 
     Examples
     --------
@@ -193,11 +193,11 @@ def clip_l1(vectors: FloatArray) -> IntArray:
     [[262144, -262144], [786432, 262144]]
     """
     # What is not a number would become the smallest integer, whose absolute value is negative: no bound would hold.
-    whole = np.rint(np.clip(np.nan_to_num(vectors), -1e6, 1e6) * UNIT).astype(np.int64)
+    whole = np.rint(np.clip(np.nan_to_num(vectors), -1e6, 1e6) * L1_UNIT).astype(np.int64)
     length = np.abs(whole).sum(axis=1, keepdims=True)
-    # Towards zero, so that the sum of the absolute values is never above UNIT.
-    clipped = np.sign(whole) * (np.abs(whole) * UNIT // np.maximum(length, UNIT))
-    return np.where(length > UNIT, clipped, whole)
+    # Towards zero, so that the sum of the absolute values is never above L1_UNIT.
+    clipped = np.sign(whole) * (np.abs(whole) * L1_UNIT // np.maximum(length, L1_UNIT))
+    return np.where(length > L1_UNIT, clipped, whole)
 
 
 # Where points are -----------------------------------------------------------------------------------------------------

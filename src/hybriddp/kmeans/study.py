@@ -14,14 +14,14 @@ from hybriddp.privacy import SMALLEST_EPSILON, Neighbors, Privacy
 
 MOST_CLUSTERS = 1024
 MOST_DIMENSIONS = 256
-MOST_LETTERS = 1000
+MOST_CHARACTERS = 1000
 _THINNEST = 1e-50  # devices refuse grids with steps that floating point can hardly divide by
 NEIGHBORS = {"replace-one": Neighbors.REPLACE_ONE, "add-remove": Neighbors.ADD_REMOVE}
 SIZE_EPSILON_FRACTION = Fraction(1, 20)  # of ε: what the size of the trusted group costs where it is not public
 
 
 class Document:
-    """A public document with exactly one text, a JSON object of version 2; anything else is refused."""
+    """A public document with exactly one text, the JSON object that `to_json` writes; anything else is refused."""
 
     _what: ClassVar[str]  # in errors
     _kind: ClassVar[str]  # in its text
@@ -50,24 +50,26 @@ class Document:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The document of a text; `ProtocolError` if it is not one."""
-        return cls.of(parsed(text, cls._what))
+        """The document of a text; `ProtocolError` if it is not one, to the last character."""
+        return cls.of(parsed(text, cls._what)).written_as(text)
+
+    def written_as(self, text: str) -> Self:
+        """The document itself; `ProtocolError` if this is not its text."""
+        self.require(self.to_json() == text, "its text is not the one that to_json writes")
+        return self
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Self:
-        """The document with these plain values; `ProtocolError` if they are not one, in its one form."""
+        """The document with these plain values; `ProtocolError` if they are not one."""
         known = isinstance(fields, dict) and fields.get("type") == cls._kind and fields.get("version") == 2
         remedy = "write it anew with this version of hybriddp"
         cls.require(known, f"its text is not of type {cls._kind}, version 2; {remedy}")
         try:
-            made = cls._read(fields)
-            same = json.loads(made.to_json().encode()) == fields
+            return cls._read(fields)
         except ProtocolError:
             raise
         except (KeyError, TypeError, ValueError, ArithmeticError) as reason:
             raise ProtocolError(f"The {cls._what} is refused: it is incomplete or malformed ({reason}).") from None
-        cls.require(same, "it is not in its one form, version 2")
-        return made
 
     @classmethod
     def require(cls, condition: bool, reason: str) -> None:
@@ -125,8 +127,8 @@ class KMeansStudy(Document):
         neighbors: str = "replace-one",
     ) -> None:
         _check.text("name", name, "what the points are")
-        if len(name) > MOST_LETTERS:
-            raise ParameterError("name", f"at most {MOST_LETTERS:,} letters", len(name), shown_as="their number")
+        if len(name) > MOST_CHARACTERS:
+            raise ParameterError("name", f"at most {MOST_CHARACTERS:,} characters", len(name), shown_as="their number")
         n_clusters = _check.integer("n_clusters", n_clusters, at_least=1)
         if n_clusters > MOST_CLUSTERS:
             raise ParameterError("n_clusters", f"an integer from 1 to {MOST_CLUSTERS}", n_clusters)
@@ -205,8 +207,9 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def parsed(text: str, what: str) -> dict[str, Any]:
     """A text as a JSON object, or `ProtocolError`."""
     try:
+        text.encode()  # which not every string can be
         fields = json.loads(text, object_pairs_hook=_once_each)
-    except (TypeError, ValueError, RecursionError):
+    except (AttributeError, ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
         raise ProtocolError(f"The {what} is refused: it is not a JSON object, or names something twice.")

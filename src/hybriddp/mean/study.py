@@ -184,7 +184,7 @@ class MeanStudy:
         except (KeyError, TypeError, ValueError, RecursionError) as reason:
             raise ProtocolError("The text does not describe a study of a mean.") from reason
         if study.to_json() != text:
-            raise ProtocolError("The text is not in the form that studies are written in.")
+            raise ProtocolError("The text is not in the form that studies are written in. Write it anew with to_json.")
         return study
 
     @cached_property

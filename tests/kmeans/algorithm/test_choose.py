@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hybriddp.errors import ParameterError
-from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_users, trusted_is_used
+from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_users, trusted_pays
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
 from hybriddp.kmeans.reports.base import ReportTally
@@ -86,16 +86,16 @@ def test_noise_may_make_a_private_size_anything(size: int, d: int, n_local: int)
 
 
 def test_a_small_group_is_not_used_in_many_dimensions() -> None:
-    assert not trusted_is_used(_study(5), 10, 100_000)
-    assert trusted_is_used(_study(3), 10, 100_000)
-    assert trusted_is_used(_study(5), 10_000, 100_000)
-    assert trusted_is_used(_study(5), 10, 0)
-    assert trusted_is_used(_study(5, neighbors="add-remove"), 1, 100_000)  # 1 stands for whether there is a group
-    assert not trusted_is_used(_study(5, epsilon=0.06), 10**6, 100)  # a release of a tenth of it would be below 0.01
-    assert trusted_is_used(_study(5, epsilon=0.1), 10**6, 100)
-    assert trusted_is_used(_study(5, epsilon=0.1), 10**6, 0)
+    assert not trusted_pays(_study(5), 10, 100_000)
+    assert trusted_pays(_study(3), 10, 100_000)
+    assert trusted_pays(_study(5), 10_000, 100_000)
+    assert trusted_pays(_study(5), 10, 0)
+    assert trusted_pays(_study(5, neighbors="add-remove"), 1, 100_000)  # 1 stands for whether there is a group
+    assert not trusted_pays(_study(5, epsilon=0.06), 10**6, 100)  # a release of a tenth of it would be below 0.01
+    assert trusted_pays(_study(5, epsilon=0.1), 10**6, 100)
+    assert trusted_pays(_study(5, epsilon=0.1), 10**6, 0)
     for d, neighbors in ((2, "replace-one"), (5, "replace-one"), (5, "add-remove")):
-        assert not trusted_is_used(_study(d, neighbors=neighbors), 0, 100_000)
+        assert not trusted_pays(_study(d, neighbors=neighbors), 0, 100_000)
 
 
 def test_a_group_that_is_not_used_pays_nothing_and_changes_nothing() -> None:

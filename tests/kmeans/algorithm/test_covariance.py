@@ -68,20 +68,20 @@ def test_initial_moments_are_about_right() -> None:
     points, spread = _normal_points(1)
     initial = _answered(initial_moments(_problem(0, N), EVERYBODY), points, points)
     np.testing.assert_allclose(initial.mean, points.mean(axis=0), atol=0.02)
-    assert initial.spread == pytest.approx(np.trace(spread) / D, rel=0.1)
+    assert initial.coordinate_variance == pytest.approx(np.trace(spread) / D, rel=0.1)
 
 
 def test_without_local_users_initial_moments_are_a_guess() -> None:
     with pytest.raises(StopIteration) as end:
         next(initial_moments(_problem(100, 0), EVERYBODY))
-    assert end.value.value.spread == USUAL_VARIANCE
+    assert end.value.value.coordinate_variance == USUAL_VARIANCE
     np.testing.assert_array_equal(end.value.value.mean, np.full(D, 0.5))
 
 
 @pytest.mark.parametrize("points", [np.full((N, D), 0.5), np.random.default_rng(0).choice([0.0, 1.0], (N, D))])
 def test_the_initial_spread_stays_within_what_is_assumed(points: FloatArray) -> None:
     initial = _answered(initial_moments(_problem(0, N), EVERYBODY), points, points)
-    assert LEAST_VARIANCE <= initial.spread <= MOST_VARIANCE
+    assert LEAST_VARIANCE <= initial.coordinate_variance <= MOST_VARIANCE
 
 
 def test_squares_that_nobody_is_asked_for_do_not_count_as_zero() -> None:
@@ -89,7 +89,7 @@ def test_squares_that_nobody_is_asked_for_do_not_count_as_zero() -> None:
     d, n = 256, 10_000
     points = np.clip(0.5 + 0.18 * np.random.default_rng(0).standard_normal((n, d)), 0, 1)
     initial = _answered(initial_moments(_problem(0, n, d, "10"), EVERYBODY), points, points)
-    assert initial.spread == pytest.approx(0.18**2, rel=0.35)
+    assert initial.coordinate_variance == pytest.approx(0.18**2, rel=0.35)
 
 
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(0, N), (N, 0), (N, N)])

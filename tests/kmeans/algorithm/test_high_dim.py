@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from hybriddp.channels.unary import symbol_variance
+from hybriddp.errors import ParameterError
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.grid_start import sharpness
+from hybriddp.kmeans.algorithm.grid_start import root_precision
 from hybriddp.kmeans.algorithm.high_dim import (
     DOMINANT,
     LARGE,
-    LEAST_EPSILON_FRACTION,
+    LEAST_FRACTION_OF_REST,
     SMALL,
     BudgetPlan,
     _merged,
@@ -89,8 +90,16 @@ def test_centers_that_are_close_are_merged() -> None:
 @pytest.mark.parametrize("plan", [SMALL, LARGE, DOMINANT])
 def test_fractions_of_users_and_of_epsilon_add_up_to_one(plan: BudgetPlan) -> None:
     assert sum(effort.user_fraction for effort in plan.efforts) == 1
-    assert sum(effort.epsilon_fraction for effort in plan.efforts) == 1
-    assert min(effort.epsilon_fraction for effort in plan.efforts if effort.epsilon_fraction) >= LEAST_EPSILON_FRACTION
+    assert sum(effort.fraction_of_rest for effort in plan.efforts) == 1
+    assert min(effort.fraction_of_rest for effort in plan.efforts if effort.fraction_of_rest) >= LEAST_FRACTION_OF_REST
+
+
+@pytest.mark.parametrize("name", ["users", "epsilon"])
+@pytest.mark.parametrize("percentages", [(20,) * 6, (10,) * 9, (110, -10, *(0,) * 7)])
+def test_a_plan_that_is_not_all_of_it_is_refused(name: str, percentages: tuple[int, ...]) -> None:
+    good = {"users": (100, *(0,) * 8), "epsilon": (100, *(0,) * 8)}
+    with pytest.raises(ParameterError, match=f"^{name} must be percentages that add up to 100"):
+        BudgetPlan.percent(**{**good, name: percentages})
 
 
 def test_a_group_that_says_more_than_local_users_refines_too() -> None:
@@ -108,10 +117,10 @@ def test_the_trusted_group_takes_part_if_it_is_large_enough() -> None:
     assert sizes == list(range(sizes[0], 3000))
 
 
-def test_sharpness_is_one_over_the_standard_error() -> None:
+def test_the_root_precision_is_one_over_the_standard_error() -> None:
     """Of discrete Laplace noise of the scale 2/.15, and of .15 of the local users."""
     effort = Effort(Fraction(15, 100), Fraction(15, 100))
-    local, trusted = sharpness(_problem(500, 10_000), effort)
+    local, trusted = root_precision(_problem(500, 10_000), effort)
     assert local == pytest.approx(np.sqrt(1500 / symbol_variance(1.0, 1000)))
     assert trusted == pytest.approx(500 / (np.sqrt(2) * 2 / 0.15))
-    assert sharpness(_problem(0, 0), effort) == (0, 0)
+    assert root_precision(_problem(0, 0), effort) == (0, 0)

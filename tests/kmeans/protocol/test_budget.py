@@ -1,14 +1,18 @@
 """The account of releases: their sensitivity, what they cost, and what a ledger is charged."""
 
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
 
 from hybriddp.errors import BudgetError
-from hybriddp.kmeans import HybridKMeans, KMeansStudy
+from hybriddp.kmeans import HybridKMeans, HybridKMeansServer, KMeansStudy
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, Release
 from hybriddp.kmeans.protocol import budget as budget_module
-from hybriddp.kmeans.protocol.budget import Account, sensitivity
+from hybriddp.kmeans.protocol.budget import TrustedBudget, sensitivity
 from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import (
@@ -21,7 +25,7 @@ from hybriddp.kmeans.statistics import (
     UserCount,
 )
 from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger
+from hybriddp.release import Event, Ledger
 from hybriddp.release.mechanisms import PrivateVector, release_vector
 
 POINTS = np.random.default_rng(0).random((200, 2))
@@ -69,6 +73,68 @@ def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_ep
     assert sum(map(Fraction, costs)) == 2
 
 
+def _release(budget: TrustedBudget, fraction: str, spent: str) -> None:
+    points = PointArray(budget.study.box, POINTS, "points")
+    release = Release(UserCount(), Fraction(fraction))
+    budget.release("a count", release, points, Fraction(spent), None)
+
+
+@pytest.mark.parametrize(("fraction", "spent", "works"), [("1", "0", True), ("1/2", "1", True), ("1/2", "1.01", False)])
+@pytest.mark.parametrize("with_ledger", [False, True])
+def test_a_study_cannot_spend_more_than_it_promised(fraction: str, spent: str, works: bool, with_ledger: bool) -> None:
+    """Nor without a ledger, whatever the algorithm asks for."""
+    study, ledger = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), Ledger(Privacy(epsilon=20))
+    budget = TrustedBudget(study, ledger if with_ledger else None)
+    if works:
+        _release(budget, fraction, spent)
+        assert len(ledger.events) == with_ledger
+        return
+    with pytest.raises(BudgetError, match="would cost the trusted users ε = 1, but of the ε = 2 .* has spent 1.01"):
+        _release(budget, fraction, spent)
+    assert ledger.events == ()
+
+
+@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
+def test_an_algorithm_that_asks_for_too_much_is_stopped(neighbors: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Problem.release
+
+    def more(problem: Problem, statistic: Statistic, effort: Effort) -> Release | None:
+        release = asked(problem, statistic, effort)
+        return release and replace(release, epsilon_fraction=Fraction(51, 20) * release.epsilon_fraction)
+
+    monkeypatch.setattr(Problem, "release", more)
+    study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 5, epsilon=1, neighbors=neighbors)
+    server = HybridKMeansServer(study, n_local=0, trusted=np.random.default_rng(1).random((3000, 5)))
+    with pytest.raises(BudgetError, match="would cost the trusted users"):
+        server.start()
+    assert 0 < sum(Fraction(step.trusted_epsilon) for step in server.spending) <= 1
+
+
+def test_what_fails_before_the_noise_is_drawn_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise ImportError("no OpenDP")
+
+    ledger = Ledger(Privacy(epsilon=2))
+    budget = TrustedBudget(KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), ledger)
+    for name in ("sensitivity", "laplace_scale"):
+        with monkeypatch.context() as patch:
+            patch.setattr(budget_module, name, fail)
+            with pytest.raises(ImportError, match="no OpenDP"):
+                _release(budget, "1", "0")
+    assert ledger.events == ()
+
+
+def test_what_another_process_has_spent_is_known_before_a_study_begins(tmp_path: Path) -> None:
+    """Else it would be refused half-way, after some of ε has been spent."""
+    mine, theirs = (Ledger(Privacy(epsilon=2), path=tmp_path / "ledger.json") for _ in range(2))
+    theirs.spend(Event.now("a release", who="trusted", study="0" * 64, privacy=Privacy(epsilon="1.5")))
+    study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 5, epsilon=1)
+    server = HybridKMeansServer(study, n_local=0, trusted=np.full((3000, 5), 0.5), ledger=mine)
+    with pytest.raises(BudgetError, match="Nothing has been spent"):
+        server.start()
+    assert len(Ledger.open(tmp_path / "ledger.json").events) == 1
+
+
 @pytest.mark.parametrize("epsilon", [10, 11, 15, 20])
 def test_an_add_remove_study_of_any_epsilon_is_charged_twice_its_epsilon(epsilon: int) -> None:
     model = HybridKMeans(2, epsilon=epsilon, bounds=[(0, 1)] * 2, neighbors="add-remove")
@@ -91,7 +157,7 @@ def test_an_add_remove_study_of_a_long_epsilon_is_charged_no_less_than_twice_of_
     model.fit(POINTS, POINTS, ledger=ledger)
     spent, exact = ledger.spent("trusted").epsilon, 2 * Fraction(epsilon)
     assert exact - Fraction(1, 10**16) < spent <= exact  # releases are rounded down, and their noise with them
-    price = Account(model.study, ledger)._price(model.study.privacy)
+    price = TrustedBudget(model.study, ledger)._ledger_cost(model.study.privacy)
     assert exact <= price.exact_epsilon < exact + Fraction(1, 10**18)
     with pytest.raises(BudgetError, match="has spent"):
         model.fit(POINTS, POINTS, ledger=ledger)

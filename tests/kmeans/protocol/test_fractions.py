@@ -1,4 +1,4 @@
-"""Nobody pays more than ε: shares that add up, users who are asked once, and a ledger that is paid first."""
+"""Nobody pays more than ε: fractions that add up, users who are asked once, and a ledger that is paid first."""
 
 import json
 from collections.abc import Iterator
@@ -20,16 +20,16 @@ from hybriddp.privacy import Privacy
 from hybriddp.randomness import SystemBytes
 from hybriddp.release import Event, Ledger
 from hybriddp.release.mechanisms import release_vector
-from tests.kmeans.exact import Setting, talks
-from tests.kmeans.servers import started
+from tests.kmeans.exact import Setting, steps_by_setting
+from tests.kmeans.servers import as_text, started
 
-# Shares, as the algorithm hands them out
+# Fractions, as the algorithm asks for them
 
 
 @pytest.mark.slow
-def test_shares_add_up_to_no_more_than_one_in_every_study() -> None:
+def test_fractions_add_up_to_no_more_than_one_in_every_study() -> None:
     used = set()
-    for setting, steps in talks().items():
+    for setting, steps in steps_by_setting().items():
         asked = sum((ask.user_fraction for step in steps for ask in step.asks), Fraction(0))
         paid = sum((step.release.epsilon_fraction for step in steps if step.release is not None), Fraction(0))
         assert asked <= 1
@@ -80,7 +80,7 @@ class Spy(PointArray):
 
 
 def _devices(asked: Round, points: FloatArray) -> RoundTally:
-    return asked.count(Round.from_json(asked.to_json()).answer(points))
+    return asked.count(Round.from_json(asked.to_json(), study=asked.study).answer(points))
 
 
 def _finish(server: HybridKMeansServer, local: FloatArray) -> None:
@@ -176,7 +176,7 @@ def _rounds(setting: Setting, ledger: Ledger) -> tuple[list[str], list[RoundTall
     states, answers = [], []
     while server.round is not None:
         states.append(server.to_json())
-        answers.append(_devices(server.round, local[:50]))
+        answers.append(_devices(server.round, local[: min(50, len(local) // 8)]))
         server.absorb(answers[-1])
     return states, answers
 
@@ -322,7 +322,7 @@ def test_a_state_and_a_ledger_of_before_there_were_nonces_go_on(tmp_path: Path) 
     assert HybridKMeansServer.from_json(state, trusted=trusted, ledger=Ledger.open(tmp_path / "old")).in_ledger
     for wrong in (5, [5], {"nonce": "0"}):
         with pytest.raises(ProtocolError, match="refused"):
-            HybridKMeansServer.from_json(json.dumps({**json.loads(state), "ledger_nonce": wrong}), trusted=trusted)
+            HybridKMeansServer.from_json(as_text({**json.loads(state), "ledger_nonce": wrong}), trusted=trusted)
 
 
 def test_a_ledger_that_lacks_a_part_of_what_was_spent_is_another_one() -> None:

@@ -19,28 +19,32 @@ from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports.base import question_of
 from hybriddp.kmeans.study import KMeansStudy
+from tests.kmeans.servers import as_text
+
+
+def _study(d: int) -> KMeansStudy:
+    return KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * d, epsilon=1)
 
 
 def _message(d: int, n_symbols: int, question: dict[str, Any]) -> str:
-    study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * d, epsilon=1)
     channel = json.loads(symbol_channel("1", n_symbols).to_json())
     asks = [{"question": question, "channel": channel, "user_fraction": "1"}]
-    fields = {"type": "kmeans-round", "version": 2, "study": study.fields(), "number": 1, "purpose": "a grid"}
-    return json.dumps({**fields, "asks": asks})
+    fields = {"type": "kmeans-round", "version": 2, "study": _study(d).fields(), "number": 1, "purpose": "a grid"}
+    return as_text({**fields, "asks": asks})
 
 
 def test_a_grid_so_large_that_its_size_wraps_around_is_refused() -> None:
     # 4096^6 = 2^72 is 0 in 64 bits.
     grid = {"kind": "grid", "low": [0] * 6, "step": [1 / 4095] * 6, "sizes": [4096] * 6}
     with pytest.raises(ProtocolError, match="fewer symbols than its question"):
-        Round.from_json(_message(6, 2, grid))
+        Round.from_json(_message(6, 2, grid), study=_study(6))
 
 
 @pytest.mark.parametrize("axes", [[[1e308, -1e308], [1e308, 1e308]], [[1e300] * 2, [-1e300] * 2]])
 def test_directions_in_which_a_point_has_no_place_are_refused(axes: list[list[float]]) -> None:
     grid = {"kind": "grid", "origin": [-1e308] * 2, "axes": axes, "low": [0, 0], "step": [1, 1], "sizes": [4, 4]}
     with pytest.raises(ProtocolError, match="must be numbers of shape .*, up to 1e\\+100"):
-        Round.from_json(_message(2, 16, grid))
+        Round.from_json(_message(2, 16, grid), study=_study(2))
 
 
 @pytest.mark.parametrize(
@@ -79,16 +83,17 @@ FIVE = {"kind": "direction", "centers": [[0.5] * 5], "radii": [0.5], "sign_flips
 def test_a_channel_that_does_not_hide_what_the_question_answers_is_refused(
     question: dict[str, Any], channel: Channel, reason: str
 ) -> None:
-    message = json.loads(_message(5 if question is FIVE else 1, 2, question))
+    d = 5 if question is FIVE else 1
+    message = json.loads(_message(d, 2, question))
     message["asks"][0]["channel"] = json.loads(channel.to_json())
     with pytest.raises(ProtocolError, match=reason):
-        Round.from_json(json.dumps(message))
+        Round.from_json(as_text(message), study=_study(d))
 
 
 def test_a_set_and_its_channel_are_taken() -> None:
     message = json.loads(_message(5, 2, FIVE))
     message["asks"][0]["channel"] = json.loads(ChoiceResponse(epsilon=1, n_codes=32, n_chosen=3).to_json())
-    (reports,) = Round.from_json(json.dumps(message)).answer([[0.2] * 5, [0.9] * 5])
+    (reports,) = Round.from_json(as_text(message), study=_study(5)).answer([[0.2] * 5, [0.9] * 5])
     assert (reports.codes < 32).all()
 
 

@@ -1,13 +1,14 @@
 """A round: the message, what devices make of it, and how their reports are counted."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hybriddp.channels import RandomizedResponse, UnaryEncoding
+from hybriddp.channels import RandomizedResponse, UnaryEncoding, WindowChannel
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.kmeans.protocol.devices import RoundReports, simulate_devices
@@ -19,7 +20,7 @@ from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source
-from tests.kmeans.servers import started
+from tests.kmeans.servers import as_text, started
 
 STUDY = KMeansStudy("visits", n_clusters=2, bounds=[(0, 24), (0, 60)], epsilon=2)
 CENTERS, RADII = np.array([[0.1, 0.2], [0.3, 0.8]]), np.array([0.1, 0.2])
@@ -48,7 +49,7 @@ FIELDS: dict[str, Any] = json.loads(ROUND.to_json())
 
 
 def test_text_and_round_are_inverses() -> None:
-    again = Round.from_json(ROUND.to_json())
+    again = Round.from_json(ROUND.to_json(), study=STUDY)
     assert again.to_json() == ROUND.to_json()
     assert again.digest == ROUND.digest
     assert again.user_fraction == Fraction(3, 5)
@@ -73,7 +74,7 @@ def _changed(path: tuple[Any, ...], value: Any) -> str:  # noqa: ANN401
         del where[path[-1]]
     else:
         where[path[-1]] = value
-    return json.dumps(copy)
+    return as_text(copy)
 
 
 BROKEN: tuple[Any, ...] = (
@@ -102,7 +103,7 @@ def test_a_message_that_is_broken_anywhere_is_refused_or_another_message(path: t
         if json.loads(text) == FIELDS:
             continue  # true is 1, and one sign more or less in a list of one changes nothing
         try:
-            found = Round.from_json(text)
+            found = Round.from_json(text, study=STUDY)
         except ProtocolError:
             continue
         assert json.loads(found.to_json()) == json.loads(text)
@@ -148,34 +149,63 @@ def test_a_message_that_is_broken_anywhere_is_refused_or_another_message(path: t
 )
 def test_these_messages_are_refused(path: tuple[Any, ...], value: object) -> None:
     with pytest.raises(ProtocolError, match="refused"):
-        Round.from_json(_changed(path, value))
+        Round.from_json(_changed(path, value), study=STUDY)
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "{}", "5", "{", "[" * 100_000, None, 5, b"\xff"])
 def test_what_is_no_message_is_refused(text: Any) -> None:  # noqa: ANN401
     with pytest.raises(ProtocolError, match="The round is refused"):
-        Round.from_json(text)
+        Round.from_json(text, study=STUDY)
 
 
 @pytest.mark.parametrize("epsilon", [2.5, 1.9])
 def test_a_channel_with_another_epsilon_than_the_study_is_refused(epsilon: float) -> None:
     channel = json.loads(UnaryEncoding(epsilon=epsilon, n_categories=11).to_json())
     with pytest.raises(ProtocolError, match="the study's epsilon"):
-        Round.from_json(_changed(("asks", 0, "channel"), channel))
+        Round.from_json(_changed(("asks", 0, "channel"), channel), study=STUDY)
 
 
 def test_a_channel_that_only_says_so_is_refused() -> None:
     channel = json.loads(UnaryEncoding(epsilon=3, n_categories=11).to_json())
     with pytest.raises(ProtocolError, match="not 2-private"):
-        Round.from_json(_changed(("asks", 0, "channel"), {**channel, "epsilon": "2"}))
+        Round.from_json(_changed(("asks", 0, "channel"), {**channel, "epsilon": "2"}), study=STUDY)
 
 
 def test_a_channel_of_another_kind_is_refused() -> None:
-    from hybriddp.channels import WindowChannel
-
     channel = json.loads(WindowChannel(epsilon=2).to_json())
     with pytest.raises(ProtocolError, match="not one of symbols"):
-        Round.from_json(_changed(("asks", 0, "channel"), channel))
+        Round.from_json(_changed(("asks", 0, "channel"), channel), study=STUDY)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"channel": UnaryEncoding(epsilon=20, n_categories=11)}, "the study's epsilon"),
+        ({"channel": UnaryEncoding(epsilon=1, n_categories=11)}, "the study's epsilon"),
+        ({"channel": UnaryEncoding(epsilon=2, n_categories=10)}, "fewer symbols than its question"),
+        ({"channel": RandomizedResponse(epsilon=2, n_categories=12)}, "more symbols than its question"),
+        ({"channel": ChoiceResponse(epsilon=2, n_codes=16, n_chosen=1)}, "more symbols"),
+        ({"channel": WindowChannel(epsilon=2)}, "not one of symbols"),
+    ],
+)
+def test_no_round_can_be_made_whose_channel_does_not_keep_the_promise(change: dict[str, Any], reason: str) -> None:
+    """Nor by hand: devices answer rounds, wherever these come from."""
+    with pytest.raises(ProtocolError, match=f"The ask is refused: .*{reason}"):
+        Round(STUDY, 1, "a grid", (replace(GRID, **change),))
+
+
+def test_a_round_is_read_only_with_the_study_that_was_agreed_to() -> None:
+    with pytest.raises(TypeError, match="study"):
+        Round.from_json(ROUND.to_json())  # type: ignore[call-arg]
+
+
+def test_a_symbol_that_the_channel_does_not_have_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def escaped(self: GridQuestion, points: np.ndarray, *_: object) -> np.ndarray:
+        return np.full(len(points), self.n_symbols)
+
+    monkeypatch.setattr(GridQuestion, "symbols", escaped)
+    with pytest.raises(DataError, match="categories must be integers from 0 to 10"):
+        Round(STUDY, 1, "a grid", (GRID,)).answer(POINTS)
 
 
 @pytest.mark.parametrize("thin", [1e-3, 1e-12, 1e-40])
@@ -197,53 +227,53 @@ def test_a_view_in_more_directions_than_there_are_is_refused() -> None:
     """Whatever the channel hides, a device need not compute what no study has a use for."""
     grid = {"kind": "grid", "origin": [0, 0], "axes": [[1, 0]] * 6, "low": [0] * 6, "step": [0.1] * 6}
     with pytest.raises(ProtocolError, match="other than 1 to 2 directions"):
-        Round.from_json(_changed(("asks", 0, "question"), {**grid, "sizes": [2] * 6}))
+        Round.from_json(_changed(("asks", 0, "question"), {**grid, "sizes": [2] * 6}), study=STUDY)
 
 
 def test_more_centers_than_the_study_has_a_use_for_are_refused() -> None:
     centers = {"centers": [[0.1, 0.2]] * 7, "radii": [0.1] * 7}
     fields = {"kind": "label_signs", **centers, "coordinates": [[]]}
     with pytest.raises(ProtocolError, match="more than 6 centers"):
-        Round.from_json(_changed(("asks", 0, "question"), fields))
+        Round.from_json(_changed(("asks", 0, "question"), fields), study=STUDY)
 
 
 def test_a_channel_with_more_symbols_than_its_question_is_refused() -> None:
     channel = json.loads(RandomizedResponse(epsilon=2, n_categories=60_000).to_json())
     with pytest.raises(ProtocolError, match="more symbols than its question"):
-        Round.from_json(_changed(("asks", 1, "channel"), channel))
+        Round.from_json(_changed(("asks", 1, "channel"), channel), study=STUDY)
 
 
-@pytest.mark.parametrize("given", [STUDY, None])
-def test_a_text_that_is_longer_than_its_study_needs_is_refused(given: KMeansStudy | None) -> None:
+def test_a_text_that_is_longer_than_its_study_needs_is_refused() -> None:
     text = ROUND.to_json()
-    Round.from_json(text + " " * 1000, study=given)
+    with pytest.raises(ProtocolError, match="not the one that to_json writes"):
+        Round.from_json(text + " " * 1000, study=STUDY)
     with pytest.raises(ProtocolError, match="more than the .* it can need"):
-        Round.from_json(text + " " * 100_000, study=given)
+        Round.from_json(text + " " * 100_000, study=STUDY)
 
 
 @pytest.mark.parametrize(("number", "purpose"), [(65, "a grid"), (10**30, "a grid"), (1, "a grid " * 100)])
 def test_a_round_with_a_number_or_words_beyond_all_measure_is_refused(number: int, purpose: str) -> None:
     fields = json.loads(ROUND.to_json())
     with pytest.raises(ProtocolError, match="refused"):
-        Round.from_json(json.dumps({**fields, "number": number, "purpose": purpose}))
+        Round.from_json(as_text({**fields, "number": number, "purpose": purpose}), study=STUDY)
 
 
-def test_shares_that_are_more_than_everybody_are_refused() -> None:
+def test_fractions_of_users_that_are_more_than_all_are_refused() -> None:
     with pytest.raises(ProtocolError, match="more than all of them"):
-        Round.from_json(_changed(("asks", 0, "user_fraction"), "1"))
+        Round.from_json(_changed(("asks", 0, "user_fraction"), "1"), study=STUDY)
 
 
 def test_more_asks_than_a_round_has_are_refused() -> None:
     fields = json.loads(ROUND.to_json())
     with pytest.raises(ProtocolError, match="other than 1 to 3 questions"):
-        Round.from_json(json.dumps({**fields, "asks": fields["asks"][:1] * 4}))
+        Round.from_json(as_text({**fields, "asks": fields["asks"][:1] * 4}), study=STUDY)
 
 
 def test_a_text_that_names_something_twice_is_refused() -> None:
     """Another reader of the same text might take the other one."""
     text = ROUND.to_json().replace('"number":', '"number":7,"number":', 1)
     with pytest.raises(ProtocolError, match="names something twice"):
-        Round.from_json(text)
+        Round.from_json(text, study=STUDY)
 
 
 # On devices
@@ -254,7 +284,7 @@ def test_every_device_answers_exactly_one_ask(at_a_time: int) -> None:
     source = np.random.default_rng(5)
     for first in range(0, 60 if at_a_time == 1 else 600, at_a_time):
         some = POINTS[first : first + at_a_time]
-        reports = Round.from_json(ROUND.to_json()).answer(some, random_state=source)
+        reports = Round.from_json(ROUND.to_json(), study=STUDY).answer(some, random_state=source)
         assert sorted(np.concatenate([r.users for r in reports]).tolist()) == list(range(len(some)))
         counted = ROUND.count(reports)
         assert sum(int(answers.users.sum()) for answers in counted.answers) == len(some)
@@ -283,6 +313,15 @@ def test_a_seed_repeats_reports_and_no_seed_does_not() -> None:
     assert not np.array_equal(first, third)
     system = [ROUND.answer(POINTS)[2].users.tolist() for _ in range(2)]
     assert system[0] != system[1]
+
+
+def test_reports_and_their_tally_say_whether_they_were_seeded() -> None:
+    seeded, private = ROUND.answer(POINTS, random_state=1), ROUND.answer(POINTS)
+    assert all(reports.seeded for reports in seeded)
+    assert not any(reports.seeded for reports in private)
+    assert ROUND.count(seeded).seeded
+    assert ROUND.count((*private[:2], seeded[2])).seeded
+    assert not ROUND.count(private).seeded
 
 
 def test_points_that_are_none_are_refused_before_anything_is_sent() -> None:
@@ -406,5 +445,5 @@ def test_a_crowd_does_not_favor_the_first_variants() -> None:
         assert (users.sum(), users.max() - users.min()) == (11, 1)
         answered += users > users.min()
     # 11 = 8 + 3: each variant is one of the remaining ones equally often, within 6.5 standard errors (1e-10).
-    share = (11 % ask.question.n_variants) / ask.question.n_variants
-    assert np.abs(answered / 600 - share).max() < 6.5 * np.sqrt(share * (1 - share) / 600)
+    fraction = (11 % ask.question.n_variants) / ask.question.n_variants
+    assert np.abs(answered / 600 - fraction).max() < 6.5 * np.sqrt(fraction * (1 - fraction) / 600)

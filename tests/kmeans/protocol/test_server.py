@@ -10,10 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
+from hybriddp.channels.unary import symbol_channel
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
+from hybriddp.kmeans.algorithm import low_dim
 from hybriddp.kmeans.box import Box
 from hybriddp.kmeans.clustering import wcss
 from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.protocol import budget as budget_module
 from hybriddp.kmeans.protocol.devices import RoundReports
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
@@ -22,7 +25,8 @@ from hybriddp.kmeans.statistics import PointArray, Statistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from tests.kmeans.servers import started
+from hybriddp.release.mechanisms import PrivateVector, release_vector
+from tests.kmeans.servers import as_text, asked_now, started
 
 CENTERS = np.array([[2.0, 3.0], [7.0, 8.0], [3.0, 8.0]])
 STUDY = KMeansStudy("visits", n_clusters=3, bounds=[(0, 10), (0, 10)], epsilon=2)
@@ -53,7 +57,7 @@ class Crowd:
         some = self.points[self.asked : self.asked + n]
         self.asked += n
         rng = None if self.seed is None else np.random.default_rng([self.seed, current.number])
-        found = Round.from_json(current.to_json())
+        found = Round.from_json(current.to_json(), study=current.study)
         total: tuple[ReportTally, ...] | None = None
         rejected = 0
         for first in range(0, len(some), self.at_a_time):
@@ -235,6 +239,34 @@ def test_answers_of_another_shape_change_nothing() -> None:
     server.absorb(RoundTally((good,)))
 
 
+def test_more_answers_than_local_users_are_refused() -> None:
+    """Somebody answered twice, or forged reports; over all rounds together."""
+    server = started(STUDY, n_local=100, trusted=_points(40), random_state=1)
+    points = _points(101)
+    for too_many, taken in ((101, 60), (41, 40)):
+        assert server.round is not None
+        before, asked = server.to_json(), server.round
+        with pytest.raises(ProtocolError, match="has 100 local users, but 101 would have answered"):
+            server.absorb(asked.count(asked.answer(points[:too_many], random_state=1)))
+        assert server.to_json() == before
+        server.absorb(asked.count(asked.answer(points[:taken], random_state=1)))
+    fields = json.loads(server.to_json())
+    assert HybridKMeansServer.from_json(server.to_json(), random_state=1).spending == server.spending
+    with pytest.raises(ProtocolError, match="has 99 local users, but 100"):
+        HybridKMeansServer.from_json(as_text({**fields, "n_local": 99}), random_state=1)
+
+
+def test_reports_that_can_be_repeated_are_refused_by_a_private_study() -> None:
+    server = started(STUDY, n_local=100, trusted=_points(40))
+    assert server.round is not None
+    before = server.to_json()
+    with pytest.raises(ProtocolError, match="made with a random_state, so they are not private"):
+        server.absorb(server.round.count(server.round.answer(_points(40), random_state=1)))
+    assert server.to_json() == before
+    server.absorb(server.round.count(server.round.answer(_points(40))))
+    assert not server.seeded
+
+
 def test_rejected_reports_are_added_up_over_rounds_and_naps() -> None:
     server = started(STUDY, n_local=4000, trusted=_points(40), random_state=1)
     devices = Crowd(_points(4000), 1)
@@ -271,19 +303,47 @@ def test_a_ledger_that_has_not_enough_left_stops_the_study_before_it_begins() ->
     assert not ledger.events
 
 
-def test_a_study_that_began_without_a_ledger_stays_uncounted() -> None:
+def test_a_ledger_cannot_join_a_study_that_has_spent_without_one() -> None:
+    """It would lack the first releases."""
     study, ledger = _study(5, epsilon=4), Ledger(Privacy(epsilon=4))
     trusted, devices = _points(3000, 5), Crowd(_points(20_000, 5), None)
     server = started(study, n_local=20_000, trusted=trusted)
+    while server.round is not None:
+        text = server.to_json()
+        if (
+            not any(Fraction(step.trusted_epsilon) for step in server.spending)
+            and not json.loads(text)["pending_release"]
+        ):
+            joined = HybridKMeansServer.from_json(text, trusted=trusted, ledger=ledger)  # nothing is missing yet
+            assert joined.in_ledger
+            assert json.loads(joined.to_json())["ledger_nonce"] == ledger.nonce
+        else:
+            with pytest.raises(ProtocolError, match="began without a ledger"):
+                HybridKMeansServer.from_json(text, trusted=trusted, ledger=ledger)
+        server.absorb(devices.answer(server.round))
     assert not server.in_ledger
-    assert server.round is not None
-    server.absorb(devices.answer(server.round))
-    server = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, ledger=ledger)
+    assert not json.loads(server.to_json())["in_ledger"]
+    with pytest.raises(ProtocolError, match="began without a ledger"):
+        HybridKMeansServer.from_json(server.to_json(), ledger=ledger)
+    assert not ledger.events
+
+
+def test_a_ledger_that_joins_before_anything_is_spent_holds_everything() -> None:
+    study, ledger = _study(5, epsilon=4), Ledger(Privacy(epsilon=4))
+    trusted, devices = _points(3000, 5), Crowd(_points(20_000, 5), None)
+    unstarted = HybridKMeansServer(study, n_local=20_000, trusted=trusted).to_json()
+    server = HybridKMeansServer.from_json(unstarted, trusted=trusted, ledger=ledger)
+    server.start()
+    with pytest.raises(ProtocolError, match="Give the same ledger"):
+        HybridKMeansServer.from_json(server.to_json(), trusted=trusted)
     while server.round is not None:
         server.absorb(devices.answer(server.round))
-    assert not server.in_ledger  # although a ledger has what came later
-    assert ledger.events
-    assert not json.loads(server.to_json())["in_ledger"]
+    assert _spent(ledger) == 4
+    begun = started(study, n_local=20_000, trusted=trusted).to_json()  # waits for local users, nothing is spent
+    with pytest.raises(BudgetError, match="has spent ε = 4 of its trusted users already"):
+        HybridKMeansServer.from_json(begun, trusted=trusted, ledger=ledger)
+    with pytest.raises(BudgetError, match="needs ε = 4 of the trusted users"):
+        HybridKMeansServer.from_json(begun, trusted=trusted, ledger=Ledger(Privacy(epsilon=3)))
 
 
 @pytest.mark.parametrize("d", [2, 5])
@@ -336,7 +396,7 @@ def test_a_trusted_group_that_cannot_help_is_asked_nothing_and_pays_nothing(
     assert server.n_trusted == n_trusted
     while server.round is not None and alone.round is not None:
         assert server.round.to_json() == alone.round.to_json()
-        answers = server.round.count(server.round.answer(points[n_trusted:]))
+        answers = server.round.count(server.round.answer(asked_now(server, points[n_trusted:])))
         server.absorb(answers)
         alone.absorb(answers)
         server = HybridKMeansServer.from_json(server.to_json())  # neither points nor ledger are needed
@@ -439,6 +499,58 @@ def test_a_release_that_fails_after_answers_were_taken_is_tried_again() -> None:
     assert np.isfinite(again.cluster_centers).all()
 
 
+def test_a_round_that_does_not_keep_the_promise_is_noticed_before_anything_is_released(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study, points = _study(2, epsilon=1), _points(400)
+    ledger = Ledger(Privacy(epsilon=1))
+    server = HybridKMeansServer(study, n_local=4000, trusted=points[:5], ledger=ledger)
+    assert server._step is not None
+    (ask,) = server._step.asks
+    channel = symbol_channel("2", ask.channel.n_symbols)
+    monkeypatch.setattr(server, "_step", replace(server._step, asks=(replace(ask, channel=channel),)))
+    with pytest.raises(ProtocolError, match="the study's epsilon"):
+        server.start()
+    assert not ledger.events
+
+
+def _begin(server: HybridKMeansServer, devices: Crowd) -> None:
+    server.start()
+    assert server.round is not None
+    server.absorb(devices.answer(server.round))
+
+
+@pytest.mark.parametrize("n_local", [0, 2000])
+def test_a_study_that_is_interrupted_releases_nothing_twice(n_local: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was released stays in the text of the server, from which it can be taken up."""
+    drawn: list[PrivateVector] = []
+
+    def record(*args: Any, **options: Any) -> PrivateVector:  # noqa: ANN401
+        drawn.append(release_vector(*args, **options))
+        return drawn[-1]
+
+    def interrupted(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    points = _points(5 + n_local)
+    devices = Crowd(points[5:], None)
+    monkeypatch.setattr(budget_module, "release_vector", record)
+    server = HybridKMeansServer(STUDY, n_local=n_local, trusted=points[:5])
+    with monkeypatch.context() as patch:
+        patch.setattr(low_dim, "box_start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            _begin(server, devices)
+    for go_on in (server.start, server.release_pending, lambda: server.absorb(RoundTally(())), lambda: server.result):
+        with pytest.raises(ProtocolError, match="stopped in an error. Resume it from to_json"):
+            go_on()
+    again = HybridKMeansServer.from_json(server.to_json(), trusted=points[:5])
+    again.release_pending()
+    while again.round is not None:
+        again.absorb(devices.answer(again.round))
+    assert len(drawn) == 1
+    assert again.cluster_centers.shape == (3, 2)
+
+
 class Unreadable(PointArray):
     """Points on a disk that is out of order."""
 
@@ -508,10 +620,10 @@ def test_a_state_may_come_from_a_machine_that_computes_other_last_digits() -> No
     question = state["open_round"]["asks"][0]["question"]
     number = question["centers"][0][0]
     question["centers"][0][0] = number * (1 + 1e-12)
-    taken = HybridKMeansServer.from_json(json.dumps(state), trusted=trusted, random_state=1)
+    taken = HybridKMeansServer.from_json(as_text(state), trusted=trusted, random_state=1)
     assert taken.round is not None
     assert json.loads(taken.round.to_json())["asks"][0]["question"]["centers"][0][0] == number * (1 + 1e-12)
     taken.absorb(devices.answer(taken.round))
     question["centers"][0][0] = number + 0.01
     with pytest.raises(ProtocolError, match="waits for another round"):
-        HybridKMeansServer.from_json(json.dumps(state), trusted=trusted, random_state=1)
+        HybridKMeansServer.from_json(as_text(state), trusted=trusted, random_state=1)

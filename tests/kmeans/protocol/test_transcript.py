@@ -12,7 +12,7 @@ from hybriddp.kmeans.protocol.budget import decimal
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.kmeans.study import KMeansStudy
-from tests.kmeans.servers import started
+from tests.kmeans.servers import as_text, asked_now, started
 
 RNG = np.random.default_rng(2)
 
@@ -56,12 +56,12 @@ def test_a_text_with_one_field_broken_is_refused(name: str, value: object) -> No
     if value is ...:
         del fields[name]
     with pytest.raises(ProtocolError, match="refused"):
-        HybridKMeansServer.from_json(json.dumps(fields), trusted=POINTS[:40], random_state=1)
+        HybridKMeansServer.from_json(as_text(fields), trusted=POINTS[:40], random_state=1)
 
 
 def _with_result(**change: object) -> str:
     (result,) = FIELDS["results"]
-    return json.dumps({**FIELDS, "results": [{**result, **change}]})
+    return as_text({**FIELDS, "results": [{**result, **change}]})
 
 
 SUPPORTS = FIELDS["results"][0]["tallies"][0]["support_counts"]
@@ -96,19 +96,19 @@ VARIANCE = FIELDS["results"][0]["release"]["variance"]
         _with_result(release={"values": VALUES, "variance": float("nan")}),
         _with_result(release={"values": VALUES, "variance": float("inf")}),
         _with_result(release={"values": [0.5] * len(VALUES), "variance": VARIANCE}),
-        json.dumps({**FIELDS, "results": FIELDS["results"] * 2}),
-        json.dumps({**FIELDS, "results": FIELDS["results"] * 9}),
-        json.dumps({**FIELDS, "results": []}),
-        json.dumps({**FIELDS, "pending_release": {"values": [1, 2], "variance": VARIANCE}}),
-        json.dumps({**FIELDS, "n_local": 400_000}),
-        json.dumps({**FIELDS, "n_trusted": "private"}),
-        json.dumps({**FIELDS, "study": {**FIELDS["study"], "neighbors": "add-remove"}}),
-        json.dumps({**FIELDS, "open_round": None, "pending_release": FIELDS["results"][0]["release"]}),
-        json.dumps({**FIELDS, "ledger_nonce": "0"}),
-        json.dumps({**FIELDS, "version": 1}),
-        json.dumps({**FIELDS, "open_round": "0" * 64}),
-        json.dumps({**FIELDS, "study": {**FIELDS["study"], "epsilon": "2"}}),
-        json.dumps({**FIELDS, "study": {**FIELDS["study"], "n_clusters": 3}}),
+        as_text({**FIELDS, "results": FIELDS["results"] * 2}),
+        as_text({**FIELDS, "results": FIELDS["results"] * 9}),
+        as_text({**FIELDS, "results": []}),
+        as_text({**FIELDS, "pending_release": {"values": [1, 2], "variance": VARIANCE}}),
+        as_text({**FIELDS, "n_local": 400_000}),
+        as_text({**FIELDS, "n_trusted": "private"}),
+        as_text({**FIELDS, "study": {**FIELDS["study"], "neighbors": "add-remove"}}),
+        as_text({**FIELDS, "open_round": None, "pending_release": FIELDS["results"][0]["release"]}),
+        as_text({**FIELDS, "ledger_nonce": "0"}),
+        as_text({**FIELDS, "version": 1}),
+        as_text({**FIELDS, "open_round": "0" * 64}),
+        as_text({**FIELDS, "study": {**FIELDS["study"], "epsilon": "2"}}),
+        as_text({**FIELDS, "study": {**FIELDS["study"], "n_clusters": 3}}),
         "",
         "[]",
         "[" * 100_000,
@@ -132,7 +132,7 @@ def test_a_state_that_cannot_be_is_refused(text: str) -> None:
 def test_a_state_of_a_study_that_could_not_begin_is_refused(change: dict[str, Any], reason: str) -> None:
     fields = {**FIELDS, "results": [], "pending_release": None, "open_round": None, **change}
     with pytest.raises(ProtocolError, match=f"The state is refused: .*{reason}"):
-        HybridKMeansServer.from_json(json.dumps(fields), random_state=1)
+        HybridKMeansServer.from_json(as_text(fields), random_state=1)
 
 
 def _hostile(value: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
@@ -156,7 +156,8 @@ def test_whatever_integers_a_state_holds_it_goes_on_or_is_refused(d: int, neighb
     server = started(study, n_local=400, trusted=points[:2000], random_state=1)
     states = []
     while server.round is not None:
-        server.absorb(server.round.count(server.round.answer(points[2000:], random_state=1)))
+        reports = server.round.answer(asked_now(server, points[2000:]), random_state=1)
+        server.absorb(server.round.count(reports))
         states.append(json.loads(server.to_json()))
     rng = np.random.default_rng(1)
     taken = 0
@@ -169,7 +170,7 @@ def test_whatever_integers_a_state_holds_it_goes_on_or_is_refused(d: int, neighb
                 results.append({**result, "release": {**result["release"], "values": values.tolist()}})
             else:
                 results.append(result if turn % 2 else _hostile(result, rng))
-        text = json.dumps({**fields, "results": results, "pending_release": None, "open_round": None})
+        text = as_text({**fields, "results": results, "pending_release": None, "open_round": None})
         try:
             HybridKMeansServer.from_json(text, random_state=1)
             taken += 1
@@ -219,7 +220,7 @@ def test_a_private_size_is_not_in_the_text() -> None:
         fields = json.loads(started(study, n_local=4000, trusted=POINTS[:n], random_state=1).to_json())
         assert fields["n_trusted"] == "private"
         assert fields["results"][0]["release"]["values"] != [n]
-        again = HybridKMeansServer.from_json(json.dumps(fields), trusted=POINTS[:n], random_state=1)
+        again = HybridKMeansServer.from_json(as_text(fields), trusted=POINTS[:n], random_state=1)
         assert again.n_trusted == max(fields["results"][0]["release"]["values"][0], 1)
     public = json.loads(started(STUDY, n_local=4000, trusted=POINTS[:777], random_state=1).to_json())
     assert public["n_trusted"] == 777

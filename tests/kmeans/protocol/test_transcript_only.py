@@ -17,7 +17,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release.mechanisms import PrivateVector, release_vector
 from tests.kmeans.exact import Setting
-from tests.kmeans.servers import started
+from tests.kmeans.servers import asked_now, started
 
 SETTINGS = [
     Setting(1, 3, "1", "replace-one", 40, 300),
@@ -62,7 +62,8 @@ def _run(
     rounds, states, given = list[str](), [state()], list[RoundTally]()
     while server.round is not None:
         rounds.append(server.round.to_json())
-        given.append(answers[len(given)] if answers is not None else server.round.count(server.round.answer(local)))
+        some = asked_now(server, local)
+        given.append(answers[len(given)] if answers is not None else server.round.count(server.round.answer(some)))
         server.absorb(given[-1])
         states.append(state())
     return rounds, states, given, server.cluster_centers
@@ -72,7 +73,7 @@ def _run(
 def test_other_points_with_the_same_published_numbers_give_the_same_study(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Grids, radii, shares, costs, sensitivities, states and centers: all the same, to the last bit."""
+    """Grids, radii, fractions, costs, sensitivities, states and centers: all the same, to the last bit."""
     trusted, local = setting.points()
     tape = Tape()
     monkeypatch.setattr(budget_module, "release_vector", tape.record)
@@ -107,7 +108,7 @@ def test_a_state_taken_up_with_other_points_asks_the_same_and_says_the_same(sett
             assert again.round.to_json() == server.round.to_json()
             assert again.to_json() == text
             assert again.spending == server.spending
-        server.absorb(server.round.count(server.round.answer(local)))
+        server.absorb(server.round.count(server.round.answer(asked_now(server, local))))
     assert np.array_equal(HybridKMeansServer.from_json(server.to_json()).cluster_centers, server.cluster_centers)
 
 
@@ -123,17 +124,20 @@ def test_the_algorithm_is_a_function_of_what_it_hears(setting: Setting) -> None:
     trusted, local = setting.points()
     server = started(setting.study, n_local=setting.n_local, trusted=trusted, random_state=1)
     while server.round is not None:
-        server.absorb(server.round.count(server.round.answer(local, random_state=2)))
+        reports = server.round.answer(asked_now(server, local), random_state=2)
+        server.absorb(server.round.count(reports))
     results = ServerState.from_json(server.to_json()).results
 
     def replay() -> list[object]:
-        talk = choose_algorithm(setting.study, has_trusted=True, n_trusted=setting.n_trusted, n_local=setting.n_local)
+        algorithm = choose_algorithm(
+            setting.study, has_trusted=True, n_trusted=setting.n_trusted, n_local=setting.n_local
+        )
         wanted: list[object] = []
         try:
-            step = next(talk)
+            step = next(algorithm)
             for result in results:
                 wanted.append(_public(step))
-                step = talk.send(StepResult(result.answers, result.published))
+                step = algorithm.send(StepResult(result.answers, result.release))
         except StopIteration as end:
             wanted.append(end.value.centers.tolist())
         return wanted

@@ -177,7 +177,7 @@ def test_sums_are_where_vectors_point_to_on_average(d: int, chosen: int) -> None
     radius = 1.2 * math.sqrt(d)
     question = direction_question(d, chosen, radius)
     codebooks = np.arange(n) % question.n_variants
-    sets = question.symbols(vectors, codebooks, rng, steady=False)
+    sets = question.symbols(vectors, codebooks, rng, constant_time=False)
     found = question.sums(members(question, sets, codebooks))[0] / n
 
     rows = rows_of(question.directions)
@@ -212,7 +212,7 @@ def test_sums_are_where_squares_point_to_on_average(d: int, chosen: int) -> None
         vectors = rng.standard_normal((n, d))
         vectors += (vectors @ axis)[:, None] * axis
         codebooks = rng.integers(question.n_variants, size=n)
-        sets = question.symbols(vectors, codebooks, rng, steady=False)
+        sets = question.symbols(vectors, codebooks, rng, constant_time=False)
         found = question.sums(members(question, sets, codebooks)) / n
         np.testing.assert_allclose(found, found.T, atol=1e-12)
         totals[i] = np.trace(found)

@@ -107,7 +107,10 @@ def test_a_wide_coordinate_is_seen_as_wide_as_a_wide_direction(d: int, chosen: i
         vectors = rng.standard_normal((n, d))
         vectors += 0.4 * (vectors @ axis)[:, None] * axis
         codebooks = np.arange(n) % question.n_variants
-        found = question.sums(members(question, question.symbols(vectors, codebooks, rng, steady=False), codebooks)) / n
+        found = (
+            question.sums(members(question, question.symbols(vectors, codebooks, rng, constant_time=False), codebooks))
+            / n
+        )
         along = float(axis @ found @ axis - np.trace(found) / d)
         assert along == pytest.approx(float(np.mean((unit(vectors) @ axis) ** 2 - 1 / d)), rel=0.12)
 
@@ -121,7 +124,7 @@ def test_points_at_their_center_say_nothing(kind: str) -> None:
     n = 400 * question.n_variants
     at = question.centers[1] if kind == "direction" else question.center
     variants = np.arange(n) % question.n_variants
-    sets = question.symbols(np.tile(at, (n, 1)), variants, np.random.default_rng(0), steady=False)
+    sets = question.symbols(np.tile(at, (n, 1)), variants, np.random.default_rng(0), constant_time=False)
     found = question.sums(members(question, sets, variants)) / n
     gain = direction_gains(d)[chosen - 1] if kind == "direction" else pair_gains(d).diagonal[chosen - 1]
     assert np.abs(found).max() < 6.5 * chosen / float(gain) / math.sqrt(n)
@@ -141,7 +144,7 @@ def test_equal_products_do_not_point_anywhere(kind: str, d: int) -> None:
     rng = np.random.default_rng([d, 3])
     points = rng.choice([-0.5, 0.5], (n, d))
     variants = np.arange(n) % question.n_variants
-    found = question.sums(members(question, question.symbols(points, variants, rng, steady=False), variants)) / n
+    found = question.sums(members(question, question.symbols(points, variants, rng, constant_time=False), variants)) / n
     if kind == "pair":
         found = found - np.trace(found) / d * np.eye(d)
         gain = min(pair_gains(d).diagonal[chosen - 1], pair_gains(d).off_diagonal[chosen - 1])

@@ -20,7 +20,7 @@ from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
 from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
 from hybriddp.privacy import SHIFT, odds
-from tests.kmeans.exact import channels, likelihood, symbol_law, talks
+from tests.kmeans.exact import channels, likelihood, steps_by_setting, symbol_law
 
 
 def allowed(epsilon: str) -> Fraction:
@@ -94,7 +94,7 @@ def _product(factors: Iterator[int]) -> int:
 
 @pytest.mark.slow
 def test_every_question_fits_its_channel_and_every_channel_has_all_of_epsilon() -> None:
-    for setting, steps in talks().items():
+    for setting, steps in steps_by_setting().items():
         for ask in (ask for step in steps for ask in step.asks):
             assert ask.channel.epsilon == setting.study.privacy.epsilon
             assert ask.question.n_symbols <= ask.channel.n_symbols
@@ -135,7 +135,7 @@ def test_no_point_makes_a_code_more_likely_than_epsilon_allows() -> None:
     """P[code | point] is a mixture over symbols, exactly, for each kind of question and channel that is ever used."""
     rng = np.random.default_rng(0)
     kinds: dict[tuple[str, int, str, str, int], Ask] = {}
-    for setting, steps in talks().items():
+    for setting, steps in steps_by_setting().items():
         for ask in (ask for step in steps for ask in step.asks):
             signs = ask.question.n_signs if isinstance(ask.question, LabelSignsQuestion) else 0
             kinds.setdefault((ask.question.kind, min(signs, 3), ask.channel.kind, setting.epsilon, setting.d), ask)
@@ -215,7 +215,7 @@ def _check_law(question: Question, point: FloatArray) -> None:
 @pytest.mark.slow
 def test_every_round_of_every_study_is_within_the_limits() -> None:
     kinds = set()
-    for setting, steps in talks().items():
+    for setting, steps in steps_by_setting().items():
         for number, step in enumerate(steps, start=1):
             if step.asks:
                 asked = Round(setting.study, number, step.purpose, step.asks)

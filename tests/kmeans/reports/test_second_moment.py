@@ -19,7 +19,7 @@ from hybriddp.kmeans.reports.second_moment import (
     pair_variance,
     second_moments,
 )
-from hybriddp.kmeans.statistics import UNIT, SecondMoments
+from hybriddp.kmeans.statistics import L1_UNIT, SecondMoments
 from hybriddp.randomness import byte_source
 
 D, SD, N = 6, 0.1, 4000
@@ -131,7 +131,7 @@ def test_the_trusted_moments_are_those_released() -> None:
     shape, total = released_moments(statistic, PublishedVector(statistic.compute(points), 4.0), 500, 0.01, 0.3)
     z = points - MEAN
     np.testing.assert_allclose(shape.value, deviatoric(z.T @ z / 500), atol=1e-4)
-    noise = 4.0 * (10.0 / UNIT / 500) ** 2 + 0.01**2 / 500
+    noise = 4.0 * (10.0 / L1_UNIT / 500) ** 2 + 0.01**2 / 500
     np.testing.assert_allclose(shape.variance, noise + 0.003**2)
     assert total.value == pytest.approx(np.trace(z.T @ z / 500), abs=1e-4)
     assert total.variance == pytest.approx(D * noise + (D * 0.003) ** 2)

@@ -11,7 +11,7 @@ from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.reports.base import Labels, Projection
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import (
-    FRACTION,
+    STEP_PARTS,
     ClusterSums,
     Histogram,
     PointArray,
@@ -46,7 +46,7 @@ def _points() -> np.ndarray:
     free = rng.normal([700, 25, -0.1], [500, 15, 0.15], (20_000, 3))
     axes = [np.linspace(lower, upper, 29) for lower, upper in BOX.bounds]
     vertices = np.stack([rng.permutation(np.repeat(axis, 10)) for axis in axes], axis=1)
-    ticks = BOX.lower + rng.integers(0, 28 * FRACTION, (3000, 3)) / FRACTION / 28 * (BOX.upper - BOX.lower)
+    ticks = BOX.lower + rng.integers(0, 28 * STEP_PARTS, (3000, 3)) / STEP_PARTS / 28 * (BOX.upper - BOX.lower)
     edges = np.array([np.array(BOX.bounds)[:, i] for i in (0, 1)])
     extreme = [[1e308, -1e308, 5e-324], [-0.0, -0.0, -0.0], [0.1, 1 / 3, 1e-310]]
     return np.concatenate(

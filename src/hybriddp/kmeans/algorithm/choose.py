@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.high_dim import LEAST_EPSILON_FRACTION, high_dim_algorithm, trusted_takes_part
+from hybriddp.kmeans.algorithm.high_dim import LEAST_FRACTION_OF_REST, high_dim_algorithm, trusted_takes_part
 from hybriddp.kmeans.algorithm.low_dim import low_dim_algorithm
 from hybriddp.kmeans.algorithm.problem import Algorithm, Problem, Release, Step
 from hybriddp.kmeans.statistics import UserCount
@@ -16,8 +16,8 @@ from hybriddp.kmeans.study import SIZE_EPSILON_FRACTION, KMeansStudy
 from hybriddp.privacy import SMALLEST_EPSILON
 
 
-def trusted_is_used(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
-    """Whether a trusted group of this size takes part. One whose size is private always does: its size is released."""
+def trusted_pays(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
+    """Whether a trusted group of this size pays for anything: for taking part or, where it is private, for its size."""
     if not n_trusted or study.size_is_private:
         return n_trusted > 0
     return _is_used(_problem(study, n_trusted, n_local))
@@ -25,8 +25,8 @@ def trusted_is_used(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
 
 def require_users(study: KMeansStudy, n_trusted: int, n_local: int) -> None:
     """Raise an error if there are too few users, or a trusted group alone whose ε is too small to be divided."""
-    if n_trusted and not n_local and not trusted_is_used(study, n_trusted, n_local):
-        least = float(Fraction(SMALLEST_EPSILON) / LEAST_EPSILON_FRACTION)
+    if n_trusted and not n_local and not trusted_pays(study, n_trusted, n_local):
+        least = float(Fraction(SMALLEST_EPSILON) / LEAST_FRACTION_OF_REST)
         expected = f"at least {least:g} without local users in more than {tuning.MAX_LOW_DIM} dimensions, where it is "
         expected += "divided into releases"
         raise ParameterError("epsilon", expected, study.privacy.epsilon, remedy="Nothing has been spent.")
@@ -44,7 +44,7 @@ def choose_algorithm(study: KMeansStudy, *, has_trusted: bool, n_trusted: int, n
         require_users(study, n_trusted, n_local)
     else:
         size = yield Step("the size of the trusted group", release=Release(UserCount(), SIZE_EPSILON_FRACTION))
-        n_trusted, epsilon_left = max(int(size.released.values[0]), 1), 1 - SIZE_EPSILON_FRACTION
+        n_trusted, epsilon_left = max(int(size.require_release().values[0]), 1), 1 - SIZE_EPSILON_FRACTION
     problem = _problem(study, n_trusted, n_local, epsilon_left)
     if not _is_used(problem):
         problem = _problem(study, 0, n_local, epsilon_left)
@@ -56,7 +56,7 @@ def _is_used(problem: Problem) -> bool:
     """Whether the trusted group helps, and each release would cost at least the least ε that a promise can be about."""
     if problem.n_dimensions <= tuning.MAX_LOW_DIM:
         return True
-    cheapest = Fraction(problem.epsilon) * problem.epsilon_left * LEAST_EPSILON_FRACTION
+    cheapest = Fraction(problem.epsilon) * problem.epsilon_left * LEAST_FRACTION_OF_REST
     return cheapest >= Fraction(SMALLEST_EPSILON) and (not problem.n_local or trusted_takes_part(problem))
 
 

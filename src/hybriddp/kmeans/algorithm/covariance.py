@@ -9,12 +9,12 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.reports import second_moment
 from hybriddp.kmeans.reports.base import Ask, Measured
 from hybriddp.kmeans.reports.clipping import usual_size
 from hybriddp.kmeans.reports.direction import mean_shift, shift_ask
-from hybriddp.kmeans.statistics import UNIT, SecondMoments
+from hybriddp.kmeans.statistics import L1_UNIT, SecondMoments
 
 _SECOND_MOMENTS = 1 - tuning.FINAL_LENGTHS - tuning.FINAL_SHIFTS
 
@@ -25,12 +25,12 @@ class InitialMoments:
 
     mean: FloatArray
     mean_variance: FloatArray
-    spread: float
+    coordinate_variance: float
 
 
 def initial_moments(problem: Problem, effort: Effort) -> Generator[Step, StepResult, InitialMoments]:
     """First estimate about the middle of the box: from local users and a usual variance, weighted by precision."""
-    d, middle, usual = problem.n_dimensions, problem.widths / 2, tuning.USUAL_VARIANCE * problem.square
+    d, middle, usual = problem.n_dimensions, problem.widths / 2, tuning.USUAL_VARIANCE * problem.mean_squared_width
     if not problem.n_local:
         return InitialMoments(middle, np.full(d, usual), usual)
     epsilon, users = problem.epsilon, effort.user_fraction
@@ -38,19 +38,19 @@ def initial_moments(problem: Problem, effort: Effort) -> Generator[Step, StepRes
     far = math.sqrt(tuning.INITIAL_LENGTH_RADIUS * d * usual)
     lengths = second_moment.length_ask(middle, far, epsilon=epsilon, user_fraction=users * tuning.INITIAL_LENGTHS)
     shifts = shift_ask(middle, radius, epsilon=epsilon, user_fraction=users * (1 - tuning.INITIAL_LENGTHS))
-    heard = yield Step("rough moments", (lengths, shifts))
-    square = second_moment.mean_square(lengths, heard.answers[0])
-    shift, shift_variance = mean_shift(shifts, heard.answers[1], radius, math.sqrt(square.value / d))
+    result = yield Step("rough moments", (lengths, shifts))
+    square = second_moment.mean_square(lengths, result.answers[0])
+    shift, shift_variance = mean_shift(shifts, result.answers[1], radius, math.sqrt(square.value / d))
     # The square of a noisy mean is too large by its variance.
     moved = float(shift @ shift)
     found = (square.value - max(moved - d * shift_variance, 0.0)) / d
     doubt, before = (square.variance + 4 * moved * shift_variance) / d**2, (tuning.USUAL_ERROR * usual) ** 2
     spread = usual + before / (before + doubt) * (found - usual)  # also if nobody was asked: then the doubt is infinite
-    least, most = tuning.LEAST_VARIANCE * problem.square, tuning.MOST_VARIANCE * problem.square
+    least, most = tuning.LEAST_VARIANCE * problem.mean_squared_width, tuning.MOST_VARIANCE * problem.mean_squared_width
     return InitialMoments(
         mean=np.clip(middle + shift, 0.0, problem.widths),
         mean_variance=np.full(d, shift_variance),
-        spread=float(np.clip(spread, least, most)),
+        coordinate_variance=float(np.clip(spread, least, most)),
     )
 
 
@@ -61,7 +61,7 @@ def estimate_moments(
 
     The trace is estimated on its own; then, entry by entry, how far the covariance is from isotropic.
     """
-    d, mean, trace = problem.n_dimensions, initial.mean, problem.n_dimensions * initial.spread
+    d, mean, trace = problem.n_dimensions, initial.mean, problem.n_dimensions * initial.coordinate_variance
     asks: tuple[Ask, ...] = ()
     statistic = release = None
     radius = math.sqrt(tuning.SHIFT_RADIUS * trace)
@@ -74,24 +74,26 @@ def estimate_moments(
             shift_ask(mean, radius, epsilon=epsilon, user_fraction=users * tuning.FINAL_SHIFTS),
             second_moment.pair_ask(mean, squares, epsilon=epsilon, user_fraction=users * _SECOND_MOMENTS),
         )
-    if problem.n_trusted and effort.epsilon_fraction:
-        bound = _matrix_radius(problem, effort.epsilon_fraction)
-        statistic = SecondMoments(mean, bound * usual_size(d) * initial.spread)
-        release = Release(statistic, effort.epsilon_fraction * problem.epsilon_left)
-    heard = yield Step("finer moments", asks, release)
+    if problem.n_trusted and effort.fraction_of_rest:
+        bound = _matrix_radius(problem, effort.fraction_of_rest)
+        statistic = SecondMoments(mean, bound * usual_size(d) * initial.coordinate_variance)
+        release = problem.release(statistic, effort)
+    result = yield Step("finer moments", asks, release)
     # Weak prior: isotropic, with the rough variance.
     totals = [Measured(trace, (tuning.TOTAL_ERROR * trace) ** 2)]
-    shapes = [Measured(np.zeros((d, d)), np.full((d, d), (tuning.ENTRY_ERROR * initial.spread) ** 2))]
+    shapes = [Measured(np.zeros((d, d)), np.full((d, d), (tuning.ENTRY_ERROR * initial.coordinate_variance) ** 2))]
     shift = np.zeros(d)
     if asks:
-        totals.append(second_moment.mean_square(asks[0], heard.answers[0]))
-        spread = float(np.clip(_blended(totals) / d, 0.3 * initial.spread, 3 * initial.spread))
-        found, variance = mean_shift(asks[1], heard.answers[1], radius, math.sqrt(spread))
+        totals.append(second_moment.mean_square(asks[0], result.answers[0]))
+        spread = float(
+            np.clip(_blended(totals) / d, 0.3 * initial.coordinate_variance, 3 * initial.coordinate_variance)
+        )
+        found, variance = mean_shift(asks[1], result.answers[1], radius, math.sqrt(spread))
         shift = found * initial.mean_variance / (initial.mean_variance + variance)
-        shapes.append(second_moment.second_moments(asks[2], heard.answers[2], spread))
-    if statistic is not None and heard.published is not None:
+        shapes.append(second_moment.second_moments(asks[2], result.answers[2], spread))
+    if statistic is not None and result.release is not None:
         bias = tuning.MATRIX_RADII[bound]
-        shape, total = released_moments(statistic, heard.published, problem.n_trusted, initial.spread, bias)
+        shape, total = released_moments(statistic, result.release, problem.n_trusted, initial.coordinate_variance, bias)
         shapes.append(shape)
         totals.append(total)
     precision = np.sum([1 / shape.variance for shape in shapes], axis=0)
@@ -109,7 +111,7 @@ def released_moments(
     too little: a ``bias``, relative to the spread, which is no noise but an error all the same.
     """
     d = len(statistic.center)
-    unit = statistic.bound / UNIT / max(n_users, 1)
+    unit = statistic.bound / L1_UNIT / max(n_users, 1)
     second = np.zeros((d, d))
     second[np.triu_indices(d)] = published.values * unit
     second = second + np.triu(second, 1).T
@@ -130,9 +132,9 @@ def _square_radius(problem: Problem, user_fraction: Fraction) -> float:
     return next((radius for radius in radii if radius * noise < tuning.MOMENT_NOISE), radii[-1])
 
 
-def _matrix_radius(problem: Problem, epsilon_fraction: Fraction) -> float:
+def _matrix_radius(problem: Problem, fraction_of_rest: Fraction) -> float:
     """Where second moments of the trusted group are clipped: as far out as their noise allows."""
-    sensitivity = math.sqrt(2) * problem.changed_users * usual_size(problem.n_dimensions)
-    noise = sensitivity / (problem.n_trusted * problem.trusted_epsilon * float(epsilon_fraction))
+    noise_sd = math.sqrt(2) * problem.changed_users * usual_size(problem.n_dimensions)  # times 1/ε
+    noise = noise_sd / (problem.n_trusted * problem.trusted_epsilon * float(fraction_of_rest))
     radii = tuning.MATRIX_RADII
     return next((radius for radius in radii if radius * noise < tuning.MOMENT_NOISE), min(radii))

@@ -19,7 +19,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.unary import symbol_channel, symbol_variance
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.problem import Effort, Problem, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, Step, StepResult
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
 from hybriddp.kmeans.reports.base import Ask, Projection
 from hybriddp.kmeans.reports.grid import GridQuestion
@@ -45,26 +45,25 @@ def grid_frequencies(
     asks: tuple[Ask, ...] = ()
     if problem.n_local and effort.user_fraction:
         asks = (Ask(grid, symbol_channel(problem.epsilon, m), effort.user_fraction),)
-    release = Release(Histogram(grid), effort.epsilon_fraction * problem.epsilon_left) if problem.n_trusted else None
-    heard = yield Step(purpose, asks, release)
-    if heard.published is not None:
-        n, published = problem.n_trusted, heard.published
+    result = yield Step(purpose, asks, problem.release(Histogram(grid), effort))
+    if result.release is not None:
+        n, published = problem.n_trusted, result.release
         threshold = problem.changed_users / problem.trusted_epsilon * math.log(m) / n
         found.append(GridFrequencies(published.values / n, published.variance / n**2, n, threshold, 1.0))
     if asks:
-        n = max(heard.answers[0].n_users, 1)  # nobody may have answered
+        n = max(result.answers[0].n_users, 1)  # nobody may have answered
         variance = symbol_variance(float(problem.epsilon), m) / n
-        values = heard.answers[0].counts(asks[0].channel)[0] / n
+        values = result.answers[0].counts(asks[0].channel)[0] / n
         found.append(GridFrequencies(values, variance, n, math.sqrt(2 * math.log(m) * variance), 0.0))
     return found
 
 
-def sharpness(problem: Problem, effort: Effort) -> tuple[float, float]:
-    """One over the standard error of a frequency on a grid, of local users and of the trusted group: public numbers."""
+def root_precision(problem: Problem, effort: Effort) -> tuple[float, float]:
+    """One over the standard error of a grid frequency, per group: of local users, and of the trusted group."""
     variance = symbol_variance(float(problem.epsilon), tuning.TYPICAL_SYMBOLS)
     noise_sd = problem.changed_users * math.sqrt(2)  # times 1/ε
     local = math.sqrt(float(effort.user_fraction) * problem.n_local / variance)
-    return local, float(effort.epsilon_fraction) * problem.n_trusted * problem.trusted_epsilon / noise_sd
+    return local, float(effort.fraction_of_rest) * problem.n_trusted * problem.trusted_epsilon / noise_sd
 
 
 def blended(trusted: GridFrequencies, local: GridFrequencies) -> GridFrequencies:
@@ -140,9 +139,9 @@ def thresholded_variance(values: FloatArray, threshold: float, sd: float) -> Flo
 
 
 def main_grid(problem: Problem, projection: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:
-    r"""A grid on the projection with $M = (\sqrt2 N/6)^{2q/(2+q)}$ vertices for the sharpness $N$, and some more."""
+    r"""A grid on the projection with $M = (\sqrt2 N/6)^{2q/(2+q)}$ vertices, and more, for the root precision $N$."""
     q = len(variances)
-    both = math.hypot(*sharpness(problem, effort))
+    both = math.hypot(*root_precision(problem, effort))
     vertices = np.clip((math.sqrt(2) * both / tuning.MAIN_BALANCE) ** (2 * q / (2 + q)), *tuning.MAIN_VERTICES)
     size = int(np.clip(round(tuning.MAIN_MARGIN * vertices ** (1 / q)), *tuning.MAIN_SIZES))
     half = tuning.MAIN_REACH * np.sqrt(variances)

@@ -21,22 +21,23 @@ from fractions import Fraction
 import numpy as np
 
 from hybriddp._check import FloatArray
+from hybriddp.errors import ParameterError
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.covariance import estimate_moments, initial_moments
-from hybriddp.kmeans.algorithm.grid_start import main_grid, seeds, sharpness
-from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.grid_start import main_grid, root_precision, seeds
+from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem, Step, StepResult
 from hybriddp.kmeans.algorithm.rounds import Radii, measure_means, next_round, within_cluster_sd
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
 from hybriddp.kmeans.reports.base import Labels, Projection
 from hybriddp.kmeans.statistics import ClusterSizes
 
-_NO_DIRECTION = 1e-50  # a coordinate of a direction is 0 then: devices refuse numbers of next to nothing
+_LEAST_COORDINATE = 1e-50  # of a direction; below, it is set to 0: devices refuse tiny numbers other than 0
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
-    """What each step takes: all fractions of users add up to 1, and so do all fractions of ε."""
+    """What each step takes: all fractions of users add up to 1, and so do all fractions of what is left of ε."""
 
     initial: Effort  # moments of all points
     final: Effort  # moments about that mean
@@ -48,7 +49,10 @@ class BudgetPlan:
 
     @classmethod
     def percent(cls, users: tuple[int, ...], epsilon: tuple[int, ...]) -> "BudgetPlan":
-        """The plan with these percentages of the local users and of ε, step by step."""
+        """The plan with these percentages of the local users and of what is left of ε, step by step."""
+        for name, percentages in (("users", users), ("epsilon", epsilon)):
+            if sum(percentages) != 100 or min(percentages) < 0:
+                raise ParameterError(name, "percentages that add up to 100", percentages)
         efforts = (Effort(Fraction(n, 100), Fraction(cost, 100)) for n, cost in zip(users, epsilon, strict=True))
         initial, final, grid, lift, first, sizes, *rounds = efforts
         return cls(initial, final, grid, lift, first, sizes, tuple(rounds))
@@ -78,21 +82,21 @@ DOMINANT = BudgetPlan.percent(
 )
 """One beside which local users hardly count does everything."""
 
-LEAST_EPSILON_FRACTION = min(
-    effort.epsilon_fraction for plan in (SMALL, LARGE, DOMINANT) for effort in plan.efforts if effort.epsilon_fraction
+LEAST_FRACTION_OF_REST = min(
+    effort.fraction_of_rest for plan in (SMALL, LARGE, DOMINANT) for effort in plan.efforts if effort.fraction_of_rest
 )
 """What the cheapest release of any plan costs."""
 
 
 def trusted_takes_part(problem: Problem) -> bool:
     """Whether the trusted group's grid would be at least about a third as sharp as the local users'."""
-    local, trusted = sharpness(problem, LARGE.grid)
+    local, trusted = root_precision(problem, LARGE.grid)
     return trusted > tuning.TAKES_PART * local
 
 
 def plan_for(problem: Problem) -> BudgetPlan:
     """By the same measure, what the trusted group's ε is spent on."""
-    local, trusted = sharpness(problem, LARGE.grid)
+    local, trusted = root_precision(problem, LARGE.grid)
     if trusted > tuning.DOMINANT_FROM * local:
         return DOMINANT
     return LARGE if trusted > tuning.LARGE_FROM * local else SMALL
@@ -100,7 +104,7 @@ def plan_for(problem: Problem) -> BudgetPlan:
 
 def high_dim_algorithm(problem: Problem) -> Algorithm:
     """K-means in more than three dimensions."""
-    d, square, q = problem.n_dimensions, problem.square, tuning.DIRECTIONS
+    d, square, q = problem.n_dimensions, problem.mean_squared_width, tuning.DIRECTIONS
     plan = plan_for(problem)
     initial = yield from initial_moments(problem, plan.initial)
     mean, covariance = yield from estimate_moments(problem, initial, plan.final)
@@ -130,7 +134,7 @@ def _oriented(axes: FloatArray) -> FloatArray:
     """Directions whose largest coordinate is positive: of the two that are the same, every machine takes this one."""
     largest = np.argmax(np.abs(axes), axis=1)
     oriented: FloatArray = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
-    oriented[np.abs(oriented) < _NO_DIRECTION] = 0.0
+    oriented[np.abs(oriented) < _LEAST_COORDINATE] = 0.0
     return oriented
 
 
@@ -154,10 +158,10 @@ def _lifted(
 
 def _sized(problem: Problem, known: ClusterEstimate, effort: Effort) -> Generator[Step, StepResult, ClusterEstimate]:
     """The sizes of the clusters as the trusted group knows them: merging depends on them."""
-    if not problem.n_trusted:
+    release = problem.release(ClusterSizes(Labels(known.centers)), effort)
+    if release is None:
         return known
-    release = Release(ClusterSizes(Labels(known.centers)), effort.epsilon_fraction * problem.epsilon_left)
-    published = (yield Step("sizes before merging", release=release)).released
+    published = (yield Step("sizes before merging", release=release)).require_release()
     n = problem.n_trusted
     found, doubt = published.values / n, published.variance / n**2 + known.sizes / n
     weight = known.size_variance / (known.size_variance + doubt)
@@ -180,7 +184,7 @@ def _merged(problem: Problem, known: ClusterEstimate) -> ClusterEstimate:
     relative, least = tuning.MERGED_SIZE_ERROR
     return ClusterEstimate(
         centers=centers,
-        variance=np.full((k, d), tuning.MERGED_VARIANCE * problem.square),
+        variance=np.full((k, d), tuning.MERGED_VARIANCE * problem.mean_squared_width),
         sizes=sizes,
         size_variance=(relative * sizes + least / k) ** 2,
         trusted_weight=np.bincount(label, weights * known.trusted_weight, k) / mass,

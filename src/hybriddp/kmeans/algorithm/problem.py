@@ -35,14 +35,19 @@ class Problem:
         return len(self.widths)
 
     @property
-    def square(self) -> float:
-        """The mean of the squared widths: variances are relative to it."""
+    def mean_squared_width(self) -> float:
+        """What variances are relative to."""
         return float(np.mean(self.widths**2))
 
     @property
     def trusted_epsilon(self) -> float:
         """What the trusted group has left of ε."""
         return float(self.epsilon) * float(self.epsilon_left)
+
+    def release(self, statistic: Statistic, effort: "Effort") -> "Release | None":
+        """The release of a statistic at this effort; None if there is no trusted group, or it is not to spend."""
+        fraction = effort.fraction_of_rest * self.epsilon_left
+        return Release(statistic, fraction) if self.n_trusted and fraction else None
 
     def rng(self) -> np.random.Generator:
         """For post-processing: always the same, so that whoever has what was published gets what we got."""
@@ -58,16 +63,16 @@ class GroupSize:
 
     @property
     def is_group(self) -> bool:
-        """Whether there is such a group."""
+        """Where sizes are public, a group without users is none."""
         return self.is_private or bool(self.known)
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a step may cost: a fraction of the local users, and a fraction of the trusted group's ε."""
+    """What a step may cost: a fraction of the local users, and of what the trusted group has left of ε at first."""
 
     user_fraction: Fraction
-    epsilon_fraction: Fraction
+    fraction_of_rest: Fraction  # of `Problem.epsilon_left`
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +105,13 @@ class StepResult:
     """What came back: a tally of reports for each ask, and the vector of the release."""
 
     answers: tuple[ReportTally, ...] = ()
-    published: PublishedVector | None = None
+    release: PublishedVector | None = None
 
-    @property
-    def released(self) -> PublishedVector:
+    def require_release(self) -> PublishedVector:
         """The vector of a release that was wanted; `ProtocolError` if it is missing."""
-        if self.published is None:
+        if self.release is None:
             raise ProtocolError("A release was wanted, but nothing was published.")
-        return self.published
+        return self.release
 
 
 Algorithm = Generator[Step, StepResult, ClusterEstimate]

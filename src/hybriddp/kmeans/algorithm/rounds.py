@@ -14,11 +14,11 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
-from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.reports import label_signs
 from hybriddp.kmeans.reports.base import Ask, Labels, ResidualSums
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs, clipping_factor_sums
-from hybriddp.kmeans.statistics import UNIT, ClusterSums
+from hybriddp.kmeans.statistics import L1_UNIT, ClusterSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +68,18 @@ def measure_means(
         users = effort.user_fraction
         asks = label_signs.mean_asks(labels, known.centers, radii.local, epsilon=epsilon, user_fraction=users)
     statistic = ClusterSums(labels, known.centers, radii.trusted, tuning.COUNT_WEIGHT)
-    release = Release(statistic, effort.epsilon_fraction * problem.epsilon_left)
-    is_released = problem.n_trusted > 0 and effort.epsilon_fraction > 0
-    if not asks and not is_released:
+    release = problem.release(statistic, effort)
+    if not asks and release is None:
         return known
-    heard = yield Step(purpose, asks, release if is_released else None)
+    result = yield Step(purpose, asks, release)
     local = trusted = None
     if asks:
         by_length = label_signs.by_directions(len(sd), d, float(epsilon))
         factors = [clipping_factor_lengths(r, d) if by_length else clipping_factor_signs(r) for r in radii.local / sd]
-        local = label_signs.local_sums(asks, heard.answers).undo_clipping(np.array(factors))
-    if is_released:
+        local = label_signs.local_sums(asks, result.answers).undo_clipping(np.array(factors))
+    if release is not None:
         factors = [clipping_factor_sums(r, d) for r in radii.trusted / sd]
-        sums = trusted_sums(statistic, heard.released, problem.n_trusted, sd**2)
+        sums = trusted_sums(statistic, result.require_release(), problem.n_trusted, sd**2)
         trusted = sums.undo_clipping(np.array(factors))
     return known.update(local, trusted, max_shift=tuning.MAX_SHIFT * _width(known, sd), widths=problem.widths)
 
@@ -90,7 +89,7 @@ def trusted_sums(statistic: ClusterSums, published: PublishedVector, n_users: in
     k, d = statistic.centers.shape
     n = max(n_users, 1)
     sizes = published.values[:k] / statistic.count_weight / n
-    unit = statistic.radii[:, None] / UNIT / n
+    unit = statistic.radii[:, None] / L1_UNIT / n
     noise = published.variance * unit**2 + (spread * np.maximum(sizes, 0) / n)[:, None]
     size_noise = published.variance / statistic.count_weight**2 / n**2
     return ResidualSums(sizes, size_noise, unit * published.values[k:].reshape(k, d), noise)

@@ -15,7 +15,7 @@ The seeds that were tuned on are not those that ``benchmarks/README.md`` reports
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hybriddp.kmeans.statistics import UNIT
+from hybriddp.kmeans.statistics import L1_UNIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ ENTRY_ERROR = 2.0  # of an entry of the covariance, in variances of a coordinate
 # Rounds: means of clusters --------------------------------------------------------------------------------------------
 
 GUARD_LEVEL = 0.001  # of the chi-square test that doubts a variance; plane: 5 % is too eager
-COUNT_WEIGHT = UNIT // 20  # of a trusted user's contribution, 1 part goes to counts and 20 to sums; space
+COUNT_WEIGHT = L1_UNIT // 20  # of a trusted user's contribution, 1 part goes to counts and 20 to sums; space
 L1_RADIUS = 0.92  # of a residual in L1, per dimension and standard deviation: 1.15 times its mean; space
 LEAST_SIZE = 0.1  # no cluster is taken to be smaller, relative to the average one; hand
 MAX_SHIFT = 3.0  # of a center in one round, in standard deviations of a coordinate; hand

@@ -1,12 +1,13 @@
 r"""Releases of the trusted group: their sensitivity, who pays for them, and the ledger that is charged before noise.
 
-Everything that leaves the trusted group leaves through `Account.release`, in this order:
+Everything that leaves the trusted group leaves through `TrustedBudget.release`, in this order:
 
-1. the exact statistic is computed: what cannot be read is not paid for;
-2. the ledger is charged, or `BudgetError` is raised;
-3. discrete Laplace noise of scale sensitivity/ε is added to each number.
+1. `BudgetError` is raised if the study would have spent more than its ε;
+2. the exact statistic, its sensitivity and the scale of the noise are computed: what fails is not paid for;
+3. the ledger is charged, or `BudgetError` is raised;
+4. discrete Laplace noise of scale sensitivity/ε is added to each number.
 
-Every trusted user pays for every release: ``epsilon_fraction`` × ε each. The fractions of a study add up to at most 1.
+Every trusted user pays for every release: ``epsilon_fraction`` × ε each.
 """
 
 from dataclasses import dataclass
@@ -38,22 +39,28 @@ def sensitivity(study: KMeansStudy, statistic: Statistic) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class TrustedBudget:
     """What a study may spend of its trusted users' privacy, and the ledger where that is recorded (None: nowhere)."""
 
     study: KMeansStudy
     ledger: Ledger | None
 
     def release(
-        self, purpose: str, release: Release, points: TrustedPoints, random_state: np.random.Generator | None
+        self, purpose: str, release: Release, points: TrustedPoints, spent: Fraction, rng: np.random.Generator | None
     ) -> PublishedVector:
-        """Compute, then pay, then add noise."""
-        exact = points.exact(release.statistic)
+        """Compute, then pay, then add noise; ``spent`` is what the study has cost each trusted user so far."""
         privacy = Privacy(epsilon=self.epsilon(release))
+        if spent + privacy.exact_epsilon > self.study.privacy.exact_epsilon:
+            raise BudgetError(
+                f"{purpose} would cost the trusted users ε = {privacy.epsilon}, but of the ε = "
+                f"{self.study.privacy.epsilon} that the study promised them it has spent {float(spent):g}."
+            )
+        exact, bound = points.exact(release.statistic), sensitivity(self.study, release.statistic)
+        laplace_scale(bound, privacy)  # fails now or never
         if self.ledger is not None:
-            self.ledger.spend(self._event(purpose, self._price(privacy)), promised=self._price(self.study.privacy))
-        bound = sensitivity(self.study, release.statistic)
-        private = release_vector(exact, sensitivity=bound, privacy=privacy, random_state=random_state)
+            cost, promised = self._ledger_cost(privacy), self._ledger_cost(self.study.privacy)
+            self.ledger.spend(self._event(purpose, cost), promised=promised)
+        private = release_vector(exact, sensitivity=bound, privacy=privacy, random_state=rng)
         return PublishedVector(private.values, private.variance)
 
     def epsilon(self, release: Release) -> str:
@@ -70,14 +77,15 @@ class Account:
         """Raise `BudgetError` if the study could not go on to its end: better now than half-way."""
         if self.ledger is None:
             return
+        self.ledger.refresh()  # another process may have spent in the meantime
         before = self.ledger.sums("trusted", study=self.study.digest).epsilon
         if before:
             raise BudgetError(
                 f"The study {self.study.name!r} has spent ε = {float(before):g} of its trusted users already. "
                 "Take it up from its state with from_json, or begin another study under another name."
             )
-        # One release of all of ε costs at least as much as its parts do, whoever prices them.
-        whole = self._price(self.study.privacy)
+        # Under every accountant, one release at ε costs at least as much as its parts.
+        whole = self._ledger_cost(self.study.privacy)
         try:
             self.ledger.require(self._event("all releases", whole))
         except BudgetError:
@@ -105,10 +113,10 @@ class Account:
                 "study has spent of its trusted users. Give the ledger that the study began with."
             )
 
-    def _event(self, purpose: str, price: Privacy) -> Event:
-        return Event.now(f"K-means: {purpose}", who="trusted", study=self.study.digest, privacy=price)
+    def _event(self, purpose: str, cost: Privacy) -> Event:
+        return Event.now(f"K-means: {purpose}", who="trusted", study=self.study.digest, privacy=cost)
 
-    def _price(self, privacy: Privacy) -> Privacy:
+    def _ledger_cost(self, privacy: Privacy) -> Privacy:
         """What a ledger is charged for a release; rounded up where twice an ε has a digit too many."""
         exact = self.study.ledger_factor * privacy.exact_epsilon
         text = decimal(exact)

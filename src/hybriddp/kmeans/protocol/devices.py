@@ -1,7 +1,7 @@
 """What the devices of local users do: draw a question and a variant of it, answer through the channel, once.
 
 Of what a device sends, nothing but the code depends on its user's point, and the code is drawn by the channel of the
-ask, with all of the study's ε (`Round.from_json` makes sure of that).
+ask, with all of the study's ε (`Ask.check` makes sure of that).
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,6 +25,7 @@ class RoundReports:
     users: IntArray  # which of the points given these are, shape (n,)
     variants: IntArray  # shape (n,)
     codes: NDArray[Any]  # what came out of the channel, shape (n,) or (n, n_bytes)
+    seeded: bool = False  # whether they can be repeated: then they are a simulation, and not private
 
 
 def answer_asks(asks: Sequence[Ask], points: FloatArray, source: ByteSource) -> tuple[RoundReports, ...]:
@@ -36,9 +37,10 @@ def answer_asks(asks: Sequence[Ask], points: FloatArray, source: ByteSource) -> 
     for i, ask in enumerate(asks):
         users = np.flatnonzero(drawn == i)
         variants = rng.integers(ask.question.n_variants, size=len(users))
-        symbols = ask.question.symbols(points[users], variants, rng)
+        # A symbol that the channel does not have would come out of it as it is.
+        symbols = ask.channel.check_inputs(ask.question.symbols(points[users], variants, rng))
         codes = ask.channel.draw(len(users), symbols.__getitem__, source)
-        reports.append(RoundReports(users, variants, codes))
+        reports.append(RoundReports(users, variants, codes, source.seeded))
     return tuple(reports)
 
 
@@ -57,7 +59,7 @@ def simulate_devices(
     for points in blocks:
         which = turns[np.arange(first, first + len(points)) % variants]
         first += len(points)
-        symbols = ask.question.symbols(points, which, rng, steady=False)
+        symbols = ask.question.symbols(points, which, rng, constant_time=False)
         supports += ask.channel.simulate_supports(symbols, which, variants, source)
         users += np.bincount(which, minlength=variants)
     return ReportTally(supports, users)

@@ -1,7 +1,8 @@
 r"""A round: the public message to devices, checked on the device, and the tally of what comes back.
 
-`Round.from_json` is where a device checks the promise: `channel_from_json` proves each channel's inequality
-$P[y|x] \le e^\epsilon P[y|x']$ in integers, and `_ask` demands the study's ε and exactly the question's symbols.
+A round that does not keep its study's promise cannot exist. Every channel proves its inequality
+$P[y|x] \le e^\epsilon P[y|x']$ in integers when it is made or read, and `Ask.check` demands the study's ε and exactly
+the question's symbols. `Round.from_json` is where a device makes sure that the study is the one its user agreed to.
 """
 
 import json
@@ -9,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +25,7 @@ from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.study import Document, KMeansStudy, parsed
 from hybriddp.randomness import byte_source
 
-_FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
+_FRACTION_TEXT = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,9 @@ class RoundTally:
     """
 
     answers: tuple[ReportTally, ...]
-    rejected: int = 0  # of a variant or code that there is not
+    rejected: int = 0  # reports with an unknown variant or code
     round_digest: str = ""
+    seeded: bool = False  # whether a report can be repeated: only a simulation takes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,10 @@ class Round(Document):
     purpose: str
     asks: tuple[Ask, ...]
 
+    def __post_init__(self) -> None:
+        for ask in self.asks:
+            ask.check(self.study)
+
     @property
     def user_fraction(self) -> Fraction:
         """The fraction of the local users who are asked in this round."""
@@ -70,7 +76,7 @@ class Round(Document):
         """What the devices of users with these points send: one report each, to one of the asks.
 
         One point per user, shape (n, d), in the units of the data. A ``random_state`` is for simulation only: with it
-        the reports can be repeated, and are **not private**.
+        the reports can be repeated, and are **not private**: only a server with a ``random_state`` takes them.
         """
         return answer_asks(self.asks, self.study.box.place(points).points, byte_source(random_state))
 
@@ -79,8 +85,8 @@ class Round(Document):
         if len(reports) != len(self.asks):
             raise ProtocolError(f"The round has {len(self.asks)} asks, got reports to {len(reports)}.")
         answers = tuple(count_answers(ask, some) for ask, some in zip(self.asks, reports, strict=True))
-        accepted = sum(int(got.users.sum()) for got in answers)
-        return RoundTally(answers, sum(len(some.variants) for some in reports) - accepted, self.digest)
+        rejected = sum(len(some.variants) for some in reports) - sum(got.n_users for got in answers)
+        return RoundTally(answers, rejected, self.digest, seeded=any(some.seeded for some in reports))
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -104,24 +110,21 @@ class Round(Document):
         return cls(study, fields["number"], fields["purpose"], tuple(_ask(study, ask) for ask in fields["asks"]))
 
     @classmethod
-    def from_json(cls, text: str, *, study: KMeansStudy | None = None) -> Self:
+    def from_json(cls, text: str, *, study: KMeansStudy) -> Self:  # type: ignore[override]  # nobody else may be asked
         """The round of a text; `ProtocolError` if it is not one, or if a channel promises less than the study.
 
-        Give the ``study`` that the user of the device agreed to: a round of any other one is refused, whatever it
-        promises.
+        The ``study`` is the one that the user of the device agreed to: a round of any other one is refused, whatever
+        it promises.
         """
-        base.require_short(text, study)
-        fields = parsed(text, cls._what)
-        if study is None and "study" in fields:  # before anything else is read
-            base.require_short(text, KMeansStudy.of(fields["study"]))
-        result = cls.of(fields)
+        base.require_short(text, study)  # before anything else is read
+        result = cls.of(parsed(text, cls._what))
         number, purpose = result.number, result.purpose
-        cls.require(study in (None, result.study), "it is of another study than the one agreed to")
+        cls.require(result.study == study, "it is of another study than the one agreed to")
         cls.require(result.user_fraction <= 1, "its fractions of users add up to more than all of them")
         cls.require(is_integer(number, 1, base.MOST_ROUNDS), f"its number is not from 1 to {base.MOST_ROUNDS}")
-        short = _check.is_readable(purpose) and len(purpose) <= base.WHAT_LETTERS
-        cls.require(short, f"its purpose is not a readable text of at most {base.WHAT_LETTERS} letters")
-        return result
+        short = _check.is_readable(purpose) and len(purpose) <= base.PURPOSE_CHARACTERS
+        cls.require(short, f"its purpose is not a readable text of at most {base.PURPOSE_CHARACTERS} characters")
+        return result.written_as(text)
 
 
 def count_answers(ask: Ask, reports: RoundReports) -> ReportTally:
@@ -130,20 +133,15 @@ def count_answers(ask: Ask, reports: RoundReports) -> ReportTally:
 
 
 def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
-    """An ask of a message, after the check that its channel keeps the study's promise and hides its whole question."""
+    """An ask of a message."""
     channel = channel_from_json(json.dumps(fields["channel"], separators=(",", ":")))  # proves the inequality
-    if not isinstance(channel, SymbolChannel) or channel.epsilon != study.privacy.epsilon:
-        raise ProtocolError("The round is refused: its channel is not one of symbols with the study's epsilon.")
     question = base.question_of(study.box.n_dimensions, fields["question"], study.n_clusters)
-    fewer = "fewer" if question.n_symbols > channel.n_symbols else "more"
-    Round.require(max(question.n_symbols, 2) == channel.n_symbols, f"its channel has {fewer} symbols than its question")
-    Round.require(question.n_chosen == channel.n_chosen, "its channel is for sets of another size than its question's")
     fraction = fields["user_fraction"]
-    short = isinstance(fraction, str) and _FRACTION.fullmatch(fraction) is not None
+    short = isinstance(fraction, str) and _FRACTION_TEXT.fullmatch(fraction) is not None
     Round.require(short, "a fraction of users is not a short fraction")
     user_fraction = Fraction(fraction)
     Round.require(0 < user_fraction <= 1, "a fraction of users is not between 0 and 1")
-    return Ask(question, channel, user_fraction)
+    return Ask(question, cast("SymbolChannel", channel), user_fraction)  # which `Ask.check` makes sure of
 
 
 def _alike(one: Any, other: Any) -> bool:  # noqa: ANN401  (anything that JSON can hold)

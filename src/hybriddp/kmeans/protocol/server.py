@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_is_used
+from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_pays
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.problem import GroupSize, PublishedVector, Release, Step, StepResult
-from hybriddp.kmeans.protocol.budget import Account
+from hybriddp.kmeans.protocol.budget import TrustedBudget
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.kmeans.reports.base import Ask, ReportTally
@@ -117,13 +117,14 @@ class HybridKMeansServer:
         self.rejected = state.rejected
         self.spending: tuple[Spending, ...] = ()
         self._state, self._group, self._size = state, group, size
-        self._account = Account(study, None if state.seeded else ledger)
+        self._budget = TrustedBudget(study, None if state.seeded else ledger)
         self._ledger_nonce = state.ledger_nonce
-        byte_source(random_state)  # checks the seed, and takes of a generator what it always took
+        byte_source(random_state)  # checks the seed; a generator goes on by 32 bytes, on which seeded results depend
         self._rng = None if random_state is None else simulation_generator(random_state, "k-means release")
         self._results: list[StepResult] = []
         self._pending: PublishedVector | None = None
         self._result: ClusterEstimate | None = None
+        self._stopped = False
         self._algorithm = choose_algorithm(
             study, has_trusted=size.is_group, n_trusted=size.known or 0, n_local=state.n_local
         )
@@ -133,10 +134,10 @@ class HybridKMeansServer:
         """Begin the study: release what the trusted group is asked for first. Nothing is spent before.
 
         `BudgetError` if the ledger has less left than the whole study needs. If reading the points fails, call it
-        again. A study that has begun goes on where it is.
+        again. A study that has begun goes on where it is; one that was interrupted is taken up from its text.
         """
-        if not self._started() and self._is_charged():
-            self._account.require_enough()
+        if not self._started() and self._trusted_pays():
+            self._budget.require_enough()
         self._advance()
 
     def absorb(self, tally: RoundTally) -> None:
@@ -149,7 +150,12 @@ class HybridKMeansServer:
             raise ProtocolError(f"There is no round to answer. {self._why_no_round()}")
         if tally.round_digest not in ("", self.round.digest):
             raise ProtocolError(f"Round {self.round.number} is to be answered, got answers to another round.")
-        answers = _checked(self.round.asks, tally.answers)
+        if tally.seeded and not self.seeded:
+            raise ProtocolError(
+                "The reports were made with a random_state, so they are not private, and this is not a simulation. "
+                "Answer the round without a random_state, or give one to the server."
+            )
+        answers = self._checked(self.round.asks, tally.answers)
         self.rejected += tally.rejected
         self._record(self._step, StepResult(answers, self._pending))
         self._advance()
@@ -165,35 +171,43 @@ class HybridKMeansServer:
 
     def _advance(self) -> None:
         """Release what the trusted group is wanted for, until local users are wanted too, or the end."""
+        if self._stopped:
+            raise ProtocolError(self._why_no_round())
         while self.round is None and self._step is not None:
             step, published = self._step, None
+            asked = self._round_of(step)  # whose channels are checked before anything is released
             if step.release is not None:
                 if self._group is None:
                     raise ProtocolError("The trusted group's points are needed to go on. Give them as trusted.")
-                published = self._account.release(step.purpose, step.release, self._group, self._rng)
-            if step.asks:
-                self._open_round(step, published)
-            else:
+                published = self._budget.release(step.purpose, step.release, self._group, self._spent(), self._rng)
+            if asked is None:
                 self._record(step, StepResult((), published))
+            else:
+                self._pending, self.round = published, asked
 
-    def _open_round(self, step: Step, published: PublishedVector | None) -> None:
-        self._pending = published
+    def _spent(self) -> Fraction:
+        """What the steps so far have cost each trusted user."""
+        return sum((Fraction(step.trusted_epsilon) for step in self.spending), Fraction(0))
+
+    def _round_of(self, step: Step) -> Round | None:
         number = 1 + sum(bool(result.answers) for result in self._results)
-        self.round = Round(self.study, number, step.purpose, step.asks)
+        return Round(self.study, number, step.purpose, step.asks) if step.asks else None
 
     def _record(self, step: Step, result: StepResult) -> None:
         """Tell the algorithm what came back, and get what it wants next."""
-        self.round, self._pending = None, None
+        self._stopped = True  # if anything raises below, an interrupt too: what was released must not be released again
         self._results.append(result)
-        if self._size.is_private and self._size.known is None and result.published is not None:  # the first step
-            self._size = GroupSize(max(int(result.published.values[0]), 1), is_private=True)
-        cost = "0" if step.release is None else self._account.epsilon(step.release)
-        users = sum(int(tally.users.sum()) for tally in result.answers)
+        self.round = self._pending = self._step = None
+        if self._size.is_private and self._size.known is None and result.release is not None:  # the first step
+            self._size = GroupSize(max(int(result.release.values[0]), 1), is_private=True)
+        cost = "0" if step.release is None else self._budget.epsilon(step.release)
+        users = sum(tally.n_users for tally in result.answers)
         self.spending = (*self.spending, Spending(step.purpose, cost, users))
         try:
             self._step = self._algorithm.send(result)
         except StopIteration as end:
-            self._step, self._result = None, end.value
+            self._result = end.value
+        self._stopped = False
 
     @property
     def result(self) -> ClusterEstimate:
@@ -222,21 +236,23 @@ class HybridKMeansServer:
         """
         if self._size.is_private:
             return any(Fraction(step.trusted_epsilon) for step in self.spending[1:])
-        return self._is_charged()
+        return self._trusted_pays()
 
-    def _is_charged(self) -> bool:
-        """Whether trusted users pay for anything at all."""
-        return self._size.is_private or trusted_is_used(self.study, self._size.known or 0, self.n_local)
+    def _trusted_pays(self) -> bool:
+        """Whether trusted users pay for anything at all, if only for the size of their group."""
+        return self._size.is_private or trusted_pays(self.study, self._size.known or 0, self.n_local)
 
     def _why_no_round(self) -> str:
+        if self._stopped:
+            return "The study stopped in an error. Resume it from to_json() with from_json()."
         if not self._started():
             return "The study has not been started. Call start() first."
         return "A release is due first. Call release_pending()." if self._step else "The study has ended."
 
     def to_json(self) -> str:
         """The state between rounds: what was published, and nothing that was not."""
-        if self.in_ledger and self._is_charged() and self._account.ledger is not None:
-            self._ledger_nonce = self._account.ledger.identify()
+        if self.in_ledger and self._trusted_pays() and self._budget.ledger is not None:
+            self._ledger_nonce = self._budget.ledger.identify()
         return replace(
             self._state,
             rejected=self.rejected,
@@ -264,7 +280,7 @@ class HybridKMeansServer:
         If there was a ledger, the same one is needed until the study has ended: it is what keeps a state that is taken
         up twice from spending more than ε. Where releases are left, two servers of one state draw on the same rest of
         ε, and at most one of them comes to its end. `ProtocolError` if there is no ledger, or one that does not hold
-        what the state says was spent.
+        what the state says was spent. A ledger may join a study that has spent nothing yet.
         """
         state = ServerState.from_json(text)
         if state.seeded != (random_state is not None):
@@ -273,40 +289,59 @@ class HybridKMeansServer:
         group, size = _group(state.study, trusted), state.n_trusted
         if group is not None and not size.is_private and group.count != size.known:
             raise DataError(f"The trusted group had {size.known:,} users, now {group.count:,} are given.")
+        joins = ledger is not None and not state.in_ledger and not state.seeded
+        if joins:
+            state = _joined(state)
         server = cls.__new__(cls)
         try:
             server._set_up(state, group, ledger, random_state)  # noqa: SLF001  (of its own class)
         except (DataError, ParameterError) as reason:
             raise ProtocolError(f"The state is refused: {reason}") from None
         server._replay(state)  # noqa: SLF001
+        if joins and server._started() and server._trusted_pays():  # noqa: SLF001  (before that, `start` looks)
+            server._budget.require_enough()  # noqa: SLF001
         return server
 
     def _replay(self, state: ServerState) -> None:
         """Tell the algorithm what came back before. Nothing is taken from the text that could not have come back."""
         for result in state.results:
             step = self._wanted()
-            self._check_release(step.release, result.published)
-            self._record(step, StepResult(_checked(step.asks, result.answers), result.published))
+            self._check_release(step.release, result.release)
+            self._record(step, StepResult(self._checked(step.asks, result.answers), result.release))
         if state.open_round is not None:
             step = self._wanted()
             self._check_release(step.release, state.pending_release)
             sent = Round.from_json(state.open_round, study=self.study)
-            self._open_round(step, state.pending_release)
-            same = self.round is not None and self.round.is_like(sent)
+            asked = self._round_of(step)
+            same = asked is not None and asked.is_like(sent)
             state.require(same, "it waits for another round than this version of hybriddp asks")
-            self.round = sent  # to the last digit, in which machines may differ
+            self._pending, self.round = state.pending_release, sent  # to the last digit, in which machines may differ
         else:
             state.require(state.pending_release is None, "it holds a release of a step that does not wait for answers")
-        if state.in_ledger and self._is_charged() and self._step is not None:
-            spent = sum((Fraction(step.trusted_epsilon) for step in self.spending), Fraction(0))
+        if state.in_ledger and self._trusted_pays() and self._step is not None:
+            spent = self._spent()
             if self._pending is not None and self._step.release is not None:  # in the step that waits for local users
-                spent += Fraction(self._account.epsilon(self._step.release))
-            self._account.require_same_ledger(state.ledger_nonce, spent)
+                spent += Fraction(self._budget.epsilon(self._step.release))
+            self._budget.require_same_ledger(state.ledger_nonce, spent)
 
     def _wanted(self) -> Step:
         if self._step is None:
             raise ProtocolError("The state is refused: it goes on after the end of the study.")
         return self._step
+
+    def _checked(self, asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[ReportTally, ...]:
+        """The tallies; `ProtocolError` unless they can be answers to these asks, of users who have not answered yet."""
+        if len(tallies) != len(asks):
+            raise ProtocolError(f"The round has {len(asks)} asks, got answers to {len(tallies)}.")
+        pairs = zip(asks, tallies, strict=True)
+        checked = tuple(tally.checked(ask.question.n_variants, ask.channel.n_symbols) for ask, tally in pairs)
+        users = sum(step.local_users for step in self.spending) + sum(tally.n_users for tally in checked)
+        if users > self.n_local:
+            raise ProtocolError(
+                f"The study has {self.n_local:,} local users, but {users:,} would have answered. "
+                "Everybody answers once, in one round: leave out the others."
+            )
+        return checked
 
     def _check_release(self, release: Release | None, published: PublishedVector | None) -> None:
         """Raise `ProtocolError` unless these can be the numbers of the release."""
@@ -314,19 +349,21 @@ class HybridKMeansServer:
         ServerState.require(both, "it has results that were not wanted, or lacks some that were")
         if release is None or published is None:
             return
-        values, variance = published.values, self._account.noise_variance(release)
+        values, variance = published.values, self._budget.noise_variance(release)
         good = values.shape == (release.statistic.size,) and values.min() >= -_LARGEST and values.max() <= _LARGEST
         ServerState.require(good, "it has other numbers than were released")
         good = math.isclose(published.variance, variance, rel_tol=1e-6)
         ServerState.require(good, "it says of a release that its noise had another variance than it has")
 
 
-def _checked(asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[ReportTally, ...]:
-    """The tallies; `ProtocolError` unless they can be answers to these asks."""
-    if len(tallies) != len(asks):
-        raise ProtocolError(f"The round has {len(asks)} asks, got answers to {len(tallies)}.")
-    pairs = zip(asks, tallies, strict=True)
-    return tuple(tally.checked(ask.question.n_variants, ask.channel.n_symbols) for ask, tally in pairs)
+def _joined(state: ServerState) -> ServerState:
+    """The state of a study that a ledger records from now on; `ProtocolError` if it would lack what was released."""
+    if state.pending_release is not None or any(result.release is not None for result in state.results):
+        raise ProtocolError(
+            "This study began without a ledger; its first releases are not in this one. Go on without a ledger, "
+            "and record what the study spends with Ledger.spend."
+        )
+    return replace(state, in_ledger=True)
 
 
 def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> TrustedPoints | None:

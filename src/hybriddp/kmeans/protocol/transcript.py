@@ -47,7 +47,7 @@ class ServerState(Document):
                         {"support_counts": tally.supports.tolist(), "users": tally.users.tolist()}
                         for tally in result.answers
                     ],
-                    "release": _release_fields(result.published),
+                    "release": _release_fields(result.release),
                 }
                 for result in self.results
             ],

@@ -21,23 +21,24 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ProtocolError
-from hybriddp.kmeans.clustering import nearest, nearest_steadily, products, rows_steadily
+from hybriddp.kmeans.box import SMALLEST
+from hybriddp.kmeans.clustering import nearest, nearest_constant_time, products, rows_constant_time
 from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, most_bases
-from hybriddp.kmeans.study import MOST_CLUSTERS, MOST_DIMENSIONS, MOST_LETTERS, KMeansStudy
+from hybriddp.kmeans.study import MOST_CHARACTERS, MOST_CLUSTERS, KMeansStudy
 
 MOST_ASKS = 3  # questions in one round
 MOST_ROUNDS = 64  # the largest number of a round
 MOST_SIGNS = 8  # signs in one symbol
 CENTERS_PER_CLUSTER = 3  # centers that a question is about, for each cluster wanted: there are too many at first
-WHAT_LETTERS = 200  # letters of the words that say what a round is for
-_NUMBER, _FRAME = 26, 4096  # letters of a number with its comma; of all that is neither a number nor a name
+PURPOSE_CHARACTERS = 200  # characters of the words that say what a round is for
+_NUMBER, _FRAME = 26, 4096  # characters of a number with its comma; of all that is neither a number nor a name
 
-SMALLEST, LARGEST = 1e-100, 1e100
-"""Of the numbers of a question that are not 0, in size.
+LARGEST = 1e100
+"""Of the numbers of a question, in size; those that are not 0 are at least `SMALLEST`, like coordinates of points.
 
 Within these, nothing that a device computes overflows: an infinity less another would be no number, and not one of the
-symbols that the channel hides among each other. Nor does anything become so small that a processor takes longer over
-it, which would tell whose point made it that small.
+symbols that the channel hides among each other. Nor does a device begin with numbers so small that a processor takes
+longer over them, which would tell whose point is that small. (Products of several small ones can still become so.)
 """
 
 _Asked = TypeVar("_Asked", bound="Question")
@@ -74,11 +75,11 @@ class Question(ABC):
         return None
 
     @abstractmethod
-    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, constant_time: bool = True) -> IntArray:
         """The symbol, or set of symbols, of each point, in its variant.
 
-        A device must be ``steady``: what it computes takes the same steps whatever its point is.
-        Devices that are simulated in one process need not be, and are faster; the symbols have the same law.
+        A device answers in ``constant_time``: what it computes takes the same steps whatever its point is. Devices that
+        are simulated in one process need not, and are faster; the symbols have the same law.
         """
 
     @abstractmethod
@@ -100,11 +101,22 @@ class Question(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question to some of the local users, each of whom answers once and is not asked again."""
+    """A question, its channel, and the fraction of local users who get it; each answers once."""
 
     question: Question
     channel: SymbolChannel  # with all of ε
     user_fraction: Fraction  # of the local users
+
+    def check(self, study: KMeansStudy) -> None:
+        """Raise `ProtocolError` unless the channel has the study's ε and hides exactly what the question answers."""
+        question, channel = self.question, self.channel
+        promised = isinstance(channel, SymbolChannel) and channel.epsilon == study.privacy.epsilon
+        require(promised, "its channel is not one of symbols with the study's epsilon", "ask")
+        fewer = "fewer" if question.n_symbols > channel.n_symbols else "more"
+        exactly = max(question.n_symbols, 2) == channel.n_symbols
+        require(exactly, f"its channel has {fewer} symbols than its question", "ask")
+        same = question.n_chosen == channel.n_chosen
+        require(same, "its channel is for sets of another size than its question's", "ask")
 
     def question_as(self, kind: type[_Asked]) -> _Asked:
         """The question, which must be of this kind: others are decoded in another way."""
@@ -181,10 +193,10 @@ class Labels:
     centers: FloatArray  # shape (K, d), or (K, q) if they are projected
     projection: Projection | None = None
 
-    def nearest(self, points: FloatArray, *, steady: bool = False) -> NDArray[np.intp]:
-        """The label of each point, the same either way; ``steady`` if nobody may tell by the time it takes."""
+    def nearest(self, points: FloatArray, *, constant_time: bool = False) -> NDArray[np.intp]:
+        """The label of each point, the same either way; ``constant_time`` if nobody may tell by the time it takes."""
         seen = points if self.projection is None else self.projection.project(points)
-        return nearest_steadily(seen, self.centers) if steady else nearest(seen, self.centers)
+        return nearest_constant_time(seen, self.centers) if constant_time else nearest(seen, self.centers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +207,12 @@ class ResidualQuestion(Question):
     centers: FloatArray  # c, shape (K, d)
     radii: FloatArray  # shape (K,): residuals are clipped to it, by coordinate or by length
 
-    def residuals(self, points: FloatArray, label: NDArray[np.intp], *, steady: bool) -> tuple[FloatArray, FloatArray]:
+    def residuals(
+        self, points: FloatArray, label: NDArray[np.intp], *, constant_time: bool
+    ) -> tuple[FloatArray, FloatArray]:
         """The residual of each point, shape (n, d), and the radius of its cluster, shape (n,)."""
-        if steady:
-            return points - rows_steadily(self.centers, label), rows_steadily(self.radii, label)
+        if constant_time:
+            return points - rows_constant_time(self.centers, label), rows_constant_time(self.radii, label)
         return points - self.centers[label], self.radii[label]
 
     def fields(self) -> dict[str, Any]:
@@ -257,10 +271,10 @@ def question_of(d: int, fields: dict[str, Any], n_clusters: int = MOST_CLUSTERS)
         raise ProtocolError(f"The question is refused: it is incomplete or malformed ({reason}).") from None
 
 
-def require(condition: bool, sentence: str) -> None:
+def require(condition: bool, sentence: str, what: str = "question") -> None:
     """Nothing, if the condition holds; `ProtocolError` with the sentence if not."""
     if not condition:
-        raise ProtocolError(f"The question is refused: {sentence}.")
+        raise ProtocolError(f"The {what} is refused: {sentence}.")
 
 
 def read_array(fields: dict[str, Any], name: str, shape: tuple[int, ...]) -> FloatArray:
@@ -281,15 +295,17 @@ def read_ball(d: int, fields: dict[str, Any]) -> tuple[FloatArray, float]:
 
 
 @lru_cache(maxsize=64)
-def most_letters(n_clusters: int = MOST_CLUSTERS, d: int = MOST_DIMENSIONS) -> int:
+def most_characters(n_clusters: int, d: int) -> int:
     """How long the text of a round may be: every question with as many numbers as it may have, each in full."""
     centers = CENTERS_PER_CLUSTER * n_clusters * (2 * d + 1)  # with those of labels, and radii
     question = centers + d * (d + 1) + d * MOST_SIGNS + 2 * d * most_bases(d, CODEBOOKS_OF_PAIRS) + 3 * d
-    return _FRAME + 12 * MOST_LETTERS + _NUMBER * (2 * d + MOST_ASKS * question)
+    return _FRAME + 12 * MOST_CHARACTERS + _NUMBER * (2 * d + MOST_ASKS * question)
 
 
-def require_short(text: str, study: KMeansStudy | None) -> None:
-    """Raise `ProtocolError` if a text is longer than a round of the study, or of any study, can be."""
-    most = most_letters() if study is None else most_letters(study.n_clusters, study.box.n_dimensions)
+def require_short(text: str, study: KMeansStudy) -> None:
+    """Raise `ProtocolError` if a text is longer than a round of the study can be."""
+    most = most_characters(study.n_clusters, study.box.n_dimensions)
     if isinstance(text, (str, bytes, bytearray)) and len(text) > most:
-        raise ProtocolError(f"The round is refused: it has {len(text):,} letters, more than the {most:,} it can need.")
+        raise ProtocolError(
+            f"The round is refused: its {len(text):,} characters are more than the {most:,} it can need."
+        )

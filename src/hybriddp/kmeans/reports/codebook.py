@@ -25,7 +25,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.grid import read_only
-from hybriddp.kmeans.clustering import largest_steadily
+from hybriddp.kmeans.clustering import largest_constant_time
 
 LARGEST_CODEBOOK = 16  # directions that a device looks at, at most; with the opposite ones, twice as many
 CODEBOOKS_OF_DIRECTIONS, CODEBOOKS_OF_PAIRS = 4, 16  # how many there are, at least
@@ -197,7 +197,7 @@ def nearest_sets(
     chosen: int,
     rng: np.random.Generator,
     *,
-    steady: bool,
+    constant_time: bool,
 ) -> IntArray:
     """The ``chosen`` largest of the products and their opposites: exactly so many, whatever the products are.
 
@@ -211,13 +211,13 @@ def nearest_sets(
     products = products + scale * (rng.random(products.shape, np.float32) - 0.5)
     codebook = products.shape[1]
     both = np.concatenate([products, -products], axis=1)
-    sets = largest_steadily(both, chosen) if steady else _largest(both, chosen)
+    sets = largest_constant_time(both, chosen) if constant_time else _largest(both, chosen)
     opposite = (sets >> codebook) | (sets << codebook & ((1 << 2 * codebook) - 1))
     return np.where(sign > 0, sets, opposite)
 
 
 def _largest(values: FloatArray, count: int) -> IntArray:
-    """What `largest_steadily` finds, by a selection that is faster for some rows than for others."""
+    """What `largest_constant_time` finds, by a selection that is faster for some rows than for others."""
     sets = np.zeros(len(values), np.int64)
     for place in np.argpartition(values, -count, axis=1)[:, -count:].T:  # by columns: sums of short rows are slow
         sets |= np.int64(1) << place

@@ -62,12 +62,14 @@ class DirectionQuestion(ResidualQuestion):
         """The signs of each row (Sylvester's construction), shape (n_rows, K)."""
         return _public_signs(np.arange(self.n_rows)[:, None], np.arange(len(self.centers)))
 
-    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
-        label = self.labels.nearest(points, steady=steady)
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, constant_time: bool = True) -> IntArray:
+        label = self.labels.nearest(points, constant_time=constant_time)
         row, book = np.divmod(variants, self.directions.n_codebooks)
-        residuals, radii = self.residuals(points, label, steady=steady)
+        residuals, radii = self.residuals(points, label, constant_time=constant_time)
         products, lengths = self.directions.products(residuals, book), codebook.relative_lengths(residuals, radii)
-        return codebook.nearest_sets(products, lengths, _public_signs(row, label), self.chosen, rng, steady=steady)
+        return codebook.nearest_sets(
+            products, lengths, _public_signs(row, label), self.chosen, rng, constant_time=constant_time
+        )
 
     @property
     def gain(self) -> float:

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.kmeans.box import grid_position
-from hybriddp.kmeans.reports.base import SMALLEST, Projection, Question, Rng, read_array, require
+from hybriddp.kmeans.box import SMALLEST, grid_position
+from hybriddp.kmeans.reports.base import Projection, Question, Rng, read_array, require
 
 MOST_VERTICES = 4096  # of a grid in one direction
 
@@ -37,7 +37,7 @@ class GridQuestion(Question):
         position: FloatArray = grid_position(seen, self.low, 1.0 / self.step, np.array(self.sizes) - 1.0)
         return position
 
-    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, constant_time: bool = True) -> IntArray:
         position = self.position(points)
         vertex = np.floor(position)
         vertex += rng.random(position.shape, np.float32) < position - vertex

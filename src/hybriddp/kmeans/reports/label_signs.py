@@ -61,18 +61,18 @@ class LabelSignsQuestion(ResidualQuestion):
     def n_symbols(self) -> int:
         return len(self.centers) << self.n_signs
 
-    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, constant_time: bool = True) -> IntArray:
         """The label and the signs of each point: sign *i* is bit *i*."""
-        label = self.labels.nearest(points, steady=steady)
+        label = self.labels.nearest(points, constant_time=constant_time)
         symbol = label.astype(np.int64) << self.n_signs
         if not self.n_signs:
             return symbol
         users = np.arange(len(points))
-        if steady:
-            residuals, radii = self.residuals(points, label, steady=True)
+        if constant_time:
+            residuals, radii = self.residuals(points, label, constant_time=True)
         for bit, column in enumerate(self.coordinates.T):
             at = column[variants]
-            if steady:
+            if constant_time:
                 z = residuals[users, at] / radii
             else:  # only the coordinates that are asked for
                 z = (points[users, at] - self.centers[label, at]) / self.radii[label]

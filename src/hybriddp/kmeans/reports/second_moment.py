@@ -52,10 +52,10 @@ class SecondMomentQuestion(Question):
     def n_chosen(self) -> int:
         return self.chosen
 
-    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, constant_time: bool = True) -> IntArray:
         residuals = points - self.center
         products, lengths = self.pairs.products(residuals, variants), codebook.relative_lengths(residuals, self.radius)
-        return codebook.nearest_sets(products, lengths**2, 1, self.chosen, rng, steady=steady)
+        return codebook.nearest_sets(products, lengths**2, 1, self.chosen, rng, constant_time=constant_time)
 
     def sums(self, counts: FloatArray) -> FloatArray:
         """From unbiased counts, shape (n_variants, n_symbols): the sum of clipped $zz^T$, in squared radii.
@@ -164,7 +164,7 @@ class LengthQuestion(Question):
     center: FloatArray  # c, shape (d,)
     radius: float  # r
 
-    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, steady: bool = True) -> IntArray:
+    def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, constant_time: bool = True) -> IntArray:
         square = codebook.relative_lengths(points - self.center, self.radius) ** 2
         return (rng.random(len(points)) < square).astype(np.int64)
 

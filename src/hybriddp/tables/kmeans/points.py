@@ -17,7 +17,7 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import Box, grid_position, place_coordinates
 from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import BLOCK, FRACTION, VERTEX_FORMULAS, Histogram, Statistic, UserCount
+from hybriddp.kmeans.statistics import BLOCK, STEP_PARTS, VERTEX_FORMULAS, Histogram, Statistic, UserCount
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import frames
 from hybriddp.tables.batches import computed
@@ -167,7 +167,7 @@ class TrustedTable:
         safe = nw.when(frames.is_finite(x)).then(x).otherwise(nw.lit(lower))
         placed = place_coordinates(safe, lower, upper, float(box.factors[j]), float(box.widths[j]))
         steps = grid_position(placed, float(grid.low[j]), float(1.0 / grid.step[j]), grid.sizes[j] - 1.0)
-        return frames.floor_to_integer(steps * float(FRACTION))
+        return frames.floor_to_integer(steps * float(STEP_PARTS))
 
 
 def _placed(batches: Iterable["pa.RecordBatch"], box: Box) -> Iterator[FloatArray]:

@@ -15,11 +15,12 @@ import hybriddp
 from hybriddp.channels import RandomizedResponse
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.unary import symbol_channel
-from hybriddp.kmeans.clustering import largest_steadily, nearest, nearest_steadily, rows_steadily
+from hybriddp.kmeans.clustering import largest_constant_time, nearest, nearest_constant_time, rows_constant_time
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports import codebook
 from hybriddp.kmeans.reports.codebook import Directions, Pairs
 from hybriddp.kmeans.study import KMeansStudy
+from tests.kmeans.servers import as_text
 
 SOURCE = str(Path(hybriddp.__file__).parent)
 
@@ -86,7 +87,7 @@ def _round(name: str, *, unary: bool = False) -> Round:
         channel = RandomizedResponse(epsilon=1, n_categories=SYMBOLS[name])
     asks = [{"question": question, "channel": json.loads(channel.to_json()), "user_fraction": "1"}]
     fields = {"type": "kmeans-round", "version": 2, "study": study.fields(), "number": 1, "purpose": "x", "asks": asks}
-    return Round.from_json(json.dumps(fields), study=study)
+    return Round.from_json(as_text(fields), study=study)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -136,15 +137,15 @@ def test_labels_are_those_of_the_fast_way(d: int) -> None:
     centers = rng.integers(0, 3, (12, d)) / 2  # with ties, and with centers that coincide
     centers[7] = centers[2]
     points = np.concatenate([rng.random((3000, d)), rng.integers(0, 5, (3000, d)) / 4, centers])
-    np.testing.assert_array_equal(nearest_steadily(points, centers), nearest(points, centers))
-    assert nearest_steadily(points[:0], centers).shape == (0,)
+    np.testing.assert_array_equal(nearest_constant_time(points, centers), nearest(points, centers))
+    assert nearest_constant_time(points[:0], centers).shape == (0,)
 
 
 def test_rows_are_those_that_are_looked_up() -> None:
     rng = np.random.default_rng(1)
     table, label = rng.normal(size=(9, 4)) * 10.0 ** rng.integers(-100, 100, (9, 4)), rng.integers(0, 9, 500)
-    np.testing.assert_array_equal(rows_steadily(table, label), table[label])
-    np.testing.assert_array_equal(rows_steadily(table[:, 0], label), table[label, 0])
+    np.testing.assert_array_equal(rows_constant_time(table, label), table[label])
+    np.testing.assert_array_equal(rows_constant_time(table[:, 0], label), table[label, 0])
 
 
 @pytest.mark.parametrize("count", [1, 3, 16])
@@ -152,4 +153,4 @@ def test_the_largest_are_exactly_so_many_also_where_values_are_equal(count: int)
     rng = np.random.default_rng(count)
     values = np.concatenate([rng.normal(size=(500, 32)), rng.integers(0, 3, (500, 32)).astype(float)])
     order = np.argsort(-values, axis=1, kind="stable")[:, :count]
-    np.testing.assert_array_equal(largest_steadily(values, count), np.sum(1 << order, axis=1))
+    np.testing.assert_array_equal(largest_constant_time(values, count), np.sum(1 << order, axis=1))
