@@ -1,5 +1,6 @@
 """The server as an ASGI application: limits, headers, counters and logs around the routes."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +20,8 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from sqlalchemy.exc import SQLAlchemyError
 
 from hybriddp import __version__
-from hybriddp.errors import DataError
+from hybriddp.errors import DataError, HybridDPError
+from hybriddp.service import life
 from hybriddp.service.curator import Curator
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.life import RECEIPTS_KEY
@@ -44,6 +46,7 @@ _HEADERS = [
     (b"x-frame-options", b"DENY"),
 ]
 _SAME_ORIGIN = [(b"cross-origin-resource-policy", b"same-origin")]
+_TICK = 30.0  # seconds between looks at closing times
 _REASONS = {
     400: "malformed",
     401: "bad-token",
@@ -145,11 +148,22 @@ class _Document(JsonRenderPlugin):
 
 @asynccontextmanager
 async def _lifespan(app: Litestar) -> AsyncIterator[None]:
+    closing = asyncio.create_task(_close_on_time(app.state.curator))
     try:
         yield
     finally:  # uvicorn has answered what had arrived
+        closing.cancel()
         app.state.draining = True
         app.state.curator.close()
+
+
+async def _close_on_time(curator: Curator) -> None:
+    while True:
+        await asyncio.sleep(_TICK)
+        try:
+            await life.close_due(curator)
+        except (SQLAlchemyError, HybridDPError) as error:  # next time, perhaps
+            log_failure(error)
 
 
 def _refuse(request: Request[Any, Any, State], error: Exception) -> Response[dict[str, Any]]:
