@@ -71,3 +71,21 @@ def test_forms_that_no_browser_sends(target: Target, media_type: str, body: byte
         answer = target.server.http.post(f"/operator/{path}", headers={"content-type": media_type}, content=body)
         assert answer.status_code in (303, 400, 401, 413, 415), (path, answer.status_code)
     assert target.server.http.get(f"/studies/{target.id}").json()["state"] == "open"
+
+
+def test_a_page_that_fails_says_nothing_and_is_logged(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    failures: list[str] = []
+    monkeypatch.setattr("hybriddp.service.routes.operator.log_failure", lambda error, **_: failures.append(repr(error)))
+    with httpx.Client(base_url=target.server.url, trust_env=False) as browser:
+        browser.post("/operator/login", data={"key": target.server.admin_key})
+        pages = [browser.get(f"/operator/studies/{study_id}") for study_id in ("nothing", "%00", "A", "x" * 65)]
+        assert [page.status_code for page in pages] == [404, 400, 400, 400]
+        assert failures == []
+
+        def fail(*_: object, **__: object) -> None:
+            raise ValueError("the value 123.4567891 of somebody")
+
+        monkeypatch.setattr("hybriddp.service.life.document", fail)
+        page = browser.get(f"/operator/studies/{target.id}")
+    assert (page.status_code, len(failures)) == (500, 1)
+    assert "somebody" not in page.text

@@ -12,7 +12,6 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
 from litestar.enums import ScopeType
-from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
@@ -26,10 +25,10 @@ from hybriddp.service.curator import Curator
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.life import RECEIPTS_KEY
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
-from hybriddp.service.problems import MEDIA_TYPE, Refusal, problem
+from hybriddp.service.problems import MEDIA_TYPE, problem
 from hybriddp.service.routes import contributions, health, operator, studies
 from hybriddp.service.routes.access import ADMIN, RateLimit
-from hybriddp.service.routes.wire import BODIES, StrictRequest
+from hybriddp.service.routes.wire import BODIES, StrictRequest, in_our_words
 from hybriddp.service.settings import Settings
 from hybriddp.service.store import studies as stored
 from hybriddp.service.store.engine import open_engine, writing
@@ -47,15 +46,6 @@ _HEADERS = [
 ]
 _SAME_ORIGIN = [(b"cross-origin-resource-policy", b"same-origin")]
 _TICK = 30.0  # seconds between looks at closing times
-_REASONS = {
-    400: "malformed",
-    401: "bad-token",
-    403: "not-allowed",
-    404: "not-found",
-    405: "not-found",
-    413: "too-large",
-    415: "malformed",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +157,8 @@ async def _close_on_time(curator: Curator) -> None:
 
 
 def _refuse(request: Request[Any, Any, State], error: Exception) -> Response[dict[str, Any]]:
-    """The problem document of whatever went wrong; libraries' words stay here, since they may quote a value."""
-    if isinstance(error, HTTPException):
-        shown: BaseException = Refusal(_REASONS.get(error.status_code, "unavailable"), status=error.status_code)
-    elif isinstance(error, SQLAlchemyError):
-        shown = Refusal("unavailable")
-    else:
-        shown = error
-    document = problem(shown)
+    """The problem document of whatever went wrong."""
+    document = problem(in_our_words(error))
     request.state.reason = document["reason"]
     if document["status"] >= 500:
         log_failure(error, request=request.state.request_id)
