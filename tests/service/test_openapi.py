@@ -13,6 +13,7 @@ from hypothesis import Phase, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
+    negative_data_rejection,
     response_schema_conformance,
     status_code_conformance,
 )
@@ -149,3 +150,30 @@ def documented(schema: Any, path: str, method: str, status: int) -> dict[str, An
     assert str(status) in responses, (method, path, status)
     found: dict[str, Any] = responses[str(status)].get("content", {})
     return found
+
+
+@pytest.mark.slow
+def test_no_body_that_breaks_the_document_is_taken(
+    kept_server: Running,
+    schema: Any,  # noqa: ANN401
+    session: requests.Session,
+) -> None:
+    relay, tried = kept_server.relay("openapi broken"), 0
+    for found in schema.get_all_operations():
+        operation, target = found.ok(), new_target(kept_server)
+        if not operation.body:
+            continue
+        check_refusal(operation, partial(credentials, target, operation.tags, relay), session)
+        tried += 1
+    assert tried == sum("requestBody" in described for *_, described in operations(kept_server))
+
+
+def check_refusal(operation: Any, headers: Headers, session: requests.Session) -> None:  # noqa: ANN401
+    """Send requests that the document does not allow."""
+
+    @given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE))
+    @settings(fewer_examples(3), phases=[Phase.generate])
+    def is_refused(case: Any) -> None:  # noqa: ANN401
+        case.call_and_validate(session=session, headers=headers(), checks=[*CHECKS, negative_data_rejection])
+
+    is_refused()

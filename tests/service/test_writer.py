@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
+from hybriddp.errors import DataError
 from hybriddp.service import writer as module
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions
 from hybriddp.service.store.contributions import NewContribution, Verdict
+from hybriddp.service.store.schema import totals
 from hybriddp.service.store.studies import CLOSED, set_state
 from hybriddp.service.writer import Writer
 from tests.service.store.making import CLOSES, NOW, SEAL, contribution, make_study, sums
@@ -194,6 +196,27 @@ def test_an_error_reaches_whoever_waits_and_the_writer_goes_on(
 
     asyncio.run(crowd())
     assert desk.sizes == [1]
+
+
+def test_a_study_whose_total_was_changed_does_not_harm_others(desk: Desk, sqlite_engine: Engine) -> None:
+    broken, whole = make_study(sqlite_engine), make_study(sqlite_engine)
+
+    async def crowd() -> list[Any]:
+        await desk.writer.add([contribution(broken, "a", 1, trusted=True)])
+        spoil = totals.update().where(totals.c.study == broken.number).values(count=7)
+        await desk.writer.run(lambda connection: connection.execute(spoil).rowcount)
+        await desk.occupy()
+        tasks = await started(
+            *(desk.writer.add([contribution(of, "b", 1, trusted=True)]) for of in (whole, broken)),
+            desk.writer.add([contribution(whole, "c", 1)]),
+        )
+        desk.go()
+        return list(await asyncio.gather(*tasks, return_exceptions=True))
+
+    first, second, third = asyncio.run(crowd())
+    assert first == third == [Verdict.ACCEPTED]
+    assert isinstance(second, DataError)
+    assert sums(sqlite_engine, whole) == ({1: 1}, 1, (1, 1))
 
 
 def test_closing_writes_what_has_arrived_and_refuses_what_comes_later(desk: Desk, sqlite_engine: Engine) -> None:

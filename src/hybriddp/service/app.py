@@ -1,5 +1,6 @@
 """The server as an ASGI application: limits, headers, counters and logs around the routes."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +12,6 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
 from litestar.enums import ScopeType
-from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
@@ -19,15 +19,16 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from sqlalchemy.exc import SQLAlchemyError
 
 from hybriddp import __version__
-from hybriddp.errors import DataError
+from hybriddp.errors import DataError, HybridDPError
+from hybriddp.service import life
 from hybriddp.service.curator import Curator
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.life import RECEIPTS_KEY
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
-from hybriddp.service.problems import MEDIA_TYPE, Refusal, problem
+from hybriddp.service.problems import MEDIA_TYPE, problem
 from hybriddp.service.routes import contributions, health, operator, studies
 from hybriddp.service.routes.access import ADMIN, RateLimit
-from hybriddp.service.routes.wire import StrictRequest
+from hybriddp.service.routes.wire import BODIES, StrictRequest, in_our_words
 from hybriddp.service.settings import Settings
 from hybriddp.service.store import studies as stored
 from hybriddp.service.store.engine import open_engine, writing
@@ -44,15 +45,7 @@ _HEADERS = [
     (b"x-frame-options", b"DENY"),
 ]
 _SAME_ORIGIN = [(b"cross-origin-resource-policy", b"same-origin")]
-_REASONS = {
-    400: "malformed",
-    401: "bad-token",
-    403: "not-allowed",
-    404: "not-found",
-    405: "not-found",
-    413: "too-large",
-    415: "malformed",
-}
+_TICK = 30.0  # seconds between looks at closing times
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +116,7 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
             version=__version__,
             description="People who trust the curator hand it a value, all others a report that their device has "
             "randomized; everybody is promised the same ε, and one release comes out.",
-            render_plugins=[JsonRenderPlugin()],  # pages for it would fetch programs from elsewhere
+            render_plugins=[_Document()],  # no pages: they would fetch programs from elsewhere
             components=Components(security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer")}),
         ),
         logging_config=None,
@@ -133,24 +126,39 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
     return app
 
 
+class _Document(JsonRenderPlugin):
+    """The OpenAPI document, with what Litestar leaves out: bodies have no other fields than those that it names."""
+
+    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
+        """The document as JSON."""
+        for body in BODIES:
+            openapi_schema["components"]["schemas"][body.__name__]["additionalProperties"] = False
+        return super().render(request, openapi_schema)
+
+
 @asynccontextmanager
 async def _lifespan(app: Litestar) -> AsyncIterator[None]:
+    closing = asyncio.create_task(_close_on_time(app.state.curator))
     try:
         yield
     finally:  # uvicorn has answered what had arrived
+        closing.cancel()
         app.state.draining = True
         app.state.curator.close()
 
 
+async def _close_on_time(curator: Curator) -> None:
+    while True:
+        await asyncio.sleep(_TICK)
+        try:
+            await life.close_due(curator)
+        except (SQLAlchemyError, HybridDPError) as error:  # next time, perhaps
+            log_failure(error)
+
+
 def _refuse(request: Request[Any, Any, State], error: Exception) -> Response[dict[str, Any]]:
-    """The problem document of whatever went wrong; libraries' words stay here, since they may quote a value."""
-    if isinstance(error, HTTPException):
-        shown: BaseException = Refusal(_REASONS.get(error.status_code, "unavailable"), status=error.status_code)
-    elif isinstance(error, SQLAlchemyError):
-        shown = Refusal("unavailable")
-    else:
-        shown = error
-    document = problem(shown)
+    """The problem document of whatever went wrong."""
+    document = problem(in_our_words(error))
     request.state.reason = document["reason"]
     if document["status"] >= 500:
         log_failure(error, request=request.state.request_id)

@@ -69,6 +69,11 @@ async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:
     return await document(curator, study_id, counts=True)
 
 
+async def close_due(curator: Curator) -> None:
+    """Write down which studies have reached their closing time, so that a clock set back does not open them again."""
+    await curator.writer.run(lambda connection: studies.close_due(connection, curator.clock()))
+
+
 async def release(curator: Curator, study_id: str) -> bytes:
     """The result: made and paid for once, the same bytes ever after."""
     return await curator.writer.run(lambda connection: _release(curator, connection, study_id))

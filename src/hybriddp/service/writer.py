@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Engine
 
+from hybriddp.errors import DataError
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.contributions import NewContribution, Verdict
@@ -147,7 +148,11 @@ class Writer:
             with writing(self._engine) as connection:
                 outcomes = stored.add(connection, together, replica=self._replica, seal=self._seal, now=self._clock())
         except Exception as reason:  # whoever waits is told; the thread goes on
-            _tell([_Answer(job.done, failure=reason) for job in group])
+            if isinstance(reason, DataError) and len(group) > 1:  # of one of them: the others need not suffer
+                for job in group:
+                    self._add([job])
+            else:
+                _tell([_Answer(job.done, failure=reason) for job in group])
             return
         self._committed(len(together))
         start, answers = 0, []

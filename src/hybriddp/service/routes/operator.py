@@ -6,17 +6,18 @@ from typing import Annotated, Any
 from litestar import MediaType, Request, Response, get, post
 from litestar.datastructures import Cookie, State
 from litestar.enums import RequestEncodingType
-from litestar.exceptions import HTTPException
 from litestar.params import Body, Parameter
 from litestar.response import Redirect
 
 from hybriddp.errors import HybridDPError
 from hybriddp.service import life
 from hybriddp.service.keys import same_key
+from hybriddp.service.observe import log_failure
 from hybriddp.service.pages.operator import login_page, message_page, studies_page, study_page
 from hybriddp.service.pages.session import COOKIE, FORM_FIELD, Sessions
 from hybriddp.service.problems import problem
 from hybriddp.service.routes.access import Asked
+from hybriddp.service.routes.wire import PathId, in_our_words
 
 _Id = Annotated[str, Parameter(max_length=64)]
 _Form = Annotated[dict[str, str], Body(media_type=RequestEncodingType.URL_ENCODED)]
@@ -74,7 +75,7 @@ async def log_out(data: _Form, request: Asked, state: State) -> Response[Any]:
 
 
 @get(f"{_START}/studies/{{study_id:str}}", **_PAGE)
-async def one_study(study_id: _Id, request: Asked, state: State) -> Response[Any]:
+async def one_study(study_id: PathId, request: Asked, state: State) -> Response[Any]:
     """One study."""
     form_token = _session(request, state)
     if form_token is None:
@@ -83,7 +84,7 @@ async def one_study(study_id: _Id, request: Asked, state: State) -> Response[Any
 
 
 @post(f"{_START}/studies/{{study_id:str}}/{{action:str}}", **_PAGE)
-async def act(study_id: _Id, action: _Id, data: _Form, request: Asked, state: State) -> Response[Any]:
+async def act(study_id: PathId, action: _Id, data: _Form, request: Asked, state: State) -> Response[Any]:
     """Open, close, release or withdraw a study by a form."""
     form_token = _session(request, state)
     if form_token is None or not _is_own(data, request, state):
@@ -117,11 +118,11 @@ def _is_own(data: dict[str, str], request: Asked, state: State) -> bool:
 
 def refuse_in_words(request: Request[Any, Any, State], error: Exception) -> Response[str]:
     """A page instead of a problem document."""
-    known = isinstance(error, HybridDPError)
-    status = problem(error)["status"] if known else getattr(error, "status_code", 500)
-    request.state.reason = problem(error)["reason"]
-    detail = problem(error)["detail"] if known or not isinstance(error, HTTPException) else "This cannot be done."
-    return _html(message_page("Curator", detail), status)
+    told = problem(in_our_words(error))
+    request.state.reason = told["reason"]
+    if told["status"] >= 500:
+        log_failure(error, request=request.state.request_id)
+    return _html(message_page("Curator", told["detail"]), told["status"])
 
 
 ROUTES = [start_page, log_in, log_out, one_study, act]

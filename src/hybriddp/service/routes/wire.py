@@ -12,13 +12,24 @@ from typing import Annotated, Any
 
 from litestar import Request
 from litestar.datastructures import State
+from litestar.exceptions import HTTPException
 from litestar.openapi import ResponseSpec
 from litestar.params import Parameter
 from msgspec import Meta, Struct
 from msgspec.json import decode
+from sqlalchemy.exc import SQLAlchemyError
 
 from hybriddp.service.problems import MEDIA_TYPE, REASONS, Refusal
 
+_OF_STATUS = {
+    400: "malformed",
+    401: "bad-token",
+    403: "not-allowed",
+    404: "not-found",
+    405: "not-found",
+    413: "too-large",
+    415: "malformed",
+}
 _ALWAYS = ("malformed", "unavailable")
 
 Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern="^[0-9a-f]{64}$", description="SHA-256, hex")]
@@ -102,6 +113,9 @@ class NewBudget(Struct, frozen=True, forbid_unknown_fields=True):
     name: Name
     epsilon: Annotated[str, Meta(max_length=64)]
     delta: Annotated[str, Meta(max_length=64)] = "0"
+
+
+BODIES = (Consent, NewStudy, NewReport, NewValue, BatchedReport, NewBatch, NewRelay, NewBudget)
 
 
 class SignedReceipt(Struct, frozen=True):
@@ -214,6 +228,13 @@ def problems(*reasons: str, body: bool = False) -> dict[int, ResponseSpec]:
         status: ResponseSpec(ProblemDocument, description=title, media_type=MEDIA_TYPE, generate_examples=False)
         for status, title in titles.items()
     }
+
+
+def in_our_words(error: Exception) -> Exception:
+    """What went wrong without what a library says about it, since that may quote a value."""
+    if isinstance(error, HTTPException):
+        return Refusal(_OF_STATUS.get(error.status_code, "unavailable"), status=error.status_code)
+    return Refusal("unavailable") if isinstance(error, SQLAlchemyError) else error
 
 
 RECEIPT_AGAIN = {

@@ -84,6 +84,12 @@ def set_state(connection: Connection, number: int, state: str) -> None:
     connection.execute(update(studies).where(studies.c.number == number).values(state=state))
 
 
+def close_due(connection: Connection, now: int) -> None:
+    """Write down that studies are closed whose closing time has come."""
+    due = (studies.c.state == OPEN) & (studies.c.closes_at <= now)
+    connection.execute(update(studies).where(due).values(state=CLOSED))
+
+
 def erase(connection: Connection, number: int) -> None:
     """Withdraw a study: its id and digest stay, so that neither can be used again; its words and results go."""
     connection.execute(
