@@ -433,7 +433,7 @@ class Crowd:
         return stored
 
     async def ask_unheard_again(self, stored: Stored) -> None:
-        """Whoever gave up asks once more, after closing: the receipt if their contribution is stored, else a refusal."""
+        """Whoever gave up asks once more, after closing: a receipt if what they sent is stored, else a refusal."""
         master = MasterKey.load(self.servers[0].key_file)
         keys = (await self.admin("GET", "/.well-known/hybriddp-receipts.json")).json
         for one in self.unheard.values():

@@ -6,7 +6,7 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,8 +14,21 @@ from typing import Any
 import pytest
 
 from hybriddp import MeanStudy
+from hybriddp.service.routes import contributions as routes
 from tests.service.conftest import empty_database
-from tests.service.faults import Crowd, ServerProcess, Stored, UnheardError, ask, can_mount, full_disk, serving, until
+from tests.service.faults import (
+    STUDY,
+    Crowd,
+    ServerProcess,
+    Stored,
+    UnheardError,
+    ask,
+    can_mount,
+    full_disk,
+    serving,
+    until,
+)
+from tests.service.running import Running, running
 
 UP = 0.4  # seconds that a server lives at most after the first answer
 
@@ -31,7 +44,7 @@ def rng() -> Random:
     """Random moments; the seed is printed, so that a run can be tried again."""
     seed = secrets.randbits(32)
     tell(f"\nseed {seed}")
-    return Random(seed)
+    return Random(seed)  # noqa: S311
 
 
 def tell(figures: object) -> None:
@@ -143,38 +156,43 @@ def test_kills_amid_releases(tmp_path: Path, address: str, rng: Random, times: i
     tell(figures | {"releases": times + 1})
 
 
+@pytest.fixture
+def shared(postgresql: str) -> Iterator[str]:
+    """An empty database that replicas can share."""
+    yield from empty_database(postgresql)
+
+
 @rounds(3, 20)
-def test_a_replica_that_dies_amid_batches(tmp_path: Path, postgresql: str, rng: Random, times: int) -> None:
+def test_a_replica_that_dies_amid_batches(tmp_path: Path, shared: str, rng: Random, times: int) -> None:
     """Two replicas on one database: one dies, the other takes the same batch again, and both release at once."""
-    for database in empty_database(postgresql):
-        servers = [ServerProcess(tmp_path, database), ServerProcess(tmp_path, database)]
-        crowd = Crowd(servers, rng)
+    servers = [ServerProcess(tmp_path, shared), ServerProcess(tmp_path, shared)]
+    crowd = Crowd(servers, rng)
 
-        async def kill() -> None:
-            for _ in range(times):
-                victim = rng.choice(servers)
-                await crowd.goes_on(5)
-                await crowd.random_moment(UP)
-                batch = asyncio.ensure_future(crowd.relay_batch())
-                await crowd.random_moment(0.03)
-                victim.kill()
-                await batch
-                await asyncio.to_thread(victim.start)
-                crowd.counts["kills"] += 1
+    async def kill() -> None:
+        for _ in range(times):
+            victim = rng.choice(servers)
             await crowd.goes_on(5)
-            started = time.perf_counter()
-            await crowd.move("close")  # under the load of both
-            crowd.counts["ms to close"] = round(1000 * (time.perf_counter() - started))
+            await crowd.random_moment(UP)
+            batch = asyncio.ensure_future(crowd.relay_batch())
+            await crowd.random_moment(0.03)
+            victim.kill()
+            await batch
+            await asyncio.to_thread(victim.start)
+            crowd.counts["kills"] += 1
+        await crowd.goes_on(5)
+        started = time.perf_counter()
+        await crowd.move("close")  # under the load of both
+        crowd.counts["ms to close"] = round(1000 * (time.perf_counter() - started))
 
-        async def run() -> None:
-            await crowd.open_study()
-            await crowd.load(kill())
-            await crowd.release()
+    async def run() -> None:
+        await crowd.open_study()
+        await crowd.load(kill())
+        await crowd.release()
 
-        with serving(*servers):
-            asyncio.run(run())
-        tell(crowd)
-        assert crowd.counts["kills"] == times
+    with serving(*servers):
+        asyncio.run(run())
+    tell(crowd)
+    assert crowd.counts["kills"] == times
 
 
 @pytest.fixture
@@ -203,7 +221,7 @@ def test_a_database_that_restarts(tmp_path: Path, restartable: Any, rng: Random,
             await crowd.random_moment(UP)
             await asyncio.to_thread(stop, signal.SIGQUIT if i % 2 else signal.SIGINT)  # like a crash, and in order
             refused = crowd.counts["unavailable"]
-            await until(lambda at=refused: crowd.counts["unavailable"] > at, "A refusal")  # type: ignore[misc]
+            await until(lambda at=refused: crowd.counts["unavailable"] > at, "A refusal")
             for path in ("/ready", "/studies/minutes", "/studies"):
                 assert (await ask(server.port, "GET", path, server.admin_key)).status == 503, path
             assert (await ask(server.port, "GET", "/health")).status == 200
@@ -239,7 +257,7 @@ def test_a_full_disk(tmp_path: Path, rng: Random, mounted: bool) -> None:
                 await crowd.goes_on()
                 disk.fill(server.process)
                 refused = crowd.counts["unavailable"]
-                await until(lambda at=refused: crowd.counts["unavailable"] > at + 5, "A refusal")  # type: ignore[misc]
+                await until(lambda at=refused: crowd.counts["unavailable"] > at + 5, "A refusal")
                 disk.free(server.process)
                 await crowd.goes_on()
             await crowd.move("close")
@@ -254,3 +272,73 @@ def test_a_full_disk(tmp_path: Path, rng: Random, mounted: bool) -> None:
             asyncio.run(run())
             assert server.process is process
         tell(crowd)
+
+
+# Clocks
+
+CLOSING = 1_900_000_000  # seconds since 1970
+MOMENT = "2030-03-17T17:46:40Z"  # the same in words
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets the machine's clock, so many seconds before or after the closing time."""
+
+    def set_to(seconds: int) -> None:
+        monkeypatch.setattr(time, "time", lambda: float(CLOSING + seconds))
+
+    set_to(-3600)
+    return set_to
+
+
+def see_report(server: Running) -> str:
+    return str(server.report(STUDY, "late", 7).json().get("reason"))
+
+
+def see_withdrawal(server: Running) -> str:
+    body = {"digest": STUDY.digest, "code": 7, "nonce": "0" * 32}
+    headers = server.token("early")
+    return str(server.http.post("/studies/minutes/reports/withdraw", headers=headers, json=body).json().get("reason"))
+
+
+def see_state(server: Running) -> str:
+    return str(server.http.get("/studies/minutes").json()["state"])
+
+
+def see_refused_release(server: Running) -> str:
+    told = server.move("release").json()
+    return "closed" if "of the 2 contributions that the study asks for" in told["detail"] else str(told)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("see", [see_report, see_withdrawal, see_state, see_refused_release])
+def test_what_was_seen_closed_stays_closed_when_the_clock_is_set_back(
+    tmp_path: Path, address: str, clock: Callable[[int], None], see: Callable[[Running], str]
+) -> None:
+    """Also after a restart: the first who sees it leaves it written down."""
+    with running(tmp_path, address) as server:
+        assert server.create(STUDY, closes_at=MOMENT).status_code == 201
+        assert server.report(STUDY, "early", 7, nonce="0" * 32).status_code == 201
+        clock(-1)
+        assert see_state(server) == "open"
+        clock(0)
+        assert see(server) == "closed"
+        clock(-3600)
+        assert see_state(server) == see_report(server) == "closed"
+    with running(tmp_path, address) as server:
+        assert see_state(server) == see_report(server) == see_withdrawal(server) == "closed"
+        assert server.http.get("/studies/minutes").json()["counts"] == {"trusted": 0, "local": 1}
+
+
+def test_requests_are_counted_by_a_clock_that_nobody_sets(
+    tmp_path: Path, clock: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path, requests_per_minute=2) as server:
+        server.create(STUDY, closes_at=MOMENT)
+        clock(-7200)
+        minute = 1_000_000
+        monkeypatch.setattr(routes, "monotonic", lambda: 60.0 * minute)
+        nonce = "0" * 32
+        assert [server.report(STUDY, "a", 7, nonce=nonce).status_code for _ in range(3)] == [201, 200, 429]
+        minute += 1
+        assert server.report(STUDY, "a", 7, nonce=nonce).status_code == 200

@@ -19,6 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from hybriddp.service.store.engine import is_postgresql
 from hybriddp.service.store.schema import participants, studies, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
+from hybriddp.service.store.studies import OPEN, close_overdue
 
 PARTICIPANT, RELAY, NOBODY = range(3)
 """Who says that a participant is who they are."""
@@ -43,8 +44,8 @@ _MOVE = (
 
 
 _OPEN = (
-    select(studies.c.number, studies.c.closes_at)
-    .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & (studies.c.state == "open"))
+    select(studies.c.number)
+    .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & (studies.c.state == OPEN))
     .with_for_update(read=True)
 )
 
@@ -175,10 +176,10 @@ def forget(connection: Connection, study: int) -> None:
         connection.execute(delete(table).where(table.c.study == study))
 
 
-def _lock_open(connection: Connection, numbers: Iterable[int], now: int) -> set[int]:
+def _lock_open(connection: Connection, numbers: set[int], now: int) -> set[int]:
     """Those of the studies that take contributions; none of them can close before the transaction ends."""
-    rows = connection.execute(_OPEN, {"numbers": sorted(numbers)}).all()
-    return {row.number for row in rows if now < row.closes_at}
+    close_overdue(connection, numbers, now)
+    return set(connection.scalars(_OPEN, {"numbers": sorted(numbers)}))
 
 
 def _insert_sqlite(connection: Connection, rows: Sequence[NewContribution]) -> set[tuple[int, bytes]]:
