@@ -15,6 +15,7 @@ import pytest
 
 from hybriddp import MeanStudy
 from hybriddp.service.routes import contributions as routes
+from hybriddp.service.store import contributions as stored
 from tests.service.conftest import empty_database
 from tests.service.faults import (
     STUDY,
@@ -108,7 +109,7 @@ def test_kills_amid_releases(tmp_path: Path, address: str, rng: Random, times: i
         while sum(person.trusted for person in crowd.acknowledged.values()) - len(crowd.withdrawn) < 4:
             await crowd.take_part()
         await crowd.move("close")
-        stored = crowd.check()
+        before = crowd.check()
         path, key = f"/studies/week-{i}", server.admin_key
 
         async def see(method: str, what: str, credential: str = "") -> None:
@@ -141,7 +142,7 @@ def test_kills_amid_releases(tmp_path: Path, address: str, rng: Random, times: i
         seen |= {(await crowd.move("release")).body, (await crowd.admin("GET", f"{path}/result")).body}
         assert len(seen) == 1
         after = Stored.read(server, f"week-{i}")
-        assert (after.events, after.commitments) == (1, stored.commitments)
+        assert (after.events, after.commitments) == (1, before.commitments)
         return took
 
     async def run() -> None:
@@ -272,6 +273,38 @@ def test_a_full_disk(tmp_path: Path, rng: Random, mounted: bool) -> None:
             asyncio.run(run())
             assert server.process is process
         tell(crowd)
+
+
+BREAK = "SELECT pg_terminate_backend(pg_backend_pid())"
+FULL = "DO $$ BEGIN RAISE EXCEPTION SQLSTATE '53100'; END $$"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [BREAK, FULL])
+def test_a_copy_that_fails(tmp_path: Path, shared: str, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """What goes past SQLAlchemy fails like the rest: a problem that says to try again, and then it works."""
+    staged = stored._STAGE
+    with running(tmp_path, shared) as server:
+        server.create(STUDY)
+        monkeypatch.setattr(stored, "_STAGE", fault)
+        refused = server.report(STUDY, "a", 7, nonce="0" * 32)
+        assert (refused.status_code, refused.json()["reason"]) == (503, "unavailable")
+        monkeypatch.setattr(stored, "_STAGE", staged)
+        assert server.report(STUDY, "a", 7, nonce="0" * 32).status_code == 201
+
+
+@pytest.mark.slow
+def test_the_operator_page_of_a_database_that_is_away(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        server.http.post("/operator/login", data={"key": server.admin_key})
+        assert server.http.get("/operator").status_code == 200
+        server.prepared.app.state.curator.engine.dispose()
+        (tmp_path / "data").rename(tmp_path / "away")
+        away = server.http.get("/operator")
+        (tmp_path / "away").rename(tmp_path / "data")
+        assert away.status_code == 503
+        assert "Try again later" in away.text
+        assert server.http.get("/operator").status_code == 200
 
 
 # Clocks

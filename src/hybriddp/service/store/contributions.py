@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Table, bindparam, delete, func, select, text,
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
-from hybriddp.service.store.engine import is_postgresql
+from hybriddp.service.store.engine import driver, is_postgresql
 from hybriddp.service.store.schema import participants, studies, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
 from hybriddp.service.store.studies import OPEN, close_overdue
@@ -204,8 +204,7 @@ def _insert_postgresql(connection: Connection, rows: Sequence[NewContribution]) 
     """The same, by COPY into a table of this session."""
     if not rows:
         return set()
-    driver: Any = connection.connection.dbapi_connection
-    with driver.cursor() as cursor:
+    with driver(connection) as raw, raw.cursor() as cursor:
         cursor.execute(_STAGE)
         with cursor.copy(_COPY) as copy:
             copy.set_types(_COPY_TYPES)
