@@ -9,13 +9,15 @@ from litestar.enums import RequestEncodingType
 from litestar.exceptions import HTTPException
 from litestar.params import Body, Parameter
 from litestar.response import Redirect
+from sqlalchemy.exc import SQLAlchemyError
 
 from hybriddp.errors import HybridDPError
 from hybriddp.service import life
 from hybriddp.service.keys import same_key
+from hybriddp.service.observe import log_failure
 from hybriddp.service.pages.operator import login_page, message_page, studies_page, study_page
 from hybriddp.service.pages.session import COOKIE, FORM_FIELD, Sessions
-from hybriddp.service.problems import problem
+from hybriddp.service.problems import Refusal, problem
 from hybriddp.service.routes.access import Asked
 
 _Id = Annotated[str, Parameter(max_length=64)]
@@ -117,11 +119,13 @@ def _is_own(data: dict[str, str], request: Asked, state: State) -> bool:
 
 def refuse_in_words(request: Request[Any, Any, State], error: Exception) -> Response[str]:
     """A page instead of a problem document."""
-    known = isinstance(error, HybridDPError)
-    status = problem(error)["status"] if known else getattr(error, "status_code", 500)
-    request.state.reason = problem(error)["reason"]
-    detail = problem(error)["detail"] if known or not isinstance(error, HTTPException) else "This cannot be done."
-    return _html(message_page("Curator", detail), status)
+    told = problem(Refusal("unavailable") if isinstance(error, SQLAlchemyError) else error)
+    if isinstance(error, HTTPException):
+        told |= {"status": error.status_code, "detail": "This cannot be done."}
+    request.state.reason = told["reason"]
+    if told["status"] >= 500:
+        log_failure(error, request=request.state.request_id)
+    return _html(message_page("Curator", told["detail"]), told["status"])
 
 
 ROUTES = [start_page, log_in, log_out, one_study, act]
