@@ -3,6 +3,7 @@
 # make test    set up, then everything CI checks: format, lint, types, tests, coverage, documentation
 # make quick   lint, types, and the tests that take no time: for the inner loop, a minute at most
 # make test-long what takes too long for every commit: 300 examples per property, and the tests marked long
+# make faults  kill, starve and restart a curator's server and its database under load, 50 kills on each database
 # make check   format, lint, types and import contracts only     make format   put the code into the project's format
 # make docs    build the documentation            make bench    run the benchmarks
 # make accuracy measure how accurate the mean is, on the paper's and on real data
@@ -45,7 +46,7 @@ TOGETHER = $(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURE
 # Workers, and every command that a test starts, use the bytecode that is there.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo shell test quick test-long check lint types contracts js-types js-test site format docs js bench accuracy coverage kmeans peers load mutations vectors lock clean
+.PHONY: demo shell test quick test-long faults check lint types contracts js-types js-test site format docs js bench accuracy coverage kmeans peers load mutations vectors lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
@@ -65,6 +66,10 @@ quick: $(VENV)/.dev
 
 test-long: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=long $(PYTEST) -n auto -m 'long or hypothesis' --durations=20 tests
+
+# Takes ten minutes or so, and prints what it saw.
+faults: $(VENV)/.dev
+	$(PYTEST) -s -v -m 'long or slow' tests/service/test_faults.py
 
 check: lint types contracts js-types
 

@@ -3,16 +3,13 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Semaphore
 
 import httpx
 import pytest
 from sqlalchemy import create_engine
 
 from hybriddp.errors import DataError
-from hybriddp.service import app, life
 from hybriddp.service.app import prepare
-from hybriddp.service.curator import Curator
 from hybriddp.service.problems import Refusal
 from hybriddp.service.routes.access import RateLimit
 from hybriddp.service.settings import Settings
@@ -241,28 +238,3 @@ def test_settings_that_are_wrong(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         prepare(Settings(data=tmp_path / "data", key_file=tmp_path / "key", port=-1))
     assert not (tmp_path / "data").exists()
-
-
-@pytest.mark.slow
-def test_a_clock_set_back_opens_no_study_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "_TICK", 0.001)
-    looked, close_due = Semaphore(0), life.close_due
-
-    async def look(curator: Curator) -> None:
-        await close_due(curator)
-        looked.release()
-        if curator.clock() > 2**33:
-            raise DataError("a failure does not end it")
-
-    monkeypatch.setattr(life, "close_due", look)
-    with running(tmp_path) as server:
-        target, kept = new_target(server), new_target(server, closes_at="9999-01-01T00:00:00Z")
-        server.prepared.app.state.curator.clock._latest = 2**33
-        for _ in range(3):  # one may have begun before
-            assert looked.acquire(timeout=30)
-        server.prepared.app.state.curator.clock._latest = 2**33 + 1
-        for _ in range(3):
-            assert looked.acquire(timeout=30)
-    with running(tmp_path) as server:
-        states = [server.http.get(f"/studies/{one.id}").json()["state"] for one in (target, kept)]
-    assert states == ["closed", "open"]

@@ -1,6 +1,5 @@
 """The server as an ASGI application: limits, headers, counters and logs around the routes."""
 
-import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,11 +15,9 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
-from sqlalchemy.exc import SQLAlchemyError
 
 from hybriddp import __version__
-from hybriddp.errors import DataError, HybridDPError
-from hybriddp.service import life
+from hybriddp.errors import DataError
 from hybriddp.service.curator import Curator
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.life import RECEIPTS_KEY
@@ -45,7 +42,6 @@ _HEADERS = [
     (b"x-frame-options", b"DENY"),
 ]
 _SAME_ORIGIN = [(b"cross-origin-resource-policy", b"same-origin")]
-_TICK = 30.0  # seconds between looks at closing times
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,22 +134,11 @@ class _Document(JsonRenderPlugin):
 
 @asynccontextmanager
 async def _lifespan(app: Litestar) -> AsyncIterator[None]:
-    closing = asyncio.create_task(_close_on_time(app.state.curator))
     try:
         yield
     finally:  # uvicorn has answered what had arrived
-        closing.cancel()
         app.state.draining = True
         app.state.curator.close()
-
-
-async def _close_on_time(curator: Curator) -> None:
-    while True:
-        await asyncio.sleep(_TICK)
-        try:
-            await life.close_due(curator)
-        except (SQLAlchemyError, HybridDPError) as error:  # next time, perhaps
-            log_failure(error)
 
 
 def _refuse(request: Request[Any, Any, State], error: Exception) -> Response[dict[str, Any]]:

@@ -58,7 +58,8 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
             _open(curator, connection, fields["id"])
         return _locked(connection, fields["id"])
 
-    return _document(curator, KnownStudy(await curator.writer.run(work), kind), None)
+    study = await curator.writer.run(work)
+    return _document(KnownStudy(study, kind), study.state, None)
 
 
 async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:
@@ -69,13 +70,9 @@ async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:
     return await document(curator, study_id, counts=True)
 
 
-async def close_due(curator: Curator) -> None:
-    """Write down which studies have reached their closing time, so that a clock set back does not open them again."""
-    await curator.writer.run(lambda connection: studies.close_due(connection, curator.clock()))
-
-
 async def release(curator: Curator, study_id: str) -> bytes:
     """The result: made and paid for once, the same bytes ever after."""
+    await _keep_closed(curator, study_id, curator.clock())  # even if the release is then refused
     return await curator.writer.run(lambda connection: _release(curator, connection, study_id))
 
 
@@ -153,37 +150,56 @@ async def result(curator: Curator, study_id: str, *, page: bool = False) -> byte
 
 async def document(curator: Curator, study_id: str, *, counts: bool = False) -> dict[str, Any]:
     """What everybody may see of a study; with ``counts`` also how many have taken part, before it closes."""
-    return (await asyncio.to_thread(_documents, curator, study_id, counts=counts))[0]
+    return (await _documents(curator, study_id, counts=counts))[0]
 
 
 async def documents(curator: Curator) -> list[dict[str, Any]]:
     """All studies, the newest first, for the operator."""
-    return await asyncio.to_thread(_documents, curator, None, counts=True)
+    return await _documents(curator, None, counts=True)
 
 
-def _documents(curator: Curator, study_id: str | None, *, counts: bool) -> list[dict[str, Any]]:
-    with reading(curator.engine) as connection:
-        if study_id is None:
-            found = studies.all_studies(connection)
-        else:
-            one = studies.study(connection, study_id)
-            if one is None:
-                raise Refusal("not-found", "There is no study with this id.")
-            found = [one]
-        now = curator.clock()
-        return [
-            _document(
-                curator,
-                KnownStudy(study, study_kind(study.text)),
-                stored.sizes(connection, study.number) if counts or study.state_at(now) in (CLOSED, RELEASED) else None,
-            )
-            for study in found
-        ]
+async def _documents(curator: Curator, study_id: str | None, *, counts: bool) -> list[dict[str, Any]]:
+    now = curator.clock()
+    await _keep_closed(curator, study_id, now)
+
+    def described() -> list[dict[str, Any]]:
+        with reading(curator.engine) as connection:
+            found = _found(connection, study_id)
+            return [_read_document(connection, study, study.state_at(now), counts=counts) for study in found]
+
+    return await asyncio.to_thread(described)
 
 
-def _document(curator: Curator, known: KnownStudy, counts: GroupSizes | None) -> dict[str, Any]:
+async def _keep_closed(curator: Curator, study_id: str | None, now: int) -> None:
+    """Before anybody hears that a study has closed, write it down: it must not open again when a clock is set back."""
+
+    def overdue() -> list[int]:
+        with reading(curator.engine) as connection:
+            found = _found(connection, study_id)
+            return [study.number for study in found if study.state_at(now) != study.state]
+
+    if numbers := await asyncio.to_thread(overdue):
+        await curator.writer.run(lambda connection: studies.close_overdue(connection, numbers, now))
+
+
+def _found(connection: Connection, study_id: str | None) -> list[StoredStudy]:
+    """One study, or all."""
+    if study_id is None:
+        return studies.all_studies(connection)
+    one = studies.study(connection, study_id)
+    if one is None:
+        raise Refusal("not-found", "There is no study with this id.")
+    return [one]
+
+
+def _read_document(connection: Connection, study: StoredStudy, state: str, *, counts: bool) -> dict[str, Any]:
+    shown = counts or state in (CLOSED, RELEASED)
+    sizes = stored.sizes(connection, study.number) if shown else None
+    return _document(KnownStudy(study, study_kind(study.text)), state, sizes)
+
+
+def _document(known: KnownStudy, state: str, counts: GroupSizes | None) -> dict[str, Any]:
     study, kind = known.stored, known.kind
-    state = study.state_at(curator.clock())
     step = "released" if state == RELEASED else "pending"
     return {
         "id": study.id,

@@ -16,9 +16,10 @@ from sqlalchemy import Connection, Table, bindparam, delete, func, select, text,
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
-from hybriddp.service.store.engine import is_postgresql
+from hybriddp.service.store.engine import driver, is_postgresql
 from hybriddp.service.store.schema import participants, studies, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
+from hybriddp.service.store.studies import OPEN, close_overdue
 
 PARTICIPANT, RELAY, NOBODY = range(3)
 """Who says that a participant is who they are."""
@@ -44,7 +45,7 @@ _MOVE = (
 
 _OPEN = (
     select(studies.c.number, studies.c.closes_at)
-    .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & (studies.c.state == "open"))
+    .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & (studies.c.state == OPEN))
     .with_for_update(read=True)
 )
 
@@ -175,10 +176,12 @@ def forget(connection: Connection, study: int) -> None:
         connection.execute(delete(table).where(table.c.study == study))
 
 
-def _lock_open(connection: Connection, numbers: Iterable[int], now: int) -> set[int]:
+def _lock_open(connection: Connection, numbers: set[int], now: int) -> set[int]:
     """Those of the studies that take contributions; none of them can close before the transaction ends."""
-    rows = connection.execute(_OPEN, {"numbers": sorted(numbers)}).all()
-    return {row.number for row in rows if now < row.closes_at}
+    found = connection.execute(_OPEN, {"numbers": sorted(numbers)}).all()
+    if any(row.closes_at <= now for row in found):
+        close_overdue(connection, numbers, now)
+    return {row.number for row in found if now < row.closes_at}
 
 
 def _insert_sqlite(connection: Connection, rows: Sequence[NewContribution]) -> set[tuple[int, bytes]]:
@@ -203,8 +206,7 @@ def _insert_postgresql(connection: Connection, rows: Sequence[NewContribution]) 
     """The same, by COPY into a table of this session."""
     if not rows:
         return set()
-    driver: Any = connection.connection.dbapi_connection
-    with driver.cursor() as cursor:
+    with driver(connection) as raw, raw.cursor() as cursor:
         cursor.execute(_STAGE)
         with cursor.copy(_COPY) as copy:
             copy.set_types(_COPY_TYPES)

