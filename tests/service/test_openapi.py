@@ -62,6 +62,7 @@ def check(operation: Any, target: Target, headers: Headers, session: requests.Se
     conforms()
 
 
+@pytest.mark.hypothesis
 @pytest.mark.slow
 @pytest.mark.parametrize("known", [False, True], ids=["any study", "a study that is there"])
 def test_the_document_is_true(kept_server: Running, schema: Any, session: requests.Session, known: bool) -> None:  # noqa: ANN401
@@ -152,6 +153,7 @@ def documented(schema: Any, path: str, method: str, status: int) -> dict[str, An
     return found
 
 
+@pytest.mark.hypothesis
 @pytest.mark.slow
 def test_no_body_that_breaks_the_document_is_taken(
     kept_server: Running,

@@ -4,9 +4,17 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    invariant,
+    multiple,
+    rule,
+    run_state_machine_as_test,
+)
 from sqlalchemy import Engine, select, text
 from sqlalchemy.exc import OperationalError
 
@@ -353,9 +361,8 @@ class OneStudy(RuleBasedStateMachine):
         assert sums(self.engine, self.of) == (codes, sum(units), (len(units), codes.total()))
 
 
+@pytest.mark.hypothesis
+@pytest.mark.slow
 def test_any_history_against_a_dictionary(sqlite_engine: Engine) -> None:
-    from hypothesis import settings
-    from hypothesis.stateful import run_state_machine_as_test
-
     machine = type("OneStudyHere", (OneStudy,), {"engine": sqlite_engine})
     run_state_machine_as_test(machine, settings=settings(stateful_step_count=15))
