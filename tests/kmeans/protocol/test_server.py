@@ -1,6 +1,9 @@
 """The protocol between parties that share nothing but texts."""
 
+import copy
 import json
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -202,6 +205,14 @@ def test_fewer_users_than_clusters_are_refused_before_anything_is_spent(n_local:
     with pytest.raises(DataError, match=f"{n_local + n_trusted} users for 3 clusters. Nothing has been spent"):
         started(STUDY, n_local=n_local, trusted=_points(n_trusted), ledger=ledger)
     assert not ledger.events
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_server_is_not_copied(duplicate: Callable[[object], object]) -> None:
+    """A copy would share the algorithm, and take answers to one round for answers to the next."""
+    server = started(STUDY, n_local=400, trusted=_points(40), random_state=1)
+    with pytest.raises(ProtocolError, match=r"^A HybridKMeansServer cannot be copied. Use to_json\(\) and from_json"):
+        duplicate(server)
 
 
 def test_there_is_no_result_before_the_end_and_no_round_after_it() -> None:

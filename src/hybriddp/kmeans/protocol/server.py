@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -301,6 +302,10 @@ class HybridKMeansServer:
         if joins and server._started() and server._trusted_pays():  # noqa: SLF001  (before that, `start` looks)
             server._budget.require_enough()  # noqa: SLF001
         return server
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse copies and pickles: they would share the algorithm, which goes on whoever tells it an answer."""
+        raise ProtocolError("A HybridKMeansServer cannot be copied. Use to_json() and from_json().")
 
     def _replay(self, state: ServerState) -> None:
         """Tell the algorithm what came back before. Nothing is taken from the text that could not have come back."""
