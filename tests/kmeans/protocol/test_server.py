@@ -78,11 +78,10 @@ def _run(
 ) -> HybridKMeansServer:
     """A study in which the server is put to rest as text after every round."""
     server = started(study, n_local=len(devices.points), trusted=trusted, ledger=ledger, random_state=seed)
-    for turn in range(20):
+    for _ in range(20):
         if server.round is None:
             return server
-        state = None if seed is None else 1000 * seed + turn
-        server = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, ledger=ledger, random_state=state)
+        server = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, ledger=ledger, random_state=seed)
         assert server.round is not None
         server.absorb(devices.answer(server.round))
     raise AssertionError
@@ -148,6 +147,24 @@ def test_a_server_that_never_sleeps_gets_the_same_centers() -> None:
         asleep = HybridKMeansServer.from_json(asleep.to_json(), trusted=points[:100])
     np.testing.assert_array_equal(awake.cluster_centers, asleep.cluster_centers)
     assert awake.spending == asleep.spending
+
+
+def test_a_simulation_that_is_resumed_ends_as_one_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step has noise of its own: the same after a nap, and another than the steps before."""
+    states: list[int] = []
+
+    def recorded(*values: Any, random_state: np.random.Generator, **how: Any) -> PrivateVector:  # noqa: ANN401
+        states.append(random_state.bit_generator.state["state"]["state"])
+        return release_vector(*values, random_state=random_state, **how)
+
+    monkeypatch.setattr(budget_module, "release_vector", recorded)
+    study, points = _study(5, epsilon=4), _points(8000, 5)
+    resumed = _run(study, points[:3000], Crowd(points[3000:], 1), 1)
+    server, devices = started(study, n_local=5000, trusted=points[:3000], random_state=1), Crowd(points[3000:], 1)
+    while server.round is not None:
+        server.absorb(devices.answer(server.round))
+    assert resumed.to_json() == server.to_json()
+    assert len(states) == 2 * len(set(states)) > 2
 
 
 @pytest.mark.parametrize("d", [1, 3, 4, *(pytest.param(d, marks=pytest.mark.slow) for d in (2, 8))])

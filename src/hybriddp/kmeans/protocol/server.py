@@ -120,8 +120,7 @@ class HybridKMeansServer:
         self._state, self._group, self._size = state, group, size
         self._budget = TrustedBudget(study, None if state.seeded else ledger)
         self._ledger_nonce = state.ledger_nonce
-        byte_source(random_state)  # checks the seed; a generator goes on by 32 bytes, on which seeded results depend
-        self._rng = None if random_state is None else simulation_generator(random_state, "k-means release")
+        self._seed = None if random_state is None else int.from_bytes(byte_source(random_state).take(16).tobytes())
         self._results: list[StepResult] = []
         self._pending: PublishedVector | None = None
         self._result: ClusterEstimate | None = None
@@ -180,7 +179,10 @@ class HybridKMeansServer:
             if step.release is not None:
                 if self._group is None:
                     raise ProtocolError("The trusted group's points are needed to go on. Give them as trusted.")
-                published = self._budget.release(step.purpose, step.release, self._group, self._spent(), self._rng)
+                # The noise of a simulation depends on seed and step only, so that it can be resumed anywhere.
+                number, seed = len(self._results), self._seed
+                rng = None if seed is None else simulation_generator(seed, f"k-means release {number}")
+                published = self._budget.release(step.purpose, step.release, self._group, self._spent(), rng)
             if asked is None:
                 self._record(step, StepResult((), published))
             else:
@@ -276,7 +278,8 @@ class HybridKMeansServer:
 
         If a round is open, go on with `absorb`. If a release is due, because it failed before, `release_pending` makes
         it. A server that was written down before `start` begins with that. ``trusted`` are the same points as before;
-        they are not needed if nothing is released any more.
+        they are not needed if nothing is released any more. A simulation goes on with the same ``random_state``; if
+        that is an integer, it ends as if it had not been interrupted.
 
         If there was a ledger, the same one is needed until the study has ended: it is what keeps a state that is taken
         up twice from spending more than ε. Where releases are left, two servers of one state draw on the same rest of
