@@ -3,6 +3,7 @@
 Everything inside the package relies on them and does not check again.
 """
 
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -95,6 +96,26 @@ def text(name: str, value: str, says: str) -> str:
     if not is_readable(value):
         raise ParameterError(name, f"a text that says {says}, without control characters", value)
     return value
+
+
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs of a JSON object; `ValueError` if a name occurs twice, of which every reader would take another one."""
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a name occurs twice")
+    return fields
+
+
+def json_fields(text: str) -> dict[str, Any]:
+    """What a JSON object holds; `ValueError` if the text is not one, or names something twice."""
+    try:
+        text.encode()  # which not every string can be
+        fields = json.loads(text, object_pairs_hook=once_each)
+    except (AttributeError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict):
+        raise ValueError("not a JSON object")
+    return fields
 
 
 def same_shape(**arrays: FloatArray) -> None:

@@ -196,21 +196,9 @@ def _short(value: object, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The pairs as a dict; `ValueError` if a name occurs twice, of which every reader would take another one."""
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a name occurs twice")
-    return fields
-
-
 def parsed(text: str, what: str) -> dict[str, Any]:
     """A text as a JSON object, or `ProtocolError`."""
     try:
-        text.encode()  # which not every string can be
-        fields = json.loads(text, object_pairs_hook=_once_each)
-    except (AttributeError, ValueError, RecursionError):
-        fields = None
-    if not isinstance(fields, dict):
-        raise ProtocolError(f"The {what} is refused: it is not a JSON object, or names something twice.")
-    return fields
+        return _check.json_fields(text)
+    except ValueError:
+        raise ProtocolError(f"The {what} is refused: it is not a JSON object, or names something twice.") from None
