@@ -91,6 +91,11 @@ def is_readable(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip()) and _ACTS.search(value) is None
 
 
+def shown(value: str) -> str:
+    """A text that may be older than these checks, as it is shown."""
+    return _ACTS.sub("\N{REPLACEMENT CHARACTER}", value)
+
+
 def text(name: str, value: str, says: str) -> str:
     """``value`` if it is a readable text."""
     if not is_readable(value):
