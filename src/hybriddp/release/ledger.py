@@ -346,6 +346,12 @@ class Ledger:
         )
 
 
+def require_ledger(ledger: object) -> None:
+    """Raise `ParameterError` if somebody gives a path, for example, where a ledger may be given."""
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise ParameterError("ledger", "None or a Ledger", ledger, remedy="Open a file with Ledger.open(path).")
+
+
 def _events(events: Iterable[Event]) -> tuple[Event, ...]:
     """All of them at once: they are looked at several times, and an iterator would be empty the second time."""
     listed = tuple(events)

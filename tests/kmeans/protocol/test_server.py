@@ -206,6 +206,8 @@ def test_points_may_come_from_whatever_holds_them() -> None:
         ("n_local", {"n_local": -1}),
         ("n_local", {"n_local": 1.5}),
         ("n_local", {"n_local": None}),
+        ("ledger", {"ledger": "people.ledger"}),
+        ("ledger", {"ledger": "people.ledger", "random_state": 1}),
         ("random_state", {"random_state": -1}),
         ("random_state", {"random_state": "x"}),
     ],
@@ -214,6 +216,18 @@ def test_bad_parameters_are_named(name: str, change: dict[str, Any]) -> None:
     with pytest.raises(ParameterError) as caught:
         HybridKMeansServer(**{"study": STUDY, "n_local": 10, "trusted": None, **change})
     assert caught.value.name == name
+
+
+def test_a_ledger_is_opened_before_it_is_given() -> None:
+    text = HybridKMeansServer(STUDY, n_local=10).to_json()
+    with pytest.raises(ParameterError, match=r"^ledger must be .* Open a file with Ledger\.open\(path\)\.$"):
+        HybridKMeansServer.from_json(text, ledger="people.ledger")
+
+
+@pytest.mark.parametrize("trusted", [[[1, 2], [3]], np.ma.masked_array([[1.0, 2.0]] * 9, [[True, False]] * 9), "x"])
+def test_trusted_points_that_are_no_table_are_refused(trusted: Any) -> None:  # noqa: ANN401
+    with pytest.raises(DataError, match="^trusted points must"):
+        HybridKMeansServer(STUDY, n_local=10, trusted=trusted)
 
 
 @pytest.mark.parametrize(("n_local", "n_trusted"), [(0, 0), (2, 0), (0, 2), (1, 1)])
@@ -244,6 +258,21 @@ def test_there_is_no_result_before_the_end_and_no_round_after_it() -> None:
     assert server.result.centers.shape == (3, 2)
     with pytest.raises(ProtocolError, match="The study has ended"):
         server.absorb(counted[-1])
+
+
+def test_only_tallies_are_absorbed() -> None:
+    server = started(STUDY, n_local=4000, trusted=_points(40), random_state=1)
+    assert server.round is not None
+    before, reports = server.to_json(), server.round.answer(_points(100), random_state=1)
+    for name, wrong in {"tally": (None, reports, reports[0]), "reports": ((None,), (reports[0],))}.items():
+        for value in wrong:
+            with pytest.raises(ParameterError) as caught:
+                server.absorb(value) if name == "tally" else server.round.count(*value)
+            assert caught.value.name == name
+    for answers in (None, 5, reports):
+        with pytest.raises(ProtocolError, match="must be a ReportTally for each ask"):
+            server.absorb(RoundTally(answers))
+    assert server.to_json() == before
 
 
 def test_answers_of_another_shape_change_nothing() -> None:

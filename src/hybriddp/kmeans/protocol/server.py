@@ -26,7 +26,7 @@ from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source, simulation_generator
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger import Ledger, require_ledger
 
 Seed = int | np.random.Generator | None
 _LARGEST = 1 << 62  # no release of fewer than 2^40 users is larger, noise included
@@ -95,6 +95,7 @@ class HybridKMeansServer:
     ) -> None:
         if not isinstance(study, KMeansStudy):
             raise ParameterError("study", "a KMeansStudy", study)
+        require_ledger(ledger)
         group = _group(study, trusted)
         private = group is not None and study.size_is_private
         size = GroupSize(None, is_private=True) if private else GroupSize(0 if group is None else group.count)
@@ -146,6 +147,8 @@ class HybridKMeansServer:
         If a release fails that was due after the answers (the ledger has too little left, or a table cannot be read),
         the answers are kept: `release_pending` tries again, also after the server has been taken up from its text.
         """
+        if not isinstance(tally, RoundTally):
+            raise ParameterError("tally", "a RoundTally, as round.count gives it", tally)
         if self.round is None or self._step is None:
             raise ProtocolError(f"There is no round to answer. {self._why_no_round()}")
         if tally.round_digest not in ("", self.round.digest):
@@ -286,6 +289,7 @@ class HybridKMeansServer:
         ε, and at most one of them comes to its end. `ProtocolError` if there is no ledger, or one that does not hold
         what the state says was spent. A ledger may join a study that has spent nothing yet.
         """
+        require_ledger(ledger)
         state = ServerState.from_json(text)
         if state.seeded != (random_state is not None):
             whose = "a simulation: it goes on with" if state.seeded else "a private study: it goes on without"
@@ -339,6 +343,8 @@ class HybridKMeansServer:
 
     def _checked(self, asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[ReportTally, ...]:
         """The tallies; `ProtocolError` unless they can be answers to these asks, of users who have not answered yet."""
+        if not isinstance(tallies, Sequence) or not all(isinstance(tally, ReportTally) for tally in tallies):
+            raise ProtocolError("Answers must be a ReportTally for each ask, as round.count gives them.")
         if len(tallies) != len(asks):
             raise ProtocolError(f"The round has {len(asks)} asks, got answers to {len(tallies)}.")
         pairs = zip(asks, tallies, strict=True)
@@ -381,7 +387,7 @@ def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> Tru
     if isinstance(trusted, TrustedPoints):
         group: TrustedPoints = trusted
     else:  # a copy: what is released must not depend on what becomes of the array
-        group = PointArray(study.box, np.array(trusted), "trusted points")
+        group = PointArray(study.box, study.box.check(trusted, "trusted points").copy(), "trusted points")
     if group.box != study.box:
         raise ParameterError("trusted", "points that were read with the bounds and the scale of this study", group.box)
     return group if group.count or study.size_is_private else None
