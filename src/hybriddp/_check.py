@@ -72,10 +72,12 @@ def number(name: str, value: float, allowed: Range = FINITE) -> float:
     return float(result)
 
 
-def integer(name: str, value: int, *, at_least: int) -> int:
-    """``value`` as one int of at least ``at_least``."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
-        raise ParameterError(name, f"an integer of at least {at_least}", value)
+def integer(name: str, value: int, *, at_least: int, at_most: int | None = None) -> int:
+    """``value`` as one int of at least ``at_least``, and at most ``at_most`` if that is given."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < at_least or (at_most is not None and value > at_most):
+        words = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
+        raise ParameterError(name, f"an integer {words}", value)
     return int(value)
 
 

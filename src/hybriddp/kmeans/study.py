@@ -129,9 +129,7 @@ class KMeansStudy(Document):
         _check.text("name", name, "what the points are")
         if len(name) > MOST_CHARACTERS:
             raise ParameterError("name", f"at most {MOST_CHARACTERS:,} characters", len(name), shown_as="their number")
-        n_clusters = _check.integer("n_clusters", n_clusters, at_least=1)
-        if n_clusters > MOST_CLUSTERS:
-            raise ParameterError("n_clusters", f"an integer from 1 to {MOST_CLUSTERS}", n_clusters)
+        n_clusters = _check.integer("n_clusters", n_clusters, at_least=1, at_most=MOST_CLUSTERS)
         box = Box.of(bounds, scale)
         if box.widths.min() < _THINNEST:
             what = "bounds" if box.scale == "none" else "scale"

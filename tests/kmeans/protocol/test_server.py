@@ -206,6 +206,7 @@ def test_points_may_come_from_whatever_holds_them() -> None:
         ("n_local", {"n_local": -1}),
         ("n_local", {"n_local": 1.5}),
         ("n_local", {"n_local": None}),
+        ("n_local", {"n_local": 1 << 63}),
         ("ledger", {"ledger": "people.ledger"}),
         ("ledger", {"ledger": "people.ledger", "random_state": 1}),
         ("random_state", {"random_state": -1}),
@@ -264,11 +265,14 @@ def test_only_tallies_are_absorbed() -> None:
     server = started(STUDY, n_local=4000, trusted=_points(40), random_state=1)
     assert server.round is not None
     before, reports = server.to_json(), server.round.answer(_points(100), random_state=1)
-    for name, wrong in {"tally": (None, reports, reports[0]), "reports": ((None,), (reports[0],))}.items():
-        for value in wrong:
-            with pytest.raises(ParameterError) as caught:
-                server.absorb(value) if name == "tally" else server.round.count(*value)
-            assert caught.value.name == name
+    wrong: Any
+    for wrong in (None, reports, reports[0]):
+        with pytest.raises(ParameterError, match="^tally must be a RoundTally"):
+            server.absorb(wrong)
+    for wrong in (None, reports[0], [None]):
+        with pytest.raises(ParameterError, match="^reports must be RoundReports to each ask"):
+            server.round.count(wrong)
+    answers: Any
     for answers in (None, 5, reports):
         with pytest.raises(ProtocolError, match="must be a ReportTally for each ask"):
             server.absorb(RoundTally(answers))
@@ -332,6 +336,23 @@ def test_rejected_reports_are_added_up_over_rounds_and_naps() -> None:
         server.absorb(RoundTally(devices.answer(server.round).answers, rejected))
         server = HybridKMeansServer.from_json(server.to_json(), trusted=_points(40), random_state=1)
     assert server.rejected == 7
+
+
+def test_what_a_server_takes_it_can_write_down_and_read_again() -> None:
+    server = started(STUDY, n_local=(1 << 63) - 1, trusted=_points(40), random_state=1)
+    assert server.round is not None
+    answers = Crowd(_points(400), 1).answer(server.round).answers
+    before = server.to_json()
+    for rejected in (-5, float("nan"), 1.0, True, "1", None, 1 << 63):
+        with pytest.raises(ParameterError, match="^rejected must be an integer from 0 to 9223372036854775807"):
+            server.absorb(RoundTally(answers, rejected))
+    assert server.to_json() == before
+    server.absorb(RoundTally(answers, np.int64(3)))
+    again = HybridKMeansServer.from_json(server.to_json(), random_state=1)
+    assert again.rejected == 3
+    assert again.round is not None
+    with pytest.raises(ParameterError, match="^rejected must be"):
+        again.absorb(replace(again.round.count(again.round.answer(_points(9), random_state=1)), rejected=(1 << 63) - 3))
 
 
 def test_a_study_that_needs_the_trusted_group_again_asks_for_it() -> None:

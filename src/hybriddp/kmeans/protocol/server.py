@@ -21,7 +21,7 @@ from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.problem import GroupSize, PublishedVector, Release, Step, StepResult
 from hybriddp.kmeans.protocol.budget import TrustedBudget
 from hybriddp.kmeans.protocol.round import Round, RoundTally
-from hybriddp.kmeans.protocol.transcript import ServerState
+from hybriddp.kmeans.protocol.transcript import MOST_USERS, ServerState
 from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
@@ -101,7 +101,7 @@ class HybridKMeansServer:
         size = GroupSize(None, is_private=True) if private else GroupSize(0 if group is None else group.count)
         state = ServerState(
             study=study,
-            n_local=_check.integer("n_local", n_local, at_least=0),
+            n_local=_check.integer("n_local", n_local, at_least=0, at_most=MOST_USERS),
             n_trusted=size,
             seeded=random_state is not None,
             in_ledger=ledger is not None and random_state is None,
@@ -159,7 +159,7 @@ class HybridKMeansServer:
                 "Answer the round without a random_state, or give one to the server."
             )
         answers = self._checked(self.round.asks, tally.answers)
-        self.rejected += tally.rejected
+        self.rejected += _check.integer("rejected", tally.rejected, at_least=0, at_most=MOST_USERS - self.rejected)
         self._record(self._step, StepResult(answers, self._pending))
         self._advance()
 
