@@ -33,6 +33,13 @@ def test_an_integer_is_an_integer(bad: object) -> None:
         _check.integer("trials", bad, at_least=1)
 
 
+def test_an_integer_may_have_an_upper_limit() -> None:
+    assert _check.integer("trials", 7, at_least=1, at_most=7) == 7
+    for bad in (0, 8, 7.0):
+        with pytest.raises(ParameterError, match="trials must be an integer from 1 to 7, got trials="):
+            _check.integer("trials", bad, at_least=1, at_most=7)
+
+
 def test_integers_of_numpy_are_integers() -> None:
     assert _check.integer("trials", np.int32(5), at_least=1) == 5
 

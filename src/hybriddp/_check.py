@@ -3,6 +3,7 @@
 Everything inside the package relies on them and does not check again.
 """
 
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -71,10 +72,12 @@ def number(name: str, value: float, allowed: Range = FINITE) -> float:
     return float(result)
 
 
-def integer(name: str, value: int, *, at_least: int) -> int:
-    """``value`` as one int of at least ``at_least``."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
-        raise ParameterError(name, f"an integer of at least {at_least}", value)
+def integer(name: str, value: int, *, at_least: int, at_most: int | None = None) -> int:
+    """``value`` as one int of at least ``at_least``, and at most ``at_most`` if that is given."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < at_least or (at_most is not None and value > at_most):
+        words = f"of at least {at_least}" if at_most is None else f"from {at_least} to {at_most}"
+        raise ParameterError(name, f"an integer {words}", value)
     return int(value)
 
 
@@ -90,11 +93,36 @@ def is_readable(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip()) and _ACTS.search(value) is None
 
 
+def shown(value: str) -> str:
+    """A text that may be older than these checks, as it is shown."""
+    return _ACTS.sub("\N{REPLACEMENT CHARACTER}", value)
+
+
 def text(name: str, value: str, says: str) -> str:
     """``value`` if it is a readable text."""
     if not is_readable(value):
         raise ParameterError(name, f"a text that says {says}, without control characters", value)
     return value
+
+
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs of a JSON object; `ValueError` if a name occurs twice, of which every reader would take another one."""
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a name occurs twice")
+    return fields
+
+
+def json_fields(text: str) -> dict[str, Any]:
+    """What a JSON object holds; `ValueError` if the text is not one, or names something twice."""
+    try:
+        text.encode()  # which not every string can be
+        fields = json.loads(text, object_pairs_hook=once_each)
+    except (AttributeError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict):
+        raise ValueError("not a JSON object")
+    return fields
 
 
 def same_shape(**arrays: FloatArray) -> None:

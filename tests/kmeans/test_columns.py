@@ -164,8 +164,17 @@ def test_names_that_are_no_texts_are_none_and_names_must_differ() -> None:
     twice = pd.DataFrame(TRUSTED, columns=["age", "age"])
     with pytest.raises(DataError, match="must have different names"):
         columns_by_name(twice, ("age", "income"), "X")
-    with pytest.raises(ParameterError, match="^bounds must be"):
-        _new({1: (0, 1), 2: (0, 1)}).fit(TRUSTED, LOCAL)
+
+
+@pytest.mark.parametrize("name", [1, "", "a\0", "\x1b[2J", "\u202eega"])
+def test_names_are_readable_texts(name: Any) -> None:  # noqa: ANN401
+    """They go to terminals and into pictures, which a null makes malformed."""
+    with pytest.raises(ParameterError, match="^the name of a column must be a text .*, without control characters"):
+        _new({name: (0, 1), "income": (0, 1)}).fit(TRUSTED, LOCAL)
+    if isinstance(name, str):
+        frame = pd.DataFrame(TRUSTED, columns=[name, "income"])
+        with pytest.raises(ParameterError, match="^the name of a column must be"):
+            _new(list(BOUNDS.values())).fit(frame)
 
 
 def test_names_are_in_the_story_the_picture_and_the_page() -> None:

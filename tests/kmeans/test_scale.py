@@ -43,7 +43,7 @@ def _sorted(centers: FloatArray) -> FloatArray:
 def test_mixed_units_give_the_centers_of_all_dimensions(seed: int) -> None:
     """In one scale for all, ages and visits are noise: they ended up at their bounds, and no center was uncertain."""
     model = _model(seed=seed)
-    assert (np.abs(_sorted(model.cluster_centers_) - PEOPLE) < 0.02 * WIDTHS).all()
+    assert (np.abs(_sorted(model.cluster_centers_) - PEOPLE) < 0.04 * WIDTHS).all()
     assert "No center is uncertain through noise" in model.explain()
     assert "Distances measure every dimension by its bounds." in model.explain()
 

@@ -2,6 +2,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -76,9 +77,19 @@ def test_text_and_ledger_are_inverses() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"budget":{"epsilon":"1"},"events":[{"x":1}]}', '{"budget":7,"events":[]}']
+    "text",
+    [
+        None,
+        5,
+        "",
+        "[]",
+        "{}",
+        "[" * 100_000,
+        '{"budget":{"epsilon":"1"},"events":[{"x":1}]}',
+        '{"budget":7,"events":[]}',
+    ],
 )
-def test_what_is_no_ledger_is_refused(text: str) -> None:
+def test_what_is_no_ledger_is_refused(text: Any) -> None:  # noqa: ANN401
     with pytest.raises(DataError, match="not a ledger"):
         Ledger.from_json(text)
 
@@ -254,6 +265,23 @@ def test_bad_parts_are_named(by: object, key: object) -> None:
         Part(by, key)
 
 
+def test_a_ledger_from_before_control_characters_were_refused_still_opens() -> None:
+    """What its parts have spent counts; where they are shown, nothing acts on the terminal."""
+    ledger = Ledger(Privacy(epsilon=1))
+    ledger.spend(_part_event(1, "coun-try", "D-E"))
+    text = ledger.to_json().replace("coun-try", "coun\\u202etry").replace("D-E", "D\\u001bE")
+    again = Ledger.from_json(text)
+    (spent,) = again.events
+    assert spent.part is not None
+    assert (spent.part.by, spent.part.key) == ("coun\u202etry", "D\x1bE")
+    assert again.to_json() == text
+    assert "coun�try = D�E" in again.explain()
+    assert not again.remaining("trusted").epsilon
+    for key in ("", " DE", None):
+        with pytest.raises(DataError):
+            Ledger.from_json(ledger.to_json().replace('"D-E"', json.dumps(key)))
+
+
 @pytest.mark.parametrize("other", ["de", "ＤＥ", "De"])
 def test_keys_that_are_spelled_almost_alike_are_the_same(other: str) -> None:
     ledger = Ledger(Privacy(epsilon=1))
@@ -339,12 +367,28 @@ def test_a_ledger_of_another_budget_or_none_at_all_is_refused(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "change",
-    [{"version": 3}, {"version": "2"}, {"events": [{"what": "x"}]}, {"budget": {"epsilon": "0"}}, {"events": 5}],
+    [
+        {"version": 3},
+        {"version": "2"},
+        {"events": [{"what": "x"}]},
+        {"budget": {"epsilon": "0"}},
+        {"budget": {"epsilon": "1", "delta": "0", "rho": "1"}},
+        {"events": 5},
+        {"neighbors": "add-remove"},
+    ],
 )
 def test_texts_that_are_no_ledgers_are_refused(change: dict[str, object]) -> None:
     stored = json.loads(Ledger(Privacy(epsilon=1)).to_json())
     with pytest.raises(DataError, match="not a ledger|has version"):
         Ledger.from_json(json.dumps({**stored, **change}))
+
+
+@pytest.mark.parametrize("twice", ['"version": 2', '"epsilon": "0.5"'])
+def test_a_ledger_that_names_something_twice_is_refused(twice: str) -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    ledger.spend(event("0.5"))
+    with pytest.raises(DataError, match="not a ledger"):
+        Ledger.from_json(ledger.to_json().replace(twice, f"{twice}, {twice}"))
 
 
 def test_an_event_without_a_cost_is_refused() -> None:

@@ -44,6 +44,21 @@ def test_texts_of_any_kind_survive(path: Path) -> None:
 # What is noticed
 
 
+def test_files_of_nothing_but_brackets_are_refused(path: Path) -> None:
+    path.write_text("[" * 100_000)
+    with pytest.raises(DataError, match="is not a ledger"):
+        Ledger.open(path)
+
+
+def test_a_first_line_with_a_field_that_nobody_knows_is_refused(path: Path) -> None:
+    fields = {"ledger": 2, "budget": {"epsilon": "1", "delta": "0"}, "accountant": "basic"}
+    path.write_bytes(link(fields, START).data + b"\n")
+    assert not Ledger.open(path).events
+    path.write_bytes(link({**fields, "neighbors": "add-remove"}, START).data + b"\n")
+    with pytest.raises(DataError, match="Line 1"):
+        Ledger.open(path)
+
+
 def _edit(lines: list[bytes]) -> None:
     lines[2] = lines[2].replace(b'"epsilon":"0.2"', b'"epsilon":"0.1"')
 

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hybriddp import _check
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.grid import as_array, type_words
 from hybriddp.privacy import SHIFT, canonical_epsilon, is_canonical, odds
@@ -183,9 +184,9 @@ def channel_from_json(text: str, *, epsilon: float | str | None = None) -> Chann
     short = isinstance(text, str) and len(text) <= LONGEST_TEXT
     require(short, f"its text is not a string of at most {LONGEST_TEXT} characters")
     try:
-        fields = json.loads(text)
+        fields = _check.json_fields(text)
         channel = Channel._kinds[fields["type"]].from_fields(fields)  # noqa: SLF001  (of this module)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as reason:
+    except (KeyError, TypeError, ValueError, AttributeError) as reason:
         raise ProtocolError("The channel is refused: its text does not describe a channel.") from reason
     require(fields.get("version") == 2, "its text is not of version 2; write it anew with this version of hybriddp")
     require(channel.to_json() == text, "its text is not in the form that channels are written in")

@@ -163,9 +163,7 @@ class RandomizedResponse(WindowResponse):
 
     def __init__(self, *, epsilon: float | str, n_categories: int) -> None:
         self.epsilon = canonical_epsilon(epsilon)
-        n_categories = _check.integer("n_categories", n_categories, at_least=2)
-        if n_categories > MOST_CODES:
-            raise ParameterError("n_categories", f"an integer from 2 to {MOST_CODES}", n_categories)
+        n_categories = _check.integer("n_categories", n_categories, at_least=2, at_most=MOST_CODES)
         self.window = Window.for_epsilon(self.epsilon, n_codes=n_categories, width=1)
         self._seal()
 
@@ -229,9 +227,7 @@ class ChoiceResponse(WindowResponse):
         n_codes = _check.integer("n_codes", n_codes, at_least=2)
         if n_codes not in (2, 4, 8, 16, _MOST_IN_SETS):
             raise ParameterError("n_codes", "2, 4, 8, 16 or 32", n_codes)
-        n_chosen = _check.integer("n_chosen", n_chosen, at_least=1)
-        if n_chosen >= n_codes:
-            raise ParameterError("n_chosen", f"an integer from 1 to {n_codes - 1}", n_chosen)
+        n_chosen = _check.integer("n_chosen", n_chosen, at_least=1, at_most=n_codes - 1)
         self.window = Window.for_epsilon(self.epsilon, n_codes=n_codes, width=n_chosen)
         self._seal()
 

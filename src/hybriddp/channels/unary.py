@@ -23,7 +23,7 @@ from hybriddp import _check
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.channel import integer_inputs, is_integer, require, require_private
 from hybriddp.channels.response import RandomizedResponse, SymbolChannel
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import DataError
 from hybriddp.privacy import SHIFT, canonical_epsilon, odds
 from hybriddp.randomness import ByteSource
 
@@ -71,9 +71,7 @@ class UnaryEncoding(SymbolChannel):
 
     def __init__(self, *, epsilon: float | str, n_categories: int) -> None:
         self.epsilon = canonical_epsilon(epsilon)
-        self.n_categories = _check.integer("n_categories", n_categories, at_least=2)
-        if n_categories > MOST_CATEGORIES:
-            raise ParameterError("n_categories", f"an integer from 2 to {MOST_CATEGORIES}", n_categories)
+        self.n_categories = _check.integer("n_categories", n_categories, at_least=2, at_most=MOST_CATEGORIES)
         # P = 2^31 turns the inequality into (2^32 - Q)/Q <= odds.
         self.one, self.zero = 1 << 31, -((-1 << (BITS + SHIFT)) // (odds(self.epsilon) + (1 << SHIFT)))
         self._seal()

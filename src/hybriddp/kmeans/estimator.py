@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.box import columns_by_name, names_of, require_alike, warn_of_names
@@ -186,11 +187,11 @@ class HybridKMeans:
 
     def _names(self, *tables: object) -> tuple[str, ...] | None:
         """What the dimensions are called: by the bounds, or else by the columns of the first table that has names."""
-        if isinstance(self.bounds, Mapping):
-            if not all(isinstance(name, str) for name in self.bounds):
-                raise ParameterError("bounds", "pairs (lower, upper) by the names of columns, as texts", self.bounds)
-            return tuple(self.bounds)
-        return next((names for names in map(names_of, tables) if names is not None), None)
+        named = (names for names in map(names_of, tables) if names is not None)
+        names = tuple(self.bounds) if isinstance(self.bounds, Mapping) else next(named, None)
+        for name in names or ():
+            _check.text("the name of a column", name, "what is in it")
+        return names
 
     def _take(self, server: HybridKMeansServer) -> "HybridKMeans":
         """Set the attributes from a server that has ended."""

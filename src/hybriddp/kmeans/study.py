@@ -129,9 +129,7 @@ class KMeansStudy(Document):
         _check.text("name", name, "what the points are")
         if len(name) > MOST_CHARACTERS:
             raise ParameterError("name", f"at most {MOST_CHARACTERS:,} characters", len(name), shown_as="their number")
-        n_clusters = _check.integer("n_clusters", n_clusters, at_least=1)
-        if n_clusters > MOST_CLUSTERS:
-            raise ParameterError("n_clusters", f"an integer from 1 to {MOST_CLUSTERS}", n_clusters)
+        n_clusters = _check.integer("n_clusters", n_clusters, at_least=1, at_most=MOST_CLUSTERS)
         box = Box.of(bounds, scale)
         if box.widths.min() < _THINNEST:
             what = "bounds" if box.scale == "none" else "scale"
@@ -196,21 +194,9 @@ def _short(value: object, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The pairs as a dict; `ValueError` if a name occurs twice, of which every reader would take another one."""
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        raise ValueError("a name occurs twice")
-    return fields
-
-
 def parsed(text: str, what: str) -> dict[str, Any]:
     """A text as a JSON object, or `ProtocolError`."""
     try:
-        text.encode()  # which not every string can be
-        fields = json.loads(text, object_pairs_hook=_once_each)
-    except (AttributeError, ValueError, RecursionError):
-        fields = None
-    if not isinstance(fields, dict):
-        raise ProtocolError(f"The {what} is refused: it is not a JSON object, or names something twice.")
-    return fields
+        return _check.json_fields(text)
+    except ValueError:
+        raise ProtocolError(f"The {what} is refused: it is not a JSON object, or names something twice.") from None

@@ -34,7 +34,7 @@ from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports, Trusted
 from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics, VarianceRange, Weighting
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.release.mechanisms import PrivateTotal, release_total, total_event
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def answer(
     random_state: int | np.random.Generator | None,
 ) -> Estimate:
     """The estimate of a study; see `MeanStudy.estimate`."""
-    _check_ledger(ledger)
+    require_ledger(ledger)
     if rule.weight == "full-local":
         return _full_local(study, trusted, check_local(study, local), rule, ledger, random_state)
     checked = check(study, trusted, local, rule, single_group=single_group)
@@ -72,7 +72,7 @@ def answer_parts(
     random_state: int | np.random.Generator | None,
 ) -> dict[str | int, Estimate]:
     """The estimates of the parts of a study; see `MeanStudy.estimate_parts`. All are checked and paid for together."""
-    _check_ledger(ledger)
+    require_ledger(ledger)
     if not summaries:
         raise ParameterError("summaries", "those of at least one part", summaries)
     parts: dict[Any, Checked] = {}
@@ -94,11 +94,6 @@ def answer_parts(
         key: _estimate(part, pay(part, paid=paid, random_state=rng), seeded=rng is not None)
         for key, part in parts.items()
     }
-
-
-def _check_ledger(ledger: object) -> None:
-    if ledger is not None and not isinstance(ledger, Ledger):
-        raise ParameterError("ledger", "None or a Ledger", ledger, remedy="Open a file with Ledger.open(path).")
 
 
 def _pair(key: object, pair: Any) -> Pair:  # noqa: ANN401

@@ -176,12 +176,12 @@ class MeanStudy:
     def from_json(cls, text: str) -> "MeanStudy":
         """The study that a text describes, its channel verified; refused unless it is in the form it is written in."""
         try:
-            f = json.loads(text)
+            f = _check.json_fields(text)
             channel = channel_from_json(json.dumps(f["channel"], separators=(",", ":")), epsilon=f["epsilon"])
             given = {key: f[key] for key in ("epsilon", "delta", "min_group_size")}
             given |= {"channel": channel, "users": f["users"] and Part(**f["users"]), "sd_at_most": f.get("sd_at_most")}
             study = cls(f["name"], bounds=tuple(f["bounds"]), **given)
-        except (KeyError, TypeError, ValueError, RecursionError) as reason:
+        except (KeyError, TypeError, ValueError) as reason:
             raise ProtocolError("The text does not describe a study of a mean.") from reason
         if study.to_json() != text:
             raise ProtocolError("The text is not in the form that studies are written in. Write it anew with to_json.")

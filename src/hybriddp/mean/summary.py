@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from hybriddp import _check
 from hybriddp.channels.channel import is_integer
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import VALUE_BITS
@@ -142,9 +143,9 @@ class _Summary:
     def from_json(cls, text: str) -> Self:
         """The summary that a text describes, checked."""
         try:
-            stored: dict[str, Any] = json.loads(text)
+            stored = _check.json_fields(text)
             return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()})
-        except (AttributeError, TypeError, ValueError, RecursionError):
+        except (TypeError, ValueError):
             # Not chained: what was wrong with the text would show what is in it.
             raise_unchained(DataError(f"The text is not a {cls.__name__}."))
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from secrets import token_hex
 from threading import Lock
 
+from hybriddp import _check
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.privacy import Neighbors, Privacy
 from hybriddp.release.accountant import Accountant
@@ -332,7 +333,7 @@ class Ledger:
     def from_json(cls, text: str) -> "Ledger":
         """The ledger that a text describes; refused if its events cost more than its budget."""
         try:
-            stored = json.loads(text)
+            stored = _check.json_fields(text)
         except ValueError:
             raise DataError("The text is not a ledger.") from None
         header, events = from_fields(stored)
@@ -343,6 +344,12 @@ class Ledger:
             f"{event.what} would cost {event.users} ε = {event.epsilon}, δ = {event.delta}, but {reason} "
             f"Spent before: {_story(self._events, event.who)}."
         )
+
+
+def require_ledger(ledger: object) -> None:
+    """Raise `ParameterError` if somebody gives a path, for example, where a ledger may be given."""
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise ParameterError("ledger", "None or a Ledger", ledger, remedy="Open a file with Ledger.open(path).")
 
 
 def _events(events: Iterable[Event]) -> tuple[Event, ...]:

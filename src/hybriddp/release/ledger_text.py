@@ -20,6 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from hybriddp import _check
 from hybriddp.errors import DataError, HybridDPError, ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release.accountant import Accountant
@@ -34,7 +35,7 @@ _FIRST = b'{"ledger":'  # how a first line begins
 _FIELD, _END = b',"chain":"', b'"}'
 _CHECKSUM = re.compile(re.escape(_FIELD) + b"[0-9a-f]{64}" + re.escape(_END))
 _SUFFIX = len(_FIELD) + 64 + len(_END)
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(object_pairs_hook=_check.once_each)
 
 Fields = Mapping[str, object]
 """What a line says, as plain values."""
@@ -57,12 +58,11 @@ class Header:
         return fields if self.nonce is None else {**fields, "nonce": self.nonce}
 
     @classmethod
-    def of(cls, fields: dict[str, Any]) -> "Header":
+    def of(cls, budget: dict[str, str], accountant: str = "basic", nonce: str | None = None) -> "Header":
         """From plain values. Ledgers that name no accountant are older than the choice."""
-        nonce = fields.get("nonce")
         if nonce is not None and (not isinstance(nonce, str) or _NONCE.fullmatch(nonce) is None):
             raise ParameterError("nonce", "32 hexadecimal digits", nonce)
-        return cls(Privacy.total(**fields["budget"]), Accountant(fields.get("accountant", "basic")), nonce)
+        return cls(Privacy.total(**budget), Accountant(accountant), nonce)
 
 
 # One text
@@ -76,10 +76,11 @@ def to_fields(header: Header, events: Iterable[Event]) -> dict[str, Any]:
 def from_fields(stored: Any) -> tuple[Header, tuple[Event, ...]]:  # noqa: ANN401
     """Header and events from plain values; `DataError` if they are not those of a ledger."""
     try:
-        version = stored["version"]
+        fields = dict(stored)
+        version, events = fields.pop("version"), fields.pop("events", None)
         if type(version) is not int or version not in (1, VERSION):
             raise DataError(f"The ledger has version {version!r}; this program reads versions 1 and {VERSION}.")
-        return Header.of(stored), tuple(Event.of(fields) for fields in stored["events"])
+        return Header.of(**fields), tuple(map(Event.of, events))
     except DataError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, ParameterError):
@@ -251,7 +252,7 @@ def _parse_old(data: bytes, path: Path | str, identity: tuple[int, int], contain
         header, events = from_fields(stored)
     except DataError as reason:
         raise DataError(f"{path}: {reason}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise DataError(f"{path} is not a ledger.") from None
     size = len(text[:end].encode())
     lines, digest = data[:size].count(b"\n"), sha256(data[:size]).hexdigest()
@@ -304,20 +305,20 @@ def _parse_event(line: bytes, head: str, path: Path | str, number: int) -> tuple
         fields = unlink(line, head)
         new = fields.pop("chain")
         return None if "repair" in fields else Event.of(fields), new
-    except (HybridDPError, ValueError, TypeError, AttributeError, KeyError):
+    except (HybridDPError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
         raise _broken(path, number) from None
 
 
 def _parse_first(data: bytes, head: str, path: Path | str, *, line: int) -> tuple[Header, str]:
     try:
         fields = unlink(data, head)
-        version = fields["ledger"]
+        version, new = fields.pop("ledger"), fields.pop("chain")
         if type(version) is not int or version != VERSION:
             raise DataError(f"{path} has version {version!r}; this program reads version {VERSION}.")
-        return Header.of(fields), fields["chain"]
+        return Header.of(**fields), new
     except DataError:
         raise
-    except (HybridDPError, KeyError, TypeError, ValueError):
+    except (HybridDPError, KeyError, TypeError, ValueError, RecursionError):
         raise _broken(path, line) from None
 
 

@@ -1,6 +1,9 @@
 """The protocol between parties that share nothing but texts."""
 
+import copy
 import json
+import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -75,11 +78,10 @@ def _run(
 ) -> HybridKMeansServer:
     """A study in which the server is put to rest as text after every round."""
     server = started(study, n_local=len(devices.points), trusted=trusted, ledger=ledger, random_state=seed)
-    for turn in range(20):
+    for _ in range(20):
         if server.round is None:
             return server
-        state = None if seed is None else 1000 * seed + turn
-        server = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, ledger=ledger, random_state=state)
+        server = HybridKMeansServer.from_json(server.to_json(), trusted=trusted, ledger=ledger, random_state=seed)
         assert server.round is not None
         server.absorb(devices.answer(server.round))
     raise AssertionError
@@ -147,6 +149,24 @@ def test_a_server_that_never_sleeps_gets_the_same_centers() -> None:
     assert awake.spending == asleep.spending
 
 
+def test_a_simulation_that_is_resumed_ends_as_one_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step has noise of its own: the same after a nap, and another than the steps before."""
+    states: list[int] = []
+
+    def recorded(*values: Any, random_state: np.random.Generator, **how: Any) -> PrivateVector:  # noqa: ANN401
+        states.append(random_state.bit_generator.state["state"]["state"])
+        return release_vector(*values, random_state=random_state, **how)
+
+    monkeypatch.setattr(budget_module, "release_vector", recorded)
+    study, points = _study(5, epsilon=4), _points(8000, 5)
+    resumed = _run(study, points[:3000], Crowd(points[3000:], 1), 1)
+    server, devices = started(study, n_local=5000, trusted=points[:3000], random_state=1), Crowd(points[3000:], 1)
+    while server.round is not None:
+        server.absorb(devices.answer(server.round))
+    assert resumed.to_json() == server.to_json()
+    assert len(states) == 2 * len(set(states)) > 2
+
+
 @pytest.mark.parametrize("d", [1, 3, 4, *(pytest.param(d, marks=pytest.mark.slow) for d in (2, 8))])
 @pytest.mark.parametrize("n_trusted", [0, 5, 2000])
 @pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
@@ -186,6 +206,9 @@ def test_points_may_come_from_whatever_holds_them() -> None:
         ("n_local", {"n_local": -1}),
         ("n_local", {"n_local": 1.5}),
         ("n_local", {"n_local": None}),
+        ("n_local", {"n_local": 1 << 63}),
+        ("ledger", {"ledger": "people.ledger"}),
+        ("ledger", {"ledger": "people.ledger", "random_state": 1}),
         ("random_state", {"random_state": -1}),
         ("random_state", {"random_state": "x"}),
     ],
@@ -196,12 +219,32 @@ def test_bad_parameters_are_named(name: str, change: dict[str, Any]) -> None:
     assert caught.value.name == name
 
 
+def test_a_ledger_is_opened_before_it_is_given() -> None:
+    text = HybridKMeansServer(STUDY, n_local=10).to_json()
+    with pytest.raises(ParameterError, match=r"^ledger must be .* Open a file with Ledger\.open\(path\)\.$"):
+        HybridKMeansServer.from_json(text, ledger="people.ledger")
+
+
+@pytest.mark.parametrize("trusted", [[[1, 2], [3]], np.ma.masked_array([[1.0, 2.0]] * 9, [[True, False]] * 9), "x"])
+def test_trusted_points_that_are_no_table_are_refused(trusted: Any) -> None:  # noqa: ANN401
+    with pytest.raises(DataError, match="^trusted points must"):
+        HybridKMeansServer(STUDY, n_local=10, trusted=trusted)
+
+
 @pytest.mark.parametrize(("n_local", "n_trusted"), [(0, 0), (2, 0), (0, 2), (1, 1)])
 def test_fewer_users_than_clusters_are_refused_before_anything_is_spent(n_local: int, n_trusted: int) -> None:
     ledger = Ledger(Privacy(epsilon=2))
     with pytest.raises(DataError, match=f"{n_local + n_trusted} users for 3 clusters. Nothing has been spent"):
         started(STUDY, n_local=n_local, trusted=_points(n_trusted), ledger=ledger)
     assert not ledger.events
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_server_is_not_copied(duplicate: Callable[[object], object]) -> None:
+    """A copy would share the algorithm, and take answers to one round for answers to the next."""
+    server = started(STUDY, n_local=400, trusted=_points(40), random_state=1)
+    with pytest.raises(ProtocolError, match=r"^A HybridKMeansServer cannot be copied. Use to_json\(\) and from_json"):
+        duplicate(server)
 
 
 def test_there_is_no_result_before_the_end_and_no_round_after_it() -> None:
@@ -216,6 +259,24 @@ def test_there_is_no_result_before_the_end_and_no_round_after_it() -> None:
     assert server.result.centers.shape == (3, 2)
     with pytest.raises(ProtocolError, match="The study has ended"):
         server.absorb(counted[-1])
+
+
+def test_only_tallies_are_absorbed() -> None:
+    server = started(STUDY, n_local=4000, trusted=_points(40), random_state=1)
+    assert server.round is not None
+    before, reports = server.to_json(), server.round.answer(_points(100), random_state=1)
+    wrong: Any
+    for wrong in (None, reports, reports[0]):
+        with pytest.raises(ParameterError, match="^tally must be a RoundTally"):
+            server.absorb(wrong)
+    for wrong in (None, reports[0], [None]):
+        with pytest.raises(ParameterError, match="^reports must be RoundReports to each ask"):
+            server.round.count(wrong)
+    answers: Any
+    for answers in (None, 5, reports):
+        with pytest.raises(ProtocolError, match="must be a ReportTally for each ask"):
+            server.absorb(RoundTally(answers))
+    assert server.to_json() == before
 
 
 def test_answers_of_another_shape_change_nothing() -> None:
@@ -275,6 +336,23 @@ def test_rejected_reports_are_added_up_over_rounds_and_naps() -> None:
         server.absorb(RoundTally(devices.answer(server.round).answers, rejected))
         server = HybridKMeansServer.from_json(server.to_json(), trusted=_points(40), random_state=1)
     assert server.rejected == 7
+
+
+def test_what_a_server_takes_it_can_write_down_and_read_again() -> None:
+    server = started(STUDY, n_local=(1 << 63) - 1, trusted=_points(40), random_state=1)
+    assert server.round is not None
+    answers = Crowd(_points(400), 1).answer(server.round).answers
+    before = server.to_json()
+    for rejected in (-5, float("nan"), 1.0, True, "1", None, 1 << 63):
+        with pytest.raises(ParameterError, match="^rejected must be an integer from 0 to 9223372036854775807"):
+            server.absorb(RoundTally(answers, rejected))
+    assert server.to_json() == before
+    server.absorb(RoundTally(answers, np.int64(3)))
+    again = HybridKMeansServer.from_json(server.to_json(), random_state=1)
+    assert again.rejected == 3
+    assert again.round is not None
+    with pytest.raises(ParameterError, match="^rejected must be"):
+        again.absorb(replace(again.round.count(again.round.answer(_points(9), random_state=1)), rejected=(1 << 63) - 3))
 
 
 def test_a_study_that_needs_the_trusted_group_again_asks_for_it() -> None:

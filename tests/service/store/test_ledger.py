@@ -103,7 +103,7 @@ def test_every_place_keeps_the_same(place: Place) -> None:
     noise = MechanismRecord.noise("laplace", sensitivity=1, scale=4)
     events = [
         release("0.25", mechanism=noise),
-        release("0.5", "local", part=Part("country", "DE '\"é")),
+        release("0.5", "local", part=Part("country", "DE'\"é")),
         release("0.125", "everybody"),
     ]
     ledger = Ledger(BUDGET, store=place())

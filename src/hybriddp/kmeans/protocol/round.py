@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from hybriddp import _check
 from hybriddp.channels.channel import channel_from_json, is_integer
 from hybriddp.channels.response import SymbolChannel
-from hybriddp.errors import ProtocolError
+from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.protocol.devices import RoundReports, answer_asks
 from hybriddp.kmeans.reports import base
 from hybriddp.kmeans.reports.base import Ask, ReportTally
@@ -82,6 +82,8 @@ class Round(Document):
 
     def count(self, reports: Sequence[RoundReports]) -> RoundTally:
         """The tally of the reports; invalid ones are left out and counted."""
+        if not isinstance(reports, Sequence) or not all(isinstance(some, RoundReports) for some in reports):
+            raise ParameterError("reports", "RoundReports to each ask, as round.answer gives them", reports)
         if len(reports) != len(self.asks):
             raise ProtocolError(f"The round has {len(self.asks)} asks, got reports to {len(reports)}.")
         answers = tuple(count_answers(ask, some) for ask, some in zip(self.asks, reports, strict=True))

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,12 +21,12 @@ from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.problem import GroupSize, PublishedVector, Release, Step, StepResult
 from hybriddp.kmeans.protocol.budget import TrustedBudget
 from hybriddp.kmeans.protocol.round import Round, RoundTally
-from hybriddp.kmeans.protocol.transcript import ServerState
+from hybriddp.kmeans.protocol.transcript import MOST_USERS, ServerState
 from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source, simulation_generator
-from hybriddp.release.ledger import Ledger
+from hybriddp.release.ledger import Ledger, require_ledger
 
 Seed = int | np.random.Generator | None
 _LARGEST = 1 << 62  # no release of fewer than 2^40 users is larger, noise included
@@ -94,12 +95,13 @@ class HybridKMeansServer:
     ) -> None:
         if not isinstance(study, KMeansStudy):
             raise ParameterError("study", "a KMeansStudy", study)
+        require_ledger(ledger)
         group = _group(study, trusted)
         private = group is not None and study.size_is_private
         size = GroupSize(None, is_private=True) if private else GroupSize(0 if group is None else group.count)
         state = ServerState(
             study=study,
-            n_local=_check.integer("n_local", n_local, at_least=0),
+            n_local=_check.integer("n_local", n_local, at_least=0, at_most=MOST_USERS),
             n_trusted=size,
             seeded=random_state is not None,
             in_ledger=ledger is not None and random_state is None,
@@ -119,8 +121,7 @@ class HybridKMeansServer:
         self._state, self._group, self._size = state, group, size
         self._budget = TrustedBudget(study, None if state.seeded else ledger)
         self._ledger_nonce = state.ledger_nonce
-        byte_source(random_state)  # checks the seed; a generator goes on by 32 bytes, on which seeded results depend
-        self._rng = None if random_state is None else simulation_generator(random_state, "k-means release")
+        self._seed = None if random_state is None else int.from_bytes(byte_source(random_state).take(16).tobytes())
         self._results: list[StepResult] = []
         self._pending: PublishedVector | None = None
         self._result: ClusterEstimate | None = None
@@ -146,6 +147,8 @@ class HybridKMeansServer:
         If a release fails that was due after the answers (the ledger has too little left, or a table cannot be read),
         the answers are kept: `release_pending` tries again, also after the server has been taken up from its text.
         """
+        if not isinstance(tally, RoundTally):
+            raise ParameterError("tally", "a RoundTally, as round.count gives it", tally)
         if self.round is None or self._step is None:
             raise ProtocolError(f"There is no round to answer. {self._why_no_round()}")
         if tally.round_digest not in ("", self.round.digest):
@@ -156,7 +159,7 @@ class HybridKMeansServer:
                 "Answer the round without a random_state, or give one to the server."
             )
         answers = self._checked(self.round.asks, tally.answers)
-        self.rejected += tally.rejected
+        self.rejected += _check.integer("rejected", tally.rejected, at_least=0, at_most=MOST_USERS - self.rejected)
         self._record(self._step, StepResult(answers, self._pending))
         self._advance()
 
@@ -179,7 +182,10 @@ class HybridKMeansServer:
             if step.release is not None:
                 if self._group is None:
                     raise ProtocolError("The trusted group's points are needed to go on. Give them as trusted.")
-                published = self._budget.release(step.purpose, step.release, self._group, self._spent(), self._rng)
+                # The noise of a simulation depends on seed and step only, so that it can be resumed anywhere.
+                number, seed = len(self._results), self._seed
+                rng = None if seed is None else simulation_generator(seed, f"k-means release {number}")
+                published = self._budget.release(step.purpose, step.release, self._group, self._spent(), rng)
             if asked is None:
                 self._record(step, StepResult((), published))
             else:
@@ -275,13 +281,15 @@ class HybridKMeansServer:
 
         If a round is open, go on with `absorb`. If a release is due, because it failed before, `release_pending` makes
         it. A server that was written down before `start` begins with that. ``trusted`` are the same points as before;
-        they are not needed if nothing is released any more.
+        they are not needed if nothing is released any more. A simulation goes on with the same ``random_state``; if
+        that is an integer, it ends as if it had not been interrupted.
 
         If there was a ledger, the same one is needed until the study has ended: it is what keeps a state that is taken
         up twice from spending more than ε. Where releases are left, two servers of one state draw on the same rest of
         ε, and at most one of them comes to its end. `ProtocolError` if there is no ledger, or one that does not hold
         what the state says was spent. A ledger may join a study that has spent nothing yet.
         """
+        require_ledger(ledger)
         state = ServerState.from_json(text)
         if state.seeded != (random_state is not None):
             whose = "a simulation: it goes on with" if state.seeded else "a private study: it goes on without"
@@ -301,6 +309,10 @@ class HybridKMeansServer:
         if joins and server._started() and server._trusted_pays():  # noqa: SLF001  (before that, `start` looks)
             server._budget.require_enough()  # noqa: SLF001
         return server
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse copies and pickles: they would share the algorithm, which goes on whoever tells it an answer."""
+        raise ProtocolError("A HybridKMeansServer cannot be copied. Use to_json() and from_json().")
 
     def _replay(self, state: ServerState) -> None:
         """Tell the algorithm what came back before. Nothing is taken from the text that could not have come back."""
@@ -331,6 +343,8 @@ class HybridKMeansServer:
 
     def _checked(self, asks: Sequence[Ask], tallies: Sequence[ReportTally]) -> tuple[ReportTally, ...]:
         """The tallies; `ProtocolError` unless they can be answers to these asks, of users who have not answered yet."""
+        if not isinstance(tallies, Sequence) or not all(isinstance(tally, ReportTally) for tally in tallies):
+            raise ProtocolError("Answers must be a ReportTally for each ask, as round.count gives them.")
         if len(tallies) != len(asks):
             raise ProtocolError(f"The round has {len(asks)} asks, got answers to {len(tallies)}.")
         pairs = zip(asks, tallies, strict=True)
@@ -373,7 +387,7 @@ def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> Tru
     if isinstance(trusted, TrustedPoints):
         group: TrustedPoints = trusted
     else:  # a copy: what is released must not depend on what becomes of the array
-        group = PointArray(study.box, np.array(trusted), "trusted points")
+        group = PointArray(study.box, study.box.check(trusted, "trusted points").copy(), "trusted points")
     if group.box != study.box:
         raise ParameterError("trusted", "points that were read with the bounds and the scale of this study", group.box)
     return group if group.count or study.size_is_private else None

@@ -12,6 +12,7 @@ from hybriddp.kmeans.algorithm.problem import GroupSize, PublishedVector, StepRe
 from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import Document, KMeansStudy
 
+MOST_USERS = (1 << 63) - 1  # the largest number of users or reports
 _PRIVATE = "private"
 
 
@@ -81,7 +82,7 @@ class ServerState(Document):
 
 
 def _size(value: Any) -> int:  # noqa: ANN401  (anything that JSON can hold)
-    good = is_integer(value, 0, (1 << 63) - 1)
+    good = is_integer(value, 0, MOST_USERS)
     ServerState.require(good, "a number of users or reports is not a whole number from 0 to 2^63")
     return int(value)
 
