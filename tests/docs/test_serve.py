@@ -171,7 +171,7 @@ def check_what_came_out(folder: Path, in_the_shell: str, in_python: str, known: 
     assert "session minutes, week 47" in (folder / "result.html").read_text(encoding="utf-8")
     for words in ("you gave a randomized report", "you gave a value, in trust", "you withdrew", "3 0 []", "nobody"):
         assert words in in_python
-    for words in ('"withdrawn":true', '"state":"closed"', '"name":"panel","epsilon":"0"', "week 49", '"warning":"This'):
+    for words in ('"withdrawn":true', '"state":"closed"', '"left":{"epsilon":"0"', "week 49", '"warning":"This'):
         assert words in in_the_shell
     metrics = (folder / "metrics.txt").read_text(encoding="utf-8")
     assert 'hybriddp_contributions_total{group="local",outcome="withdrawn"} 2.0' in metrics

@@ -32,7 +32,12 @@ def test_a_study_from_its_creation_to_its_result(server: Running) -> None:
     assert estimate["privacy"]["counted"]
     assert estimate["privacy"]["private_release"]
     assert server.move("release").content == released.content == server.http.get("/studies/minutes/result").content
-    assert "session minutes" in server.http.get("/studies/minutes/result.html").text
+    page = server.http.get("/studies/minutes/result.html").text
+    assert "session minutes" in page
+    for secret in ("trusted alone", "local alone", "The weight"):  # what stands behind the answer is for the curator
+        assert secret not in page + released.text
+    assert server.http.get("/studies/minutes/report.html").json()["reason"] == "bad-token"
+    assert "trusted alone" in server.http.get("/studies/minutes/report.html", headers=server.admin).text
     assert server.move("withdraw").json()["reason"] == "refused"
     assert server.http.get("/studies/minutes").json()["state"] == "released"
 
@@ -77,7 +82,7 @@ def test_a_shared_budget_charges_everybody_when_a_study_opens(server: Running) -
     assert (made.status_code, made.json()["epsilon"]) == (201, "1.5")
     assert server.create(STUDY, "first", budget="panel").status_code == 201
     left = server.http.get("/budgets/panel", headers=server.admin).json()
-    assert left["epsilon"] == "0.5"
+    assert (left["epsilon"], left["left"]) == ("1.5", {"epsilon": "0.5", "delta": "0"})
     other = MeanStudy("session minutes, week 2", bounds=(0, 240), epsilon=1.0)
     refused = server.create(other, "second", budget="panel")
     assert (refused.status_code, refused.json()["reason"]) == (409, "refused")
@@ -87,4 +92,4 @@ def test_a_shared_budget_charges_everybody_when_a_study_opens(server: Running) -
         server.report(STUDY, f"l{i}", 50, study_id="first")
     server.move("close", "first")
     assert server.move("release", "first").json()["estimate"]["privacy"]["counted"]
-    assert server.http.get("/budgets/panel", headers=server.admin).json()["epsilon"] == "0.5"
+    assert server.http.get("/budgets/panel", headers=server.admin).json()["left"]["epsilon"] == "0.5"

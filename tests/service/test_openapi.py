@@ -115,9 +115,9 @@ def an_operator_s_work(target: Target) -> Iterator[tuple[str, httpx.Response]]:
     http, at, admin = target.server.http, f"/studies/{target.id}", target.server.admin
     for action in ("release", "open", "close", "release", "release", "withdraw"):
         yield f"POST /studies/{{study_id}}/{action}", target.move(action)
-    for page in ("result", "result.html"):
-        yield f"GET /studies/{{study_id}}/{page}", http.get(f"{at}/{page}")
-        yield f"GET /studies/{{study_id}}/{page}", http.get(f"/studies/nothing/{page}")
+    for page in ("result", "result.html", "report.html"):
+        yield f"GET /studies/{{study_id}}/{page}", http.get(f"{at}/{page}", headers=admin)
+        yield f"GET /studies/{{study_id}}/{page}", http.get(f"/studies/nothing/{page}", headers=admin)
     for _ in range(2):
         yield "POST /relays", http.post("/relays", headers=admin, json={"name": f"relay {target.id}"})
     for _ in range(2):

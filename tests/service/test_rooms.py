@@ -7,7 +7,7 @@ from pathlib import Path
 import hybriddp.service
 
 ROOM = Path(hybriddp.service.__file__).parent
-HARMLESS = {"Connection", "Engine", "SQLAlchemyError"}
+HARMLESS = {"Connection", "Engine", "OperationalError", "SQLAlchemyError"}
 
 
 def imported() -> Iterator[tuple[str, str, str]]:

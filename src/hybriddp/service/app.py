@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
 
+from alembic.util import CommandError
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
@@ -15,9 +16,10 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from sqlalchemy.exc import OperationalError
 
 from hybriddp import __version__
-from hybriddp.errors import DataError
+from hybriddp.errors import DataError, raise_unchained
 from hybriddp.service.curator import Curator
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.life import RECEIPTS_KEY
@@ -56,12 +58,22 @@ def prepare(settings: Settings) -> Prepared:
     """Open key and database, creating what is missing; the application on them."""
     if wrong := settings.problems():
         raise DataError(" ".join(wrong))
-    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not settings.database:
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        engine = open_engine(settings.database_url)
+    except OperationalError:
+        raise_unchained(DataError("The database cannot be reached. Start it, or correct its URL: --database."))
+    except CommandError:
+        raise_unchained(
+            DataError(
+                "The database was used with a newer hybriddp, whose tables this one does not know. Update hybriddp."
+            )
+        )
     if settings.key_file.exists():
         master = MasterKey.load(settings.key_file)
     else:
         master = MasterKey.create(settings.key_file, data=settings.data)
-    engine = open_engine(settings.database_url)
     with writing(engine) as connection:
         if stored.credential(connection, "master key", master.fingerprint) != master.fingerprint:
             raise DataError(

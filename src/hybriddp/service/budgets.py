@@ -44,5 +44,5 @@ def ledger(connection: Connection, name: str) -> Ledger:
 
 def charge_everybody(connection: Connection, budget: str, kind: StudyKind) -> None:
     """Charge a study's ε to everybody, whichever group they will choose; `BudgetError` if it is more than is left."""
-    event = Event.now(f"the study {kind.title!r}", who="everybody", study=kind.digest, privacy=kind.privacy)
+    event = Event.now(f"Study {kind.title!r}", who="everybody", study=kind.digest, privacy=kind.privacy)
     ledger(connection, shared(budget)).spend(event, promised=kind.privacy)

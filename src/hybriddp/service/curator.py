@@ -103,7 +103,3 @@ class Curator:
     def has_read(self, study_id: str) -> bool:
         """Whether a study with this id exists and has been asked for."""
         return study_id in self._known
-
-    def forget(self, study_id: str) -> None:
-        """Read a study again when it is next asked for."""
-        self._known.pop(study_id, None)

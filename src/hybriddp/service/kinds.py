@@ -14,6 +14,7 @@ from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
+from hybriddp.service.pages.result import result_page
 from hybriddp.service.problems import Refusal
 
 
@@ -28,10 +29,11 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """What a step publishes, as plain values and as a page."""
+    """What comes out of a step: for everybody, as plain values and as a page, and the curator's own report of it."""
 
     result: dict[str, Any]
     page: str
+    curator_page: str
 
 
 class StudyKind(Protocol):
@@ -143,7 +145,16 @@ class MeanKind:
         )
         if ledger is None:
             estimate = replace(estimate, privacy=replace(estimate.privacy, counted=True))
-        return Released({"estimate": estimate.to_dict(), "explanation": estimate.explain()}, estimate.to_html())
+        published = estimate.to_dict()
+        page = result_page(
+            self.study.title,
+            str(estimate).splitlines()[-1],  # behind the warnings
+            warnings=published["warnings"],
+            promise=str(estimate.privacy),
+            n_trusted=estimate.n_trusted,
+            n_local=estimate.n_local,
+        )
+        return Released({"estimate": published, "answer": str(estimate)}, page, estimate.to_html())
 
 
 def study_kind(text: str) -> StudyKind:
@@ -164,5 +175,5 @@ def require_sizes(gathered: Gathered, *, min_trusted: int, min_local: int, singl
         if size < least and not (size == 0 and single_group):
             raise DataError(
                 f"The {name} group has {size:,} of the {least:,} contributions that the study asks for. Nothing was "
-                "released or spent."
+                "released."
             )

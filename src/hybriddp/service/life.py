@@ -9,6 +9,7 @@ bytes.
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -66,11 +67,18 @@ async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:
     """Open, close or withdraw a study."""
     work = {"open": _open, "close": _close, "withdraw": _withdraw}[action]
     await curator.writer.run(lambda connection: work(curator, connection, study_id))
-    curator.forget(study_id)
     return await document(curator, study_id, counts=True)
 
 
-async def release(curator: Curator, study_id: str) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The bytes of a result, and whether they were drawn just now."""
+
+    result: bytes
+    new: bool
+
+
+async def release(curator: Curator, study_id: str) -> Release:
     """The result: made and paid for once, the same bytes ever after."""
     await _keep_closed(curator, study_id, curator.clock())  # even if the release is then refused
     return await curator.writer.run(lambda connection: _release(curator, connection, study_id))
@@ -101,13 +109,13 @@ def _withdraw(_: Curator, connection: Connection, study_id: str) -> None:
     studies.erase(connection, study.number)
 
 
-def _release(curator: Curator, connection: Connection, study_id: str) -> bytes:
+def _release(curator: Curator, connection: Connection, study_id: str) -> Release:
     study = _locked(connection, study_id)
     if study.state == WITHDRAWN:
         raise Refusal("refused", "The study was withdrawn, and what people contributed is gone.")
     step = studies.study_steps(connection, study.number)[0]
     if step.result is not None:
-        return step.result
+        return Release(step.result, new=False)
     if study.state_at(curator.clock()) != CLOSED:
         raise Refusal("refused", "The study is not closed yet. Close it first, or wait for its closing time.")
     kind = study_kind(study.text)
@@ -121,9 +129,10 @@ def _release(curator: Curator, connection: Connection, study_id: str) -> bytes:
     released = kind.release(gathered, single_group=study.single_group, ledger=ledger)
     told = {"id": study.id, "digest": study.digest, "released_on": _date(curator.clock() // _DAY), **released.result}
     result = json.dumps(told, ensure_ascii=False, indent=1).encode()
-    studies.store_result(connection, study.number, step.number, result, released.page.encode())
+    page, curator_page = released.page.encode(), released.curator_page.encode()
+    studies.store_result(connection, study.number, step.number, result=result, page=page, curator_page=curator_page)
     studies.set_state(connection, study.number, RELEASED)
-    return result
+    return Release(result, new=True)
 
 
 def _locked(connection: Connection, study_id: str) -> StoredStudy:
@@ -133,19 +142,18 @@ def _locked(connection: Connection, study_id: str) -> StoredStudy:
     return study
 
 
-async def result(curator: Curator, study_id: str, *, page: bool = False) -> bytes:
-    """The stored result of a released study, as JSON or as a page."""
+async def released(curator: Curator, study_id: str) -> studies.StoredStep:
+    """What came out of a released study, byte for byte."""
 
-    def work() -> bytes | None:
+    def work() -> list[studies.StoredStep]:
         with reading(curator.engine) as connection:
             study = studies.study(connection, study_id)
-            found = studies.study_steps(connection, study.number)[:1] if study else []
-            return next(((step.page if page else step.result) for step in found), None)
+            return studies.study_steps(connection, study.number) if study else []
 
-    found = await asyncio.to_thread(work)
-    if found is None:
-        raise Refusal("not-found", "There is no result: the study has not been released.")
-    return found
+    for step in await asyncio.to_thread(work):
+        if step.result is not None:
+            return step
+    raise Refusal("not-found", "There is no result: the study has not been released.")
 
 
 async def document(curator: Curator, study_id: str, *, counts: bool = False) -> dict[str, Any]:

@@ -68,13 +68,13 @@ def test_an_open_study_is_closed_from_its_closing_time_on(
 
 def test_results_come_back_byte_for_byte(kept_engine: Engine) -> None:
     of, other = make_study(kept_engine), make_study(kept_engine)
-    result, page = bytes(range(256)), b"\x00<html>"
+    result, page, report = bytes(range(256)), b"\x00<html>", b"more"
     with writing(kept_engine) as connection:
-        studies.store_result(connection, of.number, 0, result, page)
+        studies.store_result(connection, of.number, 0, result=result, page=page, curator_page=report)
         studies.set_state(connection, of.number, RELEASED)
     with reading(kept_engine) as connection:
         (step,) = studies.study_steps(connection, of.number)
-        assert (step.name, step.result, step.page) == ("release", result, page)
+        assert (step.name, step.result, step.page, step.curator_page) == ("release", result, page, report)
         (untouched,) = studies.study_steps(connection, other.number)
         assert (untouched.result, untouched.page) == (None, None)
         released = studies.study(connection, of.id)

@@ -20,7 +20,7 @@ __all__ = ["login_page", "message_page", "studies_page", "study_page"]
 
 _WIDTH = 60
 _FOOTER = "hybriddp curator. Counts are exact; a group's size is public once the study has closed."
-_HEADINGS = ("Study", "State", "Trusted", "Local", "ε", "Closes at (UTC)", "")
+_HEADINGS = ("Study", "State", "Trusted", "Local", "ε", "Closes at (UTC)")
 _STYLE = """\
 a { color: #1d6f8a; }
 small { color: #66727e; }
@@ -39,7 +39,7 @@ form.next { margin-top: 1.2rem; } .list form.next { margin: 0; }
 textarea { box-sizing: border-box; width: 100%; font: .85rem/1.4 ui-monospace, monospace; color: #22303c; }
 [role=alert] { background: #fdf3e4; border-left: .25rem solid #c8772e; padding: .5rem .8rem; }
 """
-_ACTIONS = {"created": ("open",), "open": ("close",), "closed": ("release",)}
+_NEXT = {"created": "open", "open": "close", "closed": "release"}
 """What an operator may do next; a study that has not been released can also be withdrawn, on its own page."""
 
 
@@ -72,7 +72,7 @@ def studies_page(studies: Sequence[Mapping[str, Any]], *, form_token: str, notic
     notice : str
         What has just been done.
     """
-    rows = "".join(f"<tr>{_row(study, form_token)}</tr>" for study in studies)
+    rows = "".join(f"<tr>{_row(study)}</tr>" for study in studies)
     head = "".join(f"<th>{escape(heading)}</th>" for heading in _HEADINGS)
     listed = f'<table class="list"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     none = paragraphs(["There is no study yet. Create one with POST /studies."])
@@ -119,7 +119,7 @@ def study_page(
         Section("Refused requests", _refused(rejections or {})),
         Section("The study's text", [_verbatim(str(study.get("text", "")))]),
     ]
-    if study["state"] in _ACTIONS:
+    if study["state"] in _NEXT:
         sections.append(Section("Withdraw the study", _withdrawal(study, form_token)))
     return _page(_title(study), sections)
 
@@ -137,10 +137,10 @@ def _listed(facts: Sequence[Sequence[str]]) -> str:
     return f'<table class="facts"><tbody>{rows}</tbody></table>'
 
 
-def _row(study: Mapping[str, Any], form_token: str) -> str:
+def _row(study: Mapping[str, Any]) -> str:
     link = f'<a href="{_address(study)}">{escape(_title(study))}</a> <small>{escape(str(study["id"]))}</small>'
     plain = (*_sizes(study), study["epsilon"], _time(study.get("closes_at")))
-    cells = [link, _state(study), *(escape(str(text)) for text in plain), _buttons(study, form_token)]
+    cells = [link, _state(study), *(escape(str(text)) for text in plain)]
     return "".join(f"<td>{cell}</td>" for cell in cells)
 
 
@@ -203,7 +203,10 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
             line += f", 95 % interval {low} to {high}"
         blocks += paragraphs([line], style="answer")
     path = f"/studies/{quote(str(study['id']), safe='')}/result"
-    blocks.append(f'<p><a href="{path}.html">Result as a page</a> · <a href="{path}">as JSON</a></p>')
+    blocks.append(
+        f'<p>For everybody: <a href="{path}.html">page</a>, <a href="{path}">JSON</a>. For you: '
+        f'<a href="{_address(study, "report")}">report</a> with the groups\' means and the weight.</p>'
+    )
     return blocks
 
 
@@ -243,15 +246,16 @@ def _hidden(form_token: str) -> str:
 
 
 def _buttons(study: Mapping[str, Any], form_token: str) -> str:
-    actions = _ACTIONS.get(study["state"], ())
-    if not actions:
+    """The next step as a form; whoever takes one that cannot be undone says that they know."""
+    action = _NEXT.get(study["state"])
+    if action is None:
         return ""
-    buttons = " ".join(
-        f'<button class="next" formaction="{_address(study, action)}">{action.capitalize()}</button>'
-        for action in actions
-    )
+    sure = ""
+    if action != "open":
+        sure = '<label><input type="checkbox" name="sure" value="yes" required> This cannot be undone.</label> '
     return (
-        f'<form class="next" method="post" action="{_address(study, actions[0])}">{_hidden(form_token)}{buttons}</form>'
+        f'<form class="next" method="post" action="{_address(study, action)}">{_hidden(form_token)}{sure}'
+        f'<button class="next">{action.capitalize()}</button></form>'
     )
 
 

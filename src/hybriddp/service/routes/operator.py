@@ -83,6 +83,14 @@ async def one_study(study_id: PathId, request: Asked, state: State) -> Response[
     return _html(await _study(state, study_id, form_token))
 
 
+@get(f"{_START}/studies/{{study_id:str}}/report", **_PAGE)
+async def report(study_id: PathId, request: Asked, state: State) -> Response[Any]:
+    """All that stands behind a result."""
+    if _session(request, state) is None:
+        return Redirect(_START, status_code=303)
+    return Response((await life.released(state.curator, study_id)).curator_page or b"", media_type=MediaType.HTML)
+
+
 @post(f"{_START}/studies/{{study_id:str}}/{{action:str}}", **_PAGE)
 async def act(study_id: PathId, action: _Id, data: _Form, request: Asked, state: State) -> Response[Any]:
     """Open, close, release or withdraw a study by a form."""
@@ -93,9 +101,12 @@ async def act(study_id: PathId, action: _Id, data: _Form, request: Asked, state:
     try:
         if action == "withdraw" and data.get("confirm") != study_id:
             wrong = "Nothing was withdrawn: the id that you typed is another one."
+        elif action in ("close", "release") and data.get("sure") != "yes":
+            wrong = "Nothing was done: this cannot be undone, so the box must be checked."
         elif action == "release":
-            await life.release(state.curator, study_id)
-            state.metrics.release()
+            done = await life.release(state.curator, study_id)
+            if done.new:
+                state.metrics.release()
             notice = "The study is released."
         elif action in _DONE:
             await life.move(state.curator, study_id, action)
@@ -107,7 +118,8 @@ async def act(study_id: PathId, action: _Id, data: _Form, request: Asked, state:
 
 async def _study(state: State, study_id: str, form_token: str, **told: str) -> str:
     study = await life.document(state.curator, study_id, counts=True)
-    result = json.loads(await life.result(state.curator, study_id)) if study["state"] == "released" else None
+    step = await life.released(state.curator, study_id) if study["state"] == "released" else None
+    result = None if step is None else json.loads(step.result or b"null")
     rejections = state.metrics.rejections(study_id)
     return study_page(study, form_token=form_token, rejections=rejections, result=result, **told)
 
@@ -125,4 +137,4 @@ def refuse_in_words(request: Request[Any, Any, State], error: Exception) -> Resp
     return _html(message_page("Curator", told["detail"]), told["status"])
 
 
-ROUTES = [start_page, log_in, log_out, one_study, act]
+ROUTES = [start_page, log_in, log_out, one_study, report, act]

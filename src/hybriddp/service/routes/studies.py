@@ -10,6 +10,7 @@ from litestar.params import JSONBody
 from msgspec import convert, structs
 
 from hybriddp.privacy import Privacy
+from hybriddp.release.ledger import Ledger
 from hybriddp.service import budgets, life
 from hybriddp.service.keys import key_hash, new_key
 from hybriddp.service.kinds import study_kind
@@ -17,6 +18,7 @@ from hybriddp.service.problems import Refusal
 from hybriddp.service.routes.access import RELAY, Asked, is_admin, require_admin
 from hybriddp.service.routes.wire import (
     RESULT,
+    BudgetLeft,
     BudgetState,
     NewBudget,
     NewRelay,
@@ -91,21 +93,33 @@ withdraw_study = _move("withdraw", "Delete everything of a study that was not re
 )
 async def release_study(study_id: PathId, state: State) -> Response[bytes]:
     """Release a closed study, once; asked again, the same bytes."""
-    told = await life.release(state.curator, study_id)
-    state.metrics.release()
-    return Response(told, media_type=MediaType.JSON)
+    done = await life.release(state.curator, study_id)
+    if done.new:
+        state.metrics.release()
+    return Response(done.result, media_type=MediaType.JSON)
 
 
 @get("/studies/{study_id:str}/result", media_type=MediaType.JSON, **_PUBLIC, responses=problems("not-found") | RESULT)
 async def result(study_id: PathId, state: State) -> Response[bytes]:
     """The result of a released study."""
-    return Response(await life.result(state.curator, study_id), media_type=MediaType.JSON)
+    return Response((await life.released(state.curator, study_id)).result or b"", media_type=MediaType.JSON)
 
 
 @get("/studies/{study_id:str}/result.html", media_type=MediaType.HTML, **_PUBLIC, responses=problems("not-found"))
 async def result_page(study_id: PathId, state: State) -> Response[bytes]:
     """The result as a page."""
-    return Response(await life.result(state.curator, study_id, page=True), media_type=MediaType.HTML)
+    return Response((await life.released(state.curator, study_id)).page or b"", media_type=MediaType.HTML)
+
+
+@get(
+    "/studies/{study_id:str}/report.html",
+    media_type=MediaType.HTML,
+    **_ADMIN,
+    responses=problems("bad-token", "not-found"),
+)
+async def report_page(study_id: PathId, state: State) -> Response[bytes]:
+    """The curator's own page: the groups' means, the weight and what else stands behind the result."""
+    return Response((await life.released(state.curator, study_id)).curator_page or b"", media_type=MediaType.HTML)
 
 
 @post("/relays", **_ADMIN, responses=problems("bad-token", "refused", body=True))
@@ -139,10 +153,10 @@ def show_budget(name: PathName, state: State) -> BudgetState:
         return _budget(name, budgets.ledger(connection, budgets.shared(name)))
 
 
-def _budget(name: str, ledger: Any) -> BudgetState:  # noqa: ANN401
-    left = ledger.remaining("trusted")
-    least = min((left, ledger.remaining("local")), key=lambda spent: (spent.epsilon, spent.delta))
-    return BudgetState(name, f"{float(least.epsilon):g}", f"{float(least.delta):g}", ledger.explain())
+def _budget(name: str, ledger: Ledger) -> BudgetState:
+    left = ledger.remaining("everybody")
+    rest = BudgetLeft(f"{float(left.epsilon):g}", f"{float(left.delta):g}")
+    return BudgetState(name, ledger.budget.epsilon, ledger.budget.delta, rest, ledger.explain())
 
 
 ROUTES = [
@@ -155,6 +169,7 @@ ROUTES = [
     release_study,
     result,
     result_page,
+    report_page,
     create_relay,
     remove_relay,
     create_budget,

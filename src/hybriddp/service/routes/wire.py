@@ -6,6 +6,7 @@ raw value would fit.
 """
 
 import json
+import re
 from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -149,12 +150,20 @@ class RelayKey(Struct, frozen=True):
     key: str
 
 
-class BudgetState(Struct, frozen=True):
+class BudgetLeft(Struct, frozen=True):
     """What everybody has left of a budget."""
+
+    epsilon: str
+    delta: str
+
+
+class BudgetState(Struct, frozen=True):
+    """A budget, what is left of it, and why."""
 
     name: str
     epsilon: str
     delta: str
+    left: BudgetLeft
     explanation: str
 
 
@@ -172,7 +181,7 @@ class ResultDocument(Struct, frozen=True):
     digest: str
     released_on: str
     estimate: dict[str, Any]
-    explanation: str
+    answer: str
 
 
 class StepState(Struct, frozen=True):
@@ -264,8 +273,17 @@ class StrictRequest(Request[Any, Any, State]):
             raise Refusal("malformed", "The body must be one JSON object in UTF-8, not nested deeply.") from None
         try:
             return decode(body, type=Any if field is None else field.annotation)
-        except (ValueError, RecursionError):  # its words may quote the body
-            raise Refusal("malformed") from None
+        except (ValueError, RecursionError) as reason:
+            raise Refusal("malformed", _where(str(reason))) from None
+
+
+def _where(reason: str) -> str:
+    """Where a body is wrong and which types were met, if the decoder says so: the rest of its words may quote it."""
+    known = _MISFIT.fullmatch(reason)
+    place = re.search(r" - at `(\$[a-z_.\[\]0-9]*)`$", reason)
+    if known is None or place is None:
+        return ""
+    return f"The body is not what this route takes: at {place[1]}, {known[1]} is needed, not {known[2]}."
 
 
 def _once(pairs: list[tuple[str, Any]]) -> None:
@@ -277,4 +295,5 @@ def _no_number(_: str) -> None:
     raise Refusal("malformed", "NaN and Infinity are no JSON.")
 
 
+_MISFIT = re.compile(r"Expected `([a-z]+(?: \| [a-z]+)*)`, got `([a-z]+)` - at `.*`")
 _STRICT = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number)

@@ -55,6 +55,7 @@ steps = Table(
     Column("name", Text, nullable=False),
     Column("result", LargeBinary),  # the bytes that everybody gets, for ever
     Column("page", LargeBinary),
+    Column("curator_page", LargeBinary),  # for the curator: more than is published
     PrimaryKeyConstraint("study", "number"),
 )
 

@@ -56,6 +56,7 @@ class StoredStep:
     name: str
     result: bytes | None
     page: bytes | None
+    curator_page: bytes | None
 
 
 def insert_study(connection: Connection, fields: dict[str, Any], step_names: tuple[str, ...]) -> str | None:
@@ -106,15 +107,17 @@ def erase(connection: Connection, number: int) -> None:
 
 def study_steps(connection: Connection, number: int) -> list[StoredStep]:
     """The steps of a study's life, in order."""
-    columns = (steps.c.number, steps.c.name, steps.c.result, steps.c.page)
+    columns = (steps.c.number, steps.c.name, steps.c.result, steps.c.page, steps.c.curator_page)
     rows = connection.execute(select(*columns).where(steps.c.study == number).order_by(steps.c.number))
-    return [StoredStep(row.number, row.name, _bytes(row.result), _bytes(row.page)) for row in rows]
+    return [StoredStep(number, name, *map(_bytes, kept)) for number, name, *kept in rows]
 
 
-def store_result(connection: Connection, number: int, step: int, result: bytes, page: bytes) -> None:
+def store_result(
+    connection: Connection, number: int, step: int, *, result: bytes, page: bytes, curator_page: bytes
+) -> None:
     """Keep what came out of a step."""
     mine = (steps.c.study == number) & (steps.c.number == step)
-    connection.execute(update(steps).where(mine).values(result=result, page=page))
+    connection.execute(update(steps).where(mine).values(result=result, page=page, curator_page=curator_page))
 
 
 # Keys

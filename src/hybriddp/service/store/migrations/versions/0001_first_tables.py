@@ -54,6 +54,7 @@ def upgrade() -> None:
         sa.Column("name", sa.Text, nullable=False),
         sa.Column("result", sa.LargeBinary),
         sa.Column("page", sa.LargeBinary),
+        sa.Column("curator_page", sa.LargeBinary),
         sa.PrimaryKeyConstraint("study", "number"),
     )
     op.create_table(
