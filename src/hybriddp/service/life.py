@@ -71,14 +71,14 @@ async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReleaseAnswer:
     """The bytes of a result, and whether they were drawn just now."""
 
     result: bytes
     new: bool
 
 
-async def release(curator: Curator, study_id: str) -> Release:
+async def release(curator: Curator, study_id: str) -> ReleaseAnswer:
     """The result: made and paid for once, the same bytes ever after."""
     await _keep_closed(curator, study_id, curator.clock())  # even if the release is then refused
     return await curator.writer.run(lambda connection: _release(curator, connection, study_id))
@@ -109,13 +109,13 @@ def _withdraw(_: Curator, connection: Connection, study_id: str) -> None:
     studies.erase(connection, study.number)
 
 
-def _release(curator: Curator, connection: Connection, study_id: str) -> Release:
+def _release(curator: Curator, connection: Connection, study_id: str) -> ReleaseAnswer:
     study = _locked(connection, study_id)
     if study.state == WITHDRAWN:
         raise Refusal("refused", "The study was withdrawn, and what people contributed is gone.")
     step = studies.study_steps(connection, study.number)[0]
     if step.result is not None:
-        return Release(step.result, new=False)
+        return ReleaseAnswer(step.result, new=False)
     if study.state_at(curator.clock()) != CLOSED:
         raise Refusal("refused", "The study is not closed yet. Close it first, or wait for its closing time.")
     kind = study_kind(study.text)
@@ -132,7 +132,7 @@ def _release(curator: Curator, connection: Connection, study_id: str) -> Release
     page, curator_page = released.page.encode(), released.curator_page.encode()
     studies.store_result(connection, study.number, step.number, result=result, page=page, curator_page=curator_page)
     studies.set_state(connection, study.number, RELEASED)
-    return Release(result, new=True)
+    return ReleaseAnswer(result, new=True)
 
 
 def _locked(connection: Connection, study_id: str) -> StoredStudy:
