@@ -46,10 +46,12 @@ class Prepared:
 
     def __init__(self, stop_by: signal.Signals) -> None:
         self.asked: list[Settings] = []
+        self.new_admin_key = False
         self.stop_by = stop_by
 
-    def prepare(self, settings: Settings) -> SimpleNamespace:
+    def prepare(self, settings: Settings, *, new_admin_key: bool = False) -> SimpleNamespace:
         self.asked.append(settings)
+        self.new_admin_key = new_admin_key
         if not settings.key_file.exists():
             MasterKey.create(settings.key_file, data=settings.data)
         return SimpleNamespace(app=Litestar(on_startup=[self._stop], openapi_config=None), admin_key="hdpa_new")
@@ -172,7 +174,7 @@ def test_an_app_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
     room = ModuleType("hybriddp.service.app")
     app = Litestar(on_startup=[fail], openapi_config=None)
-    room.prepare = lambda _: SimpleNamespace(app=app, admin_key=None)  # type: ignore[attr-defined]
+    room.prepare = lambda _, **__: SimpleNamespace(app=app, admin_key=None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "hybriddp.service.app", room)
     result = _run("--port", 0)
     assert isinstance(result.exception, DataError)
@@ -193,3 +195,10 @@ def test_a_crash_writes_no_memory_to_disk() -> None:
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "0 (0, 0)"
+
+
+def test_a_lost_admin_key_is_asked_to_be_replaced(prepared: Prepared) -> None:
+    _run("--port", 0, "--new-admin-key")
+    assert prepared.new_admin_key
+    _run("--port", 0)
+    assert not prepared.new_admin_key

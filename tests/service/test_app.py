@@ -10,6 +10,7 @@ from sqlalchemy import create_engine
 
 from hybriddp.errors import DataError
 from hybriddp.service.app import prepare
+from hybriddp.service.keys import same_key
 from hybriddp.service.problems import Refusal
 from hybriddp.service.routes.access import RateLimit
 from hybriddp.service.settings import Settings
@@ -238,3 +239,18 @@ def test_settings_that_are_wrong(tmp_path: Path) -> None:
     with pytest.raises(DataError):
         prepare(Settings(data=tmp_path / "data", key_file=tmp_path / "key", port=-1))
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.slow
+def test_a_lost_admin_key_is_replaced(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path / "data", key_file=tmp_path / "key")
+    first, second = prepare(settings), prepare(settings)
+    third = prepare(settings, new_admin_key=True)
+    try:
+        assert second.admin_key is None
+        assert third.admin_key not in (None, first.admin_key)
+        assert same_key(str(third.admin_key), third.app.state.admin_hash)
+        assert not same_key(str(first.admin_key), third.app.state.admin_hash)
+    finally:
+        for made in (first, second, third):
+            made.app.state.curator.close()

@@ -50,6 +50,9 @@ def serve(
     drain_seconds: Annotated[float | None, option("Seconds to finish what has begun when stopping: 10.")] = None,
     log: Annotated[str | None, option("Form of the log: json or text.")] = None,
     config: Annotated[Path | None, option("TOML file of settings.")] = None,
+    new_admin_key: Annotated[
+        bool, option("Replace the admin key, if it is lost; the old one ends.", "--new-admin-key")
+    ] = False,
     check: Annotated[bool, option("Say what is wrong with the settings and exit.", "--check")] = False,
     demo: Annotated[bool, option("Start with a study and simulated people; keeps nothing.", "--demo")] = False,
 ) -> None:
@@ -58,7 +61,9 @@ def serve(
     Options come before HYBRIDDP_* environment variables (HYBRIDDP_PORT), these before the file of --config. The first
     start creates the data folder and the key file and prints the admin key, once.
     """
-    flags = {name: value for name, value in locals().items() if name not in ("config", "check", "demo")}
+    flags = {
+        name: value for name, value in locals().items() if name not in ("config", "new_admin_key", "check", "demo")
+    }
     check_installed()
     from hybriddp.service.settings import Settings
 
@@ -68,7 +73,7 @@ def serve(
             place = {"data": Path(folder) / "data", "key_file": Path(folder) / "hybriddp.key", "database": ""}
             _run(Settings.read(flags | place, os.environ, config), check=check, demo=True)
         return
-    _run(Settings.read(flags, os.environ, config), check=check, demo=False)
+    _run(Settings.read(flags, os.environ, config), check=check, demo=False, new_admin_key=new_admin_key)
 
 
 def _refuse_for_demo(flags: dict[str, object]) -> None:
@@ -78,7 +83,7 @@ def _refuse_for_demo(flags: dict[str, object]) -> None:
             raise ParameterError(name, "left out with --demo", str(flags[name]), remedy=remedy)
 
 
-def _run(settings: "Settings", *, check: bool, demo: bool) -> None:
+def _run(settings: "Settings", *, check: bool, demo: bool, new_admin_key: bool = False) -> None:
     problems = settings.problems()
     for problem in problems:
         say(f"- {problem}", err=not check)
@@ -95,7 +100,7 @@ def _run(settings: "Settings", *, check: bool, demo: bool) -> None:
         _forbid_core_dumps()
         set_up_logging(settings.log, quiet=demo)  # the demo's people would push the admin key off the screen
         new_key_file = not settings.key_file.exists()
-        prepared = prepare(settings)
+        prepared = prepare(settings, new_admin_key=new_admin_key)
         url = _url(listening, settings.host)
         if demo:
             say("Demo: all people are simulated, and nothing is kept.", bold=True)

@@ -54,8 +54,11 @@ class Prepared:
     admin_key: str | None
 
 
-def prepare(settings: Settings) -> Prepared:
-    """Open key and database, creating what is missing; the application on them."""
+def prepare(settings: Settings, *, new_admin_key: bool = False) -> Prepared:
+    """Open key and database, creating what is missing; the application on them.
+
+    With ``new_admin_key`` the admin key is replaced: for operators who have lost theirs.
+    """
     if wrong := settings.problems():
         raise DataError(" ".join(wrong))
     if not settings.database:
@@ -80,6 +83,8 @@ def prepare(settings: Settings) -> Prepared:
                 f"{settings.key_file} is not the key that this database was used with: with another one people could "
                 "take part twice, and totals could not be read. Restore the key file, or start with a new database."
             )
+        if new_admin_key:
+            stored.forget_credential(connection, "admin")
         admin_key = new_key(ADMIN)
         admin_hash = stored.credential(connection, "admin", key_hash(admin_key))
     metrics = Metrics()

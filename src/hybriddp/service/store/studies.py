@@ -136,7 +136,12 @@ def add_relay(connection: Connection, name: str, key_hash: str) -> bool:
 
 def remove_relay(connection: Connection, name: str) -> bool:
     """Forget a relay's key; False if there is none."""
-    removed = delete(credentials).where(credentials.c.name == _RELAY + name).returning(credentials.c.name)
+    return forget_credential(connection, _RELAY + name)
+
+
+def forget_credential(connection: Connection, name: str) -> bool:
+    """Forget the hash that is stored under a name; False if there is none."""
+    removed = delete(credentials).where(credentials.c.name == name).returning(credentials.c.name)
     return connection.execute(removed).first() is not None
 
 
