@@ -7,6 +7,7 @@ at a time anyway; on PostgreSQL every replica has a writer of its own.
 
 import asyncio
 import queue
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from hybriddp.service.store.engine import writing
 from hybriddp.service.store.seal import TotalSeal
 
 _MOST = 5_000  # contributions in one transaction
+_LINGER = 0.003  # seconds that a group waits for more, while many people come at once: a commit takes as long
 _T = TypeVar("_T")
 
 
@@ -115,11 +117,14 @@ class Writer:
             self._jobs.put(job)
 
     def _loop(self) -> None:
-        job = self._jobs.get()
+        job, busy = self._jobs.get(), False
         while job is not None:
             following: _Add | _Run[Any] | None = None
             if isinstance(job, _Add):
+                if busy:
+                    time.sleep(_LINGER)
                 group, following = self._group(job)
+                busy = len(group) > 1  # whoever comes alone is not kept waiting
                 self._add(group)
             else:
                 self._run(job)
