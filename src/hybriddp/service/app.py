@@ -16,10 +16,12 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
 from hybriddp import __version__
 from hybriddp.errors import DataError, raise_unchained
+from hybriddp.service import life
 from hybriddp.service.curator import Curator
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.life import RECEIPTS_KEY
@@ -89,7 +91,7 @@ def prepare(settings: Settings, *, new_admin_key: bool = False) -> Prepared:
         admin_hash = stored.credential(connection, "admin", key_hash(admin_key))
     metrics = Metrics()
     tokens = _token_keys(settings, master)
-    curator = Curator(engine, master, tokens, replica=token_hex(8), committed=metrics.commit)
+    curator = Curator(engine, master, tokens, replica=_replica(engine), committed=metrics.commit)
     state = {
         "curator": curator,
         "settings": settings,
@@ -101,6 +103,11 @@ def prepare(settings: Settings, *, new_admin_key: bool = False) -> Prepared:
     }
     first = same_key(admin_key, admin_hash)
     return Prepared(_application(settings, state), admin_key if first else None)
+
+
+def _replica(engine: Engine) -> str:
+    """Whose sums these are: SQLite has one writer at a time, whichever process it is, so all share one row."""
+    return "embedded" if engine.dialect.name == "sqlite" else token_hex(8)
 
 
 def _token_keys(settings: Settings, master: MasterKey) -> TokenKeys:
@@ -152,6 +159,7 @@ class _Document(JsonRenderPlugin):
 @asynccontextmanager
 async def _lifespan(app: Litestar) -> AsyncIterator[None]:
     try:
+        await life.fold_open(app.state.curator)
         yield
     finally:  # uvicorn has answered what had arrived
         app.state.draining = True

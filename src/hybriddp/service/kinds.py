@@ -72,8 +72,13 @@ class StudyKind(Protocol):
     def value(self, value: float) -> int:
         """A finite value as the integer that is added up."""
 
-    def release(self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None) -> Released:
-        """What is published, paid for first. Without a ledger, everybody paid when the study opened."""
+    def release(
+        self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
+    ) -> Released:
+        """What is published, paid for first. Without a ledger, everybody paid when the study opened.
+
+        A ``warning`` stands before the answer, wherever it is shown.
+        """
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,9 @@ class MeanKind:
         """A finite value in units; beyond the bounds it counts as the nearer one."""
         return int(self.study.grid.place([value]).units[0])
 
-    def release(self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None) -> Released:
+    def release(
+        self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
+    ) -> Released:
         """The mean, once. Without a ledger it was charged to everybody when the study opened."""
         channel, digest = self.study.channel, self.study.digest
         if not isinstance(channel, WindowChannel):  # see above
@@ -146,6 +153,8 @@ class MeanKind:
         if ledger is None:
             estimate = replace(estimate, privacy=replace(estimate.privacy, counted=True))
         published = estimate.to_dict()
+        if warning is not None:
+            published["warnings"] = [warning, *published["warnings"]]
         page = result_page(
             self.study.title,
             str(estimate).splitlines()[-1],  # behind the warnings

@@ -45,6 +45,8 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
     if min(sizes) < least or max(sizes) > _LARGEST:
         wanted = f"from the study's own {least} to {_LARGEST}"
         raise Refusal("malformed", f"min_trusted and min_local must be {wanted}.")
+    if fields["budget"] is not None and not fields["tokens"]:
+        raise Refusal("malformed", "A shared budget needs tokens: without them nobody knows who has paid.")
     row = fields | {"digest": kind.digest, "kind": kind.name, "text": kind.text, "state": CREATED}
 
     def work(connection: Connection) -> StoredStudy:
@@ -95,10 +97,22 @@ def _open(curator: Curator, connection: Connection, study_id: str) -> None:
     studies.set_state(connection, study.number, OPEN)
 
 
-def _close(_: Curator, connection: Connection, study_id: str) -> None:
+def _close(curator: Curator, connection: Connection, study_id: str) -> None:
     study = _locked(connection, study_id)
     _require_state(study.state, (OPEN, CLOSED), "closed")
+    stored.fold(connection, study.number, study.digest, replica=curator.replica, seal=curator.seal)
     studies.set_state(connection, study.number, CLOSED)
+
+
+async def fold_open(curator: Curator) -> None:
+    """Add up the sums that earlier processes have left: a row of its own for each would tell more than their sum."""
+
+    def work(connection: Connection) -> None:
+        for study in studies.all_studies(connection):
+            if studies.study(connection, study.id, lock=True) and study.state == OPEN:
+                stored.fold(connection, study.number, study.digest, replica=curator.replica, seal=curator.seal)
+
+    await curator.writer.run(work)
 
 
 def _withdraw(_: Curator, connection: Connection, study_id: str) -> None:
@@ -126,12 +140,14 @@ def _release(curator: Curator, connection: Connection, study_id: str) -> Release
     )
     require_sizes(gathered, min_trusted=study.min_trusted, min_local=study.min_local, single_group=study.single_group)
     ledger = budgets.ledger(connection, budgets.of_study(study.id)) if study.budget is None else None
-    released = kind.release(gathered, single_group=study.single_group, ledger=ledger)
+    warning = None if study.tokens else PILOT
+    released = kind.release(gathered, single_group=study.single_group, ledger=ledger, warning=warning)
     told = {"id": study.id, "digest": study.digest, "released_on": _date(curator.clock() // _DAY), **released.result}
     result = json.dumps(told, ensure_ascii=False, indent=1).encode()
     page, curator_page = released.page.encode(), released.curator_page.encode()
     studies.store_result(connection, study.number, step.number, result=result, page=page, curator_page=curator_page)
     studies.set_state(connection, study.number, RELEASED)
+    stored.forget_total(connection, study.number)
     return ReleaseAnswer(result, new=True)
 
 

@@ -6,6 +6,7 @@ disk. The same contribution again, shown by the same nonce, gets the same receip
 
 import asyncio
 import hmac
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -68,7 +69,9 @@ def participant_hash(curator: Curator, known: KnownStudy, token: str | None, com
 
 
 def _hash(curator: Curator, known: KnownStudy, text: str) -> bytes:
-    return hmac.digest(curator.hash_key, f"{known.stored.digest}\n{text}".encode(), "sha256")[:16]
+    """Two spellings of one letter are one letter: better to count a person too seldom than twice."""
+    named = unicodedata.normalize("NFC", f"{known.stored.digest}\n{text}")
+    return hmac.digest(curator.hash_key, named.encode(), "sha256")[:16]
 
 
 def _contribution(curator: Curator, known: KnownStudy, sent: Sent, token: str | None) -> NewContribution:
@@ -153,14 +156,14 @@ async def withdraw(curator: Curator, known: KnownStudy, sent: Sent, token: str |
     one = _contribution(curator, known, sent, token)
     outcome = await curator.writer.withdraw(one)
     if outcome is Verdict.ABSENT:
-        raise Refusal("not-found", "There is no contribution of this person, or it has been withdrawn.")
+        raise Refusal("not-found", "There is no such contribution.")
     if outcome is Verdict.DUPLICATE:
         raise Refusal("duplicate", "This is not what the person contributed: it does not open their commitment.")
-    if outcome is not Verdict.WITHDRAWN:
+    if outcome not in (Verdict.WITHDRAWN, Verdict.FORGOTTEN):
         raise Refusal("closed", "The study is closed: what was contributed can no longer be withdrawn.")
-    return curator.signer.sign(
-        _told(known, StoredParticipant(one.trusted, one.asserted, one.day, one.commitment), True)
-    )
+    opened = outcome is Verdict.WITHDRAWN
+    left = StoredParticipant(one.trusted, one.asserted, one.day, one.commitment if opened else None)
+    return curator.signer.sign(_told(known, left, withdrawn=True) | {"opened": opened})
 
 
 async def receipt(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> dict[str, Any]:
@@ -179,7 +182,7 @@ async def _stored_receipt(curator: Curator, known: KnownStudy, who: bytes) -> di
     return curator.signer.sign(_told(known, found))
 
 
-def _told(known: KnownStudy, found: StoredParticipant, withdrawn: bool = False) -> dict[str, Any]:
+def _told(known: KnownStudy, found: StoredParticipant, *, withdrawn: bool = False) -> dict[str, Any]:
     study, privacy = known.stored, known.kind.privacy
     group = "trusted" if found.trusted else "local"
     told = {

@@ -249,6 +249,8 @@ def _key_problems(settings: Settings) -> Iterator[str]:
             f"The key file {path} is inside of the data folder {folder}, so every backup of the data would hold "
             "the key that protects it. Name another place with --key-file."
         )
+    elif settings.database.startswith("sqlite:///") and is_inside(path, Path(settings.database[10:]).parent):
+        yield f"The key file {path} is in the database's folder, and so in its backups. Name another with --key-file."
     if path.is_dir():
         yield f"The key file {path} is a folder. Name a file with --key-file."
     elif path.exists():

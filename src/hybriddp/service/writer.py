@@ -22,6 +22,7 @@ from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.contributions import NewContribution, Verdict
 from hybriddp.service.store.engine import writing
 from hybriddp.service.store.seal import TotalSeal
+from hybriddp.service.store.studies import close_overdue
 
 _MOST = 5_000  # contributions in one transaction
 _LINGER = 0.003  # seconds that a group waits for more, while many people come at once: a commit takes as long
@@ -152,6 +153,8 @@ class Writer:
         try:
             with writing(self._engine) as connection:
                 outcomes = stored.add(connection, together, replica=self._replica, seal=self._seal, now=self._clock())
+            if Verdict.CLOSED in outcomes:  # before anybody hears it
+                self._write_closing({one.study for one in together})
         except Exception as reason:  # whoever waits is told; the thread goes on
             if isinstance(reason, DataError) and len(group) > 1:  # of one of them: the others need not suffer
                 for job in group:
@@ -166,6 +169,11 @@ class Writer:
             answers.append(_Answer(job.done, outcomes[start:end]))
             start = end
         _tell(answers)
+
+    def _write_closing(self, numbers: set[int]) -> None:
+        """Write down which studies have reached their closing time, alone: others may be adding to them."""
+        with writing(self._engine) as connection:
+            close_overdue(connection, numbers, self._clock())
 
     def _run(self, job: _Run[Any]) -> None:
         try:

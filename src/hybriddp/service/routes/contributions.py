@@ -1,5 +1,6 @@
 """Routes of participants and relays: reports, values, withdrawals and receipts."""
 
+import asyncio
 import math
 from time import monotonic
 from typing import Annotated, Any
@@ -131,8 +132,13 @@ async def send_batch(study_id: PathId, data: JSONBody[NewBatch], request: Asked,
 
 async def _relay(request: Asked, state: State) -> str:
     """The name of the relay whose key a request carries; asked of the database each time, so that it can be removed."""
-    with reading(state.curator.engine) as connection:
-        name = relay_name(connection, relay_hash(request))
+    key_hash = relay_hash(request)
+
+    def work() -> str | None:
+        with reading(state.curator.engine) as connection:
+            return relay_name(connection, key_hash)
+
+    name = await asyncio.to_thread(work)  # a database that hangs must not hang everybody
     if name is None:
         raise Refusal("bad-token", "This relay's key is not known, or has been taken back.")
     return name

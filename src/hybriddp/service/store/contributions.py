@@ -12,7 +12,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, select, text, update
+from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
@@ -50,6 +50,14 @@ _OPEN = (
 )
 
 
+_ALONE = (
+    select(studies.c.number)
+    .where(studies.c.number.in_(bindparam("numbers", expanding=True)))
+    .order_by(studies.c.number)
+    .with_for_update()
+)
+
+
 class Verdict(Enum):
     """What became of a contribution."""
 
@@ -59,6 +67,7 @@ class Verdict(Enum):
     CLOSED = "closed"
     ABSENT = "absent"  # for a withdrawal: there is nothing to withdraw
     WITHDRAWN = "withdrawn"
+    FORGOTTEN = "forgotten"  # was withdrawn before, or never came: either way the person is not in the sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,24 +139,57 @@ def add(
 
 def withdraw(connection: Connection, one: NewContribution, *, replica: str, seal: TotalSeal, now: int) -> Verdict:
     """Subtract exactly what a commitment was made to, and forget the commitment; the person cannot come back."""
-    if one.study not in _lock_open(connection, {one.study}, now):
+    numbers = [one.study]
+    connection.execute(_ALONE, {"numbers": numbers})  # the sums of other replicas are moved, too
+    close_overdue(connection, numbers, now)
+    is_open = one.study in _lock_open(connection, {one.study}, now)
+    found = find(connection, one.study, one.who)
+    if found is not None and found.commitment is None:
+        return Verdict.FORGOTTEN
+    if not is_open:
         return Verdict.CLOSED
-    found = find(connection, one.study, one.who, lock=True)
-    if found is None or found.commitment is None:
-        return Verdict.ABSENT
+    if found is None:
+        if one.asserted == NOBODY:
+            return Verdict.ABSENT
+        connection.execute(insert(participants).values(study=one.study, who=one.who, **_FORGOTTEN))
+        return Verdict.FORGOTTEN
     if found.commitment != one.commitment:
         return Verdict.DUPLICATE
+    fold(connection, one.study, one.digest, replica=replica, seal=seal)
     mine = (participants.c.study == one.study) & (participants.c.who == one.who)
     connection.execute(update(participants).where(mine).values(_FORGOTTEN))
     _change_sums(connection, [one], -1, replica=replica, seal=seal)
+    connection.execute(delete(tallies).where((tallies.c.study == one.study) & (tallies.c.count == 0)))
     return Verdict.WITHDRAWN
 
 
-def find(connection: Connection, study: int, who: bytes, *, lock: bool = False) -> StoredParticipant | None:
+def fold(connection: Connection, study: int, digest: str, *, replica: str, seal: TotalSeal) -> None:
+    """Add the sums of all replicas up in this one's row: the row of one that took a single value would show it.
+
+    Whoever calls this keeps others from adding to the study.
+    """
+    codes = {code: count for code, count in tally(connection, study).items() if count}
+    count, units = sizes(connection, study).trusted, total(connection, study, digest, seal)
+    for table in (tallies, totals):
+        connection.execute(delete(table).where(table.c.study == study))
+    if codes:
+        rows = [{"study": study, "replica": replica, "code": code, "count": n} for code, n in sorted(codes.items())]
+        connection.execute(insert(tallies), rows)
+    if count or units:
+        sealed = seal.close(units, digest, replica, count)
+        connection.execute(insert(totals).values(study=study, replica=replica, count=count, sealed=sealed))
+
+
+def forget_total(connection: Connection, study: int) -> None:
+    """Drop the exact sum of trusted units, which nothing needs after a release; how many there were stays."""
+    connection.execute(update(totals).where(totals.c.study == study).values(sealed=b""))
+
+
+def find(connection: Connection, study: int, who: bytes) -> StoredParticipant | None:
     """What is stored of a person."""
     columns = (participants.c.trusted, participants.c.asserted, participants.c.day, participants.c.commitment)
     query = select(*columns).where((participants.c.study == study) & (participants.c.who == who))
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    row = connection.execute(query).one_or_none()
     return None if row is None else StoredParticipant(*row)
 
 
@@ -178,9 +220,7 @@ def forget(connection: Connection, study: int) -> None:
 
 def _lock_open(connection: Connection, numbers: set[int], now: int) -> set[int]:
     """Those of the studies that take contributions; none of them can close before the transaction ends."""
-    found = connection.execute(_OPEN, {"numbers": sorted(numbers)}).all()
-    if any(row.closes_at <= now for row in found):
-        close_overdue(connection, numbers, now)
+    found = connection.execute(_OPEN, {"numbers": sorted(numbers)})
     return {row.number for row in found if now < row.closes_at}
 
 
@@ -272,8 +312,8 @@ def _upsert(
     set_to: tuple[str, ...] = (),
 ) -> Any:  # noqa: ANN401
     """A statement that inserts a row, or changes the one that is there."""
-    insert = (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)
-    changed: dict[str, Any] = {name: insert.excluded[name] for name in set_to}
+    row = (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)
+    changed: dict[str, Any] = {name: row.excluded[name] for name in set_to}
     if added:
-        changed[added] = table.c[added] + insert.excluded[added]
-    return insert.on_conflict_do_update(index_elements=list(key), set_=changed)
+        changed[added] = table.c[added] + row.excluded[added]
+    return row.on_conflict_do_update(index_elements=list(key), set_=changed)

@@ -17,6 +17,7 @@ from sqlalchemy.exc import OperationalError
 _PAGE = 1024
 _LOG = 64 << 20  # bytes of the write-ahead log after which it is copied into the database
 _CACHE = 64 << 10  # KiB
+_CONNECT = 10  # seconds until a PostgreSQL server that does not answer counts as away
 _BUSY = 30_000  # milliseconds to wait for another process
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _LOCK = 0x68796264  # of PostgreSQL, held while tables are brought up to date
@@ -32,7 +33,8 @@ def open_engine(database: str) -> Engine:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     else:
-        engine = create_engine(url, hide_parameters=True, pool_pre_ping=True, pool_size=8)
+        patience = {"connect_timeout": _CONNECT}
+        engine = create_engine(url, hide_parameters=True, pool_pre_ping=True, pool_size=8, connect_args=patience)
     _migrate(engine)
     return engine
 
