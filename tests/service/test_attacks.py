@@ -126,7 +126,9 @@ def test_a_token_used_again_counts_once(kept_server: Running) -> None:
         assert refused(target.send(other)) == "duplicate"
     assert refused(target.send(target.value(), to="values")) == "duplicate"
     assert refused(target.send(target.report(8), to="reports/withdraw")) == "duplicate"
-    assert refused(target.send(target.report(), who="b", to="reports/withdraw")) == "not-found"
+    never = target.send(target.report(), who="b", to="reports/withdraw").json()["receipt"]
+    assert (never["withdrawn"], never["opened"], never["commitment"]) == (True, False, "")
+    assert refused(target.send(target.report(), who="b")) == "duplicate"
     assert target.send(target.report(), to="reports/withdraw").status_code == 200
     assert refused(target.send(target.report())) == "duplicate"
     assert target.counts() == {"trusted": 0, "local": 0}

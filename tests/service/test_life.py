@@ -1,14 +1,23 @@
 """A whole study over real sockets, on both databases."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import polars as pl
 import pytest
+from sqlalchemy import Engine, select, text
 
 from hybriddp import MeanStudy, summarize
+from hybriddp.grid import UNITS
 from hybriddp.release.mechanisms import Mechanism
-from tests.service.running import Running
+from hybriddp.service.store.contributions import Verdict, add
+from hybriddp.service.store.engine import reading, writing
+from hybriddp.service.store.schema import tallies, totals
+from tests.service.running import Running, running
+from tests.service.store.making import SEAL, contribution, make_study
 
 STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
 
@@ -93,3 +102,74 @@ def test_a_shared_budget_charges_everybody_when_a_study_opens(server: Running) -
     server.move("close", "first")
     assert server.move("release", "first").json()["estimate"]["privacy"]["counted"]
     assert server.http.get("/budgets/panel", headers=server.admin).json()["left"]["epsilon"] == "0.5"
+
+
+def test_no_process_leaves_a_single_value_behind(database: str, tmp_path: Path) -> None:
+    """Each start is another process, and another replica."""
+    place = "" if database.startswith("sqlite") else database
+    nonce = "0" * 32
+    with running(tmp_path, place) as first:
+        first.create(STUDY)
+        for i in range(5):
+            first.trust(STUDY, f"t{i}", 60.0)
+            first.report(STUDY, f"l{i}", 3)
+        first.trust(STUDY, "victim", 37.5, nonce=nonce)
+        first.report(STUDY, "loc", 17, nonce=nonce)
+    with running(tmp_path, place) as second:
+        for who, to, what in (("victim", "values", {"value": 37.5}), ("loc", "reports", {"code": 17})):
+            body = {"digest": STUDY.digest, "nonce": nonce, **what}
+            gone = second.http.post(f"/studies/minutes/{to}/withdraw", headers=second.token(who), json=body)
+            assert gone.json()["receipt"]["opened"]
+        assert sums_of_replicas(second) == ([(5, 5 * UNITS // 4)], [(3, 5)])
+    with running(tmp_path, place) as third:
+        assert len(sums_of_replicas(third)[0]) == 1
+        third.move("close")
+        assert third.move("release").status_code == 200
+        with reading(third.prepared.app.state.curator.engine) as connection:
+            assert set(connection.scalars(select(totals.c.sealed))) == {b""}  # nothing needs the exact total any more
+        assert third.http.get("/studies/minutes").json()["counts"] == {"trusted": 5, "local": 5}
+
+
+def sums_of_replicas(server: Running) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """What whoever has database and key reads: the totals and the counts of codes, of each replica."""
+    seal = server.prepared.app.state.curator.seal
+    with reading(server.prepared.app.state.curator.engine) as connection:
+        rows = connection.execute(select(totals.c.replica, totals.c.count, totals.c.sealed)).all()
+        opened = [(count, seal.open(sealed, STUDY.digest, replica, count)) for replica, count, sealed in rows]
+        codes = connection.execute(select(tallies.c.code, tallies.c.count)).all()
+    return opened, [(code, count) for code, count in codes]
+
+
+def test_a_pilot_warns_in_its_result_and_takes_no_shared_budget(server: Running) -> None:
+    server.http.post("/budgets", headers=server.admin, json={"name": "panel", "epsilon": "1.5"})
+    refused = server.create(STUDY, tokens=False, budget="panel")
+    assert (refused.status_code, refused.json()["reason"]) == (400, "malformed")
+    server.create(STUDY, tokens=False, single_group=True)
+    for i in range(2):
+        server.report(STUDY, f"l{i}", 100 + i)
+    server.move("close")
+    assert "without tokens" in server.move("release").json()["estimate"]["warnings"][0]
+    assert "without tokens" in server.http.get("/studies/minutes/result.html").text
+
+
+def test_two_spellings_of_a_name_are_one_person(server: Running) -> None:
+    server.create(STUDY)
+    assert server.report(STUDY, "Ren\u00e9", 1).status_code == 201
+    assert server.report(STUDY, "Rene\u0301", 1).json()["reason"] == "duplicate"
+
+
+def test_replicas_that_see_a_study_close_at_once_do_not_wait_for_each_other(engine: Engine) -> None:
+    of = make_study(engine)
+    ready = Barrier(2)
+
+    def late(who: str) -> list[Verdict]:
+        with writing(engine) as connection:
+            if engine.dialect.name == "postgresql":  # SQLite lets one in at a time
+                connection.execute(text("SET LOCAL deadlock_timeout = '50ms'"))
+            found = add(connection, [contribution(of, who, 1)], replica=who, seal=SEAL, now=of.closes_at)
+            if engine.dialect.name == "postgresql":
+                ready.wait(20)
+            return found
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(late, "ab")) == [[Verdict.CLOSED]] * 2

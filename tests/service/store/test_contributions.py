@@ -2,6 +2,7 @@
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -106,7 +107,7 @@ def test_a_large_batch_half_of_which_is_known(kept_engine: Engine) -> None:
     assert sums(kept_engine, of)[0] == Counter(i % 256 for i in range(1001))
 
 
-def test_replicas_add_up_and_may_be_negative_alone(kept_engine: Engine) -> None:
+def test_replicas_add_up_and_a_withdrawal_leaves_one_row(kept_engine: Engine) -> None:
     of = make_study(kept_engine)
     local, trusted = contribution(of, "l", 3), contribution(of, "t", 500, trusted=True)
     send(kept_engine, local, trusted, replica="a")
@@ -118,7 +119,9 @@ def test_replicas_add_up_and_may_be_negative_alone(kept_engine: Engine) -> None:
     with reading(kept_engine) as connection:
         query = select(tallies.c.replica, tallies.c.count).where(tallies.c.study == of.number)
         found = {str(replica): int(n) for replica, n in connection.execute(query)}
-        assert found == {"a": 1, "b": 1, "c": -1}
+        assert found == {"c": 1}  # neither what was withdrawn nor what one replica took alone stands by itself
+        kept = connection.execute(select(totals.c.replica, totals.c.count).where(totals.c.study == of.number)).all()
+        assert [tuple(row) for row in kept] == [("c", 1)]
 
 
 def test_withdrawal_returns_the_sums_to_the_unit(kept_engine: Engine) -> None:
@@ -130,7 +133,7 @@ def test_withdrawal_returns_the_sums_to_the_unit(kept_engine: Engine) -> None:
         assert sums(kept_engine, of) != before
         assert take_back(kept_engine, one) is Verdict.WITHDRAWN
         assert sums(kept_engine, of) == before
-        assert take_back(kept_engine, one) is Verdict.ABSENT  # not twice
+        assert take_back(kept_engine, one) is Verdict.FORGOTTEN  # nothing is subtracted twice
         assert sums(kept_engine, of) == before
 
 
@@ -148,7 +151,10 @@ def test_whoever_has_withdrawn_cannot_come_back(kept_engine: Engine) -> None:
 def test_nobody_subtracts_what_was_never_added(kept_engine: Engine) -> None:
     of = make_study(kept_engine)
     send(kept_engine, contribution(of, "a", 1))
-    assert take_back(kept_engine, contribution(of, "b", 1)) is Verdict.ABSENT
+    other = contribution(of, "b", 1)
+    assert take_back(kept_engine, replace(other, asserted=NOBODY)) is Verdict.ABSENT
+    assert take_back(kept_engine, other) is Verdict.FORGOTTEN
+    assert send(kept_engine, other) == ["duplicate"]  # a request that was overtaken does not count
     assert take_back(kept_engine, contribution(of, "a", 1, nonce=1)) is Verdict.DUPLICATE
     assert take_back(kept_engine, contribution(of, "a", 1, trusted=True)) is Verdict.DUPLICATE
     assert sums(kept_engine, of) == ({1: 1}, 0, (0, 1))
@@ -338,10 +344,12 @@ class OneStudy(RuleBasedStateMachine):
     @rule(one=sent, replica=st.sampled_from("ab"))
     def withdraw(self, one: NewContribution, replica: str) -> None:
         known = self.here.get(one.who)
-        if not self.open:
+        if known is None and one.who in self.here:
+            expected = Verdict.FORGOTTEN
+        elif not self.open:
             expected = Verdict.CLOSED
         elif known is None:
-            expected = Verdict.ABSENT
+            expected, self.here[one.who] = Verdict.FORGOTTEN, None
         elif known.commitment != one.commitment:
             expected = Verdict.DUPLICATE
         else:
