@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from hybriddp import MeanStudy
 from hybriddp.client.receipt import verify
@@ -25,6 +25,7 @@ from hybriddp.service.store.engine import open_engine, reading
 from hybriddp.service.store.ledger import DatabaseLedgerStore
 from hybriddp.service.store.schema import participants
 from hybriddp.service.store.seal import TotalSeal
+from hybriddp.service.store.studies import StoredStudy
 from hybriddp.service.store.studies import study as stored_study
 from hybriddp.service.tokens import mint
 from tests.service.faults import PATIENCE, PAUSE, Answer, ServerProcess, UnheardError, ask, until
@@ -71,7 +72,7 @@ class Stored:
 
     commitments: dict[bytes, bytes | None]
     tally: dict[int, int]
-    total: int
+    total: int | None  # gone after the release
     events: int
 
     @classmethod
@@ -87,11 +88,15 @@ class Stored:
                 return cls(
                     {bytes(who): commitment for who, commitment in rows},
                     {code: n for code, n in contributions.tally(connection, study.number).items() if n},
-                    contributions.total(connection, study.number, study.digest, TotalSeal(master.total_key)),
+                    None if study.state == "released" else _total(connection, study, master),
                     len(Ledger.open(DatabaseLedgerStore(connection, f"study {study_id}")).events),
                 )
         finally:
             engine.dispose()
+
+
+def _total(connection: Connection, study: StoredStudy, master: MasterKey) -> int:
+    return contributions.total(connection, study.number, study.digest, TotalSeal(master.total_key))
 
 
 @dataclass
