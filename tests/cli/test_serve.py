@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+import uvicorn
 from litestar import Litestar
 from typer.testing import CliRunner, Result
 
@@ -20,6 +21,7 @@ from hybriddp.cli import serve as module
 from hybriddp.errors import DataError, MissingExtraError, ParameterError
 from hybriddp.service import demo
 from hybriddp.service.keys import MasterKey
+from hybriddp.service.protocol import LimitedProtocol
 from hybriddp.service.settings import Settings
 
 RUN = CliRunner()
@@ -111,6 +113,20 @@ def test_a_start_shows_the_admin_key_and_a_signal_ends_it_well(prepared: Prepare
     (settings,) = prepared.asked
     assert (settings.port, settings.drain_seconds) == (0, 0.5)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_requests_have_limits(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = []
+
+    class Config(uvicorn.Config):
+        def load(self) -> None:
+            used.append(self.http)
+            super().load()
+
+    monkeypatch.setattr(uvicorn, "Config", Config)
+    assert _run("--port", 0).exit_code == 0
+    assert used == [LimitedProtocol]
+    assert len(prepared.asked) == 1
 
 
 def test_a_key_file_is_called_new_only_if_it_is(prepared: Prepared) -> None:

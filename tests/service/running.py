@@ -12,10 +12,12 @@ from pathlib import Path
 
 import httpx
 import uvicorn
+from litestar.types import ASGIApp
 
 from hybriddp import MeanStudy
 from hybriddp.service.app import Prepared, prepare
 from hybriddp.service.keys import MasterKey
+from hybriddp.service.protocol import LimitedProtocol
 from hybriddp.service.settings import Settings
 from hybriddp.service.tokens import mint
 
@@ -67,20 +69,10 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, database: str = "", **settings: int) -> Iterator[Running]:
-    """A curator with its data in a folder, on a free port, until the end of the block."""
-    chosen = Settings(
-        data=folder / "data",
-        key_file=folder / "hybriddp.key",
-        database=database,
-        **({"requests_per_minute": 1_000_000} | settings),
-    )
-    prepared = prepare(chosen)
-    admin_file = folder / "admin"
-    if prepared.admin_key is not None:
-        admin_file.write_text(prepared.admin_key)
+def listening_with(app: ASGIApp) -> Iterator[tuple[str, int]]:
+    """The address at which uvicorn serves an app, with our limits, until the end of the block."""
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(prepared.app, http="httptools", log_config=None, access_log=False, ws="none")
+    config = uvicorn.Config(app, http=LimitedProtocol, log_config=None, access_log=False, ws="none")
     server = uvicorn.Server(config)
     started = threading.Event()
     startup = server.startup
@@ -93,12 +85,29 @@ def running(folder: Path, database: str = "", **settings: int) -> Iterator[Runni
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     started.wait(30)
-    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     try:
-        with httpx.Client(base_url=url, timeout=60, trust_env=False) as http:
-            secret = MasterKey.load(chosen.key_file).token_secret
-            yield Running(url, http, admin_file.read_text(), secret, prepared)
+        yield listening.getsockname()
     finally:
         server.should_exit = True
         thread.join(30)
         listening.close()
+
+
+@contextmanager
+def running(folder: Path, database: str = "", **settings: int) -> Iterator[Running]:
+    """A curator with its data in a folder, on a free port, until the end of the block."""
+    chosen = Settings(
+        data=folder / "data",
+        key_file=folder / "hybriddp.key",
+        database=database,
+        **({"requests_per_minute": 1_000_000} | settings),
+    )
+    prepared = prepare(chosen)
+    admin_file = folder / "admin"
+    if prepared.admin_key is not None:
+        admin_file.write_text(prepared.admin_key)
+    with listening_with(prepared.app) as address:
+        url = f"http://{address[0]}:{address[1]}"
+        with httpx.Client(base_url=url, timeout=60, trust_env=False) as http:
+            secret = MasterKey.load(chosen.key_file).token_secret
+            yield Running(url, http, admin_file.read_text(), secret, prepared)

@@ -172,10 +172,12 @@ def _serve(app: "Litestar", settings: "Settings", listening: socket.socket) -> N
     """Run until a signal comes; then finish what has begun."""
     import uvicorn
 
+    from hybriddp.service.protocol import LimitedProtocol
+
     server = uvicorn.Server(
         uvicorn.Config(
             app,
-            http="httptools",
+            http=LimitedProtocol,
             loop="uvloop" if find_spec("uvloop") else "asyncio",
             ws="none",
             lifespan="on",

@@ -26,7 +26,7 @@ from hybriddp.service.curator import Curator
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.life import RECEIPTS_KEY
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
-from hybriddp.service.problems import MEDIA_TYPE, problem
+from hybriddp.service.problems import MEDIA_TYPE, SECURITY_HEADERS, problem
 from hybriddp.service.routes import contributions, health, operator, studies
 from hybriddp.service.routes.access import ADMIN, RateLimit
 from hybriddp.service.routes.wire import BODIES, StrictRequest, in_our_words
@@ -35,16 +35,6 @@ from hybriddp.service.store import studies as stored
 from hybriddp.service.store.engine import open_engine, writing
 from hybriddp.service.tokens import TokenKeys
 
-_HEADERS = [
-    (b"cache-control", b"no-store"),
-    (
-        b"content-security-policy",
-        b"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-    ),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-]
 _SAME_ORIGIN = [(b"cross-origin-resource-policy", b"same-origin")]
 
 
@@ -196,7 +186,7 @@ class _Envelope:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *_HEADERS, *await _cors(scope)]
+                message["headers"] = [*message["headers"], *SECURITY_HEADERS, *await _cors(scope)]
             await send(message)
 
         try:

@@ -9,9 +9,21 @@ from typing import Any, NamedTuple
 
 from hybriddp.errors import BudgetError, DataError, HybridDPError, NumericalError, ParameterError, ProtocolError
 
-__all__ = ["MEDIA_TYPE", "REASONS", "Refusal", "problem"]
+__all__ = ["MEDIA_TYPE", "REASONS", "SECURITY_HEADERS", "Refusal", "problem"]
 
 MEDIA_TYPE = "application/problem+json"
+
+SECURITY_HEADERS = [
+    (b"cache-control", b"no-store"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    ),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+]
+"""What every answer has, refused or not."""
 
 
 class Reason(NamedTuple):
