@@ -44,7 +44,6 @@ BODY = {"digest": STUDY.digest, "code": 7, "nonce": "0" * 32}
         ("reports", BODY | {"digest": "0" * 64}, 409, "wrong-digest"),
         ("values", BODY, 400, "malformed"),
         ("values", b'{"digest":"%s","value":NaN,"nonce":"%s"}' % (STUDY.digest.encode(), b"0" * 32), 400, "malformed"),
-        ("reports/withdraw", BODY, 404, "not-found"),
         ("nothing", BODY, 404, "not-found"),
     ],
 )
@@ -64,6 +63,23 @@ def test_another_contribution_does_not_open_the_commitment() -> None:
     _post(curator, "reports", BODY)
     assert _post(curator, "reports/withdraw", BODY | {"nonce": "1" * 32}).status_code == 409
     assert _post(curator, "reports/withdraw", BODY).json()["receipt"]["withdrawn"] is True
+    assert _post(curator, "reports", BODY).json()["reason"] == "duplicate"
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_a_withdrawal_may_be_repeated_and_leaves_a_tombstone(joined: bool) -> None:
+    curator = MockCurator(STUDY)
+    if joined:
+        _post(curator, "reports", BODY)
+    answers = [_post(curator, "reports/withdraw", BODY) for _ in range(2)]
+    curator.state = "closed"
+    answers.append(_post(curator, "reports/withdraw", BODY))
+    assert [answer.status_code for answer in answers] == [200] * 3
+    said = [answer.json()["receipt"] for answer in answers]
+    assert [one["withdrawn"] for one in said] == [True] * 3
+    assert [one["opened"] for one in said] == [joined, False, False]
+    assert [len(one["commitment"]) for one in said] == [64 * joined, 0, 0]
+    curator.state = "open"
     assert _post(curator, "reports", BODY).json()["reason"] == "duplicate"
 
 

@@ -238,13 +238,68 @@ def test_withdrawing_what_is_not_there(call: Call, curator: MockCurator) -> None
     with pytest.raises(ProtocolError, match="nothing to withdraw"):
         call("withdraw")
     call("report", 30)
-    curator.contributions.clear()
+    curator.fail(1, status=404)  # of an older curator
+    curator._troubles.insert(0, "lose")  # which waits for a POST, and lets the keys through
     with pytest.raises(RejectedError, match="never arrived, or an earlier withdrawal") as caught:
         call("withdraw")
     assert caught.value.reason == "not-found"
+    curator._withdrawn.clear()
     curator.state = "closed"
     with pytest.raises(RejectedError, match="does not take contributions now"):
         call("withdraw")
+
+
+@pytest.mark.parametrize("method", ["report", "trust"])
+def test_a_withdrawal_whose_answer_was_lost_is_repeated(
+    call: Call, curator: MockCurator, tmp_path: Path, method: str
+) -> None:
+    call(method, PLANTED)
+    curator.lose_answers(1)
+    receipt = call("withdraw")
+    assert (receipt.withdrawn, receipt.opened, receipt.commitment) == (True, False, "")
+    assert "had nothing of yours to subtract" in str(receipt)
+    left = json.loads((tmp_path / "j.json").read_text())
+    assert (left["contribution"], left["withdrawal"]) == (None, receipt.document)
+    assert call("withdraw").document == receipt.document
+
+
+def test_what_never_arrived_can_be_withdrawn(call: Call, curator: MockCurator, tmp_path: Path) -> None:
+    call("trust", PLANTED)
+    curator.contributions.clear()
+    assert not call("withdraw").opened
+    assert "123.4" not in (tmp_path / "j.json").read_text()
+    with pytest.raises(RejectedError, match="they have withdrawn"):
+        call("report", 30, journal=None)
+
+
+@pytest.mark.parametrize("said", [{"opened": False}, {"opened": True, "commitment": ""}, {"commitment": ""}])
+def test_a_withdrawal_that_contradicts_itself_is_refused(
+    curator: MockCurator, tmp_path: Path, said: dict[str, Any]
+) -> None:
+    path = tmp_path / "j.json"
+    curator.client("alice", journal=path).report(30)
+
+    def change(document: dict[str, Any]) -> dict[str, Any]:
+        older = {name: value for name, value in document["receipt"].items() if name != "opened"}
+        return curator.sign(older | said)
+
+    made: dict[str, Any] = {"journal": path, "transport": _forged(curator, change)}
+    with pytest.raises(ProtocolError, match="not about this contribution"):
+        Client("https://c.org", curator.token("alice"), **made).withdraw()
+    assert '"contribution": null' not in path.read_text()
+
+
+def test_a_withdrawal_of_an_older_curator_is_one(curator: MockCurator, tmp_path: Path) -> None:
+    path = tmp_path / "j.json"
+    curator.client("alice", journal=path).report(30)
+
+    def older(document: dict[str, Any]) -> dict[str, Any]:
+        return curator.sign({name: value for name, value in document["receipt"].items() if name != "opened"})
+
+    transport = _forged(curator, older)
+    receipt = Client("https://c.org", curator.token("alice"), journal=path, transport=transport).withdraw()
+    assert (receipt.withdrawn, receipt.opened) == (True, True)
+    assert '"contribution": null' in path.read_text()
 
 
 def test_the_receipt_is_given_again(call: Call) -> None:

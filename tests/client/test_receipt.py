@@ -95,7 +95,18 @@ def test_a_receipt_in_words() -> None:
     assert "δ = 1e-9" in str(Receipt.from_document(_signed(SAID | {"delta": "1e-9", "group": "trusted"})))
 
 
-@pytest.mark.parametrize("changed", [{"version": 2}, {"day": 3}, {"stored": [1]}, {"stored": None}, {"withdrawn": 1}])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"version": 2},
+        {"day": 3},
+        {"stored": [1]},
+        {"stored": None},
+        {"withdrawn": 1},
+        {"opened": True},
+        {"withdrawn": True, "opened": 1},
+    ],
+)
 def test_a_receipt_of_another_form_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(ProtocolError, match="not in the form"):
         Receipt.from_document(_signed(SAID | changed))

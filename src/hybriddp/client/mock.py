@@ -252,15 +252,15 @@ class MockCurator:
         return 201
 
     def _withdraw(self, who: str, made: Contribution) -> dict[str, Any]:
-        if self.state != "open":
+        """Subtract what somebody gave. Who gave nothing, or has withdrawn, has withdrawn afterwards all the same."""
+        if self.state != "open" and who not in self._withdrawn:
             raise _Trouble(409, "closed")
-        if who not in self.contributions:
-            raise _Trouble(404)
-        if self.contributions[who].commitment != made.commitment:
+        known = self.contributions.get(who)
+        if known is not None and known.commitment != made.commitment:
             raise _Trouble(409, "duplicate")
-        del self.contributions[who]
+        self.contributions.pop(who, None)
         self._withdrawn.add(who)
-        return self._receipt(made, withdrawn=True)
+        return self._receipt(made, withdrawn=True, opened=known is not None)
 
     def _batch(self, content: Mapping[str, Any]) -> dict[str, Any]:
         taken, rejected, commitments = {200: 0, 201: 0}, [], []
@@ -304,7 +304,7 @@ class MockCurator:
             "receipts_key": KEYS_PATH,
         }
 
-    def _receipt(self, made: Contribution, *, withdrawn: bool = False) -> dict[str, Any]:
+    def _receipt(self, made: Contribution, *, withdrawn: bool = False, opened: bool = True) -> dict[str, Any]:
         receipt = {
             "version": 1,
             "study": self.id,
@@ -312,12 +312,12 @@ class MockCurator:
             "group": made.group,
             "epsilon": self.study.privacy.epsilon,
             "delta": self.study.privacy.delta,
-            "commitment": made.commitment,
+            "commitment": made.commitment if opened else "",
             "asserted_by": "participant" if self.tokens else "nobody",
             "stored": ["That somebody has withdrawn."] if withdrawn else _STORED[made.group],
             "day": _today(),
         }
-        return self.sign(receipt | ({"withdrawn": True} if withdrawn else {}))
+        return self.sign(receipt | ({"withdrawn": True, "opened": opened} if withdrawn else {}))
 
     def sign(self, receipt: Mapping[str, Any]) -> dict[str, Any]:
         """A receipt with its signature."""

@@ -170,7 +170,10 @@ class Participant:
         return receipt
 
     def withdraw(self) -> Conversation[Receipt]:
-        """Open the commitment from the journal, so that the curator subtracts the contribution and forgets it."""
+        """Open the commitment from the journal, so that the curator subtracts the contribution and forgets it.
+
+        A withdrawal that finds nothing, as the second one after a lost answer does, is one too: the journal forgets.
+        """
         entry = yield from self._entry()
         if entry is None:
             raise ProtocolError(
@@ -182,7 +185,7 @@ class Participant:
         yield from self._public_keys()
         try:
             document = yield from self._post(f"/studies/{self.study}/{made.route}/withdraw", made)
-        except RejectedError as error:
+        except RejectedError as error:  # of an older curator, for whom a second withdrawal is an error
             if error.reason != "not-found":
                 raise
             raise RejectedError(_NOTHING_THERE, reason=error.reason, status=error.status) from error
@@ -227,8 +230,9 @@ class Participant:
                 (receipt.digest, receipt.group) == (entry.digest, entry.group),
                 (receipt.epsilon, receipt.delta) == (entry.epsilon, entry.delta),
             ]
-        if commitment is not None:
-            said.append(receipt.commitment == commitment)
+        if commitment is not None:  # a withdrawal that found nothing to open has none
+            nothing = bool(withdrawn) and not receipt.opened
+            said.append(receipt.commitment == ("" if nothing else commitment))
         if withdrawn is not None:
             said.append(receipt.withdrawn is withdrawn)
         if not all(said):
