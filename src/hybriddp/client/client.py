@@ -77,7 +77,8 @@ class Client(_ClientBase):
         Whether an http address that is not on this machine is fine: everybody on the way can read the token then, and
         the value of somebody who trusts.
     transport : httpx.BaseTransport, optional
-        In place of the network: `MockCurator.transport` in tests.
+        In place of the network: `MockCurator.transport` in tests, or ``httpx.HTTPTransport(proxy=…)``. A proxy that
+        the environment names (``HTTP_PROXY`` and the like) is not used.
 
     Examples
     --------

@@ -54,11 +54,14 @@ def _is_this_machine(host: str) -> bool:
 
 
 def http_settings(url: str, timeout: float) -> dict[str, Any]:
-    """What both of httpx's clients are made with: no redirects, no compression, no cookies kept from elsewhere."""
+    """What both of httpx's clients are made with: no redirects, no compression, nothing from the environment.
+
+    A proxy that the environment names would see the token, and the value of somebody who trusts, of every http address.
+    """
     from hybriddp import __version__
 
     headers = {"User-Agent": f"hybriddp/{__version__}", "Accept": "application/json", "Accept-Encoding": "identity"}
-    return {"base_url": url, "timeout": timeout, "headers": headers, "follow_redirects": False}
+    return {"base_url": url, "timeout": timeout, "headers": headers, "follow_redirects": False, "trust_env": False}
 
 
 def conduct(conversation: Conversation[Result], http: "httpx.Client") -> Result:
