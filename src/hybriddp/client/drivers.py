@@ -108,7 +108,8 @@ def _exchange(request: HttpRequest, http: "httpx.Client") -> HttpAnswer | NoAnsw
     try:
         with http.stream(request.method, request.path, content=request.body, headers=request.headers()) as answer:
             body = bytearray()
-            for part in answer.iter_bytes():
+            _check_encoding(answer)
+            for part in answer.iter_bytes() if answer.is_stream_consumed else answer.iter_raw():  # read by a mock
                 _take(body, part)
             return _answer(answer, body)
     except httpx.RequestError as error:
@@ -121,12 +122,19 @@ async def _exchange_async(request: HttpRequest, http: "httpx.AsyncClient") -> Ht
     try:
         async with http.stream(request.method, request.path, content=request.body, headers=request.headers()) as answer:
             body = bytearray()
-            async for part in answer.aiter_bytes():
+            _check_encoding(answer)
+            async for part in answer.aiter_bytes() if answer.is_stream_consumed else answer.aiter_raw():
                 _take(body, part)
             return _answer(answer, body)
     except httpx.RequestError as error:
         what = type(error).__name__
     return NoAnswer(what)
+
+
+def _check_encoding(answer: "httpx.Response") -> None:
+    """Refuse what is compressed before it is read: a small answer could fill the memory."""
+    if answer.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise ProtocolError("The curator's answer is compressed, which was not asked for.")
 
 
 def _take(body: bytearray, part: bytes) -> None:
