@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from hybriddp.client.drivers import check_url, conduct, conduct_async, http_settings
-from hybriddp.client.exchange import Conversation, HttpAnswer, HttpRequest, Pause, Store
+from hybriddp.client.exchange import Conversation, HttpAnswer, HttpRequest, NoAnswer, Pause, Store
 from hybriddp.errors import ParameterError, ProtocolError
 
 
@@ -95,6 +95,30 @@ def test_a_body_in_parts_is_put_together_as_it_came(kind: str) -> None:
     answer = _conducted(kind, transport)
     assert isinstance(answer, HttpAnswer)
     assert answer.body == b"ababab"
+
+
+def test_an_answer_that_drips_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = Body(b" ", 1000)
+    monkeypatch.setattr(time, "monotonic", lambda: 0.3 * body.read)
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=body))
+    assert _conducted("blocking", transport, timeout=0.5) == NoAnswer("the answer was too slow")
+    assert body.read == 11  # 3.3 of 3 seconds
+
+
+@pytest.mark.parametrize("where", ["head", "body"])
+def test_an_answer_that_never_ends_has_a_deadline_in_async(where: str) -> None:
+    class Endless(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b" "
+            await anyio.sleep(5)
+            yield b" "
+
+    async def answer(_: httpx.Request) -> httpx.Response:
+        if where == "head":
+            await anyio.sleep(5)
+        return httpx.Response(200, stream=Endless())
+
+    assert _conducted("async", httpx.MockTransport(answer), timeout=0.01) == NoAnswer("the answer was too slow")
 
 
 def _talk() -> Conversation[list[object]]:
