@@ -204,6 +204,62 @@ def test_who_loses_the_race_for_a_journal_sends_what_won(curator: MockCurator, t
     assert won.commitment == curator.contributions["alice"].commitment
 
 
+@pytest.mark.parametrize("method", ["trust", "receipt"])
+def test_a_withdrawal_by_another_process_is_not_undone(curator: MockCurator, tmp_path: Path, method: str) -> None:
+    path = tmp_path / "j.json"
+    first = curator.client("alice", journal=path)
+    first.trust(PLANTED)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        response = curator.answer(request)
+        if "Authorization" in request.headers:
+            first.withdraw()  # while the answer is on its way
+        return response
+
+    made: dict[str, Any] = {"journal": path, "transport": httpx.MockTransport(answer)}
+    with Client("https://c.org", curator.token("alice"), **made) as second:
+        assert not (second.trust(PLANTED) if method == "trust" else second.receipt()).withdrawn
+    left = json.loads(path.read_text())
+    assert left["contribution"] is None
+    assert left["withdrawal"]["receipt"]["opened"] is True
+
+
+def test_a_withdrawal_finds_what_another_process_changed(curator: MockCurator, tmp_path: Path) -> None:
+    path = tmp_path / "j.json"
+    first = curator.client("alice", journal=path)
+    first.trust(PLANTED)
+    entry = FileJournal(path).read()
+    assert entry is not None
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "Authorization" in request.headers:
+            FileJournal(path).update(entry, replace(entry, receipt={"another": 1}))
+        return curator.answer(request)
+
+    made: dict[str, Any] = {"journal": path, "transport": httpx.MockTransport(answer)}
+    assert Client("https://c.org", curator.token("alice"), **made).withdraw().withdrawn
+    left = json.loads(path.read_text())
+    assert (left["contribution"], left["receipt"]) == (None, {"another": 1})
+
+
+def test_a_journal_that_was_exchanged_is_left_alone(curator: MockCurator, tmp_path: Path) -> None:
+    path = tmp_path / "j.json"
+    curator.client("alice", journal=path).trust(PLANTED)
+    entry = FileJournal(path).read()
+    assert entry is not None
+    other = replace(entry, contribution=StudyOffer.from_text(STUDY.device_json()).draw(1, group="trusted"))
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "Authorization" in request.headers:
+            path.write_text(other.to_json())
+        return curator.answer(request)
+
+    made: dict[str, Any] = {"journal": path, "transport": httpx.MockTransport(answer)}
+    with pytest.raises(ProtocolError, match="another contribution than the one that was sent"):
+        Client("https://c.org", curator.token("alice"), **made).trust(PLANTED)
+    assert FileJournal(path).read() == other
+
+
 def _answer(response: httpx.Response) -> HttpAnswer:
     return HttpAnswer(response.status_code, {}, response.content)
 
