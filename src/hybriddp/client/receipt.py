@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hybriddp.client.plain import one_line
 from hybriddp.errors import ProtocolError, raise_unchained
 
 __all__ = ["KEYS_PATH", "Receipt", "canonical_bytes", "has_key", "verify"]
@@ -103,7 +104,7 @@ class Receipt:
     asserted_by : {"participant", "relay", "nobody"}
         Who says that it is yours.
     stored : tuple of str
-        What the curator stores of you, in sentences.
+        What the curator stores of you, in sentences, each on one line.
     day : str
         When it was taken, as a date.
     withdrawn : bool
@@ -143,11 +144,13 @@ class Receipt:
             right = said["version"] == 1 and isinstance(withdrawn, bool) and isinstance(opened, bool)
             right = right and (withdrawn or not opened)
             right = right and all(isinstance(text, str) for text in (*texts.values(), *stored))
+            right = right and all(text == one_line(text) for text in texts.values())
+            shown = tuple(one_line(sentence) for sentence in stored)
         except (KeyError, TypeError, AttributeError):
             right = False
         if not right:
             raise_unchained(ProtocolError("The receipt is not in the form of the protocol."))
-        return cls(**texts, stored=stored, withdrawn=withdrawn, document=dict(document), resent=resent, opened=opened)
+        return cls(**texts, stored=shown, withdrawn=withdrawn, document=dict(document), resent=resent, opened=opened)
 
     def __str__(self) -> str:
         group = "randomized report" if self.group == "local" else "value, in trust"
