@@ -107,6 +107,16 @@ def test_a_batch_of_a_relay() -> None:
     assert answer["receipt"]["receipt"]["commitments_sha256"] == hashed
 
 
+def test_two_spellings_of_a_name_are_one_person() -> None:
+    curator = MockCurator(STUDY)
+    composed, decomposed = "Am\u00e9lie", "Ame\u0301lie"
+    _post(curator, "reports", BODY, curator.token(composed))
+    assert _post(curator, "reports", BODY, curator.token(decomposed)).status_code == 200
+    other = {"participant": decomposed, "code": 8, "nonce": "1" * 32}
+    answer = _post(curator, "batches", {"digest": STUDY.digest, "reports": [other]}, "hdpr_key").json()
+    assert answer["rejected"] == [{"index": 0, "reason": "duplicate"}]
+
+
 def test_troubles_are_told_in_order() -> None:
     curator = MockCurator(STUDY)
     curator.fail(1, status=429, retry_after=7)

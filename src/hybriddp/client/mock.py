@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hybriddp import _check
-from hybriddp.client.claims import check_study_id, read_claims
+from hybriddp.client.claims import check_study_id, one_spelling, read_claims
 from hybriddp.client.client import AsyncClient, Client
 from hybriddp.client.contribution import Contribution
 from hybriddp.client.drivers import import_httpx
@@ -216,7 +216,7 @@ class MockCurator:
         except HybridDPError:
             raise _Trouble(401) from None
         payload = token.split(".")[1]
-        return str(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["sub"])
+        return one_spelling(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["sub"])
 
     def _contribution(self, route: str, content: Mapping[str, Any]) -> Contribution:
         name = "code" if route == "reports" else "value"
@@ -268,7 +268,7 @@ class MockCurator:
             try:
                 body = {"digest": content["digest"], "code": item["code"], "nonce": item["nonce"]}
                 made = self._contribution("reports", body)
-                taken[self._take(str(item["participant"]), made)] += 1
+                taken[self._take(one_spelling(str(item["participant"])), made)] += 1
                 commitments.append(bytes.fromhex(made.commitment))
             except _Trouble as trouble:
                 rejected.append({"index": index, "reason": trouble.reason})
