@@ -83,6 +83,14 @@ def test_a_withdrawal_may_be_repeated_and_leaves_a_tombstone(joined: bool) -> No
     assert _post(curator, "reports", BODY).json()["reason"] == "duplicate"
 
 
+def test_a_pilot_without_tokens_remembers_nobody_who_never_came() -> None:
+    curator = MockCurator(STUDY, tokens=False)
+    assert _post(curator, "reports/withdraw", BODY).json()["reason"] == "not-found"
+    assert _post(curator, "reports", BODY).status_code == 201
+    said = [_post(curator, "reports/withdraw", BODY).json()["receipt"] for _ in range(2)]
+    assert [one["opened"] for one in said] == [True, False]
+
+
 def test_a_closed_study_knows_what_it_has() -> None:
     curator = MockCurator(STUDY)
     _post(curator, "reports", BODY)

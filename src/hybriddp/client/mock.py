@@ -258,6 +258,8 @@ class MockCurator:
         known = self.contributions.get(who)
         if known is not None and known.commitment != made.commitment:
             raise _Trouble(409, "duplicate")
+        if known is None and who not in self._withdrawn and not self.tokens:
+            raise _Trouble(404)  # without tokens there is nobody to remember
         self.contributions.pop(who, None)
         self._withdrawn.add(who)
         return self._receipt(made, withdrawn=True, opened=known is not None)

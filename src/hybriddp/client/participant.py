@@ -184,7 +184,7 @@ class Participant:
         yield from self._public_keys()
         try:
             document = yield from self._post(f"/studies/{self.study}/{made.route}/withdraw", made)
-        except RejectedError as error:  # of an older curator, for whom a second withdrawal is an error
+        except RejectedError as error:  # in a pilot that never got it, or by an older curator for a second withdrawal
             if error.reason != "not-found":
                 raise
             raise RejectedError(_NOTHING_THERE, reason=error.reason, status=error.status) from error
