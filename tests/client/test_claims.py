@@ -22,6 +22,15 @@ def test_a_token_of_a_common_library_is_read() -> None:
     assert "alice" not in repr(claims)
 
 
+def test_two_spellings_of_a_name_are_one_person() -> None:
+    composed, decomposed = "Am\u00e9lie", "Ame\u0301lie"
+    assert read_claims(_token(sub=composed), None) == read_claims(_token(sub=decomposed), None)
+    others = {
+        read_claims(_token(sub=name), None).participant for name in ("Am\u00e9lie", "am\u00e9lie", "Am\u00e9lie ")
+    }
+    assert len(others) == 3  # case and spaces count
+
+
 def test_without_a_token_the_study_must_be_named() -> None:
     assert read_claims(None, "minutes").participant == ""
     with pytest.raises(ParameterError, match="study must be the id of a study"):

@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 import hybriddp.client
@@ -61,6 +62,27 @@ def test_over_a_real_socket(tmp_path: Path) -> None:
         assert client.receipt().document == receipt.document
         assert client.withdraw().withdrawn
     assert curator.contributions == {}
+
+
+def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    curator, proxy = MockCurator(STUDY), MockCurator(STUDY)
+    once: dict[str, Any] = {"retries": RetryPolicy(attempts=1)}
+    with served(curator) as url, served(proxy) as there:
+        for name in ("HTTP_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, there)
+            monkeypatch.setenv(name.lower(), there)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        with Client(url, curator.token("alice"), **once) as client:
+            client.trust(30)
+
+        async def run() -> None:
+            async with AsyncClient(url, curator.token("bob"), **once) as client:
+                await client.trust(30)
+
+        anyio.run(run)
+    assert proxy.requests == []
+    assert set(curator.contributions) == {"alice", "bob"}
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])

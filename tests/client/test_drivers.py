@@ -1,12 +1,14 @@
+import gzip
 import time
+from collections.abc import AsyncIterator, Iterator
 
 import anyio
 import httpx
 import pytest
 
 from hybriddp.client.drivers import check_url, conduct, conduct_async, http_settings
-from hybriddp.client.exchange import Conversation, HttpAnswer, HttpRequest, Pause, Store
-from hybriddp.errors import ParameterError
+from hybriddp.client.exchange import Conversation, HttpAnswer, HttpRequest, NoAnswer, Pause, Store
+from hybriddp.errors import ParameterError, ProtocolError
 
 
 @pytest.mark.parametrize(
@@ -38,6 +40,85 @@ def test_plain_http_needs_to_be_allowed(url: str) -> None:
     assert check_url(url, allow_http=True) == url
     with pytest.raises(ParameterError, match="https address"):
         check_url(url, allow_http=False)
+
+
+class Body(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body that comes in parts, and knows how many of them were read."""
+
+    def __init__(self, part: bytes, count: int) -> None:
+        self.part, self.count, self.read = part, count, 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for _ in range(self.count):
+            self.read += 1
+            yield self.part
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for part in self:
+            yield part
+
+
+def _get() -> Conversation[HttpAnswer]:
+    answer: HttpAnswer = yield HttpRequest("GET", "/x")
+    return answer
+
+
+def _conducted(kind: str, transport: httpx.MockTransport, timeout: float = 1.0) -> object:
+    """What one request comes to, with one of the drivers."""
+    settings = http_settings("https://c.org", timeout)
+    if kind == "blocking":
+        with httpx.Client(**settings, transport=transport) as http:
+            return conduct(_get(), http)
+
+    async def run() -> object:
+        async with httpx.AsyncClient(**settings, transport=transport) as http:
+            return await conduct_async(_get(), http)
+
+    return anyio.run(run)
+
+
+@pytest.mark.parametrize("kind", ["blocking", "async"])
+@pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip", "br", "GZIP", "identity, gzip"])
+def test_a_compressed_answer_is_refused_before_it_is_read(kind: str, encoding: str) -> None:
+    body = Body(gzip.compress(gzip.compress(bytes(10_000_000))), 1)
+    headers = {"Content-Encoding": encoding}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, headers=headers, stream=body))
+    with pytest.raises(ProtocolError, match="is compressed"):
+        _conducted(kind, transport)
+    assert body.read == 0
+
+
+@pytest.mark.parametrize("kind", ["blocking", "async"])
+def test_a_body_in_parts_is_put_together_as_it_came(kind: str) -> None:
+    headers = {"Content-Encoding": "Identity"}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, headers=headers, stream=Body(b"ab", 3)))
+    answer = _conducted(kind, transport)
+    assert isinstance(answer, HttpAnswer)
+    assert answer.body == b"ababab"
+
+
+def test_an_answer_that_drips_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = Body(b" ", 1000)
+    monkeypatch.setattr(time, "monotonic", lambda: 0.3 * body.read)
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=body))
+    assert _conducted("blocking", transport, timeout=0.5) == NoAnswer("the answer was too slow")
+    assert body.read == 11  # 3.3 of 3 seconds
+
+
+@pytest.mark.parametrize("where", ["head", "body"])
+def test_an_answer_that_never_ends_has_a_deadline_in_async(where: str) -> None:
+    class Endless(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b" "
+            await anyio.sleep(5)
+            yield b" "
+
+    async def answer(_: httpx.Request) -> httpx.Response:
+        if where == "head":
+            await anyio.sleep(5)
+        return httpx.Response(200, stream=Endless())
+
+    assert _conducted("async", httpx.MockTransport(answer), timeout=0.01) == NoAnswer("the answer was too slow")
 
 
 def _talk() -> Conversation[list[object]]:

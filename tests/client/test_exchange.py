@@ -3,8 +3,20 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hybriddp.client.exchange import HttpAnswer, HttpRequest, NoAnswer, Pause, RetryPolicy, Store, ask, stored
+from hybriddp.client.exchange import (
+    HttpAnswer,
+    HttpRequest,
+    NoAnswer,
+    Pause,
+    RetryPolicy,
+    Store,
+    _retry_after,
+    ask,
+    stored,
+)
 from hybriddp.client.problems import RejectedError, UnavailableError
 from hybriddp.errors import ParameterError
 
@@ -68,6 +80,22 @@ def test_a_curator_may_say_when_to_come_back(header: str, seconds: float | None)
     asked, answer = _steps([HttpAnswer(429, {"retry-after": header}, b""), GOOD], RetryPolicy(first_wait=0))
     assert answer is GOOD
     assert asked[1] == Pause(0.0 if seconds is None else seconds)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "Mon, 01 Jan 2020 00:00:00 +999999999999", "", "1 1 1", "(", "²"],
+)
+def test_a_date_that_is_none_is_not_kept(header: str) -> None:
+    asked, answer = _steps([HttpAnswer(503, {"retry-after": header}, b""), GOOD], RetryPolicy(first_wait=0))
+    assert answer is GOOD
+    assert asked[1] == Pause(0.0)
+
+
+@given(st.text(max_size=60) | st.from_regex(r"\A(Mon, )?\d+ Jan \d+ \d+:\d+:\d+ ([+-]\d+|GMT)?\Z"))
+def test_any_retry_after_is_read_or_left_alone(header: str) -> None:
+    seconds = _retry_after(header)
+    assert seconds is None or seconds >= 0
 
 
 @pytest.mark.parametrize("header", ["31", "9" * 400, format_datetime(datetime.now(UTC) + timedelta(days=2))])

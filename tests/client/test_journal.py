@@ -35,8 +35,53 @@ def test_the_first_entry_stays(journal: Journal) -> None:
 
 def test_an_entry_is_replaced_whole(journal: Journal) -> None:
     entry = journal.create(_entry("trusted"))
-    journal.update(replace(entry, receipt={"receipt": {"stored": ["für immer", "\ud800"]}}))
-    assert journal.read() == replace(entry, receipt={"receipt": {"stored": ["für immer", "\ud800"]}})
+    after = replace(entry, receipt={"receipt": {"stored": ["für immer", "\ud800"]}})
+    assert journal.update(entry, after) == after
+    assert journal.read() == after
+
+
+def test_a_withdrawal_is_never_replaced(journal: Journal) -> None:
+    entry = journal.create(_entry("trusted"))
+    gone = replace(entry, contribution=None, withdrawal={"receipt": {}})
+    assert journal.update(entry, gone) == gone
+    for before in (entry, gone):  # an answer that came later, to somebody who had read the entry earlier
+        assert journal.update(before, replace(entry, receipt={})) == gone
+    assert journal.read() == gone
+
+
+def test_what_has_changed_since_is_given_back(journal: Journal) -> None:
+    entry = journal.create(_entry())
+    first, second = replace(entry, receipt={"by": 1}), replace(entry, receipt={"by": 2})
+    journal.update(entry, first)
+    assert journal.update(entry, second) == first
+    assert journal.update(first, second) == second
+
+
+def test_a_receipt_that_is_not_equal_to_itself_is_kept(journal: Journal) -> None:
+    entry = journal.create(_entry())
+    journal.update(entry, replace(entry, receipt={"more": float("nan")}))
+    before = journal.read()
+    assert before is not None
+    after = replace(before, receipt={})
+    assert journal.update(before, after) is after
+
+
+def test_no_change_is_lost_among_many(journal: Journal) -> None:
+    entry = journal.create(_entry())
+
+    def add(who: str) -> None:
+        before = journal.read()
+        while before is not None:
+            after = replace(before, keys={**(before.keys or {}), who: 1})
+            now = journal.update(before, after)
+            before = None if now is after else now
+
+    threads = [threading.Thread(target=add, args=[str(who)]) for who in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert journal.read() == replace(entry, keys={str(who): 1 for who in range(8)})
 
 
 def test_of_many_at_once_one_is_first(journal: Journal) -> None:
@@ -54,7 +99,8 @@ def test_a_file_is_for_its_owner_and_leaves_nothing_beside_it(tmp_path: Path) ->
     journal = FileJournal(tmp_path / "journal.json")
     before = os.umask(0)
     try:
-        journal.update(replace(journal.create(_entry()), receipt={}))
+        entry = journal.create(_entry())
+        journal.update(entry, replace(entry, receipt={}))
     finally:
         os.umask(before)
     assert [path.name for path in tmp_path.iterdir()] == ["journal.json"]
@@ -106,9 +152,10 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     journal = FileJournal(tmp_path / "no" / "journal.json")
-    for write in (journal.create, journal.update):
+    entry = _entry()
+    for write in (lambda: journal.create(entry), lambda: journal.update(entry, entry)):
         with pytest.raises(DataError, match="cannot be written \\(No such file or directory\\)"):
-            write(_entry())
+            write()
     with pytest.raises(DataError, match="cannot be read \\(Is a directory\\)"):
         FileJournal(tmp_path).read()
 
@@ -164,5 +211,14 @@ def test_bytes_that_are_no_text_are_no_journal(tmp_path: Path) -> None:
 def test_a_journal_that_vanishes_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = FileJournal(tmp_path / "journal.json")
     monkeypatch.setattr(os, "link", lambda *_: None)
-    with pytest.raises(DataError, match="was removed while"):
+    with pytest.raises(DataError, match="was removed while it was being written"):
         journal.create(_entry())
+
+
+def test_a_journal_that_was_removed_is_not_made_again(tmp_path: Path) -> None:
+    journal = FileJournal(tmp_path / "journal.json")
+    entry = journal.create(_entry("trusted"))
+    journal.path.unlink()
+    with pytest.raises(DataError, match="was removed while it was in use"):
+        journal.update(entry, replace(entry, receipt={}))
+    assert list(tmp_path.iterdir()) == []

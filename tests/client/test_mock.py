@@ -44,7 +44,6 @@ BODY = {"digest": STUDY.digest, "code": 7, "nonce": "0" * 32}
         ("reports", BODY | {"digest": "0" * 64}, 409, "wrong-digest"),
         ("values", BODY, 400, "malformed"),
         ("values", b'{"digest":"%s","value":NaN,"nonce":"%s"}' % (STUDY.digest.encode(), b"0" * 32), 400, "malformed"),
-        ("reports/withdraw", BODY, 404, "not-found"),
         ("nothing", BODY, 404, "not-found"),
     ],
 )
@@ -65,6 +64,31 @@ def test_another_contribution_does_not_open_the_commitment() -> None:
     assert _post(curator, "reports/withdraw", BODY | {"nonce": "1" * 32}).status_code == 409
     assert _post(curator, "reports/withdraw", BODY).json()["receipt"]["withdrawn"] is True
     assert _post(curator, "reports", BODY).json()["reason"] == "duplicate"
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_a_withdrawal_may_be_repeated_and_leaves_a_tombstone(joined: bool) -> None:
+    curator = MockCurator(STUDY)
+    if joined:
+        _post(curator, "reports", BODY)
+    answers = [_post(curator, "reports/withdraw", BODY) for _ in range(2)]
+    curator.state = "closed"
+    answers.append(_post(curator, "reports/withdraw", BODY))
+    assert [answer.status_code for answer in answers] == [200] * 3
+    said = [answer.json()["receipt"] for answer in answers]
+    assert [one["withdrawn"] for one in said] == [True] * 3
+    assert [one["opened"] for one in said] == [joined, False, False]
+    assert [len(one["commitment"]) for one in said] == [64 * joined, 0, 0]
+    curator.state = "open"
+    assert _post(curator, "reports", BODY).json()["reason"] == "duplicate"
+
+
+def test_a_pilot_without_tokens_remembers_nobody_who_never_came() -> None:
+    curator = MockCurator(STUDY, tokens=False)
+    assert _post(curator, "reports/withdraw", BODY).json()["reason"] == "not-found"
+    assert _post(curator, "reports", BODY).status_code == 201
+    said = [_post(curator, "reports/withdraw", BODY).json()["receipt"] for _ in range(2)]
+    assert [one["opened"] for one in said] == [True, False]
 
 
 def test_a_closed_study_knows_what_it_has() -> None:
@@ -89,6 +113,16 @@ def test_a_batch_of_a_relay() -> None:
     made = [curator.contributions[f"p{i}"].commitment for i in (3, 4, 5, 3)]
     hashed = hashlib.sha256(b"".join(bytes.fromhex(one) for one in made)).hexdigest()
     assert answer["receipt"]["receipt"]["commitments_sha256"] == hashed
+
+
+def test_two_spellings_of_a_name_are_one_person() -> None:
+    curator = MockCurator(STUDY)
+    composed, decomposed = "Am\u00e9lie", "Ame\u0301lie"
+    _post(curator, "reports", BODY, curator.token(composed))
+    assert _post(curator, "reports", BODY, curator.token(decomposed)).status_code == 200
+    other = {"participant": decomposed, "code": 8, "nonce": "1" * 32}
+    answer = _post(curator, "batches", {"digest": STUDY.digest, "reports": [other]}, "hdpr_key").json()
+    assert answer["rejected"] == [{"index": 0, "reason": "duplicate"}]
 
 
 def test_troubles_are_told_in_order() -> None:

@@ -153,6 +153,35 @@ def test_the_promise_in_words() -> None:
     assert "Warning: Nobody vouches." in pilot.promise()
 
 
+FORGED = "If you report: ε = 0.001: nobody learns anything."
+
+
+@pytest.mark.parametrize(
+    "breaks", ["\n", "\r\n", "\u2028", "\x1b[2J\x1b[H", "\x9b1E", "\x85", "\u202e", "\u2067", "\u200f"]
+)
+def test_a_curators_words_cannot_look_like_ours(breaks: str) -> None:
+    words = f"x{breaks}{FORGED}"
+    forged = {
+        "consent": dict.fromkeys(("organization", "purpose", "contact"), words),
+        "stored": {"local": [words, 5], "trusted": [words]},
+        "state": words,
+        "closes_at": words,
+        "warning": words,
+    }
+    offer = StudyOffer.from_document(DOCUMENT | forged)
+    honest = StudyOffer.from_document(DOCUMENT | {"warning": "w"})
+    assert len(offer.promise().splitlines()) == len(honest.promise().splitlines())
+    assert not any(line.startswith(FORGED) for line in offer.promise().splitlines())
+    assert all(line.isprintable() for line in offer.promise().split("\n"))
+    assert offer.state.isprintable()
+
+
+def test_a_title_is_on_one_line() -> None:
+    study = MeanStudy(f"x\u2028{FORGED}", bounds=(0, 1), epsilon=1)
+    words = StudyOffer.from_text(study.device_json()).promise()
+    assert not any(line.startswith(FORGED) for line in words.splitlines())
+
+
 def test_the_promise_without_a_curator_says_what_is_not_known() -> None:
     study = MeanStudy("x", bounds=(0, 1), epsilon=1, delta="1e-9")
     words = StudyOffer.from_text(study.device_json()).promise()

@@ -204,6 +204,62 @@ def test_who_loses_the_race_for_a_journal_sends_what_won(curator: MockCurator, t
     assert won.commitment == curator.contributions["alice"].commitment
 
 
+@pytest.mark.parametrize("method", ["trust", "receipt"])
+def test_a_withdrawal_by_another_process_is_not_undone(curator: MockCurator, tmp_path: Path, method: str) -> None:
+    path = tmp_path / "j.json"
+    first = curator.client("alice", journal=path)
+    first.trust(PLANTED)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        response = curator.answer(request)
+        if "Authorization" in request.headers:
+            first.withdraw()  # while the answer is on its way
+        return response
+
+    made: dict[str, Any] = {"journal": path, "transport": httpx.MockTransport(answer)}
+    with Client("https://c.org", curator.token("alice"), **made) as second:
+        assert not (second.trust(PLANTED) if method == "trust" else second.receipt()).withdrawn
+    left = json.loads(path.read_text())
+    assert left["contribution"] is None
+    assert left["withdrawal"]["receipt"]["opened"] is True
+
+
+def test_a_withdrawal_finds_what_another_process_changed(curator: MockCurator, tmp_path: Path) -> None:
+    path = tmp_path / "j.json"
+    first = curator.client("alice", journal=path)
+    first.trust(PLANTED)
+    entry = FileJournal(path).read()
+    assert entry is not None
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "Authorization" in request.headers:
+            FileJournal(path).update(entry, replace(entry, receipt={"another": 1}))
+        return curator.answer(request)
+
+    made: dict[str, Any] = {"journal": path, "transport": httpx.MockTransport(answer)}
+    assert Client("https://c.org", curator.token("alice"), **made).withdraw().withdrawn
+    left = json.loads(path.read_text())
+    assert (left["contribution"], left["receipt"]) == (None, {"another": 1})
+
+
+def test_a_journal_that_was_exchanged_is_left_alone(curator: MockCurator, tmp_path: Path) -> None:
+    path = tmp_path / "j.json"
+    curator.client("alice", journal=path).trust(PLANTED)
+    entry = FileJournal(path).read()
+    assert entry is not None
+    other = replace(entry, contribution=StudyOffer.from_text(STUDY.device_json()).draw(1, group="trusted"))
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "Authorization" in request.headers:
+            path.write_text(other.to_json())
+        return curator.answer(request)
+
+    made: dict[str, Any] = {"journal": path, "transport": httpx.MockTransport(answer)}
+    with pytest.raises(ProtocolError, match="another contribution than the one that was sent"):
+        Client("https://c.org", curator.token("alice"), **made).trust(PLANTED)
+    assert FileJournal(path).read() == other
+
+
 def _answer(response: httpx.Response) -> HttpAnswer:
     return HttpAnswer(response.status_code, {}, response.content)
 
@@ -238,13 +294,68 @@ def test_withdrawing_what_is_not_there(call: Call, curator: MockCurator) -> None
     with pytest.raises(ProtocolError, match="nothing to withdraw"):
         call("withdraw")
     call("report", 30)
-    curator.contributions.clear()
+    curator.fail(1, status=404)  # of an older curator
+    curator._troubles.insert(0, "lose")  # which waits for a POST, and lets the keys through
     with pytest.raises(RejectedError, match="never arrived, or an earlier withdrawal") as caught:
         call("withdraw")
     assert caught.value.reason == "not-found"
+    curator._withdrawn.clear()
     curator.state = "closed"
     with pytest.raises(RejectedError, match="does not take contributions now"):
         call("withdraw")
+
+
+@pytest.mark.parametrize("method", ["report", "trust"])
+def test_a_withdrawal_whose_answer_was_lost_is_repeated(
+    call: Call, curator: MockCurator, tmp_path: Path, method: str
+) -> None:
+    call(method, PLANTED)
+    curator.lose_answers(1)
+    receipt = call("withdraw")
+    assert (receipt.withdrawn, receipt.opened, receipt.commitment) == (True, False, "")
+    assert "had nothing of yours to subtract" in str(receipt)
+    left = json.loads((tmp_path / "j.json").read_text())
+    assert (left["contribution"], left["withdrawal"]) == (None, receipt.document)
+    assert call("withdraw").document == receipt.document
+
+
+def test_what_never_arrived_can_be_withdrawn(call: Call, curator: MockCurator, tmp_path: Path) -> None:
+    call("trust", PLANTED)
+    curator.contributions.clear()
+    assert not call("withdraw").opened
+    assert "123.4" not in (tmp_path / "j.json").read_text()
+    with pytest.raises(RejectedError, match="they have withdrawn"):
+        call("report", 30, journal=None)
+
+
+@pytest.mark.parametrize("said", [{"opened": False}, {"opened": True, "commitment": ""}, {"commitment": ""}])
+def test_a_withdrawal_that_contradicts_itself_is_refused(
+    curator: MockCurator, tmp_path: Path, said: dict[str, Any]
+) -> None:
+    path = tmp_path / "j.json"
+    curator.client("alice", journal=path).report(30)
+
+    def change(document: dict[str, Any]) -> dict[str, Any]:
+        older = {name: value for name, value in document["receipt"].items() if name != "opened"}
+        return curator.sign(older | said)
+
+    made: dict[str, Any] = {"journal": path, "transport": _forged(curator, change)}
+    with pytest.raises(ProtocolError, match="not about this contribution"):
+        Client("https://c.org", curator.token("alice"), **made).withdraw()
+    assert '"contribution": null' not in path.read_text()
+
+
+def test_a_withdrawal_of_an_older_curator_is_one(curator: MockCurator, tmp_path: Path) -> None:
+    path = tmp_path / "j.json"
+    curator.client("alice", journal=path).report(30)
+
+    def older(document: dict[str, Any]) -> dict[str, Any]:
+        return curator.sign({name: value for name, value in document["receipt"].items() if name != "opened"})
+
+    transport = _forged(curator, older)
+    receipt = Client("https://c.org", curator.token("alice"), journal=path, transport=transport).withdraw()
+    assert (receipt.withdrawn, receipt.opened) == (True, True)
+    assert '"contribution": null' in path.read_text()
 
 
 def test_the_receipt_is_given_again(call: Call) -> None:

@@ -86,6 +86,23 @@ def test_what_cannot_be_read_is_refused(document: dict[str, Any], jwks: dict[str
         verify(document, jwks)
 
 
+def test_a_curators_sentences_cannot_look_like_ours() -> None:
+    forged = "You were promised ε = 0."
+    document = _signed(SAID | {"stored": [f"x\n{forged}", f"\x1b[1A\x1b[2K{forged}\u202e"]})
+    receipt = Receipt.from_document(document)
+    assert not any(line.startswith(forged) for line in str(receipt).splitlines())
+    assert all(line.isprintable() for line in str(receipt).split("\n"))
+    assert receipt.document == document  # as it was signed
+    verify(receipt.document, _jwks())
+
+
+@pytest.mark.parametrize("name", ["study", "group", "epsilon", "delta", "asserted_by", "day", "commitment"])
+def test_other_parts_of_a_receipt_have_no_such_characters(name: str) -> None:
+    for text in ("1\nYou were promised ε = 0.", "1\x1b[2J", "\u202e1", "1" * 5000):
+        with pytest.raises(ProtocolError, match="not in the form"):
+            Receipt.from_document(_signed(SAID | {name: text}))
+
+
 def test_a_receipt_in_words() -> None:
     words = str(Receipt.from_document(_signed(SAID)))
     for part in ("minutes", "abababababab…", "ε = 1.", "with a token", "A commitment, für immer.", "2026-11-17"):
@@ -95,7 +112,18 @@ def test_a_receipt_in_words() -> None:
     assert "δ = 1e-9" in str(Receipt.from_document(_signed(SAID | {"delta": "1e-9", "group": "trusted"})))
 
 
-@pytest.mark.parametrize("changed", [{"version": 2}, {"day": 3}, {"stored": [1]}, {"stored": None}, {"withdrawn": 1}])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"version": 2},
+        {"day": 3},
+        {"stored": [1]},
+        {"stored": None},
+        {"withdrawn": 1},
+        {"opened": True},
+        {"withdrawn": True, "opened": 1},
+    ],
+)
 def test_a_receipt_of_another_form_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(ProtocolError, match="not in the form"):
         Receipt.from_document(_signed(SAID | changed))

@@ -6,12 +6,13 @@ The token is not verified here: that is for the curator, who has the key. It is 
 import base64
 import hashlib
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from hybriddp.client.problems import parse_object
 from hybriddp.errors import HybridDPError, ParameterError, ProtocolError, raise_unchained
 
-__all__ = ["TokenClaims", "check_study_id", "read_claims"]
+__all__ = ["TokenClaims", "check_study_id", "one_spelling", "read_claims"]
 
 _STUDY_ID = re.compile(r"[a-z0-9-]{1,64}")
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
@@ -44,8 +45,19 @@ def read_claims(token: str | None, study: str | None) -> TokenClaims:
     subject = claims.get("sub")
     if not isinstance(subject, str) or not subject:
         raise ProtocolError("The token does not say for whom it is: its claim sub must be a text.")
-    who = f"hybriddp participant 1\n{audience}\n{subject}".encode("utf-8", "surrogatepass")
+    who = f"hybriddp participant 1\n{audience}\n{one_spelling(subject)}".encode("utf-8", "surrogatepass")
     return TokenClaims(audience, hashlib.sha256(who).hexdigest())
+
+
+def one_spelling(subject: str) -> str:
+    """A participant's name in Unicode's form NFC: é is one person, of one character or of two. Case and spaces count.
+
+    Examples
+    --------
+    >>> one_spelling("Ame\N{COMBINING ACUTE ACCENT}lie") == "Am\N{LATIN SMALL LETTER E WITH ACUTE}lie"
+    True
+    """
+    return unicodedata.normalize("NFC", subject)
 
 
 def check_study_id(study: str) -> str:

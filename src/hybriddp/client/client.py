@@ -72,12 +72,15 @@ class Client(_ClientBase):
     retries : RetryPolicy, optional
         How often to try again when the curator cannot be reached.
     timeout : float
-        Seconds for each step of a request.
+        Seconds for each step of a request: to connect, and until the next part of the answer comes. The whole exchange
+        may take six times as long. (`Client` looks at the clock whenever a part of the body comes; `AsyncClient` stops
+        at any moment.)
     allow_http : bool
         Whether an http address that is not on this machine is fine: everybody on the way can read the token then, and
         the value of somebody who trusts.
     transport : httpx.BaseTransport, optional
-        In place of the network: `MockCurator.transport` in tests.
+        In place of the network: `MockCurator.transport` in tests, or ``httpx.HTTPTransport(proxy=…)``. A proxy that
+        the environment names (``HTTP_PROXY`` and the like) is not used.
 
     Examples
     --------

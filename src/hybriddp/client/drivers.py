@@ -1,6 +1,7 @@
 """Drivers: what conducts a conversation over httpx, one that blocks and one for asyncio and trio."""
 
 import ipaddress
+import math
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -11,10 +12,14 @@ from hybriddp.errors import MissingExtraError, ParameterError, ProtocolError
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["LARGEST_ANSWER", "check_url", "conduct", "conduct_async", "http_settings", "import_httpx"]
+__all__ = ["DEADLINE", "LARGEST_ANSWER", "check_url", "conduct", "conduct_async", "http_settings", "import_httpx"]
 
 LARGEST_ANSWER = 4_000_000
 """Bytes of an answer; a study's text has a few thousand."""
+DEADLINE = 6.0
+"""How many times the timeout of a step a whole exchange may take: a byte now and then keeps every step in time."""
+
+_TOO_SLOW = NoAnswer("the answer was too slow")
 
 Result = TypeVar("Result")
 
@@ -54,11 +59,14 @@ def _is_this_machine(host: str) -> bool:
 
 
 def http_settings(url: str, timeout: float) -> dict[str, Any]:
-    """What both of httpx's clients are made with: no redirects, no compression, no cookies kept from elsewhere."""
+    """What both of httpx's clients are made with: no redirects, no compression, nothing from the environment.
+
+    A proxy that the environment names would see the token, and the value of somebody who trusts, of every http address.
+    """
     from hybriddp import __version__
 
     headers = {"User-Agent": f"hybriddp/{__version__}", "Accept": "application/json", "Accept-Encoding": "identity"}
-    return {"base_url": url, "timeout": timeout, "headers": headers, "follow_redirects": False}
+    return {"base_url": url, "timeout": timeout, "headers": headers, "follow_redirects": False, "trust_env": False}
 
 
 def conduct(conversation: Conversation[Result], http: "httpx.Client") -> Result:
@@ -102,10 +110,14 @@ async def conduct_async(conversation: Conversation[Result], http: "httpx.AsyncCl
 
 def _exchange(request: HttpRequest, http: "httpx.Client") -> HttpAnswer | NoAnswer:
     httpx = import_httpx()
+    ends = time.monotonic() + _seconds(http)
     try:
         with http.stream(request.method, request.path, content=request.body, headers=request.headers()) as answer:
             body = bytearray()
-            for part in answer.iter_bytes():
+            _check_encoding(answer)
+            for part in answer.iter_bytes() if answer.is_stream_consumed else answer.iter_raw():  # read by a mock
+                if time.monotonic() > ends:
+                    return _TOO_SLOW
                 _take(body, part)
             return _answer(answer, body)
     except httpx.RequestError as error:
@@ -114,16 +126,33 @@ def _exchange(request: HttpRequest, http: "httpx.Client") -> HttpAnswer | NoAnsw
 
 
 async def _exchange_async(request: HttpRequest, http: "httpx.AsyncClient") -> HttpAnswer | NoAnswer:
+    import anyio
+
     httpx = import_httpx()
-    try:
-        async with http.stream(request.method, request.path, content=request.body, headers=request.headers()) as answer:
-            body = bytearray()
-            async for part in answer.aiter_bytes():
-                _take(body, part)
-            return _answer(answer, body)
-    except httpx.RequestError as error:
-        what = type(error).__name__
-    return NoAnswer(what)
+    came: HttpAnswer | NoAnswer = _TOO_SLOW
+    sent: dict[str, Any] = {"content": request.body, "headers": request.headers()}
+    with anyio.move_on_after(_seconds(http)):
+        try:
+            async with http.stream(request.method, request.path, **sent) as answer:
+                body = bytearray()
+                _check_encoding(answer)
+                async for part in answer.aiter_bytes() if answer.is_stream_consumed else answer.aiter_raw():
+                    _take(body, part)
+                came = _answer(answer, body)
+        except httpx.RequestError as error:
+            came = NoAnswer(type(error).__name__)
+    return came
+
+
+def _seconds(http: "httpx.Client | httpx.AsyncClient") -> float:
+    """Seconds for a whole exchange."""
+    return DEADLINE * (http.timeout.read or math.inf)
+
+
+def _check_encoding(answer: "httpx.Response") -> None:
+    """Refuse what is compressed before it is read: a small answer could fill the memory."""
+    if answer.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise ProtocolError("The curator's answer is compressed, which was not asked for.")
 
 
 def _take(body: bytearray, part: bytes) -> None:

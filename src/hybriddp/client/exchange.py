@@ -157,6 +157,6 @@ def _retry_after(text: str | None) -> float | None:
         return float(text) if len(text) < 12 else math.inf
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+        return max((date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds(), 0.0)
+    except (ValueError, OverflowError, IndexError, TypeError):  # what the library raises for dates that are none
         return None
-    return max((date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds(), 0.0)

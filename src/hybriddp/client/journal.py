@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hybriddp.client.contribution import GROUPS, Contribution, is_digest
+from hybriddp.client.journal_lock import locked
 from hybriddp.errors import DataError, ProtocolError, raise_unchained
 
 __all__ = ["FileJournal", "Journal", "JournalEntry", "MemoryJournal"]
@@ -98,8 +99,11 @@ class Journal(ABC):
         """Keep a new entry, unless there is one; the entry that is kept. It is safe once this returns."""
 
     @abstractmethod
-    def update(self, entry: JournalEntry) -> None:
-        """Replace the entry."""
+    def update(self, before: JournalEntry, after: JournalEntry) -> JournalEntry:
+        """Replace the entry, if it still is ``before`` and was not withdrawn; the entry that is kept then.
+
+        Another process may have changed it since it was read. A withdrawal is final: what it deleted never comes back.
+        """
 
 
 class MemoryJournal(Journal):
@@ -120,9 +124,12 @@ class MemoryJournal(Journal):
                 self._entry = entry
             return self._entry
 
-    def update(self, entry: JournalEntry) -> None:
-        """Replace the entry."""
-        self._entry = entry
+    def update(self, before: JournalEntry, after: JournalEntry) -> JournalEntry:
+        """Replace the entry, if it still is ``before`` and was not withdrawn; the entry that is kept then."""
+        with self._lock:
+            if self._entry is before and before.withdrawal is None:
+                self._entry = after
+            return self._entry or before
 
 
 class FileJournal(Journal):
@@ -178,17 +185,30 @@ class FileJournal(Journal):
             raise DataError(f"The journal {self.path} was removed while it was being written. Nothing was sent.")
         return kept
 
-    def update(self, entry: JournalEntry) -> None:
-        """Replace the entry on disk: there is always a whole one, the old or the new."""
+    def update(self, before: JournalEntry, after: JournalEntry) -> JournalEntry:
+        """Replace the entry on disk, if it still is ``before`` and was not withdrawn; the entry that is kept then.
+
+        There is always a whole one, the old or the new. A journal that was removed since is not made again.
+        """
         try:
-            written = self._write_beside(entry)
-            try:
-                written.replace(self.path)
-            finally:
-                written.unlink(missing_ok=True)
-            _sync_folder(self.path.parent)
+            with locked(self.path):
+                now = self.read()
+                if now is None:
+                    raise DataError(f"The journal {self.path} was removed while it was in use.")
+                if now.to_json() != before.to_json() or now.withdrawal is not None:  # as texts: NaN is not NaN
+                    return now
+                self._replace(after)
         except OSError as reason:
             self._cannot_be_written(reason)
+        return after
+
+    def _replace(self, entry: JournalEntry) -> None:
+        written = self._write_beside(entry)
+        try:
+            written.replace(self.path)
+        finally:
+            written.unlink(missing_ok=True)
+        _sync_folder(self.path.parent)
 
     def _write_beside(self, entry: JournalEntry) -> Path:
         """The entry in a file of another name in the same folder, on disk."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hybriddp import _check
-from hybriddp.client.claims import check_study_id, read_claims
+from hybriddp.client.claims import check_study_id, one_spelling, read_claims
 from hybriddp.client.client import AsyncClient, Client
 from hybriddp.client.contribution import Contribution
 from hybriddp.client.drivers import import_httpx
@@ -216,7 +216,7 @@ class MockCurator:
         except HybridDPError:
             raise _Trouble(401) from None
         payload = token.split(".")[1]
-        return str(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["sub"])
+        return one_spelling(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["sub"])
 
     def _contribution(self, route: str, content: Mapping[str, Any]) -> Contribution:
         name = "code" if route == "reports" else "value"
@@ -252,15 +252,17 @@ class MockCurator:
         return 201
 
     def _withdraw(self, who: str, made: Contribution) -> dict[str, Any]:
-        if self.state != "open":
+        """Subtract what somebody gave. Who gave nothing, or has withdrawn, has withdrawn afterwards all the same."""
+        if self.state != "open" and who not in self._withdrawn:
             raise _Trouble(409, "closed")
-        if who not in self.contributions:
-            raise _Trouble(404)
-        if self.contributions[who].commitment != made.commitment:
+        known = self.contributions.get(who)
+        if known is not None and known.commitment != made.commitment:
             raise _Trouble(409, "duplicate")
-        del self.contributions[who]
+        if known is None and who not in self._withdrawn and not self.tokens:
+            raise _Trouble(404)  # without tokens there is nobody to remember
+        self.contributions.pop(who, None)
         self._withdrawn.add(who)
-        return self._receipt(made, withdrawn=True)
+        return self._receipt(made, withdrawn=True, opened=known is not None)
 
     def _batch(self, content: Mapping[str, Any]) -> dict[str, Any]:
         taken, rejected, commitments = {200: 0, 201: 0}, [], []
@@ -268,7 +270,7 @@ class MockCurator:
             try:
                 body = {"digest": content["digest"], "code": item["code"], "nonce": item["nonce"]}
                 made = self._contribution("reports", body)
-                taken[self._take(str(item["participant"]), made)] += 1
+                taken[self._take(one_spelling(str(item["participant"])), made)] += 1
                 commitments.append(bytes.fromhex(made.commitment))
             except _Trouble as trouble:
                 rejected.append({"index": index, "reason": trouble.reason})
@@ -304,7 +306,7 @@ class MockCurator:
             "receipts_key": KEYS_PATH,
         }
 
-    def _receipt(self, made: Contribution, *, withdrawn: bool = False) -> dict[str, Any]:
+    def _receipt(self, made: Contribution, *, withdrawn: bool = False, opened: bool = True) -> dict[str, Any]:
         receipt = {
             "version": 1,
             "study": self.id,
@@ -312,12 +314,12 @@ class MockCurator:
             "group": made.group,
             "epsilon": self.study.privacy.epsilon,
             "delta": self.study.privacy.delta,
-            "commitment": made.commitment,
+            "commitment": made.commitment if opened else "",
             "asserted_by": "participant" if self.tokens else "nobody",
             "stored": ["That somebody has withdrawn."] if withdrawn else _STORED[made.group],
             "day": _today(),
         }
-        return self.sign(receipt | ({"withdrawn": True} if withdrawn else {}))
+        return self.sign(receipt | ({"withdrawn": True, "opened": opened} if withdrawn else {}))
 
     def sign(self, receipt: Mapping[str, Any]) -> dict[str, Any]:
         """A receipt with its signature."""

@@ -1,7 +1,8 @@
 """`StudyOffer`: a study as its participants see it, checked before anything is drawn for it.
 
 What a curator says is believed only where it can be checked: the text must have the digest that it claims (and the one
-that the app has pinned, if it has), and its channel must keep ε (`MeanStudy.from_json` proves it).
+that the app has pinned, if it has), and its channel must keep ε (`MeanStudy.from_json` proves it). The rest is words,
+which are put on one line each, so that they cannot look like ours.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hybriddp.client.contribution import GROUPS, Contribution, is_digest
+from hybriddp.client.plain import one_line
 from hybriddp.client.problems import parse_object
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import as_floats
@@ -108,13 +110,13 @@ class StudyOffer:
         return cls(
             study,
             text,
-            id=str(document.get("id") or ""),
-            consent=MappingProxyType({name: str(consent.get(name) or "") for name in _CONSENT}),
+            id=one_line(document.get("id")),
+            consent=MappingProxyType({name: one_line(consent.get(name)) for name in _CONSENT}),
             stored=MappingProxyType({group: _sentences(stored.get(group)) for group in GROUPS}),
-            state=str(document.get("state") or ""),
-            closes_at=str(document.get("closes_at") or ""),
+            state=one_line(document.get("state")),
+            closes_at=one_line(document.get("closes_at")),
             tokens=document.get("tokens") is not False,
-            warning=str(document.get("warning") or ""),
+            warning=one_line(document.get("warning")),
         )
 
     @property
@@ -158,8 +160,8 @@ class StudyOffer:
         lower, upper = (significant(bound, 6) for bound in self.study.bounds)
         who = self.consent.get("organization") or "An organization that the study's text does not name"
         lines = [
-            f"{who} asks for one number: {self.study.title}, from {lower} to {upper}. A number outside counts as the "
-            "nearer bound.",
+            f"{who} asks for one number: {one_line(self.study.title)}, from {lower} to {upper}. A number outside "
+            "counts as the nearer bound.",
             *_labeled("Purpose", self.consent.get("purpose")),
             *_labeled("Contact", self.consent.get("contact")),
             *_labeled("The study closes", self.closes_at),
@@ -222,7 +224,8 @@ def _mapping(content: object) -> Mapping[str, Any]:
 
 
 def _sentences(content: object) -> tuple[str, ...]:
-    return tuple(str(sentence) for sentence in content) if isinstance(content, list) else ()
+    lines = [one_line(sentence) for sentence in content] if isinstance(content, list) else []
+    return tuple(line for line in lines if line)
 
 
 def _labeled(label: str, text: str | None) -> list[str]:

@@ -7,6 +7,7 @@ journal is what is sent, however often and whatever happens in between.
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hybriddp.client.claims import read_claims
@@ -139,8 +140,7 @@ class Participant:
         yield from self._public_keys()
         document = yield from self._post(f"/studies/{self.study}/{made.route}", made)
         receipt = yield from self._checked(document, entry, made.commitment, withdrawn=False)
-        kept = replace(entry, receipt=receipt.document, keys=self._keys)
-        yield from stored(lambda: self._journal.update(kept))
+        yield from self._update(entry, receipt=receipt.document)
         return replace(receipt, resent=resent)
 
     def _post(self, path: str, made: Contribution) -> Conversation[dict[str, Any]]:
@@ -165,12 +165,14 @@ class Participant:
         document = parse_object(answer.body)
         receipt = yield from self._checked(document, entry, None if made is None else made.commitment)
         if entry is not None and made is not None and not receipt.withdrawn:
-            kept = replace(entry, receipt=receipt.document, keys=self._keys)
-            yield from stored(lambda: self._journal.update(kept))
+            yield from self._update(entry, receipt=receipt.document)
         return receipt
 
     def withdraw(self) -> Conversation[Receipt]:
-        """Open the commitment from the journal, so that the curator subtracts the contribution and forgets it."""
+        """Open the commitment from the journal, so that the curator subtracts the contribution and forgets it.
+
+        A withdrawal that finds nothing, as the second one after a lost answer does, is one too: the journal forgets.
+        """
         entry = yield from self._entry()
         if entry is None:
             raise ProtocolError(
@@ -182,20 +184,29 @@ class Participant:
         yield from self._public_keys()
         try:
             document = yield from self._post(f"/studies/{self.study}/{made.route}/withdraw", made)
-        except RejectedError as error:
+        except RejectedError as error:  # in a pilot that never got it, or by an older curator for a second withdrawal
             if error.reason != "not-found":
                 raise
             raise RejectedError(_NOTHING_THERE, reason=error.reason, status=error.status) from error
         receipt = yield from self._checked(document, entry, made.commitment, withdrawn=True)
-        forgotten = replace(entry, contribution=None, withdrawal=receipt.document, keys=self._keys)
-        yield from stored(lambda: self._journal.update(forgotten))
+        yield from self._update(entry, contribution=None, withdrawal=receipt.document)
         return receipt
 
-    # Checks
+    # The journal
 
     def _entry(self) -> Conversation[JournalEntry | None]:
         entry = yield from stored(self._journal.read)
         return None if entry is None else self._own(entry)
+
+    def _update(self, entry: JournalEntry, **changes: Any) -> Conversation[None]:  # noqa: ANN401
+        """Change the entry in the journal, as it is there now, unless another process has withdrawn it since."""
+        while True:
+            before, after = entry, replace(entry, keys=self._keys, **changes)
+            entry = yield from stored(partial(self._journal.update, before, after))
+            if entry is after or entry.withdrawal is not None:
+                return
+            if self._own(entry).contribution != before.contribution:
+                raise ProtocolError("The journal has another contribution than the one that was sent.")
 
     def _own(self, entry: JournalEntry) -> JournalEntry:
         """An entry, if it is about this person and this study."""
@@ -206,6 +217,8 @@ class Participant:
         if self._who and entry.participant and self._who != entry.participant:
             raise ProtocolError("The journal belongs to another participant of this study. Name another file.")
         return entry
+
+    # Receipts
 
     def _checked(
         self,
@@ -227,8 +240,9 @@ class Participant:
                 (receipt.digest, receipt.group) == (entry.digest, entry.group),
                 (receipt.epsilon, receipt.delta) == (entry.epsilon, entry.delta),
             ]
-        if commitment is not None:
-            said.append(receipt.commitment == commitment)
+        if commitment is not None:  # a withdrawal that found nothing to open has none
+            nothing = bool(withdrawn) and not receipt.opened
+            said.append(receipt.commitment == ("" if nothing else commitment))
         if withdrawn is not None:
             said.append(receipt.withdrawn is withdrawn)
         if not all(said):

@@ -15,6 +15,7 @@ All carry the curator's own sentence.
 import json
 from typing import Any
 
+from hybriddp.client.plain import one_line
 from hybriddp.errors import BudgetError, DataError, HybridDPError, ProtocolError, raise_unchained
 
 __all__ = ["RejectedError", "UnavailableError", "error_of", "parse_object"]
@@ -62,8 +63,10 @@ def error_of(status: int, body: bytes, *, hide: str = "") -> HybridDPError:
         problem = parse_object(body)
     except ProtocolError:
         problem = {}
-    reason = _text(problem.get("reason")) or _BY_STATUS.get(status, "unavailable" if status >= 500 else "malformed")
-    detail = _text(problem.get("detail")) or _text(problem.get("title"))
+    reason = one_line(problem.get("reason"), _LONGEST) or _BY_STATUS.get(
+        status, "unavailable" if status >= 500 else "malformed"
+    )
+    detail = one_line(problem.get("detail"), _LONGEST) or one_line(problem.get("title"), _LONGEST)
     if hide and hide in detail:
         detail = ""
     said = (
@@ -87,11 +90,3 @@ def parse_object(body: bytes | str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise_unchained(ProtocolError("The answer is not a JSON object. Is this the address of a curator?"))
     return content
-
-
-def _text(content: object) -> str:
-    """A text on one line, without control characters, and not too long; empty if it is none."""
-    if not isinstance(content, str):
-        return ""
-    plain = " ".join("".join(letter if letter.isprintable() else " " for letter in content).split())
-    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"

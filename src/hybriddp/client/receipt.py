@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hybriddp.client.plain import one_line
 from hybriddp.errors import ProtocolError, raise_unchained
 
 __all__ = ["KEYS_PATH", "Receipt", "canonical_bytes", "has_key", "verify"]
@@ -103,7 +104,7 @@ class Receipt:
     asserted_by : {"participant", "relay", "nobody"}
         Who says that it is yours.
     stored : tuple of str
-        What the curator stores of you, in sentences.
+        What the curator stores of you, in sentences, each on one line.
     day : str
         When it was taken, as a date.
     withdrawn : bool
@@ -113,6 +114,9 @@ class Receipt:
     resent : bool
         Whether the contribution was already in the journal: then it was sent again as it was drawn the first time, and
         the value that was given now was not used.
+    opened : bool
+        In the receipt of a withdrawal, whether the curator had the contribution and subtracted it then. False if there
+        was nothing to subtract: it never arrived, or an earlier withdrawal, whose answer was lost, has removed it.
     """
 
     study: str
@@ -127,6 +131,7 @@ class Receipt:
     withdrawn: bool
     document: dict[str, Any]
     resent: bool = False
+    opened: bool = False
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], *, resent: bool = False) -> "Receipt":
@@ -135,13 +140,17 @@ class Receipt:
             said = document["receipt"]
             texts = {name: said[name] for name in _TEXTS}
             stored, withdrawn = tuple(said["stored"]), said.get("withdrawn", False)
-            right = said["version"] == 1 and isinstance(withdrawn, bool)
+            opened = said.get("opened", withdrawn)  # which older curators do not say: they opened, or refused
+            right = said["version"] == 1 and isinstance(withdrawn, bool) and isinstance(opened, bool)
+            right = right and (withdrawn or not opened)
             right = right and all(isinstance(text, str) for text in (*texts.values(), *stored))
+            right = right and all(text == one_line(text) for text in texts.values())
+            shown = tuple(one_line(sentence) for sentence in stored)
         except (KeyError, TypeError, AttributeError):
             right = False
         if not right:
             raise_unchained(ProtocolError("The receipt is not in the form of the protocol."))
-        return cls(**texts, stored=stored, withdrawn=withdrawn, document=dict(document), resent=resent)
+        return cls(**texts, stored=shown, withdrawn=withdrawn, document=dict(document), resent=resent, opened=opened)
 
     def __str__(self) -> str:
         group = "randomized report" if self.group == "local" else "value, in trust"
@@ -151,6 +160,8 @@ class Receipt:
             f"Study {self.study} (digest {self.digest[:12]}…), {self.day}: you {what}.",
             f"You were promised ε = {self.epsilon}{delta}.",
         ]
+        if self.withdrawn and not self.opened:
+            lines.append("The curator had nothing of yours to subtract: it never arrived, or was withdrawn before.")
         if not self.withdrawn:
             lines.append(_ASSERTED.get(self.asserted_by, f"It is asserted by {self.asserted_by}."))
         if self.resent and not self.withdrawn:
