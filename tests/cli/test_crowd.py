@@ -13,7 +13,10 @@ from typer.testing import CliRunner
 
 from hybriddp import MeanStudy, cli
 from hybriddp.cli import crowd
-from hybriddp.client import MockCurator
+from hybriddp.client import MockCurator, RetryPolicy
+from hybriddp.errors import DataError
+from hybriddp.service.keys import MasterKey
+from hybriddp.service.tokens import TokenKeys, read_public_key
 from tests.client.sockets import served
 
 RUN = CliRunner()
@@ -32,7 +35,8 @@ def curator(monkeypatch: pytest.MonkeyPatch) -> MockCurator:
 def keys(tmp_path: Path) -> list[str]:
     (tmp_path / "secret").write_text(SECRET + "\n")
     (tmp_path / "relay").write_text("hdpr_key\n")
-    return [str(tmp_path / "secret"), str(tmp_path / "relay")]
+    MasterKey.create(tmp_path / "hybriddp.key")
+    return [str(tmp_path / "secret"), str(tmp_path / "relay"), str(tmp_path / "hybriddp.key")]
 
 
 def _run(*arguments: str, url: str = "https://c.org") -> dict[str, Any]:
@@ -66,6 +70,55 @@ def test_tokens_are_signed_with_the_secret(keys: list[str], monkeypatch: pytest.
     monkeypatch.setattr(crowd, "_transport", lambda: httpx.MockTransport(check))
     _run("--secret-file", keys[0], "--prefix", "test")
     assert seen == {f"test-{i}" for i in range(250)}
+
+
+def test_tokens_are_signed_with_a_private_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    RUN.invoke(cli.app, ["tokens", "keypair", "--out", str(tmp_path / "tokens")])
+    public = read_public_key(tmp_path / "tokens-public.pem")
+    curator, seen = MockCurator(STUDY), set()
+
+    def check(request: httpx.Request) -> httpx.Response:
+        if request.method == "POST":
+            token = request.headers["Authorization"].removeprefix("Bearer ")
+            seen.add(TokenKeys(public_key=public).subject(token, "mock-study"))
+        return curator.answer(request)
+
+    monkeypatch.setattr(crowd, "_transport", lambda: httpx.MockTransport(check))
+    _run("--private-key", str(tmp_path / "tokens-private.pem"), "--prefix", "test")
+    assert seen == {f"test-{i}" for i in range(250)}
+
+
+def test_where_all_are_refused_there_is_a_question_and_no_rate(
+    curator: MockCurator, keys: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = {"reason": "bad-token", "detail": "The token's signature is not valid."}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(401, json=problem) if request.method == "POST" else curator.answer(request)
+
+    monkeypatch.setattr(crowd, "_transport", lambda: httpx.MockTransport(answer))
+    arguments = ["run-crowd", "https://c.org", "--study", "mock-study", "--users", "20", "--secret-file", keys[0]]
+    result = RUN.invoke(cli.app, arguments)
+    words = " ".join(result.output.split())
+    assert result.exit_code == 4
+    assert "rejected: bad-token 20" in words
+    assert "Nobody was taken. bad-token: is this the secret, or the relay's key, of this server?" in words
+    assert "per second" not in words
+    problem["reason"] = "closed"
+    words = " ".join(RUN.invoke(cli.app, arguments).output.split())
+    assert words.endswith("Nobody was taken.")
+
+
+def test_a_curator_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    monkeypatch.setattr(crowd, "_transport", lambda: httpx.MockTransport(answer))
+    monkeypatch.setattr(crowd, "_RETRIES", RetryPolicy(attempts=1))
+    error = RUN.invoke(cli.app, ["run-crowd", "https://c.org", "--study", "m", "--users", "9"]).exception
+    assert isinstance(error, DataError)
+    assert "cannot be reached" in str(error)
+    assert error.exit_code == 4
 
 
 def test_a_relay_sends_batches_of_a_hundred(curator: MockCurator, keys: list[str]) -> None:
@@ -149,7 +202,10 @@ def test_over_a_real_socket(keys: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ([], 2, "--secret-file must be given: this study needs tokens"),
+        ([], 2, "--secret-file must be given, or --private-key: this study needs tokens"),
+        (["--secret-file", "SECRET", "--private-key", "x"], 2, "--private-key must be left out where --secret-file is"),
+        (["--private-key", "nothing"], 4, "The key nothing cannot be read (No such file or directory). Correct"),
+        (["--secret-file", "MASTER"], 4, "is the server's master key"),
         (["--relay-key-file", "RELAY", "--trusted", "5%"], 2, "--secret-file must be given"),
         (["--secret-file", "nothing"], 4, "nothing cannot be read: No such file or directory."),
         (["--secret-file", "RELAY"], 4, "must hold one line of at least 32 characters"),
@@ -172,7 +228,7 @@ def test_bad_input_ends_with_one_line(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    given = [{"SECRET": keys[0], "RELAY": keys[1]}.get(word, word) for word in arguments]
+    given = [{"SECRET": keys[0], "RELAY": keys[1], "MASTER": keys[2]}.get(word, word) for word in arguments]
     common = ["--study", "mock-study", "--users", "100"]
     monkeypatch.setattr(sys, "argv", ["hybriddp", "run-crowd", "https://c.org", *common, *given])
     with pytest.raises(SystemExit) as ended:

@@ -25,6 +25,7 @@ from hybriddp.service.protocol import LimitedProtocol
 from hybriddp.service.settings import Settings
 
 RUN = CliRunner()
+SETTINGS_ARE_FINE = "Settings are fine (the key is compared with the database at the start).\n"
 
 
 def _run(*arguments: object) -> Result:
@@ -73,7 +74,7 @@ def prepared(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_check_says_that_all_is_fine_and_creates_nothing(tmp_path: Path) -> None:
     result = _run("--check")
-    assert (result.exit_code, result.stdout) == (0, "Settings are fine.\n")
+    assert (result.exit_code, result.stdout) == (0, SETTINGS_ARE_FINE)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -86,8 +87,8 @@ def test_check_tells_all_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for expected in (
         "'prot'. Did you mean port?",
         "Did you mean HYBRIDDP_DATABASE?",
-        "port must be from 0 to 65,535, got port=70000.",
-        "log must be",
+        "port must be from 0 to 65,535, got port=70000. Correct it in c.toml.",
+        "log must be one of 'json', 'text', got log='xml'. Correct --log.",
         "inside of the data folder",
     ):
         assert expected in words
@@ -162,10 +163,26 @@ def test_the_demo_never_touches_real_data(option: str) -> None:
 
 def test_an_address_that_is_taken(prepared: Prepared) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        error = _run("--port", taken.getsockname()[1]).exception
+        port = taken.getsockname()[1]
+        error = _run("--port", port).exception
     assert isinstance(error, DataError)
-    assert "Cannot listen" in str(error)
+    assert str(error) == f"Port {port} is in use. Choose another: --port."
     assert prepared.asked == []
+
+
+def test_an_address_of_another_machine(prepared: Prepared) -> None:
+    error = _run("--host", "192.0.2.1", "--port", 0).exception  # RFC 5737: nobody has it
+    assert isinstance(error, DataError)
+    assert str(error).startswith("Cannot listen on 192.0.2.1, port 0 (")
+    assert "while attempting" not in str(error)
+    assert prepared.asked == []
+
+
+def test_check_warns_of_an_address_that_others_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HYBRIDDP_HOST", "0.0.0.0")  # noqa: S104
+    result = _run("--check")
+    assert (result.exit_code, result.stdout) == (0, SETTINGS_ARE_FINE)
+    assert "Warning: 0.0.0.0 can be reached from other machines" in result.stderr
 
 
 def test_hosts() -> None:
@@ -218,3 +235,9 @@ def test_a_lost_admin_key_is_asked_to_be_replaced(prepared: Prepared) -> None:
     assert prepared.new_admin_key
     _run("--port", 0)
     assert not prepared.new_admin_key
+
+
+def test_the_help_has_the_defaults() -> None:
+    words = " ".join(_run("--help").output.replace("│", " ").split())
+    assert "8421; 0 for any that is free" in words
+    assert "json or text: json." in words

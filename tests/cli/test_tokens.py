@@ -11,7 +11,7 @@ from hybriddp import cli, service
 from hybriddp.cli.tokens import lifetime
 from hybriddp.errors import DataError, MissingExtraError, ParameterError
 from hybriddp.service.keys import MasterKey
-from hybriddp.service.tokens import TokenKeys, read_public_key
+from hybriddp.service.tokens import LONGEST_LIFETIME, TokenKeys, read_public_key
 
 RUN = CliRunner()
 
@@ -23,6 +23,7 @@ def _run(*arguments: object, stdin: str | None = None) -> Result:
 @pytest.fixture
 def key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MasterKey:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HYBRIDDP_KEY_FILE", raising=False)
     return MasterKey.create(tmp_path / "hybriddp.key")
 
 
@@ -74,16 +75,18 @@ def test_a_key_pair(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "kind", "words"),
     [
-        ((), DataError, "nobody to mint"),
-        (("--subject", "u", "--key-file", "a", "--private-key", "b"), DataError, "Several keys"),
-        (("--subject", "u", "--key-file", "missing"), DataError, "cannot be read"),
+        ((), ParameterError, "subject must be given, or --subjects-file"),
+        (("--subject", ""), ParameterError, "subject must be 1 to 256 characters"),
+        (("--subject", "u", "--study", "Bad Id"), ParameterError, "study must be 1 to 64 lower-case letters"),
+        (("--subject", "u", "--key-file", "missing"), DataError, "Name the server's key with --key-file, or run this"),
+        (("--subject", "u", "--key-file", "short"), DataError, "is not a key file"),
+        (("--subject", "u", "--secret-file", "hybriddp.key"), DataError, "is the server's master key"),
         (("--subject", "u", "--private-key", "hybriddp.key"), DataError, "not an Ed25519 private key"),
-        (("--subject", "u", "--private-key", "missing"), DataError, "cannot be read"),
+        (("--subject", "u", "--private-key", "missing"), DataError, "Correct --private-key."),
         (("--subject", "u", "--secret-file", "short"), DataError, "at least 32 bytes"),
         (("--subjects-file", "missing"), DataError, "cannot be read"),
         (("--subjects-file", "binary"), DataError, "not text in UTF-8"),
         (("--subjects-file", "-", "--secret-file", "-"), ParameterError, "subjects_file must be"),
-        (("--subject", "u", "--lifetime", "0s"), ParameterError, "lifetime must be"),
     ],
 )
 @pytest.mark.usefixtures("key")
@@ -103,8 +106,31 @@ def test_lifetimes() -> None:
         timedelta(minutes=30),
         timedelta(seconds=90),
     )
-    for wrong in ("7", "d", "-1d", "1.5h", "7 weeks"):
+    for wrong in ("7", "d", "-1d", "1.5h", "7 weeks", "0s", "4000d", "999999999d"):
         assert _run("mint", "--study", "m", "--subject", "u", "--lifetime", wrong).exit_code == 2
+    told = _run("mint", "--study", "m", "--subject", "u", "--lifetime", "4000d").output
+    assert "must be from 1s to 3650d, got 4000d." in " ".join(told.replace("│", " ").split())
+    assert lifetime("3650d") == LONGEST_LIFETIME
+
+
+@pytest.mark.usefixtures("key")
+def test_two_keys_are_wrong_usage() -> None:
+    result = _run("mint", "--study", "m", "--subject", "u", "--key-file", "a", "--private-key", "b")
+    assert result.exit_code == 2
+    assert "--key-file and --private-key are both keys" in " ".join(result.output.replace("│", " ").split())
+
+
+def test_the_key_that_the_server_would_take(key: MasterKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = MasterKey.create(tmp_path / "other.key")
+    monkeypatch.setenv("HYBRIDDP_KEY_FILE", "other.key")
+    assert _run("secret").stdout.strip().encode() == other.token_secret
+    minted = _run("mint", "--study", "m", "--subject", "u1").stdout.strip()
+    assert TokenKeys(other.token_secret).subject(minted, "m") == "u1"
+    assert _run("secret", "--key-file", "hybriddp.key").stdout.strip().encode() == key.token_secret
+    _run("keypair", "--out", "pair")  # the variable is no second key beside an option
+    assert _run("mint", "--study", "m", "--subject", "u1", "--private-key", "pair-private.pem").exit_code == 0
+    monkeypatch.setenv("HYBRIDDP_KEY_FILE", "")
+    assert _run("secret").stdout.strip().encode() == key.token_secret
 
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,6 +176,10 @@ def check_what_came_out(folder: Path, in_the_shell: str, in_python: str, known: 
     metrics = (folder / "metrics.txt").read_text(encoding="utf-8")
     assert 'hybriddp_contributions_total{group="local",outcome="withdrawn"} 2.0' in metrics
     assert known["receipt"]["receipt"]["group"] == "local"
+    for name in ("admin.header", "tokens.txt", "relay.json"):  # umask 077
+        assert (folder / name).stat().st_mode & 0o077 == 0, name
+    for name in estimate:  # each is explained
+        assert re.search(rf"^\|[^|]*`{name}`[^|]*\|", TEXT, re.MULTILINE), name
     log = (folder / "server.log").read_text(encoding="utf-8")
     assert "alice" not in log
     assert all(token not in log for token in (folder / "tokens.txt").read_text().split())

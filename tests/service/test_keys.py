@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.service.keys import ADMIN, RELAY, MasterKey, is_inside, key_hash, new_key, same_key, write_secret
+from hybriddp.service.keys import (
+    ADMIN,
+    RELAY,
+    MasterKey,
+    is_inside,
+    is_master_key,
+    key_hash,
+    new_key,
+    same_key,
+    write_secret,
+)
 
 DIGEST = "ab" * 32
 
@@ -134,3 +144,11 @@ def test_a_study_is_named_by_its_digest() -> None:
     for digest in ("", "AB" * 32, "ab" * 31, f"{DIGEST}\n", f"{DIGEST}\nr"):
         with pytest.raises(ParameterError, match="digest must be"):
             MasterKey(bytes(32)).total_key(digest, "r")
+
+
+def test_a_master_key_is_known_by_its_text(tmp_path: Path) -> None:
+    MasterKey.create(tmp_path / "hybriddp.key")
+    text = (tmp_path / "hybriddp.key").read_text()
+    assert all(map(is_master_key, (text, text.strip(), f"\ufeff{text}", f"\n{text}")))
+    key = MasterKey.load(tmp_path / "hybriddp.key")
+    assert not any(map(is_master_key, ("", key.token_secret.decode(), new_key(ADMIN))))

@@ -113,3 +113,10 @@ def test_only_trusted_values_are_in_the_encrypted_total() -> None:
     assert not any("value" in sentence for sentence in stored("local"))
     with pytest.raises(ProtocolError, match="group must be"):
         stored("everybody")
+
+
+def test_relays_are_spoken_of_only_where_they_may_send() -> None:
+    assert "relay" in stored("local")[-1]
+    others = (stored("trusted"), stored("trusted", tokens=False), stored("local", tokens=False))
+    assert [told[-1] for told in others] == ["The day and the group."] * 3
+    assert not any("relay" in sentence for told in others for sentence in told)

@@ -32,7 +32,7 @@ def test_the_defaults() -> None:
 
 
 def test_every_setting_can_be_read() -> None:
-    assert set(module._READERS) == {one.name for one in fields(Settings)} - {"misread"}
+    assert set(module._READERS) == {one.name for one in fields(Settings)} - {"misread", "sources"}
 
 
 def test_flags_come_before_the_environment_before_the_file(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_files_of_settings_that_cannot_be_read(good: dict[str, object], tmp_path
     for content in (b"database = postgresql://u:hunter2@db", b"\xff\xfe"):
         (tmp_path / "c.toml").write_bytes(content)
         problems = Settings.read(good, {}, tmp_path / "c.toml").problems()
-        only(problems, "is not TOML")
+        only(problems, "is not TOML", "(line 1)" if content[0] < 128 else "UTF-8. Write")
         assert "hunter2" not in problems[0]
 
 
@@ -186,3 +186,27 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     problems = Settings.read(flags, {"HYBRIDDP_X": "1"}).problems()
     assert len(problems) == 5
     assert all(problem[-1] in ".?" for problem in problems)
+
+
+def test_what_is_wrong_is_corrected_where_it_came_from(good: dict[str, object], tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text('port = 70000\ndatabase = "hunter2"\nhost = " "\ntoken_public_key = "none.pem"\n')
+    in_file = Settings.read(good, {}, config).problems()
+    assert len(in_file) == 4
+    assert all(problem.endswith(f" Correct it in {config}.") for problem in in_file)
+    only(Settings.read(good, {"HYBRIDDP_PORT": "70000"}).problems(), "got port=70000. Correct HYBRIDDP_PORT.")
+    only(Settings.read(good | {"max_batch": 0}, {"HYBRIDDP_MAX_BATCH": "0"}).problems(), " Correct --max-batch.")
+    only(Settings.read(good | {"database": "sqlite://"}, {}).problems(), "path/to/file. Correct --database.")
+    made = Settings(data=tmp_path / "data", key_file=tmp_path / "hybriddp.key", port=-1)  # in Python
+    assert made.problems() == ["port must be from 0 to 65,535, got port=-1."]
+
+
+def test_no_guess_where_nothing_is_near(good: dict[str, object], tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text("section = 3\n[part]\nport = 1\n[[hosts]]\n")
+    problems = Settings.read(good, {"HYBRIDDP_COLOR": "red"}, config).problems()
+    assert len(problems) == 4
+    assert "'section'. Remove it; there are data, key_file," in problems[0]
+    assert "has a section, [part]. Settings stand in none" in problems[1]
+    assert "has a section, [hosts]" in problems[2]
+    assert "HYBRIDDP_COLOR. Remove it; there are HYBRIDDP_DATA, HYBRIDDP_KEY_FILE," in problems[3]

@@ -137,8 +137,10 @@ def test_the_public_key_is_no_secret() -> None:
 
 
 def test_an_algorithm_without_its_key_is_refused() -> None:
-    assert "algorithm" in refused(token(claims()), keys=TokenKeys(public_key=PUBLIC))
-    assert "algorithm" in refused(token(claims(), {"alg": "EdDSA"}, PRIVATE.sign), keys=TokenKeys(SECRET))
+    assert "this server takes: EdDSA." in refused(token(claims()), keys=TokenKeys(public_key=PUBLIC))
+    eddsa = token(claims(), {"alg": "EdDSA"}, PRIVATE.sign)
+    assert "this server takes: HS256." in refused(eddsa, keys=TokenKeys(SECRET))
+    assert "HS256 or EdDSA." in refused(token(claims(), {"alg": "RS256"}), keys=TokenKeys(SECRET, PUBLIC))
     assert "algorithm" in refused(token(claims()), keys=TokenKeys())
 
 

@@ -35,11 +35,14 @@ from hybriddp.errors import (
     ProtocolError,
     raise_unchained,
 )
+from hybriddp.service import check_installed
+from hybriddp.service.keys import is_master_key
 from hybriddp.simulation.distributions import population
 from hybriddp.wording import significant
 
 if TYPE_CHECKING:
     import httpx
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 MOST_PEOPLE = 10_000_000
 BATCH = 100
@@ -50,6 +53,10 @@ _SHORTEST_SECRET = 32  # bytes, as the server wants it
 _SECONDS = _check.Range("a number of seconds from 1 to 86,400", 1.0, 86_400.0)
 _RETRIES = RetryPolicy(attempts=3, first_wait=0.2, longest_wait=5.0)
 _TIMEOUT = 30.0
+_WHY_REFUSED = (
+    "bad-token: is this the secret, or the relay's key, of this server? One that was started with --token-public-key "
+    "takes EdDSA only: use --private-key."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,12 @@ class CrowdTally:
     @property
     def people(self) -> int:
         """How many have had an answer."""
-        return self.accepted + self.repeated + self.rejected.total()
+        return self.taken + self.rejected.total()
+
+    @property
+    def taken(self) -> int:
+        """How many the curator has."""
+        return self.accepted + self.repeated
 
     def latency(self, percentile: float) -> float:
         """A percentile of the requests' latencies, in milliseconds."""
@@ -108,6 +120,9 @@ def run_crowd(
     ] = None,
     values: Annotated[str, option("Distribution of their values: 'normal(40,20)', as in simulate.")] = "uniform",
     secret_file: Annotated[Path | None, option("File with the secret of participants' tokens (HS256).")] = None,
+    private_key: Annotated[
+        Path | None, option("Ed25519 private key (PEM) of participants' tokens, if the server takes EdDSA.")
+    ] = None,
     relay_key_file: Annotated[
         Path | None, option(f"File with a relay's key: reports go in batches of {BATCH}.")
     ] = None,
@@ -119,8 +134,8 @@ def run_crowd(
 ) -> None:
     """Let simulated people take part in a study, over HTTP: for trying it out, and for load.
 
-    They are counted like real ones: use a study of its own. A secret makes a token for each of them, a relay key sends
-    the reports of those who do not trust in batches; a pilot without tokens needs neither.
+    They are counted like real ones: use a study of its own. A secret or a private key makes a token for each of them,
+    a relay key sends the reports of those who do not trust in batches; a pilot without tokens needs none of these.
     """
     address = check_url(url, allow_http=True)
     check_study_id(study)
@@ -135,7 +150,7 @@ def run_crowd(
         values=values,
         prefix=f"simulated-{secrets.token_hex(4)}" if prefix is None else _prefix(prefix),
         seed=_check.integer("seed", seed, at_least=0),
-        secret=None if secret_file is None else _read_key(secret_file, _SHORTEST_SECRET),
+        signer=_read_signer(secret_file, private_key),
         relay_key=None if relay_key_file is None else _read_key(relay_key_file, 1),
         limit=_check.number("seconds", seconds, _SECONDS),
     )
@@ -145,7 +160,7 @@ def run_crowd(
         typer.echo(json.dumps(tally.to_dict(users), indent=2))
     else:
         _print(tally, users)
-    if not tally.accepted + tally.repeated:
+    if not tally.taken:
         raise typer.Exit(DataError.exit_code)
 
 
@@ -155,6 +170,9 @@ def _print(tally: CrowdTally, users: int) -> None:
     if users > tally.people:
         rows.append(("not sent: the time was up", f"{users - tally.people:,}"))
     print_table(("simulated people", ""), rows)
+    if not tally.taken:
+        say("Nobody was taken." + (f" {_WHY_REFUSED}" if tally.rejected["bad-token"] else ""))
+        return
     rate = tally.people / tally.seconds if tally.seconds else 0.0
     say(
         f"{tally.people:,} people in {significant(tally.seconds)} s: {significant(rate)} per second, in "
@@ -174,7 +192,7 @@ class _Crowd:
     values: str
     prefix: str
     seed: int
-    secret: str | None = field(repr=False)
+    signer: "str | Ed25519PrivateKey | None" = field(repr=False)
     relay_key: str | None = field(repr=False)
     limit: float
 
@@ -201,16 +219,21 @@ class _Crowd:
 
     async def _offer(self, http: "httpx.AsyncClient") -> StudyOffer:
         """The study, checked as a real device checks it; raises if these people could not take part."""
-        answer = await conduct_async(ask(HttpRequest("GET", f"/studies/{self.study}"), _RETRIES), http)
+        try:
+            answer = await conduct_async(ask(HttpRequest("GET", f"/studies/{self.study}"), _RETRIES), http)
+        except UnavailableError as reason:  # for a program in a terminal this is the end: nobody calls again
+            raise_unchained(DataError(str(reason)))
         offer = StudyOffer.from_document(parse_object(answer.body))
         if offer.state != "open":
             raise ProtocolError(f"The study is {offer.state[:20]!r}, not open.")
         alone = self.n_trusted if self.relay_key is not None else self.users
-        if offer.tokens and self.secret is None and alone:
+        if offer.tokens and self.signer is None and alone:
             raise ParameterError(
-                "secret_file", "given: this study needs tokens, and a relay can send local reports only", None
+                "secret_file",
+                "given, or --private-key: this study needs tokens, and a relay can send local reports only",
+                None,
             )
-        if self.secret is not None:
+        if self.signer is not None:
             _import_jwt()
         try:  # a wrong name is told before anybody is sent
             population(self.values, offer.study.bounds)
@@ -259,9 +282,10 @@ class _Crowd:
     def _single(self, person: SimulatedPerson) -> HttpRequest:
         made = person.contribution
         token = None
-        if self.secret is not None:
+        if self.signer is not None:
             claims = {"sub": person.name, "aud": self.study, "exp": int(time.time() + self.limit) + 3600}
-            token = _import_jwt().encode(claims, self.secret, algorithm="HS256")
+            algorithm = "HS256" if isinstance(self.signer, str) else "EdDSA"
+            token = _import_jwt().encode(claims, self.signer, algorithm=algorithm)
         return HttpRequest("POST", f"/studies/{self.study}/{made.route}", made.body(), token)
 
     def _batch(self, people: tuple[SimulatedPerson, ...]) -> HttpRequest:
@@ -308,6 +332,18 @@ def _prefix(text: str) -> str:
     return text
 
 
+def _read_signer(secret_file: Path | None, private_key: Path | None) -> "str | Ed25519PrivateKey | None":
+    """What participants' tokens are signed with."""
+    if private_key is None:
+        return None if secret_file is None else _read_key(secret_file, _SHORTEST_SECRET)
+    if secret_file is not None:
+        raise ParameterError("private_key", "left out where --secret-file is given", str(private_key))
+    check_installed("jwt", purpose="Making participants' tokens")
+    from hybriddp.service.tokens import read_private_key
+
+    return read_private_key(private_key)
+
+
 def _read_key(path: Path, shortest: int) -> str:
     """The one line of a file with a secret; errors do not show it."""
     try:
@@ -316,6 +352,10 @@ def _read_key(path: Path, shortest: int) -> str:
         raise_unchained(DataError(f"{path} cannot be read: {reason.strerror}."))
     except UnicodeDecodeError:
         text = ""
+    if is_master_key(text):
+        raise DataError(
+            f"{path} is the server's master key. Its secret of tokens is what `hybriddp tokens secret` prints."
+        )
     if len(text) < shortest or not text.isprintable() or " " in text:
         raise DataError(f"{path} must hold one line of at least {shortest} characters: the secret or the key.")
     return text

@@ -1,6 +1,7 @@
 """``hybriddp serve``: the curator as a server."""
 
 import ctypes
+import errno
 import ipaddress
 import math
 import os
@@ -18,7 +19,7 @@ import typer
 
 from hybriddp.cli.options import option
 from hybriddp.cli.terminal import say
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import DataError, ParameterError, raise_unchained
 from hybriddp.service import check_installed
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def serve(
         str | None, option("URL of a PostgreSQL database; if it has a password, set HYBRIDDP_DATABASE instead.")
     ] = None,
     host: Annotated[str | None, option("Address to listen on: 127.0.0.1.")] = None,
-    port: Annotated[int | None, option("Port to listen on: 8421.")] = None,
+    port: Annotated[int | None, option("Port to listen on: 8421; 0 for any that is free.")] = None,
     token_public_key: Annotated[
         Path | None, option("Ed25519 public key (PEM) of the backend that signs tokens with EdDSA.")
     ] = None,
@@ -48,7 +49,7 @@ def serve(
     ] = None,
     operator_hours: Annotated[int | None, option("Hours that a login on the operator's page lasts: 12.")] = None,
     drain_seconds: Annotated[float | None, option("Seconds to finish what has begun when stopping: 10.")] = None,
-    log: Annotated[str | None, option("Form of the log: json or text.")] = None,
+    log: Annotated[str | None, option("Form of the log, json or text: json.")] = None,
     config: Annotated[Path | None, option("TOML file of settings.")] = None,
     new_admin_key: Annotated[
         bool, option("Replace the admin key, if it is lost; the old one ends.", "--new-admin-key")
@@ -90,7 +91,8 @@ def _run(settings: "Settings", *, check: bool, demo: bool, new_admin_key: bool =
     if problems:
         raise typer.Exit(2)
     if check:
-        say("Settings are fine.")
+        say("Settings are fine (the key is compared with the database at the start).")
+        _warn_if_reachable(settings.host)
         return
     from hybriddp.service.app import prepare
     from hybriddp.service.observe import set_up_logging
@@ -128,7 +130,9 @@ def _listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        reason = error.strerror or "no such address"
+        if error.errno == errno.EADDRINUSE:
+            raise_unchained(DataError(f"Port {port} is in use. Choose another: --port."))
+        reason = (error.strerror or "no such address").partition(" (while")[0]  # Python adds the address, in brackets
         raise DataError(f"Cannot listen on {host}, port {port} ({reason}). Choose others: --host, --port.") from None
 
 
@@ -143,13 +147,17 @@ def _greet(host: str, url: str, admin_key: str | None) -> None:
     if admin_key is not None:
         say("Admin key, shown only this once:")
         typer.echo(admin_key)
+    _warn_if_reachable(host)
+    sys.stdout.flush()  # whoever started it from a program waits for these lines
+
+
+def _warn_if_reachable(host: str) -> None:
     if not _is_loopback(host):
         say(
             f"Warning: {host} can be reached from other machines and this server speaks no TLS. Values and "
             "tokens must not travel in the clear: put a proxy with TLS in front of it.",
             err=True,
         )
-    sys.stdout.flush()  # whoever started it from a program waits for these lines
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,6 +1,7 @@
 """``hybriddp tokens``: mint participants' tokens, and make the keys for it. No secret is ever an argument."""
 
 import json
+import os
 import re
 import sys
 from datetime import timedelta
@@ -11,9 +12,10 @@ import typer
 
 from hybriddp.cli.options import option
 from hybriddp.cli.terminal import say, say_written
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.client.claims import check_study_id
+from hybriddp.errors import DataError, ParameterError, raise_unchained
 from hybriddp.service import check_installed
-from hybriddp.service.keys import MasterKey, write_secret
+from hybriddp.service.keys import MasterKey, is_master_key, write_secret
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -30,8 +32,11 @@ app = typer.Typer(
 )
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_KeyFile = Annotated[Path | None, option("The server's key file: hybriddp.key if nothing else is given.")]
-_DEFAULT_KEY_FILE = Path("hybriddp.key")
+_MOST_DAYS = 3650  # as service.tokens.LONGEST_LIFETIME, which cannot be read where PyJWT is missing
+_KEY_FILE = "HYBRIDDP_KEY_FILE"  # as the server reads it
+_KeyFile = Annotated[
+    Path | None, option(f"The server's key file; if nothing is given, what {_KEY_FILE} names, or hybriddp.key.")
+]
 
 
 def lifetime(text: str) -> timedelta:
@@ -39,7 +44,10 @@ def lifetime(text: str) -> timedelta:
     found = re.fullmatch(r"([0-9]{1,9})([smhd])", str(text).strip())
     if not found:
         raise typer.BadParameter(f"{text!r} is not a time such as 7d, 12h, 30m or 90s.")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    wanted = timedelta(**{_UNITS[found[2]]: int(found[1])})
+    if not timedelta(seconds=1) <= wanted <= timedelta(days=_MOST_DAYS):
+        raise typer.BadParameter(f"It must be from 1s to {_MOST_DAYS}d, got {found[0]}.")
+    return wanted
 
 
 @app.command()
@@ -48,7 +56,7 @@ def mint(
     subject: Annotated[list[str] | None, option("Who takes part: 1 to 256 characters; may be repeated.")] = None,
     subjects_file: Annotated[Path | None, option("File with a subject on each line; - for standard input.")] = None,
     lifetime: Annotated[
-        timedelta, option("How long the tokens are valid: 7d, 12h, 30m.", parser=lifetime, metavar="<time>")
+        timedelta, option("How long the tokens are valid: 7d, 12h, 30m or 90s.", parser=lifetime, metavar="<time>")
     ] = "7d",  # type: ignore[assignment]  # read by the parser
     secret_file: Annotated[
         Path | None, option("File with the secret that `tokens secret` prints; - for standard input.")
@@ -61,11 +69,14 @@ def mint(
     check_installed("jwt", purpose="Minting tokens")
     from hybriddp.service import tokens
 
+    check_study_id(study)
     if secret_file == subjects_file == Path("-"):
         raise ParameterError("subjects_file", "a file if the secret comes from standard input", "-")
     who = [*(subject or []), *(_lines(subjects_file) if subjects_file else [])]
     if not who:
-        raise DataError("There is nobody to mint a token for. Name them with --subject or --subjects-file.")
+        raise ParameterError("subject", "given, or --subjects-file with a subject on each line", None)
+    for one in who:
+        _check_subject(one)
     key = _key(secret_file, key_file, private_key)
     minted = [tokens.mint(key, subject=one, study=study, lifetime=lifetime) for one in who]
     if as_json:
@@ -79,7 +90,7 @@ def mint(
 @app.command()
 def secret(key_file: _KeyFile = None) -> None:
     """Print the HS256 secret with which a backend mints tokens. Whoever has it can take part as anybody."""
-    typer.echo(MasterKey.load(key_file or _DEFAULT_KEY_FILE).token_secret.decode("ascii"))
+    typer.echo(_master_key(key_file).token_secret.decode("ascii"))
 
 
 @app.command()
@@ -103,15 +114,42 @@ def keypair(
 
 def _key(secret_file: Path | None, key_file: Path | None, private_key: Path | None) -> "bytes | Ed25519PrivateKey":
     """The key of the one source that is given; the server's key file if none is."""
-    if sum(source is not None for source in (secret_file, key_file, private_key)) > 1:
-        raise DataError("Several keys are given. Choose one of --secret-file, --key-file and --private-key.")
+    sources = {"--secret-file": secret_file, "--key-file": key_file, "--private-key": private_key}
+    given = [name for name, source in sources.items() if source is not None]
+    if len(given) > 1:
+        raise typer.BadParameter(f"{' and '.join(given)} are both keys to sign with. Choose one.")
     if private_key is not None:
         from hybriddp.service.tokens import read_private_key
 
         return read_private_key(private_key)
     if secret_file is not None:
-        return _text(secret_file).strip().encode()
-    return MasterKey.load(key_file or _DEFAULT_KEY_FILE).token_secret
+        text = _text(secret_file)
+        if is_master_key(text):
+            raise DataError(f"{secret_file} is the server's master key, not the secret of tokens. Use --key-file.")
+        return text.strip().encode()
+    return _master_key(key_file).token_secret
+
+
+def _master_key(key_file: Path | None) -> MasterKey:
+    """The server's key: the one that is named, or the one that the server itself would take here."""
+    path = key_file or Path(os.environ.get(_KEY_FILE) or "hybriddp.key")
+    if not os.access(path, os.R_OK):
+        raise DataError(
+            f"The key file {path} cannot be read. Name the server's key with --key-file, or run this where the server "
+            "runs."
+        )
+    return MasterKey.load(path)
+
+
+def _check_subject(subject: str) -> None:
+    """Raise the error of a wrong option where the server's would be that of a refused request."""
+    from hybriddp.service.tokens import LONGEST_SUBJECT, TokenError, check_subject
+
+    try:
+        check_subject(subject)
+    except TokenError:  # it may be somebody's name, and stays unsaid
+        wanted = f"1 to {LONGEST_SUBJECT} characters that can be written in UTF-8"
+        raise_unchained(ParameterError("subject", wanted, None))
 
 
 def _lines(path: Path) -> list[str]:
@@ -123,6 +161,6 @@ def _text(path: Path) -> str:
     try:
         return sys.stdin.read() if path == Path("-") else path.read_text("utf-8")
     except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}).") from None
+        raise DataError(f"{path} cannot be read ({error.strerror}). Correct its name or its permissions.") from None
     except UnicodeDecodeError:
         raise DataError(f"{path} is not text in UTF-8.") from None

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from hybriddp.errors import DataError, ParameterError, raise_unchained
 
-__all__ = ["ADMIN", "RELAY", "MasterKey", "key_hash", "new_key", "same_key", "write_secret"]
+__all__ = ["ADMIN", "RELAY", "MasterKey", "is_master_key", "key_hash", "new_key", "same_key", "write_secret"]
 
 ADMIN, RELAY = "hdpa_", "hdpr_"
 """How the keys of operators and of relays begin."""
@@ -102,6 +102,11 @@ class MasterKey:
     def _derive(self, purpose: str) -> bytes:
         info = f"hybriddp service 1\n{purpose}".encode()
         return HKDF(algorithm=SHA256(), length=_BYTES, salt=None, info=info).derive(self._secret)
+
+
+def is_master_key(text: str) -> bool:
+    """Whether a text is that of a master key's file, given perhaps where the secret of tokens belongs."""
+    return text.lstrip("\ufeff \t\r\n").startswith(_PREFIX.strip())
 
 
 def new_key(prefix: str) -> str:

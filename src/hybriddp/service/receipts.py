@@ -36,7 +36,8 @@ _COMMITMENT = (
 )
 _LOCAL = "How often each code was reported, all participants together. The report is one in these counts."
 _TRUSTED = "The total of all trusted values, encrypted. The value is a part of it and is never stored by itself."
-_ENVELOPE = "The day, the group, and whether the participant or a relay sent it."
+_ENVELOPE = "The day and the group."
+_ENVELOPE_LOCAL = "The day, the group, and whether the participant or a relay sent it."
 _WITHDRAWN = "Only a keyed hash of the participant's identifier, so that the same person cannot join this study again."
 _WITHDRAWN_OPEN = "Only that one participant has withdrawn. The {what} and its commitment are gone."
 
@@ -94,7 +95,8 @@ def stored(group: str, *, tokens: bool = True, withdrawn: bool = False) -> list[
     if withdrawn:
         return [_WITHDRAWN if tokens else _WITHDRAWN_OPEN.format(what=what)]
     counted = _LOCAL if group == "local" else _TRUSTED
-    return [*([_IDENTITY] if tokens else []), _COMMITMENT.format(what=what), counted, _ENVELOPE]
+    envelope = _ENVELOPE_LOCAL if group == "local" and tokens else _ENVELOPE  # relays send nothing else
+    return [*([_IDENTITY] if tokens else []), _COMMITMENT.format(what=what), counted, envelope]
 
 
 class Signer:

@@ -5,6 +5,7 @@ in one sentence with its remedy. Nothing that could hold a password is shown.
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -72,6 +73,8 @@ class Settings:
     log: str = "json"
     misread: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """What was wrong with the sources that these settings were read from."""
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """What to correct if a setting is wrong: its option, its variable, or its line in a file."""
 
     @classmethod
     def read(
@@ -87,7 +90,9 @@ class Settings:
         if config is None and environ.get(_CONFIG):
             config = Path(environ[_CONFIG])
         values = dict(_from_file(config, misread)) if config is not None else {}
-        values |= _from_environment(environ, misread)
+        sources = dict.fromkeys(values, f"it in {config}")
+        values |= (found := _from_environment(environ, misread))
+        sources |= {name: PREFIX + name.upper() for name in found}
         for name, value in given.items():
             if name not in _READERS:
                 raise ParameterError("flags", f"settings: {', '.join(_READERS)}", name)
@@ -95,7 +100,8 @@ class Settings:
                 values[name] = _READERS[name](value)
             except ValueError as needed:
                 raise ParameterError(name, str(needed), value) from None
-        return cls(**values, misread=tuple(misread))
+            sources[name] = f"--{name.replace('_', '-')}"
+        return cls(**values, misread=tuple(misread), sources=sources)
 
     @property
     def database_url(self) -> str:
@@ -109,8 +115,8 @@ class Settings:
             *_number_problems(self),
             *_folder_problems(self),
             *_key_problems(self),
-            *_database_problems(self.database),
-            *_token_key_problems(self.token_public_key),
+            *_database_problems(self),
+            *_token_key_problems(self),
         ]
 
 
@@ -169,10 +175,17 @@ def _from_file(path: Path, misread: list[str]) -> Iterator[tuple[str, Any]]:
     except OSError as error:
         misread.append(f"The file of settings {path} cannot be read ({error.strerror}). Correct --config.")
         return
-    except ValueError:  # what the parser says may quote a password
-        misread.append(f"The file of settings {path} is not TOML in UTF-8. Write lines such as: port = 8421")
+    except ValueError as error:  # what the parser says may quote a password; where it stopped does not
+        place = re.search(r"\(at line ([0-9]+), column [0-9]+\)$", str(error))
+        where = f" (line {place[1]})" if place else ""
+        misread.append(f"The file of settings {path} is not TOML in UTF-8{where}. Write lines such as: port = 8421")
         return
     for name, value in content.items():
+        if name not in _READERS and isinstance(value, dict | list):
+            misread.append(
+                f"{path} has a section, [{name}]. Settings stand in none: remove the line with the brackets."
+            )
+            continue
         if name not in _READERS:
             nearest = _nearest(name, list(_READERS))
             misread.append(f"{path} has a setting that does not exist, {name!r}. {nearest}")
@@ -190,7 +203,7 @@ def _from_environment(environ: Mapping[str, str], misread: list[str]) -> dict[st
         if not variable.startswith(PREFIX) or variable == _CONFIG:
             continue
         if variable not in variables:
-            nearest = _nearest(variable, list(variables))
+            nearest = _nearest(variable.removeprefix(PREFIX).lower(), list(_READERS), PREFIX)
             misread.append(f"The environment has a setting that does not exist, {variable}. {nearest}")
         elif text:
             try:
@@ -200,12 +213,19 @@ def _from_environment(environ: Mapping[str, str], misread: list[str]) -> dict[st
     return values
 
 
-def _nearest(name: str, known: list[str]) -> str:
-    found = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"Did you mean {found[0]}?" if found else f"Remove it; there are {', '.join(known)}."
+def _nearest(name: str, known: list[str], prefix: str = "") -> str:
+    found = get_close_matches(name, known, n=1, cutoff=0.7)  # further off, a guess misleads
+    shown = [f"{prefix}{one.upper()}" if prefix else one for one in found or known]
+    return f"Did you mean {shown[0]}?" if found else f"Remove it; there are {', '.join(shown)}."
 
 
 # Checking
+
+
+def _correct(settings: Settings, name: str) -> str:
+    """The remedy of a wrong setting: where it came from, if it was read from somewhere."""
+    return f" Correct {settings.sources[name]}." if name in settings.sources else ""
+
 
 _LIMITS = {
     "port": (0, 65_535),
@@ -221,11 +241,11 @@ def _number_problems(settings: Settings) -> Iterator[str]:
     for name, (least, most) in _LIMITS.items():
         value = getattr(settings, name)
         if not least <= value <= most:
-            yield f"{name} must be from {least:,} to {most:,}, got {name}={value!r}."
+            yield f"{name} must be from {least:,} to {most:,}, got {name}={value!r}.{_correct(settings, name)}"
     if settings.log not in ("json", "text"):
-        yield f"log must be one of 'json', 'text', got log={settings.log!r}."
+        yield f"log must be one of 'json', 'text', got log={settings.log!r}.{_correct(settings, 'log')}"
     if not settings.host.strip():
-        yield "host must be an address to listen on, such as 127.0.0.1, got host=''."
+        yield f"host must be an address to listen on, such as 127.0.0.1, got host=''.{_correct(settings, 'host')}"
 
 
 def _folder_problems(settings: Settings) -> Iterator[str]:
@@ -269,7 +289,8 @@ def _key_problems(settings: Settings) -> Iterator[str]:
         yield f"The key file {path} cannot be created in its folder. Name another place with --key-file."
 
 
-def _database_problems(database: str) -> Iterator[str]:
+def _database_problems(settings: Settings) -> Iterator[str]:
+    database, correct = settings.database, _correct(settings, "database")
     if not database:
         return
     try:
@@ -278,18 +299,22 @@ def _database_problems(database: str) -> Iterator[str]:
     except ValueError:
         kind = ""
     if kind == "postgres":
-        yield "The database URL begins with postgres://, which is not a name that drivers know. Write postgresql://."
+        yield f"The database URL begins with postgres://, which is not a name that drivers know. Write postgresql://.{correct}"
     elif kind in ("postgresql", "postgresql+psycopg"):
         if find_spec("psycopg") is None:
             yield 'The database is PostgreSQL, whose driver is not installed. Run: pip install "hybriddp[postgres]"'
     elif kind != "sqlite":
         # The URL itself stays unsaid: it may hold a password.
-        yield "The database must be a URL that begins with sqlite:/// or postgresql://. Correct --database."
+        yield f"The database must be a URL that begins with sqlite:/// or postgresql://.{correct}"
     elif parts.path.strip("/") in ("", ":memory:"):
-        yield "The database is in memory, so a restart would forget everybody. Name a file: sqlite:///path/to/file."
+        yield (
+            "The database is in memory, so a restart would forget everybody. Name a file: sqlite:///path/to/file."
+            f"{correct}"
+        )
 
 
-def _token_key_problems(path: Path | None) -> Iterator[str]:
+def _token_key_problems(settings: Settings) -> Iterator[str]:
+    path, given = settings.token_public_key, settings.sources.get("token_public_key")
     if path is None:
         return
     from hybriddp.service.tokens import read_public_key
@@ -297,4 +322,4 @@ def _token_key_problems(path: Path | None) -> Iterator[str]:
     try:
         read_public_key(path)
     except HybridDPError as error:
-        yield str(error)
+        yield str(error).replace("--token-public-key", given or "--token-public-key")

@@ -19,13 +19,26 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 from jwt.exceptions import InvalidSubjectError
 
+from hybriddp.client.claims import check_study_id
 from hybriddp.errors import DataError, ParameterError, raise_unchained
 from hybriddp.service.problems import Refusal
 
-__all__ = ["LONGEST_SUBJECT", "TokenError", "TokenKeys", "check_subject", "mint", "read_private_key", "read_public_key"]
+__all__ = [
+    "LONGEST_LIFETIME",
+    "LONGEST_SUBJECT",
+    "TokenError",
+    "TokenKeys",
+    "check_subject",
+    "mint",
+    "read_private_key",
+    "read_public_key",
+]
 
 LONGEST_SUBJECT = 256
 """Characters of a ``sub``."""
+
+LONGEST_LIFETIME = timedelta(days=3650)
+"""Of a token that is minted here."""
 
 _LONGEST_TOKEN = 8192  # characters: a subject of 256 characters outside of ASCII, escaped, needs about 4,500
 _SHORTEST_SECRET = 32  # bytes: what HMAC-SHA256 puts out (RFC 7518, 3.2)
@@ -81,11 +94,16 @@ class TokenKeys:
         elif algorithm == "EdDSA":
             key = self.public_key
         if key is None:
-            raise TokenError("The token's algorithm is not one that this server takes: HS256 or EdDSA, as configured.")
+            raise TokenError(f"The token's algorithm is not the one that this server takes: {self._algorithms()}.")
         claims: Mapping[str, Any] = jwt.decode(
             token, key, algorithms=[algorithm], audience=study, leeway=0, options=_OPTIONS
         )
         return claims
+
+    def _algorithms(self) -> str:
+        """What the header's alg may be, in words."""
+        given = {"HS256": self.secret, "EdDSA": self.public_key}
+        return " or ".join(name for name, key in given.items() if key is not None) or "none"
 
 
 @lru_cache(maxsize=64)
@@ -111,10 +129,9 @@ def mint(secret_or_private_key: bytes | Ed25519PrivateKey, *, subject: str, stud
     'u1'
     """
     check_subject(subject)
-    if not isinstance(study, str) or not study:
-        raise ParameterError("study", "a study's id", study)
-    if not isinstance(lifetime, timedelta) or not timedelta(seconds=1) <= lifetime <= timedelta(days=3660):
-        raise ParameterError("lifetime", "a timedelta from a second to ten years", lifetime)
+    check_study_id(study)
+    if not isinstance(lifetime, timedelta) or not timedelta(seconds=1) <= lifetime <= LONGEST_LIFETIME:
+        raise ParameterError("lifetime", f"a timedelta from 1 second to {LONGEST_LIFETIME.days:,} days", str(lifetime))
     algorithm = "EdDSA"
     if isinstance(secret_or_private_key, bytes):
         _check_secret(secret_or_private_key)
@@ -129,7 +146,7 @@ def mint(secret_or_private_key: bytes | Ed25519PrivateKey, *, subject: str, stud
 
 def read_public_key(path: Path) -> Ed25519PublicKey:
     """The Ed25519 public key in a PEM file."""
-    content = _read(path)
+    content = _read(path, "--token-public-key")
     if b"PRIVATE KEY" in content:
         raise DataError(f"{path} holds a private key, which the server must not have. Give it the public key.")
     try:
@@ -144,7 +161,7 @@ def read_public_key(path: Path) -> Ed25519PublicKey:
 def read_private_key(path: Path) -> Ed25519PrivateKey:
     """The Ed25519 private key in a PEM file without a password."""
     try:
-        key = load_pem_private_key(_read(path), password=None)
+        key = load_pem_private_key(_read(path, "--private-key"), password=None)
     except DataError:
         raise
     except Exception:  # as above
@@ -154,11 +171,11 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
     return key
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, option: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(f"The key {path} cannot be read ({error.strerror}).") from None
+        raise DataError(f"The key {path} cannot be read ({error.strerror}). Correct {option}.") from None
 
 
 def check_subject(subject: object) -> str:
