@@ -153,7 +153,8 @@ class Receipt:
         return cls(**texts, stored=shown, withdrawn=withdrawn, document=dict(document), resent=resent, opened=opened)
 
     def __str__(self) -> str:
-        group = "randomized report" if self.group == "local" else "value, in trust"
+        given = "value" if self.withdrawn else "value, in trust"
+        group = "randomized report" if self.group == "local" else given
         what = f"withdrew your {group}" if self.withdrawn else f"gave a {group}"
         delta = "" if self.delta == "0" else f", δ = {self.delta}"
         lines = [
