@@ -29,7 +29,8 @@ from hybriddp.service.observe import Metrics, log_failure, log_request, new_requ
 from hybriddp.service.problems import MEDIA_TYPE, problem
 from hybriddp.service.routes import contributions, health, operator, studies
 from hybriddp.service.routes.access import ADMIN, RateLimit
-from hybriddp.service.routes.wire import BODIES, StrictRequest, in_our_words
+from hybriddp.service.routes.strict import StrictRequest
+from hybriddp.service.routes.wire import BODIES, in_our_words
 from hybriddp.service.settings import Settings
 from hybriddp.service.store import studies as stored
 from hybriddp.service.store.engine import open_engine, writing
@@ -151,8 +152,11 @@ class _Document(JsonRenderPlugin):
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         """The document as JSON."""
+        schemas = openapi_schema["components"]["schemas"]
         for body in BODIES:
-            openapi_schema["components"]["schemas"][body.__name__]["additionalProperties"] = False
+            schemas[body.__name__]["additionalProperties"] = False
+        # Null stands for what cannot be read, and nobody needs to send it.
+        schemas["NewBatch"]["properties"]["reports"]["items"] = {"$ref": "#/components/schemas/BatchedReport"}
         return super().render(request, openapi_schema)
 
 
