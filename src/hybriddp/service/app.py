@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
@@ -23,12 +23,13 @@ from hybriddp import __version__
 from hybriddp.errors import DataError, raise_unchained
 from hybriddp.service import life
 from hybriddp.service.curator import Curator
+from hybriddp.service.folder_lock import FolderLock
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.life import RECEIPTS_KEY
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
 from hybriddp.service.problems import MEDIA_TYPE, problem
 from hybriddp.service.routes import contributions, health, operator, studies
-from hybriddp.service.routes.access import ADMIN, RateLimit
+from hybriddp.service.routes.access import ADMIN, RateLimit, TooManyRequests
 from hybriddp.service.routes.strict import StrictRequest
 from hybriddp.service.routes.wire import BODIES, in_our_words
 from hybriddp.service.settings import Settings
@@ -46,6 +47,7 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 ]
+_RECOVERY = 5  # seconds until a database or a server may be back; clients give up if they are told to wait for long
 _SAME_ORIGIN = [(b"cross-origin-resource-policy", b"same-origin")]
 
 
@@ -64,35 +66,27 @@ def prepare(settings: Settings, *, new_admin_key: bool = False) -> Prepared:
     """
     if wrong := settings.problems():
         raise DataError(" ".join(wrong))
-    if not settings.database:
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        engine = open_engine(settings.database_url)
-    except OperationalError:
-        raise_unchained(DataError("The database cannot be reached. Start it, or correct its URL: --database."))
-    except CommandError:
-        raise_unchained(
-            DataError(
-                "The database was used with a newer hybriddp, whose tables this one does not know. Update hybriddp."
-            )
-        )
-    if settings.key_file.exists():
-        master = MasterKey.load(settings.key_file)
-    else:
-        master = MasterKey.create(settings.key_file, data=settings.data)
-    with writing(engine) as connection:
-        if stored.credential(connection, "master key", master.fingerprint) != master.fingerprint:
-            raise DataError(
-                f"{settings.key_file} is not the key that this database was used with: with another one people could "
-                "take part twice, and totals could not be read. Restore the key file, or start with a new database."
-            )
-        if new_admin_key:
-            stored.forget_credential(connection, "admin")
-        admin_key = new_key(ADMIN)
-        admin_hash = stored.credential(connection, "admin", key_hash(admin_key))
-    metrics = Metrics()
-    tokens = _token_keys(settings, master)
-    curator = Curator(engine, master, tokens, replica=_replica(engine), committed=metrics.commit)
+    with ExitStack() as until_closed:
+        if not settings.database:
+            settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            until_closed.callback(FolderLock(settings.data).release)
+        engine = _engine(settings)
+        until_closed.callback(engine.dispose)
+        master = _master(settings)
+        with writing(engine) as connection:
+            if stored.credential(connection, "master key", master.fingerprint) != master.fingerprint:
+                raise DataError(
+                    f"{settings.key_file} is not the key that this database was used with: with another one people "
+                    "could take part twice, and totals could not be read. Restore the key file, or start with a new "
+                    "database."
+                )
+            if new_admin_key:
+                stored.forget_credential(connection, "admin")
+            admin_key = new_key(ADMIN)
+            admin_hash = stored.credential(connection, "admin", key_hash(admin_key))
+        metrics, tokens, replica = Metrics(), _token_keys(settings, master), _replica(engine)
+        released = until_closed.pop_all().close  # from here on the curator's
+    curator = Curator(engine, master, tokens, replica=replica, committed=metrics.commit, closed=released)
     state = {
         "curator": curator,
         "settings": settings,
@@ -104,6 +98,25 @@ def prepare(settings: Settings, *, new_admin_key: bool = False) -> Prepared:
     }
     first = same_key(admin_key, admin_hash)
     return Prepared(_application(settings, state), admin_key if first else None)
+
+
+def _engine(settings: Settings) -> Engine:
+    try:
+        return open_engine(settings.database_url)
+    except OperationalError:
+        raise_unchained(DataError("The database cannot be reached. Start it, or correct its URL: --database."))
+    except CommandError:
+        raise_unchained(
+            DataError(
+                "The database was used with a newer hybriddp, whose tables this one does not know. Update hybriddp."
+            )
+        )
+
+
+def _master(settings: Settings) -> MasterKey:
+    if settings.key_file.exists():
+        return MasterKey.load(settings.key_file)
+    return MasterKey.create(settings.key_file, data=settings.data)
 
 
 def _replica(engine: Engine) -> str:
@@ -176,7 +189,9 @@ def _refuse(request: Request[Any, Any, State], error: Exception) -> Response[dic
     request.state.reason = document["reason"]
     if document["status"] >= 500:
         log_failure(error, request=request.state.request_id)
-    headers = {"retry-after": "60"} if document["status"] in (429, 503) else {}
+    headers = {}
+    if document["status"] in (429, 503):
+        headers["retry-after"] = str(error.seconds if isinstance(error, TooManyRequests) else _RECOVERY)
     if document["status"] == 401:
         headers["www-authenticate"] = "Bearer"
     return Response(document, status_code=document["status"], media_type=MEDIA_TYPE, headers=headers)
