@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
 from litestar.enums import ScopeType
+from litestar.exceptions import MethodNotAllowedException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
@@ -150,6 +151,8 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
             version=__version__,
             description="People who trust the curator hand it a value, all others a report that their device has "
             "randomized; everybody is promised the same ε, and one release comes out.",
+            use_handler_docstrings=True,
+            operation_id_creator=lambda handler, _method, _path: handler.name or handler.handler_name,
             render_plugins=[_Document()],  # no pages: they would fetch programs from elsewhere
             components=Components(security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer")}),
         ),
@@ -161,13 +164,16 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
 
 
 class _Document(JsonRenderPlugin):
-    """The OpenAPI document, with what Litestar leaves out: bodies have no other fields than those that it names."""
+    """The OpenAPI document, with what Litestar leaves out: bodies have no other fields, and routes have names."""
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         """The document as JSON."""
         schemas = openapi_schema["components"]["schemas"]
         for body in BODIES:
             schemas[body.__name__]["additionalProperties"] = False
+        for methods in openapi_schema["paths"].values():
+            for operation in methods.values():
+                operation["summary"] = operation["operationId"].replace("_", " ").capitalize()
         # Null stands for what cannot be read, and nobody needs to send it.
         schemas["NewBatch"]["properties"]["reports"]["items"] = {"$ref": "#/components/schemas/BatchedReport"}
         return super().render(request, openapi_schema)
@@ -192,6 +198,8 @@ def _refuse(request: Request[Any, Any, State], error: Exception) -> Response[dic
     headers = {}
     if document["status"] in (429, 503):
         headers["retry-after"] = str(error.seconds if isinstance(error, TooManyRequests) else _RECOVERY)
+    if isinstance(error, MethodNotAllowedException):
+        headers["allow"] = (error.headers or {}).get("allow", "")
     if document["status"] == 401:
         headers["www-authenticate"] = "Bearer"
     return Response(document, status_code=document["status"], media_type=MEDIA_TYPE, headers=headers)
@@ -234,7 +242,7 @@ def _observe(scope: HTTPScope, status: int, seconds: float) -> None:
         study = None
     reason = state.get("reason")
     metrics.request(route, scope["method"], status, seconds)
-    if reason is not None:
+    if reason is not None and not state.get("counted", False):
         metrics.reject(reason, route, study=study)
     log_request(
         route=route,

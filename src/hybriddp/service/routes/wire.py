@@ -21,7 +21,6 @@ _OF_STATUS = {
     401: "bad-token",
     403: "not-allowed",
     404: "not-found",
-    405: "not-found",
     413: "too-large",
     415: "malformed",
 }
@@ -154,6 +153,12 @@ class BatchAnswer(Struct, frozen=True):
     receipt: SignedReceipt
 
 
+class Relay(Struct, frozen=True):
+    """A backend that may hand over batches."""
+
+    name: str
+
+
 class RelayKey(Struct, frozen=True):
     """A relay's key, shown once."""
 
@@ -252,6 +257,8 @@ def problems(*reasons: str, body: bool = False) -> dict[int, ResponseSpec]:
 
 def in_our_words(error: Exception) -> Exception:
     """What went wrong without what a library says about it, since that may quote a value."""
+    if isinstance(error, HTTPException) and error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        return Refusal("not-found", "This address does not take this method; see Allow.", status=error.status_code)
     if isinstance(error, HTTPException):
         return Refusal(_OF_STATUS.get(error.status_code, "unavailable"), status=error.status_code)
     return Refusal("unavailable") if isinstance(error, SQLAlchemyError) else error
