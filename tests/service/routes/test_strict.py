@@ -99,6 +99,7 @@ def test_every_rule_of_a_text_or_number_has_words() -> None:
 WRONG: tuple[object, ...] = (
     ITEM | {"nonce": "12"},
     ITEM | {"participant": ""},
+    ITEM | {"participant": "\ud800"},
     ITEM | {"value": 1.5},
     ITEM | {"code": "7"},
     ITEM | {"code": 7.0},

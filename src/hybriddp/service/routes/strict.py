@@ -73,9 +73,11 @@ def read_batch(body: bytes) -> NewBatch:
 
 def _report(item: object) -> BatchedReport | None:
     try:
-        return convert(item, BatchedReport)
-    except (ValidationError, RecursionError):
+        report = convert(item, BatchedReport)
+        report.participant.encode()  # half a surrogate pair is no text
+    except (ValidationError, UnicodeEncodeError, RecursionError):
         return None
+    return report
 
 
 def _parse(decoder: json.JSONDecoder, body: bytes) -> Any:  # noqa: ANN401
