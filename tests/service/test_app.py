@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import create_engine
 
 from hybriddp.errors import DataError
-from hybriddp.service.app import prepare
+from hybriddp.service.app import Prepared, prepare
 from hybriddp.service.keys import same_key
-from hybriddp.service.problems import Refusal
-from hybriddp.service.routes.access import RateLimit
+from hybriddp.service.routes.access import RateLimit, TooManyRequests
 from hybriddp.service.settings import Settings
 from tests.service.attacking import Target, new_target, operations, refused
+from tests.service.conftest import empty_database
 from tests.service.running import Running, running
 
 ORIGIN = "https://app.example.org"
@@ -183,9 +183,10 @@ def test_a_token_has_so_many_requests_a_minute() -> None:
     rate = RateLimit(3)
     for _ in range(3):
         rate.count("a", 60)
-    with pytest.raises(Refusal) as refusal:
-        rate.count("a", 119)
-    assert refusal.value.reason == "too-many"
+    for now, seconds in ((60, 60), (61, 59), (119, 1)):
+        with pytest.raises(TooManyRequests, match=f"Wait {seconds} second") as refusal:
+            rate.count("a", now)
+        assert (refusal.value.reason, refusal.value.seconds) == ("too-many", seconds)
     rate.count("b", 119)
     rate.count("a", 120)  # the next minute
     for _ in range(10):
@@ -202,7 +203,7 @@ def test_limits_of_settings(tmp_path: Path) -> None:
         answers = [server.http.get(receipt, headers=server.token("a", target.id)) for _ in range(7)]
         assert [answer.status_code for answer in answers] == [404] * 5 + [429] * 2
         assert refused(answers[-1]) == "too-many"
-        assert int(answers[-1].headers["retry-after"]) > 0
+        assert 1 <= int(answers[-1].headers["retry-after"]) <= 60
         assert server.http.get(receipt, headers=server.token("b", target.id)).status_code == 404
         assert server.http.get(f"/studies/{target.id}").status_code == 200  # what is public stays so
         for n, status in ((2, 200), (3, 413)):
@@ -218,13 +219,18 @@ def test_limits_of_settings(tmp_path: Path) -> None:
 # Starting
 
 
+def prepared_and_closed(settings: Settings, *, new_admin_key: bool = False) -> Prepared:
+    """A server that has been started and stopped."""
+    prepared = prepare(settings, new_admin_key=new_admin_key)
+    prepared.app.state.curator.close()
+    return prepared
+
+
 @pytest.mark.slow
 def test_the_admin_key_is_shown_once(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path / "data", key_file=tmp_path / "key")
-    first = prepare(settings)
-    again = prepare(settings)
-    for prepared in (first, again):
-        prepared.app.state.curator.close()
+    first = prepared_and_closed(settings)
+    again = prepared_and_closed(settings)
     assert first.admin_key is not None
     assert first.admin_key.startswith("hdpa_")
     assert again.admin_key is None
@@ -244,13 +250,37 @@ def test_settings_that_are_wrong(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_lost_admin_key_is_replaced(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path / "data", key_file=tmp_path / "key")
-    first, second = prepare(settings), prepare(settings)
-    third = prepare(settings, new_admin_key=True)
+    first, second = prepared_and_closed(settings), prepared_and_closed(settings)
+    third = prepared_and_closed(settings, new_admin_key=True)
+    assert second.admin_key is None
+    assert third.admin_key not in (None, first.admin_key)
+    assert same_key(str(third.admin_key), third.app.state.admin_hash)
+    assert not same_key(str(first.admin_key), third.app.state.admin_hash)
+
+
+@pytest.mark.slow
+def test_a_data_folder_has_one_server(tmp_path: Path, postgresql: str) -> None:
+    settings = Settings(data=tmp_path / "data", key_file=tmp_path / "key")
+    first = prepare(settings)
     try:
-        assert second.admin_key is None
-        assert third.admin_key not in (None, first.admin_key)
-        assert same_key(str(third.admin_key), third.app.state.admin_hash)
-        assert not same_key(str(first.admin_key), third.app.state.admin_hash)
+        with pytest.raises(DataError, match="Another server uses .*data. Stop it first"):
+            prepare(settings)
+        for database in empty_database(postgresql):  # which several servers may share
+            shared = Settings(data=tmp_path / "data", key_file=tmp_path / "key", database=database)
+            servers = [prepare(shared), prepare(shared)]
+            for server in servers:
+                server.app.state.curator.close()
     finally:
-        for made in (first, second, third):
-            made.app.state.curator.close()
+        first.app.state.curator.close()
+    assert prepared_and_closed(settings).admin_key is None
+
+
+@pytest.mark.slow
+def test_a_start_that_fails_leaves_the_folder_free(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path / "data", key_file=tmp_path / "key")
+    prepared_and_closed(settings)
+    other = Settings(data=tmp_path / "data", key_file=tmp_path / "other")
+    for _ in range(2):
+        with pytest.raises(DataError, match="its key file .* is missing"):
+            prepare(other)
+    prepared_and_closed(settings)

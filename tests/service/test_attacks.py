@@ -223,7 +223,8 @@ def test_lone_surrogates_are_no_text(target: Target) -> None:
         {"digest": target.study.digest, "reports": [{"participant": "\ud800", "code": 7, "nonce": NONCE}]}
     )
     headers = server.relay("surrogates") | {"content-type": "application/json"}
-    assert refused(server.http.post(f"/studies/{target.id}/batches", headers=headers, content=body)) == "malformed"
+    answer = server.http.post(f"/studies/{target.id}/batches", headers=headers, content=body)
+    assert answer.json()["rejected"] == [{"index": 0, "reason": "malformed"}]
 
 
 # The study's life

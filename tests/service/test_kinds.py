@@ -109,7 +109,9 @@ def test_neither_sums_nor_their_total_are_shown() -> None:
     ],
 )
 def test_a_group_that_is_too_small(gathered: Gathered, single: bool, group: str) -> None:
-    with pytest.raises(DataError, match=f"The {group} group has .* Nothing was released."):
+    with pytest.raises(
+        DataError, match=f"The {group} group has .* Nothing was released. A closed study .* withdraw it."
+    ):
         require_sizes(gathered, min_trusted=2, min_local=3, single_group=single)
 
 

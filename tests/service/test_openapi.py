@@ -120,6 +120,9 @@ def an_operator_s_work(target: Target) -> Iterator[tuple[str, httpx.Response]]:
         yield f"GET /studies/{{study_id}}/{page}", http.get(f"/studies/nothing/{page}", headers=admin)
     for _ in range(2):
         yield "POST /relays", http.post("/relays", headers=admin, json={"name": f"relay {target.id}"})
+    for headers in (admin, {}):
+        for path in ("/relays", "/budgets"):
+            yield f"GET {path}", http.get(path, headers=headers)
     for _ in range(2):
         yield "DELETE /relays/{name}", http.delete(f"/relays/relay {target.id}", headers=admin)
     for _ in range(2):
@@ -143,6 +146,17 @@ def test_a_study_s_whole_life_is_in_the_document(kept_server: Running, schema: A
         (f"POST /studies/{{study_id}}/{to}", status) for to in ("reports", "values") for status in (200, 201)
     } <= seen
     assert {address for address, _ in seen} == {f"{method} {path}" for method, path, _ in operations(kept_server)}
+
+
+def test_every_route_says_what_it_does(kept_server: Running) -> None:
+    described = [one for *_, one in operations(kept_server)]
+    assert all(one["description"].endswith(".") for one in described)
+    summaries = [one["summary"] for one in described]
+    assert len(set(summaries)) == len(summaries)
+    assert {"Open study", "Close study", "Withdraw study", "List budgets"} <= set(summaries)
+    fields = kept_server.http.get("/schema/openapi.json").json()["components"]["schemas"]
+    assert "a time with a time zone" in fields["NewStudy"]["properties"]["closes_at"]["description"]
+    assert fields["NewBatch"]["properties"]["reports"]["items"]["$ref"].endswith("/BatchedReport")
 
 
 def documented(schema: Any, path: str, method: str, status: int) -> dict[str, Any]:  # noqa: ANN401

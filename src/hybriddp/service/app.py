@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
 from litestar.enums import ScopeType
+from litestar.exceptions import MethodNotAllowedException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
@@ -23,18 +24,21 @@ from hybriddp import __version__
 from hybriddp.errors import DataError, raise_unchained
 from hybriddp.service import life
 from hybriddp.service.curator import Curator
+from hybriddp.service.folder_lock import FolderLock
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.life import RECEIPTS_KEY
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
 from hybriddp.service.problems import MEDIA_TYPE, SECURITY_HEADERS, problem
 from hybriddp.service.routes import contributions, health, operator, studies
-from hybriddp.service.routes.access import ADMIN, RateLimit
-from hybriddp.service.routes.wire import BODIES, StrictRequest, in_our_words
+from hybriddp.service.routes.access import ADMIN, RateLimit, TooManyRequests
+from hybriddp.service.routes.strict import StrictRequest
+from hybriddp.service.routes.wire import BODIES, in_our_words
 from hybriddp.service.settings import Settings
 from hybriddp.service.store import studies as stored
 from hybriddp.service.store.engine import open_engine, writing
 from hybriddp.service.tokens import TokenKeys
 
+_RECOVERY = 5  # seconds until a database or a server may be back; clients give up if they are told to wait for long
 _SAME_ORIGIN = [(b"cross-origin-resource-policy", b"same-origin")]
 
 
@@ -53,35 +57,27 @@ def prepare(settings: Settings, *, new_admin_key: bool = False) -> Prepared:
     """
     if wrong := settings.problems():
         raise DataError(" ".join(wrong))
-    if not settings.database:
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        engine = open_engine(settings.database_url)
-    except OperationalError:
-        raise_unchained(DataError("The database cannot be reached. Start it, or correct its URL: --database."))
-    except CommandError:
-        raise_unchained(
-            DataError(
-                "The database was used with a newer hybriddp, whose tables this one does not know. Update hybriddp."
-            )
-        )
-    if settings.key_file.exists():
-        master = MasterKey.load(settings.key_file)
-    else:
-        master = MasterKey.create(settings.key_file, data=settings.data)
-    with writing(engine) as connection:
-        if stored.credential(connection, "master key", master.fingerprint) != master.fingerprint:
-            raise DataError(
-                f"{settings.key_file} is not the key that this database was used with: with another one people could "
-                "take part twice, and totals could not be read. Restore the key file, or start with a new database."
-            )
-        if new_admin_key:
-            stored.forget_credential(connection, "admin")
-        admin_key = new_key(ADMIN)
-        admin_hash = stored.credential(connection, "admin", key_hash(admin_key))
-    metrics = Metrics()
-    tokens = _token_keys(settings, master)
-    curator = Curator(engine, master, tokens, replica=_replica(engine), committed=metrics.commit)
+    with ExitStack() as until_closed:
+        if not settings.database:
+            settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            until_closed.callback(FolderLock(settings.data).release)
+        engine = _engine(settings)
+        until_closed.callback(engine.dispose)
+        master = _master(settings)
+        with writing(engine) as connection:
+            if stored.credential(connection, "master key", master.fingerprint) != master.fingerprint:
+                raise DataError(
+                    f"{settings.key_file} is not the key that this database was used with: with another one people "
+                    "could take part twice, and totals could not be read. Restore the key file, or start with a new "
+                    "database."
+                )
+            if new_admin_key:
+                stored.forget_credential(connection, "admin")
+            admin_key = new_key(ADMIN)
+            admin_hash = stored.credential(connection, "admin", key_hash(admin_key))
+        metrics, tokens, replica = Metrics(), _token_keys(settings, master), _replica(engine)
+        released = until_closed.pop_all().close  # from here on the curator's
+    curator = Curator(engine, master, tokens, replica=replica, committed=metrics.commit, closed=released)
     state = {
         "curator": curator,
         "settings": settings,
@@ -93,6 +89,25 @@ def prepare(settings: Settings, *, new_admin_key: bool = False) -> Prepared:
     }
     first = same_key(admin_key, admin_hash)
     return Prepared(_application(settings, state), admin_key if first else None)
+
+
+def _engine(settings: Settings) -> Engine:
+    try:
+        return open_engine(settings.database_url)
+    except OperationalError:
+        raise_unchained(DataError("The database cannot be reached. Start it, or correct its URL: --database."))
+    except CommandError:
+        raise_unchained(
+            DataError(
+                "The database was used with a newer hybriddp, whose tables this one does not know. Update hybriddp."
+            )
+        )
+
+
+def _master(settings: Settings) -> MasterKey:
+    if settings.key_file.exists():
+        return MasterKey.load(settings.key_file)
+    return MasterKey.create(settings.key_file, data=settings.data)
 
 
 def _replica(engine: Engine) -> str:
@@ -126,6 +141,8 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
             version=__version__,
             description="People who trust the curator hand it a value, all others a report that their device has "
             "randomized; everybody is promised the same ε, and one release comes out.",
+            use_handler_docstrings=True,
+            operation_id_creator=lambda handler, _method, _path: handler.name or handler.handler_name,
             render_plugins=[_Document()],  # no pages: they would fetch programs from elsewhere
             components=Components(security_schemes={"bearer": SecurityScheme(type="http", scheme="bearer")}),
         ),
@@ -137,12 +154,18 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
 
 
 class _Document(JsonRenderPlugin):
-    """The OpenAPI document, with what Litestar leaves out: bodies have no other fields than those that it names."""
+    """The OpenAPI document, with what Litestar leaves out: bodies have no other fields, and routes have names."""
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         """The document as JSON."""
+        schemas = openapi_schema["components"]["schemas"]
         for body in BODIES:
-            openapi_schema["components"]["schemas"][body.__name__]["additionalProperties"] = False
+            schemas[body.__name__]["additionalProperties"] = False
+        for methods in openapi_schema["paths"].values():
+            for operation in methods.values():
+                operation["summary"] = operation["operationId"].replace("_", " ").capitalize()
+        # Null stands for what cannot be read, and nobody needs to send it.
+        schemas["NewBatch"]["properties"]["reports"]["items"] = {"$ref": "#/components/schemas/BatchedReport"}
         return super().render(request, openapi_schema)
 
 
@@ -162,7 +185,11 @@ def _refuse(request: Request[Any, Any, State], error: Exception) -> Response[dic
     request.state.reason = document["reason"]
     if document["status"] >= 500:
         log_failure(error, request=request.state.request_id)
-    headers = {"retry-after": "60"} if document["status"] in (429, 503) else {}
+    headers = {}
+    if document["status"] in (429, 503):
+        headers["retry-after"] = str(error.seconds if isinstance(error, TooManyRequests) else _RECOVERY)
+    if isinstance(error, MethodNotAllowedException):
+        headers["allow"] = (error.headers or {}).get("allow", "")
     if document["status"] == 401:
         headers["www-authenticate"] = "Bearer"
     return Response(document, status_code=document["status"], media_type=MEDIA_TYPE, headers=headers)
@@ -205,7 +232,7 @@ def _observe(scope: HTTPScope, status: int, seconds: float) -> None:
         study = None
     reason = state.get("reason")
     metrics.request(route, scope["method"], status, seconds)
-    if reason is not None:
+    if reason is not None and not state.get("counted", False):
         metrics.reject(reason, route, study=study)
     log_request(
         route=route,

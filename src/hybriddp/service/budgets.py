@@ -5,6 +5,8 @@ shared budget nobody knows which group a person will choose next time, so a stud
 it opens.
 """
 
+from dataclasses import dataclass
+
 from sqlalchemy import Connection
 
 from hybriddp.errors import DataError
@@ -13,7 +15,17 @@ from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
 from hybriddp.service.kinds import StudyKind
 from hybriddp.service.problems import Refusal
-from hybriddp.service.store.ledger import DatabaseLedgerStore
+from hybriddp.service.store.ledger import DatabaseLedgerStore, ledger_names
+
+_SHARED = "budget "
+
+
+@dataclass(frozen=True, slots=True)
+class RemainingBudget:
+    """What is left of a budget."""
+
+    epsilon: str
+    delta: str
 
 
 def of_study(study_id: str) -> str:
@@ -23,7 +35,7 @@ def of_study(study_id: str) -> str:
 
 def shared(name: str) -> str:
     """The name of the ledger of a shared budget."""
-    return f"budget {name}"
+    return _SHARED + name
 
 
 def create(connection: Connection, name: str, privacy: Privacy) -> Ledger:
@@ -40,6 +52,18 @@ def ledger(connection: Connection, name: str) -> Ledger:
         return Ledger.open(DatabaseLedgerStore(connection, name))
     except DataError:
         raise Refusal("not-found", "There is no budget with this name. Create it first: POST /budgets.") from None
+
+
+def shared_names(connection: Connection) -> list[str]:
+    """The names of all shared budgets, in order."""
+    names = ledger_names(connection)
+    return sorted(name.removeprefix(_SHARED) for name in names if name.startswith(_SHARED))
+
+
+def left(found: Ledger) -> RemainingBudget:
+    """What everybody has left of a shared budget, in a few digits."""
+    rest = found.remaining("everybody")
+    return RemainingBudget(f"{float(rest.epsilon):g}", f"{float(rest.delta):g}")
 
 
 def charge_everybody(connection: Connection, budget: str, kind: StudyKind) -> None:

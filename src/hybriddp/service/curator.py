@@ -61,6 +61,8 @@ class Curator:
         The name of this process among those that share the database.
     committed : callable
         Told how many contributions each transaction had.
+    closed : callable
+        Called when the database is no longer used.
     """
 
     def __init__(
@@ -71,17 +73,20 @@ class Curator:
         *,
         replica: str,
         committed: Callable[[int], None] = lambda _: None,
+        closed: Callable[[], None] = lambda: None,
     ) -> None:
         self.engine, self.tokens, self.replica = engine, tokens, replica
         self.clock, self.signer = Clock(), receipts.Signer(master.signing_key())
         self.hash_key, self.seal = master.participants, TotalSeal(master.total_key)
         self._known: dict[str, KnownStudy] = {}
+        self._closed = closed
         self.writer = Writer(engine, replica=replica, seal=self.seal, clock=self.clock, committed=committed)
 
     def close(self) -> None:
         """Write what has arrived, then let go of the database."""
         self.writer.close()
         self.engine.dispose()
+        self._closed()
 
     async def known(self, study_id: str) -> KnownStudy:
         """A study by its id, from memory if it has been asked for before."""

@@ -17,6 +17,8 @@ from hybriddp.release.ledger import Ledger
 from hybriddp.service.pages.result import result_page
 from hybriddp.service.problems import Refusal
 
+NO_WAY_BACK = "A closed study cannot be opened again: withdraw it."
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Gathered:
@@ -177,12 +179,30 @@ def study_kind(text: str) -> StudyKind:
     return MeanKind(MeanStudy.from_json(text))
 
 
-def require_sizes(gathered: Gathered, *, min_trusted: int, min_local: int, single_group: bool) -> None:
-    """Raise `DataError` if a group is smaller than the study asks for; an empty one is fine with ``single_group``."""
-    n_local = sum(gathered.tally.values())
-    for name, size, least in (("trusted", gathered.n_trusted, min_trusted), ("local", n_local, min_local)):
+def shortfall(*, n_trusted: int, n_local: int, min_trusted: int, min_local: int, single_group: bool) -> str:
+    """Why a closed study cannot be released: a group that is too small. An empty one is fine with ``single_group``.
+
+    Examples
+    --------
+    >>> shortfall(n_trusted=3, n_local=50, min_trusted=10, min_local=10, single_group=False)
+    'The trusted group has 3 of the 10 contributions that the study asks for.'
+    >>> shortfall(n_trusted=0, n_local=50, min_trusted=10, min_local=10, single_group=True)
+    ''
+    """
+    for name, size, least in (("trusted", n_trusted, min_trusted), ("local", n_local, min_local)):
         if size < least and not (size == 0 and single_group):
-            raise DataError(
-                f"The {name} group has {size:,} of the {least:,} contributions that the study asks for. Nothing was "
-                "released."
-            )
+            return f"The {name} group has {size:,} of the {least:,} contributions that the study asks for."
+    return ""
+
+
+def require_sizes(gathered: Gathered, *, min_trusted: int, min_local: int, single_group: bool) -> None:
+    """Raise `DataError` if there is a `shortfall`."""
+    missing = shortfall(
+        n_trusted=gathered.n_trusted,
+        n_local=sum(gathered.tally.values()),
+        min_trusted=min_trusted,
+        min_local=min_local,
+        single_group=single_group,
+    )
+    if missing:
+        raise DataError(f"{missing} Nothing was released. {NO_WAY_BACK}")

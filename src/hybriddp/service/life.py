@@ -67,6 +67,7 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
 
 async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:
     """Open, close or withdraw a study."""
+    await curator.known(study_id)  # so that a refusal is counted as this study's
     work = {"open": _open, "close": _close, "withdraw": _withdraw}[action]
     await curator.writer.run(lambda connection: work(curator, connection, study_id))
     return await document(curator, study_id, counts=True)
@@ -82,6 +83,7 @@ class ReleaseAnswer:
 
 async def release(curator: Curator, study_id: str) -> ReleaseAnswer:
     """The result: made and paid for once, the same bytes ever after."""
+    await curator.known(study_id)
     await _keep_closed(curator, study_id, curator.clock())  # even if the release is then refused
     return await curator.writer.run(lambda connection: _release(curator, connection, study_id))
 
@@ -170,6 +172,18 @@ async def released(curator: Curator, study_id: str) -> studies.StoredStep:
         if step.result is not None:
             return step
     raise Refusal("not-found", "There is no result: the study has not been released.")
+
+
+async def budget_left(curator: Curator, name: str) -> budgets.RemainingBudget | None:
+    """What everybody has left of a shared budget; None if there is none with this name."""
+
+    def work() -> budgets.RemainingBudget | None:
+        with reading(curator.engine) as connection:
+            if name not in budgets.shared_names(connection):
+                return None
+            return budgets.left(budgets.ledger(connection, budgets.shared(name)))
+
+    return await asyncio.to_thread(work)
 
 
 async def document(curator: Curator, study_id: str, *, counts: bool = False) -> dict[str, Any]:

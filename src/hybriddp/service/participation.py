@@ -105,9 +105,12 @@ async def contribute(curator: Curator, known: KnownStudy, sent: Sent, token: str
 
 
 async def contribute_batch(
-    curator: Curator, known: KnownStudy, digest: str, reports: Sequence[RelayedReport], relay: str
+    curator: Curator, known: KnownStudy, digest: str, reports: Sequence[RelayedReport | None], relay: str
 ) -> dict[str, Any]:
-    """Add the reports of a relay's participants together; what cannot be added is counted by reason."""
+    """Add the reports of a relay's participants together; what cannot be added is counted by reason.
+
+    None stands for a report that could not be read.
+    """
     study = known.stored
     _require_digest(study, digest)
     if not study.tokens:
@@ -115,6 +118,9 @@ async def contribute_batch(
     day, accepted = curator.clock() // _DAY, []
     rejected: dict[int, str] = {}
     for index, report in enumerate(reports):
+        if report is None:
+            rejected[index] = "malformed"
+            continue
         try:
             code = known.kind.report(report.code)
             commitment = receipts.commitment(study.digest, "local", code, report.nonce)

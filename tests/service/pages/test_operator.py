@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hybriddp.mean import MeanStudy
-from hybriddp.service.pages.operator import login_page, message_page, studies_page, study_page
+from hybriddp.service.pages.operator import front_page, login_page, message_page, studies_page, study_page
 from hybriddp.service.receipts import stored
 
 STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1)
@@ -63,10 +63,11 @@ class Read(HTMLParser):
 def pages(study: dict[str, Any]) -> list[str]:
     more = {"rejections": {"closed": 3, EVIL: 1}, "result": {"estimate": {"value": 40.5}}}
     return [
+        front_page(),
         login_page(failed=True),
         message_page(EVIL, EVIL),
         studies_page([study, study], form_token="t", notice=EVIL),  # noqa: S106
-        study_page(study, form_token="t", notice=EVIL, problem=EVIL, **more),  # noqa: S106
+        study_page(study, form_token="t", budget=EVIL, obstacle=EVIL, notice=EVIL, problem=EVIL, **more),  # noqa: S106
     ]
 
 
@@ -123,7 +124,7 @@ def test_a_study_says_what_people_are_told_and_why_requests_were_refused() -> No
 def test_a_released_study_shows_its_result(nested: bool) -> None:
     estimate = {"value": 40.25, "interval_95": [39.0, 41.5]}
     page = study_page(document(state="released"), form_token="", result={"estimate": estimate} if nested else estimate)
-    assert "Result: 40.25, 95 % interval 39 to 41.5" in Read(page).words
+    assert "Result: 40.25, 95\N{NO-BREAK SPACE}% interval 39 to 41.5" in Read(page).words
     assert "Result:" not in Read(study_page(document(state="released"), form_token="")).words
 
 
@@ -165,3 +166,57 @@ def test_the_login_asks_for_the_key_and_says_when_it_is_wrong() -> None:
     assert "password" in page.all("type")
     assert "not the admin key" not in page.words
     assert "not the admin key" in Read(login_page(failed=True)).words
+
+
+def test_the_front_page_leads_to_all_others() -> None:
+    assert {"/operator", "/schema/openapi.json"} <= set(Read(front_page()).all("href"))
+
+
+def test_a_study_that_cannot_be_released_says_why_in_place_of_the_button() -> None:
+    page = Read(study_page(document(state="closed"), form_token="", obstacle="The local group has 3 of the 10."))
+    assert "The local group has 3 of the 10. A closed study cannot be opened again: withdraw it." in page.words
+    assert [address.rpartition("/")[2] for address in page.all("action")] == ["withdraw"]
+    assert "sure" not in page.all("name")
+
+
+@pytest.mark.parametrize(
+    ("state", "said", "unsaid"),
+    [
+        ("open", "Closes at (UTC)2026-12-01 00:00:00", "or before"),
+        ("closed", "Closed2026-12-01 00:00:00 UTC or before", "Closes at"),
+        ("released", "Closed2026-12-01 00:00:00 UTC or before", "Closes at"),
+        ("withdrawn", "withdrawn", "2026-12-01"),
+    ],
+)
+def test_the_closing_time_depends_on_the_state(state: str, said: str, unsaid: str) -> None:
+    words = Read(study_page(document(state=state), form_token="")).words
+    assert said in words
+    assert unsaid not in words
+
+
+def test_of_a_withdrawn_study_nothing_is_told_to_people() -> None:
+    page = study_page(document(state="withdrawn", consent={}), form_token="")
+    assert "What people are told" not in page
+    assert "What people are told" in study_page(document(), form_token="")
+
+
+def test_the_budget_has_a_row_if_there_is_one() -> None:
+    shown = Read(study_page(document(), form_token="", budget="panel, ε = 0.25 left")).words
+    assert "Budgetpanel, ε = 0.25 left" in shown
+    assert "Budget" not in Read(study_page(document(), form_token="")).words
+
+
+def test_percent_signs_stay_with_their_numbers_but_not_in_the_text() -> None:
+    page = study_page(document(promise="Right 88 % of the time.", text="88 %"), form_token="")
+    assert "Right 88\N{NO-BREAK SPACE}% of the time." in page
+    assert ">88 %</textarea>" in page
+
+
+def test_whoever_closes_or_releases_says_that_they_know() -> None:
+    for state in ("open", "closed"):
+        assert "I know that this cannot be undone." in study_page(document(state=state), form_token="")
+
+
+def test_refused_moves_are_explained() -> None:
+    words = Read(study_page(document(), form_token="", rejections={"refused": 2})).words
+    assert "Not possible: the study's state" in words

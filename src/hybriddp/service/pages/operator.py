@@ -6,27 +6,31 @@ the study's id, typed by the operator, in ``confirm``.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 from urllib.parse import quote
 
 from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.service.kinds import NO_WAY_BACK
 from hybriddp.service.pages.session import FORM_FIELD
 from hybriddp.service.problems import REASONS
 from hybriddp.wording import counted, significant
 
-__all__ = ["login_page", "message_page", "studies_page", "study_page"]
+__all__ = ["front_page", "login_page", "message_page", "studies_page", "study_page"]
 
 _WIDTH = 60
 _FOOTER = "hybriddp curator. Counts are exact; a group's size is public once the study has closed."
-_HEADINGS = ("Study", "State", "Trusted", "Local", "ε", "Closes at (UTC)")
+_HEADINGS = ("Study", "State", "Trusted", "Local", "ε", "Closing time (UTC)")
 _STYLE = """\
 a { color: #1d6f8a; }
 small { color: #66727e; }
 .list td, .list th, .facts td { text-align: left; }
-.list td:nth-child(n+3):nth-child(-n+5), .list th:nth-child(n+3):nth-child(-n+5),
-.list td:last-child { text-align: right; }
+.list td:nth-child(n+3), .list th:nth-child(n+3) { text-align: right; }
+.list small { white-space: nowrap; }
+.refused td:nth-child(2), .refused th:nth-child(2) { text-align: left; }
+.wide { overflow-x: auto; }
 .facts td:first-child { color: #66727e; white-space: nowrap; width: 11rem; }
 .facts td { overflow-wrap: anywhere; }
 .state { border-radius: 1rem; padding: .1rem .7rem; background: #e9edf1; }
@@ -35,12 +39,24 @@ button, input { font: inherit; padding: .25rem .8rem; border: 1px solid #b9c2ca;
 button { background: #fff; color: #22303c; cursor: pointer; }
 button.next { background: #1d8a6b; border-color: #1d8a6b; color: #fff; }
 button.danger { color: #a4262c; border-color: #a4262c; }
+@media (max-width: 40rem) { th, td { padding: .35rem .3rem; } .facts td:first-child { width: auto; } }
 form.next { margin-top: 1.2rem; } .list form.next { margin: 0; }
 textarea { box-sizing: border-box; width: 100%; font: .85rem/1.4 ui-monospace, monospace; color: #22303c; }
 [role=alert] { background: #fdf3e4; border-left: .25rem solid #c8772e; padding: .5rem .8rem; }
 """
 _NEXT = {"created": "open", "open": "close", "closed": "release"}
 """What an operator may do next; a study that has not been released can also be withdrawn, on its own page."""
+
+
+def front_page() -> str:
+    """The page at the server's address, which says where everything is."""
+    links = (
+        ("/operator", "For the operator"),
+        ("/schema/openapi.json", "For programs: all addresses, in an OpenAPI document"),
+        ("/health", "Whether the server lives"),
+    )
+    items = "".join(f'<li><a href="{path}">{path}</a>: {escape(words)}</li>' for path, words in links)
+    return _page("Curator", [Section("", [f"<ul>{items}</ul>"])])
 
 
 def login_page(*, failed: bool = False) -> str:
@@ -74,7 +90,7 @@ def studies_page(studies: Sequence[Mapping[str, Any]], *, form_token: str, notic
     """
     rows = "".join(f"<tr>{_row(study)}</tr>" for study in studies)
     head = "".join(f"<th>{escape(heading)}</th>" for heading in _HEADINGS)
-    listed = f'<table class="list"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    listed = _wide(f'<table class="list"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>')
     none = paragraphs(["There is no study yet. Create one with POST /studies."])
     blocks = [*paragraphs([notice] if notice else [], style="answer"), *([listed] if studies else none)]
     return _page("Studies", [Section("", [*blocks, _logout(form_token)])])
@@ -86,6 +102,8 @@ def study_page(
     form_token: str,
     rejections: Mapping[str, int] | None = None,
     result: Mapping[str, Any] | None = None,
+    budget: str = "",
+    obstacle: str = "",
     notice: str = "",
     problem: str = "",
 ) -> str:
@@ -101,6 +119,10 @@ def study_page(
         How many requests were refused, by reason.
     result : mapping, optional
         The result document of a released study.
+    budget : str
+        The shared budget that the study pays from, and what is left of it.
+    obstacle : str
+        Why a closed study cannot be released.
     notice, problem : str
         What has just been done, or why it was not.
     """
@@ -109,13 +131,16 @@ def study_page(
         *alerts(text for text in (problem, study.get("warning")) if text),
         *paragraphs([notice] if notice else [], style="answer"),
         *_answer(study, result),
-        _listed(_facts(study)),
+        _listed(_facts(study, budget)),
     ]
-    if action := _buttons(study, form_token):
+    if obstacle:
+        lead += alerts([f"It cannot be released. {obstacle} {NO_WAY_BACK}"])
+    elif action := _buttons(study, form_token):
         lead.append(action)
+    told = [] if study["state"] == "withdrawn" else [Section("What people are told", _told(study))]
     sections = [
         Section("", lead),
-        Section("What people are told", _told(study)),
+        *told,
         Section("Refused requests", _refused(rejections or {})),
         Section("The study's text", [_verbatim(str(study.get("text", "")))]),
     ]
@@ -135,6 +160,16 @@ def _listed(facts: Sequence[Sequence[str]]) -> str:
     """Names and what they stand for, as HTML."""
     rows = "".join(f"<tr><td>{escape(name)}</td><td>{value}</td></tr>" for name, value in facts)
     return f'<table class="facts"><tbody>{rows}</tbody></table>'
+
+
+def _wide(block: str) -> str:
+    """A table that scrolls by itself where the screen is narrow."""
+    return f'<div class="wide">{block}</div>'
+
+
+def _kept(text: str) -> str:
+    """A text whose percent signs stay with their numbers at the end of a line."""
+    return re.sub("([0-9]) %", "\\1\N{NO-BREAK SPACE}%", text)
 
 
 def _row(study: Mapping[str, Any]) -> str:
@@ -173,7 +208,17 @@ def _time(text: object) -> str:
     return str(text or "").removesuffix("Z").replace("T", " ")
 
 
-def _facts(study: Mapping[str, Any]) -> list[list[str]]:
+def _closing(study: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """When a study closes; of one that has, the latest time, since it may have been closed by hand."""
+    time = _time(study.get("closes_at"))
+    if study["state"] == "withdrawn":
+        return []
+    return (
+        [("Closes at (UTC)", time)] if study["state"] in ("created", "open") else [("Closed", f"{time} UTC or before")]
+    )
+
+
+def _facts(study: Mapping[str, Any], budget: str) -> list[list[str]]:
     trusted, local = _sizes(study)
     delta = str(study.get("delta", "0"))
     promise = f"ε = {study['epsilon']}" + ("" if delta == "0" else f", δ = {delta}")
@@ -181,7 +226,8 @@ def _facts(study: Mapping[str, Any]) -> list[list[str]]:
         ("Trusted", f"{trusted} (at least {study.get('min_trusted', 0):,} for a release)"),
         ("Local", f"{local} (at least {study.get('min_local', 0):,} for a release)"),
         ("Promise", promise),
-        ("Closes at (UTC)", _time(study.get("closes_at"))),
+        *([("Budget", budget)] if budget else []),
+        *_closing(study),
         ("Participants", "known by their tokens" if study.get("tokens", True) else "not known: an open pilot"),
         ("Id", study["id"]),
         ("Digest", study.get("digest", "")),
@@ -201,7 +247,7 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
         if isinstance(interval, list | tuple) and len(interval) == 2:
             low, high = (significant(float(end), 10) for end in interval)
             line += f", 95 % interval {low} to {high}"
-        blocks += paragraphs([line], style="answer")
+        blocks += paragraphs([_kept(line)], style="answer")
     path = f"/studies/{quote(str(study['id']), safe='')}/result"
     blocks.append(
         f'<p>For everybody: <a href="{path}.html">page</a>, <a href="{path}">JSON</a>. For you: '
@@ -214,7 +260,7 @@ def _told(study: Mapping[str, Any]) -> list[str]:
     consent, stored = study.get("consent") or {}, study.get("stored") or {}
     named = (("Organization", "organization"), ("Purpose", "purpose"), ("Contact", "contact"))
     facts = [(words, escape(str(consent[name]))) for words, name in named if consent.get(name)]
-    blocks = [_listed(facts), *paragraphs([str(study["promise"])] if study.get("promise") else [])]
+    blocks = [_listed(facts), *paragraphs([_kept(str(study["promise"]))] if study.get("promise") else [])]
     for group in ("local", "trusted"):
         if stored.get(group):
             items = "".join(f"<li>{escape(str(sentence))}</li>" for sentence in stored[group])
@@ -223,14 +269,21 @@ def _told(study: Mapping[str, Any]) -> list[str]:
 
 
 def _refused(rejections: Mapping[str, int]) -> list[str]:
-    rows = [[reason, REASONS[reason].title, f"{count:,}"] for reason, count in rejections.items() if reason in REASONS]
+    rows = [[reason, _meaning(reason), f"{count:,}"] for reason, count in rejections.items() if reason in REASONS]
     if not rows:
         return paragraphs(["None since this server started."])
     total = counted(sum(rejections.values()), "request")
     return [
-        table(["Reason", "What it means", "Requests"], sorted(rows)),
+        f'<div class="wide refused">{table(["Reason", "What it means", "Requests"], sorted(rows))}</div>',
         *paragraphs([f"{total} in all, since this server started."]),
     ]
+
+
+def _meaning(reason: str) -> str:
+    """What a reason means to the operator."""
+    if reason == "refused":
+        return "Not possible: the study's state, the size of a group or the budget forbids it"
+    return REASONS[reason].title
 
 
 def _verbatim(text: str) -> str:
@@ -252,7 +305,8 @@ def _buttons(study: Mapping[str, Any], form_token: str) -> str:
         return ""
     sure = ""
     if action != "open":
-        sure = '<label><input type="checkbox" name="sure" value="yes" required> This cannot be undone.</label> '
+        box = '<input type="checkbox" name="sure" value="yes" required>'
+        sure = f"<label>{box} I know that this cannot be undone.</label> "
     return (
         f'<form class="next" method="post" action="{_address(study, action)}">{_hidden(form_token)}{sure}'
         f'<button class="next">{action.capitalize()}</button></form>'

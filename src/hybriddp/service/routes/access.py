@@ -10,6 +10,7 @@ from litestar.handlers.base import BaseRouteHandler
 
 from hybriddp.service.keys import key_hash, same_key
 from hybriddp.service.problems import Refusal
+from hybriddp.wording import counted
 
 ADMIN, RELAY = "hdpa_", "hdpr_"
 _MOST_BUCKETS = 100_000
@@ -43,6 +44,14 @@ def relay_hash(request: Asked) -> str:
     return key_hash(key)
 
 
+class TooManyRequests(Refusal):
+    """A token that has been used too often, and the seconds until it can be used again."""
+
+    def __init__(self, seconds: int) -> None:
+        self.seconds = seconds
+        super().__init__("too-many", f"Wait {counted(seconds, 'second')} and try again.")
+
+
 class RateLimit:
     """How often one token may be used in a minute.
 
@@ -57,7 +66,7 @@ class RateLimit:
         self._counts: dict[bytes, int] = {}
 
     def count(self, credential: str, now: int) -> None:
-        """Raise `Refusal` if a token has been used too often in this minute."""
+        """Raise `TooManyRequests` if a token has been used too often in this minute."""
         if not self._most:
             return
         if now // 60 != self._minute or len(self._counts) >= _MOST_BUCKETS:
@@ -65,4 +74,4 @@ class RateLimit:
         bucket = hashlib.sha256(credential.encode("utf-8", "replace")).digest()[:16]
         self._counts[bucket] = self._counts.get(bucket, 0) + 1
         if self._counts[bucket] > self._most:
-            raise Refusal("too-many")
+            raise TooManyRequests(60 - now % 60)

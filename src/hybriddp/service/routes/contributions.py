@@ -116,7 +116,11 @@ async def show_receipt(
     responses=problems("bad-token", "not-found", "wrong-digest", "not-allowed", body=True),
 )
 async def send_batch(study_id: PathId, data: JSONBody[NewBatch], request: Asked, state: State) -> BatchAnswer:
-    """Hand over the reports of a relay's participants, in one transaction."""
+    """Hand over the reports of a relay's participants, in one transaction.
+
+    Each report that is not taken is in ``rejected``, with its index and a reason; ``malformed`` are those that are not
+    as described. All others are taken.
+    """
     relay = await _relay(request, state)
     if len(data.reports) > state.settings.max_batch:
         raise Refusal("too-large", f"A batch may have {state.settings.max_batch:,} reports. Send smaller ones.")

@@ -12,8 +12,9 @@ from litestar.response import Redirect
 from hybriddp.errors import HybridDPError
 from hybriddp.service import life
 from hybriddp.service.keys import same_key
+from hybriddp.service.kinds import shortfall
 from hybriddp.service.observe import log_failure
-from hybriddp.service.pages.operator import login_page, message_page, studies_page, study_page
+from hybriddp.service.pages.operator import front_page, login_page, message_page, studies_page, study_page
 from hybriddp.service.pages.session import COOKIE, FORM_FIELD, Sessions
 from hybriddp.service.problems import problem
 from hybriddp.service.routes.access import Asked
@@ -38,6 +39,12 @@ def _sessions(state: State) -> Sessions:
 
 def _html(text: str, status: int = 200) -> Response[str]:
     return Response(text, status_code=status, media_type=MediaType.HTML)
+
+
+@get("/", **_PAGE)
+async def front() -> Response[str]:
+    """Where to go from the server's address."""
+    return _html(front_page())
 
 
 @get(_START, **_PAGE)
@@ -112,16 +119,50 @@ async def act(study_id: PathId, action: _Id, data: _Form, request: Asked, state:
             await life.move(state.curator, study_id, action)
             notice = _DONE[action]
     except HybridDPError as error:
-        wrong = problem(error)["detail"]
+        told = problem(error)
+        wrong = told["detail"]
+        _count(request, state, told["reason"], study_id)
     return _html(await _study(state, study_id, form_token, notice=notice, problem=wrong), 409 if wrong else 200)
+
+
+def _count(request: Asked, state: State, reason: str, study_id: str) -> None:
+    """Count a refusal now: the page that tells of it shows the counts too."""
+    request.state.reason, request.state.counted = reason, True
+    known = study_id if state.curator.has_read(study_id) else None
+    state.metrics.reject(reason, f"{_START}/studies/{{study_id:str}}/{{action:str}}", study=known)
 
 
 async def _study(state: State, study_id: str, form_token: str, **told: str) -> str:
     study = await life.document(state.curator, study_id, counts=True)
     step = await life.released(state.curator, study_id) if study["state"] == "released" else None
     result = None if step is None else json.loads(step.result or b"null")
-    rejections = state.metrics.rejections(study_id)
-    return study_page(study, form_token=form_token, rejections=rejections, result=result, **told)
+    return study_page(
+        study,
+        form_token=form_token,
+        rejections=state.metrics.rejections(study_id),
+        result=result,
+        budget=await _budget(state, study["budget"]),
+        obstacle=_obstacle(study),
+        **told,
+    )
+
+
+async def _budget(state: State, name: str | None) -> str:
+    """A shared budget and what is left of it, in words."""
+    if name is None:
+        return ""
+    left = await life.budget_left(state.curator, name)
+    if left is None:
+        return f"{name}, which has not been created"
+    return f"{name}, ε = {left.epsilon}" + ("" if left.delta == "0" else f" and δ = {left.delta}") + " left"
+
+
+def _obstacle(study: dict[str, Any]) -> str:
+    """Why a closed study cannot be released."""
+    if study["state"] != "closed":
+        return ""
+    wanted = {name: study[name] for name in ("min_trusted", "min_local", "single_group")}
+    return shortfall(n_trusted=study["counts"]["trusted"], n_local=study["counts"]["local"], **wanted)
 
 
 def _is_own(data: dict[str, str], request: Asked, state: State) -> bool:
@@ -137,4 +178,4 @@ def refuse_in_words(request: Request[Any, Any, State], error: Exception) -> Resp
     return _html(message_page("Curator", told["detail"]), told["status"])
 
 
-ROUTES = [start_page, log_in, log_out, one_study, report, act]
+ROUTES = [front, start_page, log_in, log_out, one_study, report, act]

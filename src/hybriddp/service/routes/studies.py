@@ -25,6 +25,7 @@ from hybriddp.service.routes.wire import (
     NewStudy,
     PathId,
     PathName,
+    Relay,
     RelayKey,
     StudyDocument,
     problems,
@@ -131,6 +132,13 @@ async def create_relay(data: JSONBody[NewRelay], state: State) -> RelayKey:
     return RelayKey(data.name, key)
 
 
+@get("/relays", **_ADMIN, responses=problems("bad-token"), sync_to_thread=True)
+def list_relays(state: State) -> list[Relay]:
+    """The names of all relays. Their keys are known to nobody but them."""
+    with reading(state.curator.engine) as connection:
+        return [Relay(name) for name in stored.relay_names(connection)]
+
+
 @delete("/relays/{name:str}", **_ADMIN, responses=problems("bad-token", "not-found"))
 async def remove_relay(name: PathName, state: State) -> None:
     """Take a relay's key back."""
@@ -140,22 +148,30 @@ async def remove_relay(name: PathName, state: State) -> None:
 
 @post("/budgets", **_ADMIN, responses=problems("bad-token", "refused", body=True))
 async def create_budget(data: JSONBody[NewBudget], state: State) -> BudgetState:
-    """A budget for several studies over the same people."""
+    """Create a budget for several studies over the same people."""
     privacy = Privacy.total(epsilon=data.epsilon, delta=data.delta)
     name = budgets.shared(data.name)
     return _budget(data.name, await state.curator.writer.run(lambda found: budgets.create(found, name, privacy)))
 
 
+@get("/budgets", **_ADMIN, responses=problems("bad-token"), sync_to_thread=True)
+def list_budgets(state: State) -> list[BudgetState]:
+    """All budgets, by their names."""
+    with reading(state.curator.engine) as connection:
+        names = budgets.shared_names(connection)
+        return [_budget(name, budgets.ledger(connection, budgets.shared(name))) for name in names]
+
+
 @get("/budgets/{name:str}", **_ADMIN, responses=problems("bad-token", "not-found"), sync_to_thread=True)
 def show_budget(name: PathName, state: State) -> BudgetState:
-    """What has been spent of a budget."""
+    """What is left of a budget, and what has been spent of it."""
     with reading(state.curator.engine) as connection:
         return _budget(name, budgets.ledger(connection, budgets.shared(name)))
 
 
 def _budget(name: str, ledger: Ledger) -> BudgetState:
-    left = ledger.remaining("everybody")
-    rest = BudgetLeft(f"{float(left.epsilon):g}", f"{float(left.delta):g}")
+    left = budgets.left(ledger)
+    rest = BudgetLeft(left.epsilon, left.delta)
     return BudgetState(name, ledger.budget.epsilon, ledger.budget.delta, rest, ledger.explain())
 
 
@@ -171,7 +187,9 @@ ROUTES = [
     result_page,
     report_page,
     create_relay,
+    list_relays,
     remove_relay,
     create_budget,
+    list_budgets,
     show_budget,
 ]

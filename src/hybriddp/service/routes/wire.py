@@ -1,23 +1,17 @@
-"""Bodies of requests and responses, and how strictly they are read.
+"""Bodies of requests and responses.
 
-A body is one JSON text in UTF-8. A key that stands twice in an object has two meanings, so it is refused, and so are
-unknown fields, numbers that are no numbers and texts where numbers belong. The body of a report has no field in which a
-raw value would fit.
+The description of a field is its rule in words: it is in the OpenAPI document, and in the answer to whoever breaks it.
+The body of a report has no field in which a raw value would fit.
 """
 
-import json
-import re
 from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from litestar import Request
-from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 from litestar.openapi import ResponseSpec
 from litestar.params import Parameter
 from msgspec import Meta, Struct
-from msgspec.json import decode
 from sqlalchemy.exc import SQLAlchemyError
 
 from hybriddp.service.problems import MEDIA_TYPE, REASONS, Refusal
@@ -27,24 +21,39 @@ _OF_STATUS = {
     401: "bad-token",
     403: "not-allowed",
     404: "not-found",
-    405: "not-found",
     413: "too-large",
     415: "malformed",
 }
 _ALWAYS = ("malformed", "unavailable")
 
-Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern="^[0-9a-f]{64}$", description="SHA-256, hex")]
-Nonce = Annotated[str, Meta(min_length=32, max_length=32, pattern="^[0-9a-f]{32}$", description="128 random bits, hex")]
 _END = r"$(?!\n)"  # a dollar alone would let a newline follow
 STUDY_ID = "^[a-z0-9][a-z0-9-]*" + _END
 NAME = "^[A-Za-z0-9][A-Za-z0-9 ._-]*" + _END
-StudyId = Annotated[str, Meta(min_length=1, max_length=64, pattern=STUDY_ID)]
-Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=NAME)]
+_ID_WORDS = "1 to 64 lowercase letters, digits and hyphens, no hyphen first"
+_NAME_WORDS = "1 to 64 letters, digits, spaces, dots, underscores and hyphens, a letter or digit first"
+_DIGEST_WORDS = "the study's digest, a SHA-256 as 64 hexadecimal digits in lower case"
+_NONCE_WORDS = "a nonce, 128 random bits as 32 hexadecimal digits in lower case"
+_DECIMAL_WORDS = "a number as a text of at most 64 characters, such as 0.5"
+Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern="^[0-9a-f]{64}$", description=_DIGEST_WORDS)]
+Nonce = Annotated[str, Meta(min_length=32, max_length=32, pattern="^[0-9a-f]{32}$", description=_NONCE_WORDS)]
+StudyId = Annotated[str, Meta(min_length=1, max_length=64, pattern=STUDY_ID, description=_ID_WORDS)]
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=NAME, description=_NAME_WORDS)]
 PathId = Annotated[str, Parameter(max_length=64, pattern=STUDY_ID, description="The study's id")]
-PathName = Annotated[str, Parameter(max_length=64, pattern=NAME)]
-Words = Annotated[str, Meta(min_length=1, max_length=2000)]
-Size = Annotated[int, Meta(ge=1, le=10**12)]
-Origin = Annotated[str, Meta(max_length=256, pattern="^https?://[A-Za-z0-9.:-]+" + _END)]
+PathName = Annotated[str, Parameter(max_length=64, pattern=NAME, description=_NAME_WORDS)]
+Words = Annotated[str, Meta(min_length=1, max_length=2000, description="a text of 1 to 2,000 characters")]
+Size = Annotated[int, Meta(ge=1, le=10**12, description="a whole number from 1 to 1,000,000,000,000")]
+Origin = Annotated[
+    str,
+    Meta(
+        max_length=256,
+        pattern="^https?://[A-Za-z0-9.:-]+" + _END,
+        description="an origin such as https://app.example.org, without a path, of at most 256 characters",
+    ),
+]
+Origins = Annotated[list[Origin], Meta(max_length=32, description="at most 32 origins")]
+Time = Annotated[datetime, Meta(tz=True, description="a time with a time zone, such as 2030-01-31T12:00:00Z")]
+Decimal = Annotated[str, Meta(max_length=64, description=_DECIMAL_WORDS)]
+Participant = Annotated[str, Meta(min_length=1, max_length=256, description="a text of 1 to 256 characters")]
 
 
 class Consent(Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,13 +69,13 @@ class NewStudy(Struct, frozen=True, forbid_unknown_fields=True):
 
     study: dict[str, Any]
     consent: Consent
-    closes_at: Annotated[datetime, Meta(tz=True)]
+    closes_at: Time
     id: StudyId | None = None
     min_trusted: Size | None = None
     min_local: Size | None = None
     budget: Name | None = None
     tokens: bool = True
-    origins: Annotated[list[Origin], Meta(max_length=32)] = []
+    origins: Origins = []
     single_group: bool = False
     open: bool = True
 
@@ -90,16 +99,17 @@ class NewValue(Struct, frozen=True, forbid_unknown_fields=True):
 class BatchedReport(Struct, frozen=True, forbid_unknown_fields=True):
     """A report of one of a relay's participants."""
 
-    participant: Annotated[str, Meta(min_length=1, max_length=256)]
+    participant: Participant
     code: int
     nonce: Nonce
 
 
 class NewBatch(Struct, frozen=True, forbid_unknown_fields=True):
-    """Reports that a relay hands over together."""
+    """Reports that a relay hands over together; one that is not as described is rejected, and the others are taken."""
 
     digest: Digest
-    reports: Annotated[list[BatchedReport], Meta(min_length=1)]
+    reports: Annotated[list[BatchedReport | None], Meta(min_length=1, description="an array of at least one report")]
+    """None stands for a report that is not as described."""
 
 
 class NewRelay(Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,8 +122,8 @@ class NewBudget(Struct, frozen=True, forbid_unknown_fields=True):
     """What every person may spend in all studies that name this budget."""
 
     name: Name
-    epsilon: Annotated[str, Meta(max_length=64)]
-    delta: Annotated[str, Meta(max_length=64)] = "0"
+    epsilon: Decimal
+    delta: Decimal = "0"
 
 
 BODIES = (Consent, NewStudy, NewReport, NewValue, BatchedReport, NewBatch, NewRelay, NewBudget)
@@ -141,6 +151,12 @@ class BatchAnswer(Struct, frozen=True):
     repeated: int
     rejected: list[Rejected]
     receipt: SignedReceipt
+
+
+class Relay(Struct, frozen=True):
+    """A backend that may hand over batches."""
+
+    name: str
 
 
 class RelayKey(Struct, frozen=True):
@@ -241,6 +257,8 @@ def problems(*reasons: str, body: bool = False) -> dict[int, ResponseSpec]:
 
 def in_our_words(error: Exception) -> Exception:
     """What went wrong without what a library says about it, since that may quote a value."""
+    if isinstance(error, HTTPException) and error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        return Refusal("not-found", "This address does not take this method; see Allow.", status=error.status_code)
     if isinstance(error, HTTPException):
         return Refusal(_OF_STATUS.get(error.status_code, "unavailable"), status=error.status_code)
     return Refusal("unavailable") if isinstance(error, SQLAlchemyError) else error
@@ -250,50 +268,3 @@ RECEIPT_AGAIN = {
     200: ResponseSpec(SignedReceipt, description="The receipt of the same contribution, again", generate_examples=False)
 }
 RESULT = {200: ResponseSpec(ResultDocument, description="The result, byte for byte", generate_examples=False)}
-
-
-class StrictRequest(Request[Any, Any, State]):
-    """A request whose body is read as strictly as it is documented.
-
-    Litestar would take the text "3" for the number 3, any media type for JSON, and the last of two equal keys. Media
-    types matter in a pilot without tokens: a page of any origin may send text or a form without asking first.
-    """
-
-    async def json(self) -> Any:  # noqa: ANN401
-        """The body as what its route takes."""
-        if self.content_type[0] != "application/json":
-            words = "The body must be JSON, with the header Content-Type: application/json."
-            raise Refusal("malformed", words, status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
-        body, field = await self.body(), self.route_handler.parsed_data_field
-        try:
-            _STRICT.decode(body.decode("utf-8"))
-        except Refusal:
-            raise
-        except (ValueError, RecursionError):
-            raise Refusal("malformed", "The body must be one JSON object in UTF-8, not nested deeply.") from None
-        try:
-            return decode(body, type=Any if field is None else field.annotation)
-        except (ValueError, RecursionError) as reason:
-            raise Refusal("malformed", _where(str(reason))) from None
-
-
-def _where(reason: str) -> str:
-    """Where a body is wrong and which types were met, if the decoder says so: the rest of its words may quote it."""
-    known = _MISFIT.fullmatch(reason)
-    place = re.search(r" - at `(\$[a-z_.\[\]0-9]*)`$", reason)
-    if known is None or place is None:
-        return ""
-    return f"The body is not what this route takes: at {place[1]}, {known[1]} is needed, not {known[2]}."
-
-
-def _once(pairs: list[tuple[str, Any]]) -> None:
-    if len({key for key, _ in pairs}) != len(pairs):
-        raise Refusal("malformed", "A key stands twice in an object of the body.")
-
-
-def _no_number(_: str) -> None:
-    raise Refusal("malformed", "NaN and Infinity are no JSON.")
-
-
-_MISFIT = re.compile(r"Expected `([a-z]+(?: \| [a-z]+)*)`, got `([a-z]+)` - at `.*`")
-_STRICT = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number)

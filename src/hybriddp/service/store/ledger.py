@@ -49,6 +49,11 @@ ledger_events = Table(
 )
 
 
+def ledger_names(connection: Connection) -> list[str]:
+    """The names of all ledgers."""
+    return list(connection.scalars(select(ledgers.c.name)))
+
+
 class _Row(NamedTuple):
     """A ledger's own row."""
 

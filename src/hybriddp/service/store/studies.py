@@ -151,6 +151,12 @@ def relay_name(connection: Connection, key_hash: str) -> str | None:
     return None if name is None else str(name).removeprefix(_RELAY)
 
 
+def relay_names(connection: Connection) -> list[str]:
+    """The names of all relays, in order."""
+    names = connection.scalars(select(credentials.c.name).where(credentials.c.name.startswith(_RELAY)))
+    return sorted(name.removeprefix(_RELAY) for name in names)
+
+
 def _insert_credential(connection: Connection, name: str, key_hash: str) -> bool:
     try:
         with connection.begin_nested():

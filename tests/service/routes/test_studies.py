@@ -1,0 +1,66 @@
+"""Lists of budgets and relays, and addresses that are asked in the wrong way."""
+
+import pytest
+
+from tests.service.attacking import Target, new_target, refused
+from tests.service.running import Running
+
+
+@pytest.fixture(scope="module")
+def target(kept_server: Running) -> Target:
+    return new_target(kept_server)
+
+
+def test_budgets_can_be_listed(kept_server: Running) -> None:
+    http, admin = kept_server.http, kept_server.admin
+    assert http.get("/budgets", headers=admin).json() == []
+    for name in ("year", "panel"):
+        http.post("/budgets", headers=admin, json={"name": name, "epsilon": "1.25"})
+    charged = new_target(kept_server, budget="panel")
+    listed = http.get("/budgets", headers=admin).json()
+    assert [one["name"] for one in listed] == ["panel", "year"]  # and no study's own
+    assert [one["left"]["epsilon"] for one in listed] == ["0.25", "1.25"]
+    assert listed[0] == http.get("/budgets/panel", headers=admin).json()
+    assert charged.study.title in listed[0]["explanation"]
+    assert refused(http.get("/budgets")) == "bad-token"
+
+
+def test_relays_can_be_listed(kept_server: Running) -> None:
+    http, admin = kept_server.http, kept_server.admin
+    before = http.get("/relays", headers=admin).json()
+    key = kept_server.relay("zebra")["Authorization"].removeprefix("Bearer ")
+    kept_server.relay("ape")
+    answer = http.get("/relays", headers=admin)
+    assert answer.json() == sorted([*before, {"name": "ape"}, {"name": "zebra"}], key=lambda one: str(one["name"]))
+    assert key not in answer.text
+    http.delete("/relays/zebra", headers=admin)
+    assert {"name": "zebra"} not in http.get("/relays", headers=admin).json()
+    assert refused(http.get("/relays")) == "bad-token"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/studies", {"GET", "POST"}),
+        ("GET", "/studies/{id}/reports", {"POST"}),
+        ("POST", "/health", {"GET"}),
+        ("DELETE", "/budgets/x", {"GET"}),
+    ],
+)
+def test_a_wrong_method_is_told_the_right_ones(target: Target, method: str, path: str, allowed: set[str]) -> None:
+    answer = target.server.http.request(method, path.replace("{id}", target.id))
+    assert (answer.status_code, refused(answer)) == (405, "not-found")
+    assert "does not take this method" in answer.json()["detail"]
+    assert set(answer.headers["allow"].split(", ")) == allowed | {"OPTIONS"}
+
+
+def test_a_refused_release_is_counted(kept_server: Running) -> None:
+    target = new_target(kept_server)
+    target.move("close")
+    answer = target.move("release")
+    assert refused(answer) == "refused"
+    assert answer.json()["detail"].endswith("Nothing was released. A closed study cannot be opened again: withdraw it.")
+    assert kept_server.prepared.app.state.metrics.rejections(target.id) == {"refused": 1}
+    assert target.move("close").status_code == 200
+    assert refused(target.move("open")) == "refused"
+    assert kept_server.prepared.app.state.metrics.rejections(target.id) == {"refused": 2}
