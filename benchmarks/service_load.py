@@ -210,7 +210,7 @@ def batches(served: Served, stop: Callable[[Load], bool], relay: str, *, workers
     return load
 
 
-def singles(served: Served, stop: Callable[[Load], bool], *, workers: int = 48) -> Load:
+def singles(served: Served, stop: Callable[[Load], bool], *, workers: int = 128) -> Load:
     """Single reports, each with a token of its own, which the server verifies."""
     lifetime = timedelta(hours=1)
     tokens = [

@@ -6,6 +6,7 @@ rows for the integers.
 
 import base64
 import io
+import json
 import logging
 import re
 import struct
@@ -17,6 +18,7 @@ import httpx
 import pytest
 from sqlalchemy import Engine, create_engine, select
 
+from hybriddp import MeanStudy
 from hybriddp.service.observe import set_up_logging
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.schema import metadata
@@ -203,3 +205,19 @@ def data_folder(url: str) -> Path:
         folder = Path(str(connection.exec_driver_sql("SHOW data_directory").scalar_one()))
     engine.dispose()
     return folder
+
+
+@pytest.mark.slow
+def test_what_was_taken_is_counted_and_not_logged(tmp_path: Path) -> None:
+    written = io.StringIO()
+    set_up_logging("json", written)
+    study = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
+    with running(tmp_path) as server:
+        server.create(study)
+        assert server.report(study, "a", 1).status_code == 201
+        assert server.report(study, "a", 2).status_code == 409
+        counted = server.http.get("/metrics", headers=server.admin).text
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    logged = [(line["route"], line["status"]) for line in lines if line.get("route", "").endswith("/reports")]
+    assert logged == [("/studies/{study_id:str}/reports", 409)]
+    assert 'hybriddp_contributions_total{group="local",outcome="accepted"} 1.0' in counted

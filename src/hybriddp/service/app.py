@@ -234,6 +234,8 @@ def _observe(scope: HTTPScope, status: int, seconds: float) -> None:
     metrics.request(route, scope["method"], status, seconds)
     if reason is not None and not state.get("counted", False):
         metrics.reject(reason, route, study=study)
+    if reason is None and status < 300 and route in contributions.QUIET:
+        return  # taken: when that was could be linked with the log of a proxy, so it is counted and not logged
     log_request(
         route=route,
         method=scope["method"],

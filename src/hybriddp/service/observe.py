@@ -15,8 +15,10 @@ import traceback
 from collections import Counter as Tallies
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import count
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -27,6 +29,7 @@ from hybriddp.service.receipts import GROUPS
 
 __all__ = ["Metrics", "log_event", "log_failure", "log_request", "new_request_id", "set_up_logging"]
 
+_Metric = TypeVar("_Metric", Counter, Histogram)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 _MOST_STUDIES = 10_000
@@ -79,11 +82,11 @@ class Metrics:
         """Count contributions that were accepted, repeated or withdrawn."""
         _known("group", group, GROUPS)
         _known("outcome", outcome, ("accepted", "repeated", "withdrawn"))
-        self._contributions.labels(group, outcome).inc(count)
+        _child(self._contributions, group, outcome).inc(count)
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Note how long a request took."""
-        self._seconds.labels(route, _method(method), str(status)).observe(seconds)
+        _child(self._seconds, route, _method(method), str(status)).observe(seconds)
 
     def batch(self, size: int) -> None:
         """Note how many reports a batch had."""
@@ -100,6 +103,12 @@ class Metrics:
     def render(self) -> bytes:
         """Everything in Prometheus' text format; its media type is `content_type`."""
         return generate_latest(self.registry)
+
+
+@lru_cache(maxsize=4096)
+def _child(metric: _Metric, *labels: str) -> _Metric:
+    """The counter or histogram of some labels, looked up once."""
+    return metric.labels(*labels)
 
 
 def _known(name: str, value: str, options: tuple[str, ...]) -> None:
@@ -128,9 +137,12 @@ _SENTENCES = frozenset(
 """What other libraries may say: these sentences, as they stand, without what would be filled in."""
 
 
+_PROCESS, _REQUESTS = secrets.token_hex(6), count(1)
+
+
 def new_request_id() -> str:
-    """A name for a request in the log, drawn at random: no part of it comes from whoever asked."""
-    return secrets.token_hex(8)
+    """A name for a request in the log, numbered in this process: no part of it comes from whoever asked."""
+    return f"{_PROCESS}-{next(_REQUESTS):x}"
 
 
 def log_request(

@@ -6,7 +6,7 @@ algorithm that it names, so neither ``alg: none`` nor a token that uses a public
 """
 
 import json
-from base64 import urlsafe_b64decode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -88,9 +88,9 @@ class TokenKeys:
 
     def _claims(self, token: str, study: str) -> Mapping[str, Any]:
         algorithm = _algorithm(token.partition(".")[0])
-        key: bytes | Ed25519PublicKey | None = None
+        key: jwt.PyJWK | Ed25519PublicKey | None = None
         if algorithm == "HS256":
-            key = self.secret
+            key = None if self.secret is None else _prepared(self.secret)
         elif algorithm == "EdDSA":
             key = self.public_key
         if key is None:
@@ -104,6 +104,13 @@ class TokenKeys:
         """What the header's alg may be, in words."""
         given = {"HS256": self.secret, "EdDSA": self.public_key}
         return " or ".join(name for name, key in given.items() if key is not None) or "none"
+
+
+@lru_cache(maxsize=8)
+def _prepared(secret: bytes) -> jwt.PyJWK:
+    """The secret as PyJWT wants it, so that it does not look at its form with every token."""
+    encoded = urlsafe_b64encode(secret).rstrip(b"=").decode()
+    return jwt.PyJWK({"kty": "oct", "alg": "HS256", "k": encoded})
 
 
 @lru_cache(maxsize=64)

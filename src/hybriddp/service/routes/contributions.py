@@ -53,7 +53,7 @@ def _value(known: KnownStudy, data: NewValue) -> Sent:
 async def _contribute(known: KnownStudy, sent: Sent, request: Asked, state: State) -> Response[SignedReceipt]:
     done = await participation.contribute(state.curator, known, sent, bearer(request))
     state.metrics.contribute("trusted" if sent.trusted else "local", "accepted" if done.new else "repeated")
-    return Response(convert(done.receipt, SignedReceipt), status_code=201 if done.new else 200)
+    return Response(SignedReceipt(**done.receipt), status_code=201 if done.new else 200)
 
 
 @post("/studies/{study_id:str}/reports", **_PARTICIPANT, responses=_REFUSALS | RECEIPT_AGAIN)
@@ -147,5 +147,8 @@ async def _relay(request: Asked, state: State) -> str:
         raise Refusal("bad-token", "This relay's key is not known, or has been taken back.")
     return name
 
+
+QUIET = {path for route in (send_report, send_value, send_batch) for path in route.paths}
+"""Where what was taken leaves no line in the log."""
 
 ROUTES = [send_report, send_value, withdraw_report, withdraw_value, show_receipt, send_batch]
