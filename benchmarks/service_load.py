@@ -155,9 +155,10 @@ async def _connection(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, as
 async def _post(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str, credential: str, body: bytes
 ) -> tuple[int, bytes]:
-    """One request on a connection that stays open."""
+    """One request on a connection that stays open; ``path`` may be followed by lines of headers."""
+    path, _, more = path.partition("\r\n")
     head = (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {credential}\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{more}Authorization: Bearer {credential}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     writer.write(head.encode() + body)
@@ -210,7 +211,7 @@ def batches(served: Served, stop: Callable[[Load], bool], relay: str, *, workers
     return load
 
 
-def singles(served: Served, stop: Callable[[Load], bool], *, workers: int = 128) -> Load:
+def singles(served: Served, stop: Callable[[Load], bool], *, more: str = "", workers: int = 128) -> Load:
     """Single reports, each with a token of its own, which the server verifies."""
     lifetime = timedelta(hours=1)
     tokens = [
@@ -225,7 +226,7 @@ def singles(served: Served, stop: Callable[[Load], bool], *, workers: int = 128)
         )
         code = codes[secrets.randbelow(len(codes))]
         body = f'{{"digest":"{STUDY.digest}","code":{code},"nonce":"{secrets.token_hex(16)}"}}'.encode()
-        return "/studies/load/reports", token, body, 1
+        return f"/studies/load/reports\r\n{more}", token, body, 1
 
     load = Load()
     asyncio.run(_run(served, load, stop, workers, one))
@@ -262,7 +263,9 @@ def measure(kind: str, *, stored: int, seconds: float, memory: int) -> None:
                 print(f"  {memory:,} in batches of {_BATCH}: {batches(served, lambda at: at.reports >= memory, relay)}")
                 return
             print(f"  batches of {_BATCH}: {batches(served, lambda at: at.seconds >= seconds, relay)}", flush=True)
-            print(f"  single reports, HS256: {singles(served, lambda at: at.seconds >= seconds)}", flush=True)
+            for name, more in (("signed receipts", ""), ("receipts when asked for", "Prefer: return=minimal\r\n")):
+                found = singles(served, lambda at: at.seconds >= seconds, more=more)
+                print(f"  single reports, HS256, {name}: {found}", flush=True)
 
 
 def main() -> None:

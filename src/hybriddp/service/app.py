@@ -263,7 +263,7 @@ async def _cors(scope: HTTPScope) -> list[tuple[bytes, bytes]]:
         return _SAME_ORIGIN
     return [
         (b"access-control-allow-origin", origin),
-        (b"access-control-allow-headers", b"authorization, content-type"),
+        (b"access-control-allow-headers", b"authorization, content-type, prefer"),
         (b"access-control-allow-methods", b"GET, POST"),
         (b"access-control-max-age", b"600"),
         (b"cross-origin-resource-policy", b"cross-origin"),

@@ -6,6 +6,7 @@ release from the sums. Formulas are elsewhere: here they are called. So far ther
 
 import json
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 from hybriddp.channels.window import WindowChannel
@@ -127,9 +128,13 @@ class MeanKind:
         """The least number of users that a group needs."""
         return self.study.min_group_size
 
+    @cached_property
+    def _codes(self) -> tuple[int, int]:
+        return self.study.reports_between
+
     def report(self, code: int) -> int:
         """The code, if a device can have sent it."""
-        least, most = self.study.reports_between
+        least, most = self._codes
         if not least <= code <= most:
             raise Refusal("out-of-range", f"code must be a whole number from {least} to {most}.")
         return code

@@ -5,6 +5,7 @@ disk. The same contribution again, shown by the same nonce, gets the same receip
 """
 
 import asyncio
+import hashlib
 import hmac
 import unicodedata
 from collections.abc import Sequence
@@ -27,9 +28,9 @@ _DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """A receipt, and whether the contribution is a new one."""
+    """A receipt, if one was wanted at once, and whether the contribution is a new one."""
 
-    receipt: dict[str, Any]
+    receipt: dict[str, Any] | None
     new: bool
 
 
@@ -71,7 +72,8 @@ def participant_hash(curator: Curator, known: KnownStudy, token: str | None, com
 def _hash(curator: Curator, known: KnownStudy, text: str) -> bytes:
     """Two spellings of one letter are one letter: better to count a person too seldom than twice."""
     named = unicodedata.normalize("NFC", f"{known.stored.digest}\n{text}")
-    return hmac.digest(curator.hash_key, named.encode(), "sha256")[:16]
+    # Keyed BLAKE2b (RFC 7693): OpenSSL's HMAC gives the interpreter away and waits for it again with every report.
+    return hashlib.blake2b(named.encode(), key=curator.hash_key, digest_size=16).digest()
 
 
 def _contribution(curator: Curator, known: KnownStudy, sent: Sent, token: str | None) -> NewContribution:
@@ -92,16 +94,24 @@ def _contribution(curator: Curator, known: KnownStudy, sent: Sent, token: str | 
     )
 
 
-async def contribute(curator: Curator, known: KnownStudy, sent: Sent, token: str | None) -> Acknowledged:
-    """Add one person's contribution, or give them the receipt of the same one again."""
+async def contribute(
+    curator: Curator, known: KnownStudy, sent: Sent, token: str | None, *, with_receipt: bool = True
+) -> Acknowledged:
+    """Add one person's contribution, or give them the receipt of the same one again.
+
+    Without the receipt it is faster, since nothing is signed: `receipt` gives it later.
+    """
     one = _contribution(curator, known, sent, token)
     (outcome,) = await curator.writer.add([one])
-    if outcome is Verdict.REPEATED:
-        return Acknowledged(await _stored_receipt(curator, known, one.who), new=False)
-    if outcome is not Verdict.ACCEPTED:
+    if outcome not in (Verdict.ACCEPTED, Verdict.REPEATED):
         raise Refusal(outcome.value)
+    new = outcome is Verdict.ACCEPTED
+    if not with_receipt:
+        return Acknowledged(None, new)
+    if not new:
+        return Acknowledged(await _stored_receipt(curator, known, one.who), new)
     found = StoredParticipant(one.trusted, one.asserted, one.day, one.commitment)
-    return Acknowledged(curator.signer.sign(_told(known, found)), new=True)
+    return Acknowledged(curator.signer.sign(_told(known, found)), new)
 
 
 async def contribute_batch(

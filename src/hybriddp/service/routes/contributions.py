@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from litestar import Response, get, post
 from litestar.datastructures import State
-from litestar.params import JSONBody, Parameter
+from litestar.params import HeaderParameter, JSONBody, Parameter
 from msgspec import convert
 
 from hybriddp.service import participation
@@ -32,6 +32,17 @@ _REFUSALS = problems("bad-token", "not-found", "duplicate", "out-of-range", "too
 _PARTICIPANT: Any = {"security": [{"bearer": []}], "tags": ["participant"]}
 
 
+MINIMAL = "return=minimal"
+_Prefer = Annotated[
+    str | None,
+    HeaderParameter(
+        name="Prefer",
+        max_length=100,
+        description=f"With {MINIMAL} (RFC 7240) the answer has no body, and the receipt is signed when it is asked for",
+    ),
+]
+
+
 async def _known(study_id: str, request: Asked, state: State) -> KnownStudy:
     """The study, if the token has not been used too often."""
     known: KnownStudy = await state.curator.known(study_id)
@@ -50,28 +61,32 @@ def _value(known: KnownStudy, data: NewValue) -> Sent:
     return Sent(True, known.kind.value(data.value), data.digest, data.nonce)
 
 
-async def _contribute(known: KnownStudy, sent: Sent, request: Asked, state: State) -> Response[SignedReceipt]:
-    done = await participation.contribute(state.curator, known, sent, bearer(request))
+async def _contribute(known: KnownStudy, sent: Sent, request: Asked, state: State, prefer: str | None) -> Response[Any]:
+    minimal = prefer == MINIMAL
+    done = await participation.contribute(state.curator, known, sent, bearer(request), with_receipt=not minimal)
     state.metrics.contribute("trusted" if sent.trusted else "local", "accepted" if done.new else "repeated")
-    return Response(SignedReceipt(**done.receipt), status_code=201 if done.new else 200)
+    status = 201 if done.new else 200
+    if done.receipt is None:
+        return Response(b"", status_code=status, headers={"preference-applied": MINIMAL})
+    return Response(SignedReceipt(**done.receipt), status_code=status)
 
 
 @post("/studies/{study_id:str}/reports", **_PARTICIPANT, responses=_REFUSALS | RECEIPT_AGAIN)
 async def send_report(
-    study_id: PathId, data: JSONBody[NewReport], request: Asked, state: State
+    study_id: PathId, data: JSONBody[NewReport], request: Asked, state: State, prefer: _Prefer = None
 ) -> Response[SignedReceipt]:
     """Send a local report. The same one again gets the same receipt (200); another one is refused (409)."""
     known = await _known(study_id, request, state)
-    return await _contribute(known, _report(known, data), request, state)
+    return await _contribute(known, _report(known, data), request, state, prefer)
 
 
 @post("/studies/{study_id:str}/values", **_PARTICIPANT, responses=_REFUSALS | RECEIPT_AGAIN)
 async def send_value(
-    study_id: PathId, data: JSONBody[NewValue], request: Asked, state: State
+    study_id: PathId, data: JSONBody[NewValue], request: Asked, state: State, prefer: _Prefer = None
 ) -> Response[SignedReceipt]:
     """Hand over a value: it is added to an encrypted sum, and is stored nowhere by itself."""
     known = await _known(study_id, request, state)
-    return await _contribute(known, _value(known, data), request, state)
+    return await _contribute(known, _value(known, data), request, state, prefer)
 
 
 @post("/studies/{study_id:str}/reports/withdraw", status_code=200, **_PARTICIPANT, responses=_REFUSALS)
