@@ -181,7 +181,6 @@ def _serve(app: "Litestar", settings: "Settings", listening: socket.socket) -> N
     """Run until a signal comes; then finish what has begun."""
     import uvicorn
 
-    gc.collect()
     gc.freeze()  # modules and routes stay: looking through them again and again costs a tenth of a request
     from hybriddp.service.protocol import LimitedProtocol
 
