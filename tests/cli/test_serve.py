@@ -57,7 +57,9 @@ class Prepared:
         self.new_admin_key = new_admin_key
         if not settings.key_file.exists():
             MasterKey.create(settings.key_file, data=settings.data)
-        return SimpleNamespace(app=Litestar(on_startup=[self._stop], openapi_config=None), admin_key="hdpa_new")
+        return SimpleNamespace(
+            app=Litestar(on_startup=[self._stop], openapi_config=None, logging_config=None), admin_key="hdpa_new"
+        )
 
     def _stop(self) -> None:
         os.kill(os.getpid(), self.stop_by)
@@ -206,7 +208,7 @@ def test_an_app_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("31337.125")
 
     room = ModuleType("hybriddp.service.app")
-    app = Litestar(on_startup=[fail], openapi_config=None)
+    app = Litestar(on_startup=[fail], openapi_config=None, logging_config=None)
     room.prepare = lambda _, **__: SimpleNamespace(app=app, admin_key=None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "hybriddp.service.app", room)
     result = _run("--port", 0)
