@@ -62,7 +62,7 @@ test: $(VENV)/.dev js/dist/hybriddp.js $(VENV)/.java
 
 quick: $(VENV)/.dev
 	@$(TOGETHER) types lint
-	HYPOTHESIS_PROFILE=quick $(PYTEST) -n auto -q -m 'not (long or statistical or slow or spark)' --ignore=tests/docs src tests
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -n auto -q -m 'not (long or statistical or slow or spark)' --ignore=tests/docs --ignore=tests/service src tests
 
 test-long: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=long $(PYTEST) -n auto -m 'long or hypothesis' --durations=20 tests
