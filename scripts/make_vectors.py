@@ -120,7 +120,7 @@ def category_cases(kind: type[RandomizedResponse] | type[UnaryEncoding], count: 
         yield {**case(channel, seed, channel.codes(inputs, raw)), "categories": n}
 
 
-def text(fields: Any, **changes: Any) -> str:  # noqa: ANN401  (whatever JSON may hold)
+def text(fields: Any, **changes: Any) -> str:
     """A text as channels write it, with some of its fields changed."""
     return json.dumps({**fields, **changes}, separators=(",", ":"))
 
@@ -152,10 +152,9 @@ def tampered(fields: dict[str, Any], keys: tuple[str, ...]) -> Iterator[dict[str
         yield entry(
             f"{kind}: {key} as a float", text(fields).replace(f'"{key}":{fields[key]}', f'"{key}":{fields[key]}.0')
         )
-    for key in fields:
-        rest = {name: value for name, value in fields.items() if name != key}
-        yield entry(f"{kind}: without {key}", text(rest))
-        doubled = text(fields)[:-1] + f',"{key}":{json.dumps(fields[key], separators=(",", ":"))}}}'
+    for key, value in fields.items():
+        yield entry(f"{kind}: without {key}", text({name: fields[name] for name in fields if name != key}))
+        doubled = text(fields)[:-1] + f',"{key}":{json.dumps(value, separators=(",", ":"))}}}'
         yield entry(f"{kind}: {key} twice", doubled)
     for epsilon in (
         "1.0",
