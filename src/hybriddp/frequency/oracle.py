@@ -21,6 +21,7 @@ tables have.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -36,6 +37,7 @@ from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.channels.window import MOST_CODES
 from hybriddp.errors import ParameterError
 from hybriddp.frequency import designs
+from hybriddp.frequency.law import GroupShares
 
 FrequencyChannel = RandomizedResponse | ChoiceResponse | UnaryEncoding | LocalHashing
 """What the devices of local users may do."""
@@ -43,6 +45,7 @@ FrequencyChannel = RandomizedResponse | ChoiceResponse | UnaryEncoding | LocalHa
 MOST_BITS = 53
 """Categories that a unary report has a bit for: a larger integer is no number in JavaScript."""
 _NEARLY = 1.01  # variances within this factor count as equal, and then the simpler oracle is chosen
+_CLEARLY = 4.5  # standard errors of a share from which on its collisions are corrected, as in `LocalHashing`
 _UNPACKED = 1 << 15  # unary reports taken apart at a time
 
 
@@ -91,6 +94,11 @@ class FrequencyOracle(ABC):
     @abstractmethod
     def shares(self, counts: IntArray, n_reports: int) -> FloatArray:
         """The unbiased share of every category."""
+
+    def group_shares(self, counts: IntArray, n_reports: int) -> GroupShares:
+        """The unbiased shares, and how they vary."""
+        shares = self.shares(counts, n_reports)
+        return GroupShares.of_reports(shares, n_reports, hit=self.hit, miss=self.miss, single=self.single)
 
     def _unbiased(self, supports: NDArray[Any], n_reports: int) -> FloatArray:
         shares: FloatArray = (supports / n_reports - self.miss) / self.gap
@@ -190,6 +198,17 @@ class HashingOracle(FrequencyOracle):
         channel = self._functions
         tally = counts.reshape(channel.n_functions, channel.n_values)
         return channel.corrected_counts(tally, np.arange(self.n_categories, dtype=np.uint64)) / n_reports
+
+    def group_shares(self, counts: IntArray, n_reports: int) -> GroupShares:
+        r"""Besides the reports, collisions add to the variance: those of categories too rare to be corrected.
+
+        Their $\sum f^2$ is estimated from the shares: a squared one is too large by its variance, on average.
+        """
+        found = super().group_shares(counts, n_reports)
+        squares, variance = found.shares**2, self.variance(0.0) / n_reports
+        rare = squares <= _CLEARLY**2 * variance
+        left = max(float(np.sum(squares[rare] - variance)), 0.0)
+        return replace(found, noise=found.noise + self._functions.collision_variance(left))
 
 
 # The choice -----------------------------------------------------------------------------------------------------------
