@@ -9,8 +9,8 @@ $$
 
 where $\lambda_v$ is the fraction of $V_v$ that is Laplace noise, whose tails are longer, and the correlations $\rho$
 come from sampling, and from reports of which each supports one category only. $Q$ is compared with a multiple of a
-chi-square variable that has this mean and this variance (Satterthwaite 1946). With very many categories $Q$ would notice
-variances that are half a percent off, as collisions of hashed reports make them; so 5 % of excess are forgiven.
+chi-square variable that has this mean and this variance (Satterthwaite 1946). With very many categories $Q$ would
+notice variances that are half a percent off, as collisions of hashed reports make them; so 5 % of excess are forgiven.
 
 A single category that differs may vanish in such a sum. So the largest difference is tested beside it, and the smaller
 of the two probabilities counts twice (Bonferroni 1936).
