@@ -128,7 +128,7 @@ def blend(
         limit = quantile(1 - _FAMILY / len(f), divergence.laplace_fraction)
         divergence = divergence.limited(limit)
         c = trusted.count / (trusted.count + local.count)
-        w = c + (w - c) * divergence.kept
+        w = np.where(divergence.differing, c + (w - c) * divergence.kept, w)
     return Blend(trusted, local, w, divergence, n)
 
 
