@@ -90,7 +90,7 @@ class HeavyHitterStudy:
         *,
         epsilon: float | str,
         delta: float | str = 0,
-        domain: Sequence[str] | None = None,
+        domain: Sequence[Record] | None = None,
         max_records: int = 1,
         records: str = "sample",
         levels: int = 1,
@@ -101,14 +101,13 @@ class HeavyHitterStudy:
         privacy = Privacy.promised(epsilon=epsilon, delta=delta)
         form = RecordForm(levels, max_records, records)
         _check.integer("min_group_size", min_group_size, at_least=1)
-        if domain is None:
+        listed = None if domain is None else _domain(domain, form)
+        if listed is None:
             require_delta(privacy)
-        else:
-            domain = _domain(domain, form)
-        values = (name, privacy, domain, form, Alphabet.of(alphabet), int(min_group_size))
+        values = (name, privacy, listed, form, Alphabet.of(alphabet), int(min_group_size))
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
-        if domain is not None:
+        if listed is not None:
             _ = self.dictionary  # an error if the domain is none
 
     def __repr__(self) -> str:
@@ -222,9 +221,7 @@ class HeavyHitterStudy:
 
     # At the curator
 
-    def summarize_trusted(
-        self, users: object, *, random_state: int | np.random.Generator | None = None
-    ) -> ItemCounts:
+    def summarize_trusted(self, users: object, *, random_state: int | np.random.Generator | None = None) -> ItemCounts:
         """How many trusted users have each item: exact, not private, and adding up over shards."""
         counts, drawn = self.form.count(users, random_state)
         return ItemCounts(self.digest, drawn.n_users, counts, drawn.missing)

@@ -168,7 +168,7 @@ def _listed(users: object) -> Sequence[Any]:
         raise DataError(f"items must be a list or an array with one entry per user, got {type(users).__name__}.")
     try:
         array = np.asarray(users)
-        missing = np.ma.getmaskarray(users) if np.ma.is_masked(users) else None
+        missing = np.ma.getmaskarray(np.ma.asarray(users)) if np.ma.is_masked(users) else None
     except Exception:
         raise_unchained(DataError(f"items must be a list or an array, got {type(users).__name__} that is none."))
     if array.ndim != 1:
