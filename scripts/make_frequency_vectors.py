@@ -14,25 +14,24 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from make_vectors import entry, stream, tampered, text
+from frequency_texts import LARGEST, accepted, refused, refused_channels, refused_discovery
+from make_vectors import stream
 from numpy.typing import NDArray
 
-from hybriddp.channels import TableChannel, WindowChannel
 from hybriddp.channels.channel import FiniteChannel
 from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
 from hybriddp.channels.unary import UnaryEncoding
-from hybriddp.channels.window import Window
 from hybriddp.frequency import FrequencyStudy
-from hybriddp.frequency.categories import OTHER, Item
+from hybriddp.frequency.categories import Item
 from hybriddp.frequency.designs import SHAPES, n_sets
-from hybriddp.frequency.oracle import FrequencyChannel
+from hybriddp.frequency.discovery import DiscoveryQuestion
+from hybriddp.frequency.oracles import FrequencyChannel
 from hybriddp.randomness import ByteSource
-from hybriddp.release.event import Part
 
 TARGET = Path(__file__).parent.parent / "vectors" / "frequency.json"
 COUNT = 20_000
-LARGEST = 2**53 - 1
+DISCOVERY_COUNT = 2_000
 
 
 class KnownBytes(ByteSource):
@@ -141,170 +140,30 @@ def sets(n_codes: int, n_chosen: int) -> list[int]:
     return [sum(1 << int(code) for code in one) for one in chosen]
 
 
-# Texts ----------------------------------------------------------------------------------------------------------------
-
-
-def accepted() -> Iterator[dict[str, Any]]:
-    """Studies that look odd and are fine."""
-    yes_no: list[Item] = ["yes", "no"]
-    extremes: list[Item] = [-LARGEST, LARGEST, 0]
-    for name, listed, options in (
-        ("opened the app", yes_no, {}),
-        ('עִברִית 🙂 "quoted" \\ \u2028 ½', yes_no, {}),
-        ("\ufeff", yes_no, {}),
-        ("one", ["only this"], {"other": True}),
-        ("one", [0], {"other": True}),
-        ("integers", extremes, {"other": True}),
-        ("names of all objects", ["__proto__", "constructor", "toString", "length"], {}),
-        ("spaces are no blanks", [" a", "a", "a ", "\u00a0a"], {}),
-        ("not normalized", ["é", "e\u0301"], {"other": True}),
-        ("long", ["🙂" * 1000, "b"], {}),
-        ("other", [OTHER, "that"], {}),
-        ("groups", yes_no, {"min_group_size": 10**15}),
-        ("part", yes_no, {"users": Part("country", "DE")}),
-        ("part", yes_no, {"users": Part("country", "\ufeffDE")}),
-        ("part", yes_no, {"users": Part("cell", 123456789012345678901234567890)}),
-        ("part", yes_no, {"users": Part("cell", -1)}),
-        ("short reports", [str(i) for i in range(20)], {"max_bytes": 1}),
-    ):
-        study = FrequencyStudy(name, categories=listed, epsilon=1, **options)
-        yield {"text": study.to_json(), "digest": study.digest}
-
-
-def written(fields: dict[str, Any], **changes: Any) -> str:
-    """A text as studies write it, with some of its fields changed."""
-    return json.dumps({**fields, **changes}, separators=(",", ":"), ensure_ascii=False)
-
-
-def refused_channels() -> Iterator[dict[str, str]]:
-    """Texts of channels that no client may accept when ε = 1 was promised, and why."""
-    choice = json.loads(ChoiceResponse(epsilon="1", n_codes=16, n_chosen=6).to_json())
-    hashing = json.loads(LocalHashing(epsilon="1").to_json())
-    for fields in (choice, hashing):
-        yield from tampered(fields, ("low", "extra"))
-    raised = {"low": choice["low"] - 3, "extra": choice["extra"] + 8}  # 16 codes lose 3 each, 6 gain 8
-    yield entry("choice: odds raised with the sum kept", text(choice, **raised))
-    raised = {"low": hashing["low"] - 1, "extra": hashing["extra"] + hashing["values"]}
-    yield entry("hashing: odds raised with the sum kept", text(hashing, **raised))
-    for n_codes, n_chosen in ((64, 32), (12, 1), (65536, 1)):
-        window = Window.for_epsilon("1", n_codes=n_codes, width=n_chosen)
-        weights = {"codes": n_codes, "chosen": n_chosen, **window.fields()}
-        yield entry(f"choice: {n_codes} codes", text(choice, **weights))
-    for chosen in (0, 16, 17, -6, 6.5, "6", True, None):
-        yield entry(f"choice: {chosen!r} chosen", text(choice, chosen=chosen))
-    yield entry("choice: a float as its number of codes", text(choice).replace('"codes":16', '"codes":16.0'))
-    window = Window.for_epsilon("1", n_codes=1025, width=1)
-    yield entry("hashing: 1025 values", text(hashing, values=1025, **window.fields()))
-    for functions in (0, 1, 3, 6, 4095, 4097, 2**17, -4096, 4096.5, "4096", True, None, [4096], 10**400):
-        yield entry(f"hashing: {str(functions)[:10]!r} functions", text(hashing, functions=functions))
-    for seed in (-1, 2**32, 0.5, "0", True, None, [0], 10**400):
-        yield entry(f"hashing: the seed is {str(seed)[:10]!r}", text(hashing, seed=seed))
-    for key in ("functions", "values", "seed"):
-        as_float = text(hashing).replace(f'"{key}":{hashing[key]}', f'"{key}":{hashing[key]}.0')
-        yield entry(f"hashing: {key} as a float", as_float)
-    yield entry("hashing: minus zero as its seed", text(hashing).replace('"seed":0', '"seed":-0'))
-
-
-def refused() -> Iterator[dict[str, str]]:
-    """Texts of studies that no client may accept when ε = 1 was promised, and why."""
-    for k in (3, 11, 20, 60):  # for each kind of channel
-        study = FrequencyStudy("items", categories=[f"item {i}" for i in range(k)], epsilon=1)
-        own = study.channel.to_json()
-        weights = ("one", "zero") if '"one"' in own else ("low", "extra")
-        for bad in tampered(json.loads(own), weights):
-            yield entry(f"channel {bad['why']}", study.to_json().replace(own, bad["text"]))
-    yield from misfits()
-    yield from wrong_fields()
-    yield from wrong_forms()
-
-
-def misfits() -> Iterator[dict[str, str]]:
-    """Channels that do not ask for one of the study's categories."""
-    study = json.loads(FrequencyStudy("items", categories=["a", "b"], epsilon=1).to_json())
-    others: list[tuple[str, int, FiniteChannel]] = [
-        ("randomized response for one more", 2, RandomizedResponse(epsilon=1, n_categories=3)),
-        ("randomized response for one less", 4, RandomizedResponse(epsilon=1, n_categories=3)),
-        ("sets that are no design", 2, ChoiceResponse(epsilon=1, n_codes=8, n_chosen=3)),
-        ("pairs of two codes", 2, ChoiceResponse(epsilon=1, n_codes=2, n_chosen=1)),
-        ("fewer sets than categories", 16, ChoiceResponse(epsilon=1, n_codes=16, n_chosen=8)),
-        ("fewer cells than categories", 17, ChoiceResponse(epsilon=1, n_codes=16, n_chosen=6)),
-        ("unary encoding of one more", 2, UnaryEncoding(epsilon=1, n_categories=3)),
-        ("unary encoding beyond all integers", 54, UnaryEncoding(epsilon=1, n_categories=54)),
-        ("a channel for numbers", 2, WindowChannel(epsilon=1)),
+def discovery_cases() -> Iterator[dict[str, Any]]:
+    """Reports of local discovery, drawn one at a time, as devices do."""
+    cases: list[tuple[str, str, str]] = [
+        ("1", "bytes", "aé日🙂\x00\x01\x7f\x80\u07ff\u0800\ud7ff\ud800\udfff\uffff"),
+        ("0.1", "digits", "0123456789a"),
+        ("2", "capitals and digits", "NZ019 n"),
+        ("4", "host names", "az09-._"),
+        ("12", "ab", "abc"),
+        ("1", "é日🙂 z", "é日🙂 z\ud83d"),
+        ("1", "".join(chr(0x4E00 + i) for i in range(1024)), "\u4e00\u4e01\u51ff\u5200"),
     ]
-    for why, k, channel in others:
-        listed = [f"item {i}" for i in range(k)]
-        yield entry(why, written(study, categories=listed, channel=json.loads(channel.to_json())))
-    yield entry("no category for other items", written(study, other=True))
-    table = TableChannel.from_probabilities([[0.6, 0.4], [0.4, 0.6]], [-1, 1], epsilon=1)
-    yield entry("a table", written(study, channel=json.loads(table.to_json())))
-    for channel_text in ("null", "[]", "{}", '"response"', "7", "[" * 20_000 + "]" * 20_000):
-        changed = written(study, channel=0).replace('"channel":0', f'"channel":{channel_text}')
-        yield entry(f"{channel_text[:9]} for a channel", changed)
-
-
-def wrong_fields() -> Iterator[dict[str, str]]:
-    """Values that no study has."""
-    study = json.loads(FrequencyStudy("items", categories=["a", "b"], epsilon=1).to_json())
-    with_other = json.loads(FrequencyStudy("items", categories=["a", "b"], epsilon=1, other=True).to_json())
-    changes: dict[str, list[Any]] = {
-        "type": ["mean", None, "Frequency"],
-        "version": [2, 0, "1", True, None],
-        "name": [
-            None,
-            "",
-            " ",
-            "\u3000",
-            7,
-            ["items"],
-            "a\x1b[2J",
-            "a\nb",
-            "\u202esmeti",
-            "a\u2069",
-            "a\x7f",
-            "a\ufffe",
-        ],
-        "categories": [None, "ab", {"a": 0, "b": 1}, [], ["a"], ["a", "a"], ["a", 1], ["a", None], [True, False]],
-        "other": [None, 0, 1, "false", []],
-        "epsilon": ["2", "1.0", 1, None, ""],
-        "min_group_size": [0, -1, 2.5, True, "2", None, [2]],
-        "users": [{}, False, 0, "", [], {"by": "country"}, {"by": "country", "key": 1.5}, {"by": "", "key": "DE"}],
-    }
-    changes["categories"] += [["a", ["b"]], [0, 1.5], [0, 2**53], [-(2**53), 0], [0, 10**400], ["a", ""], ["a", " "]]
-    changes["categories"] += [["a", "b\x00"], ["a", "\u202eb"], ["a", "b" * 1001], ["a", "🙂" * 1001], ["a", "\u2028"]]
-    changes["users"] += [{"by": "country", "key": key} for key in ("DE ", " DE", "", None, True, ["DE"], "D\x00")]
-    changes["users"] += [{"by": "country", "key": "DE", "of": "EU"}, {"key": "DE", "by": "country"}, [["by", "c"]]]
-    for field, values in changes.items():
-        for value in values:
-            yield entry(f"{field} is {str(value)[:30]!r}", written(study, **{field: value}))
-    yield entry("a category that other items have", written(with_other, categories=["a", OTHER]))
-    half = written(study, name="half").replace('"half"', '"half \\ud800"')
-    yield entry("half a character in its name", half)
-    yield entry("half a character in a category", written(study).replace('"b"]', '"b\\udfff"]'))
-    for old, new in (('["a","b"]', "[0,1.0]"), ('["a","b"]', "[-0,1]"), ('["a","b"]', "[0,1e2]"), (":2,", ":2.0,")):
-        yield entry(f"{new} as numbers", written(study).replace(old, new))
-
-
-def wrong_forms() -> Iterator[dict[str, str]]:
-    """Texts that say the same in another form, and texts that say nothing."""
-    study = json.loads(FrequencyStudy("½ items", categories=["a", "b"], epsilon=1).to_json())
-    own = written(study)
-    for field, value in study.items():
-        yield entry(f"without {field}", written({name: study[name] for name in study if name != field}))
-        again = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-        yield entry(f"{field} twice", f'{own[:-1]},"{field}":{again}}}')
-    yield entry("one more field", written(study, delta="0"))
-    yield entry("prototype field", own[:-1] + ',"__proto__":{}}')
-    yield entry("another order", written(dict(reversed(study.items()))))
-    yield entry("spaces", json.dumps(study, ensure_ascii=False))
-    yield entry("escapes", json.dumps(study, separators=(",", ":")))
-    yield entry("an escape that is not needed", own.replace('"a"', '"\\u0061"'))
-    yield entry("trailing line", own + "\n")
-    yield entry("leading space", " " + own)
-    yield entry("leading mark", "\ufeff" + own)
-    yield entry("cut off", own[:-1])
-    for nothing in ("", "null", "[]", "{}", '"frequency"', "7", "[" * 20_000 + "]" * 20_000):
-        yield entry(f"{nothing[:11]!r}", nothing)
+    for number, (epsilon, alphabet, characters) in enumerate(cases):
+        question = DiscoveryQuestion(f"vector {number}", epsilon=epsilon, alphabet=alphabet)
+        seed = f"hybriddp discovery {number}"
+        longest = question.alphabet.longest
+        rng = np.random.default_rng(number)
+        inputs = ["", *characters, characters[0] * longest, characters[0] * (longest + 1), characters[-1] * 40]
+        inputs += ["".join(rng.choice(list(characters), rng.integers(1, longest + 2))) for _ in range(40)]
+        per_report = 4 + question.channel.bytes_per_report
+        source = KnownBytes(stream(f"{seed} bytes", DISCOVERY_COUNT * per_report))
+        with mock.patch("hybriddp.frequency.discovery.byte_source", return_value=source):
+            drawn = [question.randomize([inputs[i % len(inputs)]]).codes for i in range(DISCOVERY_COUNT)]
+        fields = {"text": question.to_json(), "digest": question.digest, "inputs": inputs}
+        yield {**fields, **case(question.channel, seed, np.concatenate(drawn)), "bytes_per_report": per_report}
 
 
 def main() -> None:
@@ -312,11 +171,13 @@ def main() -> None:
     vectors = {
         "studies": [study_case(number, *made) for number, made in enumerate(channels())],
         "channels": list(channel_cases()),
+        "discovery": list(discovery_cases()),
         "accepted": list(accepted()),
         "refused": list(refused()),
         "refused_channels": list(refused_channels()),
+        "refused_discovery": list(refused_discovery()),
     }
-    TARGET.write_text(json.dumps(vectors, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    TARGET.write_text(json.dumps(vectors, indent=1) + "\n", encoding="utf-8")
     print(", ".join(f"{len(cases)} {name}" for name, cases in vectors.items()), f"{TARGET.stat().st_size:,} bytes")
 
 

@@ -54,7 +54,7 @@ export class ChoiceResponse extends Channel {
 /** For how many categories there is a set of so many codes, any two of which share equally many; 0 for other numbers. */
 export function setsOf(codes: number, chosen: number): number {
   if (codes === 16 && chosen === 6) return 16;
-  return codes >= 4 && 2 * chosen === codes ? codes - 1 : 0;
+  return 2 * chosen === codes ? codes - 1 : 0;
 }
 
 /** The set of a category: the rest of its row and column in a square of four by four, or a row of Sylvester's matrix. */

@@ -2,6 +2,7 @@
 
 export { RandomizedResponse, UnaryEncoding } from "./categorical.js";
 export { ChoiceResponse } from "./choice.js";
+export { DiscoveryQuestion, parseDiscoveryQuestion } from "./discovery.js";
 export { ChannelError } from "./errors.js";
 export { type FrequencyChannel, FrequencyStudy, type Item, parseChannel, parseFrequencyStudy } from "./frequency_study.js";
 export { LocalHashing } from "./hashing.js";

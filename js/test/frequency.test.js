@@ -6,11 +6,13 @@ import { test } from "node:test";
 import {
   ChannelError,
   ChoiceResponse,
+  DiscoveryQuestion,
   FrequencyStudy,
   LocalHashing,
   RandomizedResponse,
   UnaryEncoding,
   parseChannel,
+  parseDiscoveryQuestion,
   parseFrequencyStudy,
 } from "../dist/frequency.js";
 import { frequency as vectors, known, stream, wideDigest } from "./vectors.js";
@@ -56,6 +58,21 @@ for (const c of vectors.channels) {
   });
 }
 
+for (const c of vectors.discovery) {
+  test(`${c.seed}, epsilon ${c.epsilon}: ${c.count} reports`, async () => {
+    const question = await parseDiscoveryQuestion(c.text, c.epsilon);
+    assert.ok(question instanceof DiscoveryQuestion);
+    assert.equal(question.digest, c.digest);
+    assert.equal(question.channel.bytesPerReport + 4, c.bytes_per_report);
+    const bytes = known(stream(`${c.seed} bytes`, c.bytes_per_report * c.count));
+    const reports = Array.from({ length: c.count }, (_, i) => question.report(c.inputs[i % c.inputs.length], bytes));
+    assert.ok(reports.every(({ study }) => study === c.digest));
+    const codes = reports.map(({ code }) => code);
+    assert.deepEqual(codes.slice(0, c.first.length), c.first);
+    assert.equal(wideDigest(codes), c.sha256);
+  });
+}
+
 test("at least half a million reports were compared, of every kind of channel", () => {
   assert.ok(compared >= 500_000);
   assert.deepEqual(new Set(vectors.studies.map((c) => c.kind)), new Set(Object.keys(classes)));
@@ -76,6 +93,19 @@ for (const { why, text } of vectors.refused) {
 for (const { why, text } of vectors.refused_channels) {
   test(`refused: ${why}`, () => assert.throws(() => parseChannel(text, "1"), ChannelError));
 }
+
+for (const { why, text } of vectors.refused_discovery) {
+  test(`refused: question, ${why}`, () => assert.rejects(parseDiscoveryQuestion(text, "1"), ChannelError));
+}
+
+test("only a text is reported for local discovery, and only under the epsilon that the user was shown", async () => {
+  const { text } = vectors.discovery[0];
+  await assert.rejects(parseDiscoveryQuestion(text, 2), { message: /it is for epsilon 1, but 2 was promised/ });
+  const question = await parseDiscoveryQuestion(text, 1);
+  for (const item of [undefined, null, 7, ["a"], new String("a")]) {
+    assert.throws(() => question.report(item), { name: "ChannelError", message: /^item must be a text/ });
+  }
+});
 
 const yesNo = vectors.accepted[0].text;
 const integers = vectors.accepted.find(({ text }) => text.includes('"integers"')).text;

@@ -13,6 +13,7 @@ from hybriddp.channels import channel_from_json
 from hybriddp.errors import ProtocolError
 from hybriddp.frequency import FrequencyStudy
 from hybriddp.frequency.categories import Item
+from hybriddp.frequency.discovery import DiscoveryQuestion
 from hybriddp.randomness import ByteSource
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "frequency.json").read_text(encoding="utf-8"))
@@ -75,6 +76,19 @@ def test_known_bytes_give_the_same_codes_of_sets_and_keys(
     _check_codes(channel.sample(np.resize(np.array(case["inputs"], np.uint64), case["count"])), case)
 
 
+@pytest.mark.parametrize("case", VECTORS["discovery"], ids=lambda c: c["seed"])
+def test_known_bytes_give_the_same_reports_of_strings(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    question = DiscoveryQuestion.from_json(case["text"])
+    assert question.digest == case["digest"]
+    source = _Known(f"{case['seed']} bytes", case["count"] * case["bytes_per_report"])
+    monkeypatch.setattr("hybriddp.frequency.discovery.byte_source", lambda _state: source)
+    inputs = case["inputs"]
+    # One at a time, as devices do: each takes its own bytes.
+    codes = [question.randomize([inputs[i % len(inputs)]]).codes for i in range(case["count"])]
+    assert source.raw.size == 0
+    _check_codes(np.concatenate(codes), case)
+
+
 def test_the_vectors_cover_every_channel() -> None:
     cases = VECTORS["studies"]
     assert sum(case["count"] for case in cases) >= 500_000
@@ -82,6 +96,7 @@ def test_the_vectors_cover_every_channel() -> None:
         assert len({case["epsilon"] for case in cases if case["kind"] == kind}) >= 3
     assert len(VECTORS["refused"]) >= 300
     assert len(VECTORS["refused_channels"]) >= 100
+    assert len(VECTORS["refused_discovery"]) >= 100
 
 
 @pytest.mark.parametrize("case", VECTORS["accepted"], ids=lambda c: c["digest"][:8])
@@ -99,3 +114,9 @@ def test_tampered_studies_are_refused(case: dict[str, str]) -> None:
 def test_tampered_channels_are_refused(case: dict[str, str]) -> None:
     with pytest.raises(ProtocolError, match="^The channel is refused: "):
         channel_from_json(case["text"], epsilon="1")
+
+
+@pytest.mark.parametrize("case", VECTORS["refused_discovery"], ids=lambda c: c["why"])
+def test_tampered_questions_are_refused(case: dict[str, str]) -> None:
+    with pytest.raises(ProtocolError, match="^The "):
+        DiscoveryQuestion.from_json(case["text"])
