@@ -100,7 +100,7 @@ def test_the_probabilities_of_all_counts_are_within_their_bounds(oracle: Frequen
 @pytest.mark.statistical
 @exact_oracles
 def test_the_shares_of_real_reports_have_this_mean_and_variance(oracle: FrequencyOracle) -> None:
-    """Of 3,000 groups of 60 users. A variance that is a fifth too small is off by 0.25 * sqrt(1,500) standard errors."""
+    """Of 3,000 groups of 60 users. A variance a fifth too small is off by 0.25 * sqrt(1,500) = 9.7 standard errors."""
     k, groups, users = oracle.n_categories, 3000, 60
     f = np.arange(1.0, k + 1) / (k * (k + 1) / 2)
     categories = np.random.default_rng(5).choice(k, groups * users, p=f)
