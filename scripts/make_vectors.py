@@ -120,73 +120,81 @@ def category_cases(kind: type[RandomizedResponse] | type[UnaryEncoding], count: 
         yield {**case(channel, seed, channel.codes(inputs, raw)), "categories": n}
 
 
+def text(fields: Any, **changes: Any) -> str:
+    """A text as channels write it, with some of its fields changed."""
+    return json.dumps({**fields, **changes}, separators=(",", ":"))
+
+
+def entry(why: str, written: str) -> dict[str, str]:
+    """A text that is refused, and why."""
+    return {"why": why, "text": written}
+
+
+def tampered(fields: dict[str, Any], keys: tuple[str, ...]) -> Iterator[dict[str, str]]:
+    """What nobody may make of a channel's text, with ``keys`` being its weights."""
+    kind = fields["type"]
+    for key in keys:
+        for step in (-1, 1):
+            if not (kind == "unary" and (key, step) in (("one", -1), ("zero", 1))):  # those are more private
+                yield entry(f"{kind}: {key} off by {step}", text(fields, **{key: fields[key] + step}))
+        for bad, why in (
+            (0, "zero"),
+            (-fields[key], "negative"),
+            (fields[key] + 0.5, "not whole"),
+            (True, "a boolean"),
+            (str(fields[key]), "a text"),
+            (None, "null"),
+            ([fields[key]], "a list"),
+            (2**64 + fields[key], "beyond all weights"),
+            (10**400, "beyond all floats"),
+        ):
+            yield entry(f"{kind}: {key} is {why}", text(fields, **{key: bad}))
+        yield entry(
+            f"{kind}: {key} as a float", text(fields).replace(f'"{key}":{fields[key]}', f'"{key}":{fields[key]}.0')
+        )
+    for key, value in fields.items():
+        yield entry(f"{kind}: without {key}", text({name: fields[name] for name in fields if name != key}))
+        doubled = text(fields)[:-1] + f',"{key}":{json.dumps(value, separators=(",", ":"))}}}'
+        yield entry(f"{kind}: {key} twice", doubled)
+    for epsilon in (
+        "1.0",
+        "01",
+        "+1",
+        "1e0",
+        " 1",
+        "",
+        "0",
+        "0.009",
+        "20.000000000000000000001",
+        "21",
+        "NaN",
+        "Infinity",
+    ):
+        yield entry(f"{kind}: epsilon written as {epsilon!r}", text(fields, epsilon=epsilon))
+    for odd in (1, 1.0, True, None, ["1"]):
+        yield entry(f"{kind}: epsilon is {odd!r}, not a text", text(fields, epsilon=odd))
+    yield entry(f"{kind}: made for a smaller epsilon", text(fields, epsilon="0.99"))
+    yield entry(f"{kind}: another version", text(fields, version=1))
+    yield entry(f"{kind}: another type", text(fields, type="windows"))
+    yield entry(f"{kind}: one more key", text(fields, note="hello"))
+    yield entry(f"{kind}: prototype key", text(fields)[:-1] + ',"__proto__":{}}')
+    yield entry(f"{kind}: spaces", json.dumps(fields))
+    yield entry(f"{kind}: trailing line", text(fields) + "\n")
+    yield entry(f"{kind}: another order", text(dict(reversed(fields.items()))))
+
+
 def refused() -> Iterator[dict[str, str]]:
     """Texts that no client may accept, and why."""
     window = json.loads(WindowChannel(epsilon="1").to_json())
     response = json.loads(RandomizedResponse(epsilon="1", n_categories=10).to_json())
     unary = json.loads(UnaryEncoding(epsilon="1", n_categories=10).to_json())
 
-    def text(fields: Any, **changes: Any) -> str:
-        return json.dumps({**fields, **changes}, separators=(",", ":"))
-
-    def entry(why: str, written: str) -> dict[str, str]:
-        return {"why": why, "text": written}
-
     for fields, keys in ((window, ("low", "extra")), (response, ("low", "extra")), (unary, ("one", "zero"))):
-        kind = fields["type"]
-        for key in keys:
-            for step in (-1, 1):
-                if not (kind == "unary" and (key, step) in (("one", -1), ("zero", 1))):  # those are more private
-                    yield entry(f"{kind}: {key} off by {step}", text(fields, **{key: fields[key] + step}))
-            for bad, why in (
-                (0, "zero"),
-                (-fields[key], "negative"),
-                (fields[key] + 0.5, "not whole"),
-                (True, "a boolean"),
-                (str(fields[key]), "a text"),
-                (None, "null"),
-                ([fields[key]], "a list"),
-                (2**64 + fields[key], "beyond all weights"),
-                (10**400, "beyond all floats"),
-            ):
-                yield entry(f"{kind}: {key} is {why}", text(fields, **{key: bad}))
-            yield entry(
-                f"{kind}: {key} as a float", text(fields).replace(f'"{key}":{fields[key]}', f'"{key}":{fields[key]}.0')
-            )
-        for key in fields:
-            rest = {name: value for name, value in fields.items() if name != key}
-            yield entry(f"{kind}: without {key}", text(rest))
-            doubled = text(fields)[:-1] + f',"{key}":{json.dumps(fields[key], separators=(",", ":"))}}}'
-            yield entry(f"{kind}: {key} twice", doubled)
-        for epsilon in (
-            "1.0",
-            "01",
-            "+1",
-            "1e0",
-            " 1",
-            "",
-            "0",
-            "0.009",
-            "20.000000000000000000001",
-            "21",
-            "NaN",
-            "Infinity",
-        ):
-            yield entry(f"{kind}: epsilon written as {epsilon!r}", text(fields, epsilon=epsilon))
-        for odd in (1, 1.0, True, None, ["1"]):
-            yield entry(f"{kind}: epsilon is {odd!r}, not a text", text(fields, epsilon=odd))
-        yield entry(f"{kind}: made for a smaller epsilon", text(fields, epsilon="0.99"))
-        yield entry(f"{kind}: another version", text(fields, version=1))
-        yield entry(f"{kind}: another type", text(fields, type="windows"))
-        yield entry(f"{kind}: one more key", text(fields, note="hello"))
-        yield entry(f"{kind}: prototype key", text(fields)[:-1] + ',"__proto__":{}}')
-        yield entry(f"{kind}: spaces", json.dumps(fields))
-        yield entry(f"{kind}: trailing line", text(fields) + "\n")
-        yield entry(f"{kind}: another order", text(dict(reversed(fields.items()))))
+        yield from tampered(fields, keys)
 
     step = window["window"]  # keeps the sum: n codes lose `step` each, k codes gain `n` each
-    tampered = {"low": window["low"] - step, "extra": window["extra"] + window["codes"]}
-    yield entry("window: odds raised with the sum kept", text(window, **tampered))
+    raised = {"low": window["low"] - step, "extra": window["extra"] + window["codes"]}
+    yield entry("window: odds raised with the sum kept", text(window, **raised))
     yield entry(
         "response: odds raised with the sum kept", text(response, low=response["low"] - 1, extra=response["extra"] + 10)
     )

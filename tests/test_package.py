@@ -9,6 +9,9 @@ HEAVY = ["scipy.stats", "scipy.special", "scipy.optimize", "matplotlib", "opendp
 
 def test_the_public_names_are_these() -> None:
     assert sorted(hybriddp.__all__) == [
+        "Frequencies",
+        "FrequencyStudy",
+        "HeavyHitterStudy",
         "HybridKMeans",
         "Ledger",
         "MeanStudy",
@@ -17,6 +20,7 @@ def test_the_public_names_are_these() -> None:
         "amplify",
         "channels",
         "errors",
+        "heavy_hitters",
         "plan",
         "simulate",
         "solve",
@@ -31,6 +35,7 @@ def test_the_public_names_of_channels_are_these() -> None:
         "channel_from_json",
         "ChoiceResponse",
         "DiscreteLaplace",
+        "LocalHashing",
         "NumericChannel",
         "RandomizedResponse",
         "TableChannel",

@@ -1,22 +1,14 @@
 /** A study of a mean as a device needs it. Its reports carry the study's digest, so that no other study takes them. */
 
-import { WindowChannel, parseChannel } from "./channel.js";
 import { ensure } from "./errors.js";
 import { toUnits } from "./numeric.js";
 import { isCanonicalDelta } from "./odds.js";
 import { type Bytes, systemBytes } from "./random.js";
+import { type Report, digestOf, isReadable, parseFields, usersText } from "./text.js";
 import { isInteger } from "./window.js";
+import { WindowChannel, parseChannel } from "./window_channel.js";
 
 type Fields = Record<string, unknown>;
-
-/** Controls, halves of characters, what turns the direction of writing around, and what no XML may hold. */
-const ACTS = /[\0-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]/u;
-
-/** What a device sends: a code, and the SHA-256 of the text of the study that it was made for. */
-export interface Report {
-  readonly study: string;
-  readonly code: number;
-}
 
 /** What is asked, between which bounds and under which promise. */
 export class Study {
@@ -38,7 +30,7 @@ export class Study {
  * text than the study's own is refused, as in Python.
  */
 export async function parseStudy(text: string, epsilon: number | string): Promise<Study> {
-  const { channelText, ...fields } = parse(text);
+  const { channelText, ...fields } = parseFields(text);
   const channel = parseChannel(channelText, epsilon);
   ensure(fields.type === "mean" && fields.version === 2, "its study is not one of a mean");
   ensure(channel instanceof WindowChannel && fields.epsilon === channel.epsilon, "it does not fit its study");
@@ -49,9 +41,7 @@ export async function parseStudy(text: string, epsilon: number | string): Promis
   toUnits(0, fields.bounds as unknown as [number, number]); // throws unless they are bounds
   const asked = deviceText(fields, channel, usersText(fields.users, text));
   ensure(text === asked || text === withSpread(asked, fields), "its study is not in the form that studies are written in");
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(asked)));
-  const digest = Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return new Study(fields.name, fields.bounds as unknown as [number, number], digest, channel);
+  return new Study(fields.name, fields.bounds as unknown as [number, number], await digestOf(asked), channel);
 }
 
 /** The one text of a study for devices, as the Python package writes it. */
@@ -60,15 +50,6 @@ function deviceText(fields: Fields, channel: WindowChannel, users: string): stri
   const bounds = (fields.bounds as number[]).map(pythonFloat).join(",");
   const promise = `"epsilon":"${channel.epsilon}","delta":"${fields.delta}","min_group_size":${fields.min_group_size}`;
   return `{"type":"mean","version":2,"name":${name},"bounds":[${bounds}],${promise},"channel":${channel.text},"users":${users}}`;
-}
-
-/** Which users it is about; a key that is a number stays as it is written, however long it is. */
-function usersText(users: unknown, text: string): string {
-  if (users === null) return "null";
-  const { by, key } = Object(users) as Fields;
-  const integer = typeof key === "number" ? /"key":(0|-?[1-9]\d{0,600})}/.exec(text)?.[1] : undefined;
-  ensure(isReadable(by) && (integer !== undefined || (isReadable(key) && key.trim() === key)), "its study has no users");
-  return `{"by":${JSON.stringify(by)},"key":${integer ?? JSON.stringify(key)}}`;
 }
 
 /** The curator's text, which also says how the answer is read: that is not asked of devices. */
@@ -85,18 +66,4 @@ function pythonFloat(x: number): string {
   const exponent = Number(power);
   if (exponent >= -4 && exponent < 16) return Number.isInteger(x) ? `${x}.0` : String(x);
   return `${digits}e${power[0]}${String(Math.abs(exponent)).padStart(2, "0")}`;
-}
-
-/** Whether a value is a text that shows something, and nothing that acts on what shows it. */
-function isReadable(value: unknown): value is string {
-  return typeof value === "string" && value.trim() !== "" && !ACTS.test(value);
-}
-
-function parse(text: string): Fields & { channelText: string } {
-  try {
-    const fields = Object(JSON.parse(text));
-    return { ...fields, channelText: JSON.stringify(fields.channel) ?? "" };
-  } catch {
-    return { channelText: "" };
-  }
 }

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { vectors } from "./vectors.js";
+import { frequency, vectors } from "./vectors.js";
 
 const source = fileURLToPath(new URL("..", import.meta.url));
 const { epsilon, text } = vectors.window[0];
@@ -41,7 +41,7 @@ function checkout(name) {
   return copy;
 }
 
-/** What a project that has installed `what` prints: whether a report is a code. */
+/** What a project that has installed `what` prints: whether reports of both entries are codes. */
 function report(name, what) {
   const project = join(folder, name);
   mkdirSync(project);
@@ -49,11 +49,14 @@ function report(name, what) {
   writeFileSync(
     join(project, "use.js"),
     'import { parseChannel } from "hybriddp";\n' +
-      "const channel = parseChannel(...process.argv.slice(2));\n" +
-      "console.log(Number.isInteger(channel.report(37.5, [0, 240])));\n",
+      'import { parseFrequencyStudy } from "hybriddp/frequency";\n' +
+      "const [text, epsilon, asked] = process.argv.slice(2);\n" +
+      "const code = parseChannel(text, epsilon).report(37.5, [0, 240]);\n" +
+      'const report = (await parseFrequencyStudy(asked, 1)).report("yes");\n' +
+      "console.log(Number.isInteger(code) && Number.isInteger(report.code));\n",
   );
   npm(project, "install", what);
-  return execFileSync(process.execPath, ["use.js", text, epsilon], { cwd: project, encoding: "utf8" }).trim();
+  return execFileSync(process.execPath, ["use.js", text, epsilon, frequency.accepted[0].text], { cwd: project, encoding: "utf8" }).trim();
 }
 
 test("a folder that is installed into a project builds itself and imports", () => {
@@ -70,4 +73,23 @@ test("a packed folder builds itself, holds the bundle and imports", () => {
 test("the build that an install runs is that of the development tools", () => {
   const { devDependencies, scripts } = JSON.parse(readFileSync(join(source, "package.json"), "utf8"));
   assert.match(scripts.prepare, new RegExp(`--package=esbuild@${devDependencies.esbuild.replaceAll(".", "\\.")} `));
+});
+
+test("another project finds the types of both entries", () => {
+  const project = join(folder, "typed");
+  mkdirSync(join(project, "node_modules"), { recursive: true });
+  symlinkSync(source, join(project, "node_modules", "hybriddp"), "junction");
+  writeFileSync(join(project, "package.json"), '{"private": true, "type": "module"}');
+  writeFileSync(
+    join(project, "use.ts"),
+    'import { parseStudy } from "hybriddp";\n' +
+      'import { type Item, parseFrequencyStudy } from "hybriddp/frequency";\n' +
+      "export const mean = async (text: string): Promise<number> => (await parseStudy(text, 1)).report(37.5).code;\n" +
+      "export const share = async (text: string, item: Item): Promise<number> => (await parseFrequencyStudy(text, 1)).report(item).code;\n" +
+      "// @ts-expect-error: an item is no list\n" +
+      'export const wrong = async (text: string) => (await parseFrequencyStudy(text, 1)).report(["yes"]);\n',
+  );
+  const options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--module", "nodenext", "--types", "", "use.ts"];
+  const tsc = join(source, "node_modules", "typescript", "bin", "tsc");
+  assert.equal(execFileSync(process.execPath, [tsc, ...options], { cwd: project, encoding: "utf8" }), "");
 });

@@ -3,7 +3,10 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-export const vectors = JSON.parse(readFileSync(new URL("../../vectors/channels.json", import.meta.url), "utf8"));
+const read = (name) => JSON.parse(readFileSync(new URL(`../../vectors/${name}.json`, import.meta.url), "utf8"));
+
+export const vectors = read("channels");
+export const frequency = read("frequency");
 
 /** The first bytes of a seed's SHAKE-256 stream. */
 export function stream(seed, count) {
@@ -23,4 +26,9 @@ export function known(bytes) {
 export function digest(codes, wide) {
   const bytes = wide ? new Uint8Array(Uint16Array.from(codes).buffer) : Uint8Array.from(codes);
   return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** The SHA-256 of codes as eight bytes each, little endian. */
+export function wideDigest(codes) {
+  return createHash("sha256").update(new Uint8Array(BigUint64Array.from(codes, BigInt).buffer)).digest("hex");
 }

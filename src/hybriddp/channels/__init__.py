@@ -3,7 +3,8 @@
 **For a number**: `WindowChannel`, one byte near the least variance possible; `DiscreteLaplace`, the paper's own
 mechanism; `TableChannel`, a table of your own.
 
-**For a category**: `RandomizedResponse` and `UnaryEncoding`. **For a set of them**, all of one size: `ChoiceResponse`.
+**For a category**: `RandomizedResponse` and `UnaryEncoding`; out of any number of them, `LocalHashing`. **For a set of
+them**, all of one size: `ChoiceResponse`.
 
 **For clients and servers**: `channel_from_json` reads what `to_json` writes, and refuses everything else.
 
@@ -11,6 +12,7 @@ Every channel is a table of whole numbers whose privacy is proven in exact arith
 """
 
 from hybriddp.channels.channel import Channel, channel_from_json
+from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import NumericChannel
 from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
@@ -22,6 +24,7 @@ __all__ = [
     "Channel",
     "ChoiceResponse",
     "DiscreteLaplace",
+    "LocalHashing",
     "NumericChannel",
     "RandomizedResponse",
     "TableChannel",
