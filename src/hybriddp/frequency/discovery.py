@@ -34,6 +34,7 @@ from hybriddp.randomness import byte_source
 LEVELS = (16, 24, 32, 40, 48)
 """How many bits of a code the groups report."""
 _ADVANTAGE = 1.2
+_N_FUNCTIONS = 1024  # a fifth of the users reports on each level, and collisions cost them no more than all with 4,096
 _MOST_INVALID = 0.01
 
 
@@ -96,7 +97,7 @@ class DiscoveryQuestion:
         _check.text("name", name, "what the items are")
         epsilon = canonical_epsilon(epsilon)
         if channel is None:
-            channel = LocalHashing(epsilon=epsilon)
+            channel = LocalHashing(epsilon=epsilon, n_functions=_N_FUNCTIONS)
         if not isinstance(channel, LocalHashing) or channel.epsilon != epsilon:
             raise ParameterError("channel", f"local hashing for epsilon {epsilon}", channel)
         for field, value in {
