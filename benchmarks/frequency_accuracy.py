@@ -1,4 +1,4 @@
-"""Hybrid frequencies of Zipf items: how well the top 50 are found and measured, beside BLENDER and single groups.
+r"""Hybrid frequencies of Zipf items: how well the top 50 are found and measured, beside BLENDER and single groups.
 
     make frequencies           (or python -m benchmarks.frequency_accuracy; --help says how to run a part of it)
 
@@ -6,7 +6,7 @@ The item of rank $r$ has a share in proportion to $1/r$. Open domain: one releas
 local users report on it. Known domain: both groups are asked about all items. All reports are drawn by the channels
 that devices have. The truth is the shares among all users of a trial.
 
-- NDCG@50: the gain of an item is 50 minus its true rank, from 0, and discounted by $\\log_2$ of where it is listed.
+- NDCG@50: the gain of an item is 50 minus its true rank, from 0, and discounted by $\log_2$ of where it is listed.
 - MSE@50: the mean squared error over the true top 50, times 10^6; an item that is not listed counts as 0.
 
 Targets are those of the design: MSE@50 of its simulation times 1.15, and the NDCG@50 that it names.
@@ -54,8 +54,10 @@ class Row:
 SIMULATED = dict(
     zip(
         (Row(n, d, c, e) for n in (10**5, 10**6) for d in (10**3, 10**4, 10**5) for c in (0.01, 0.05) for e in (1, 4)),
-        (68.8, 13.8, 9.32, 0.545, 53.5, 11.7, 8.06, 0.554, 43.1, 10.9, 7.19, 0.64)
-        + (1.45, 0.0737, 0.158, 0.0528, 2.09, 0.0812, 0.16, 0.0471, 2.34, 0.0693, 0.126, 0.0394),
+        (
+            *(68.8, 13.8, 9.32, 0.545, 53.5, 11.7, 8.06, 0.554, 43.1, 10.9, 7.19, 0.64),
+            *(1.45, 0.0737, 0.158, 0.0528, 2.09, 0.0812, 0.16, 0.0471, 2.34, 0.0693, 0.126, 0.0394),
+        ),
         strict=True,
     )
 )

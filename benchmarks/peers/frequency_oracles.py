@@ -20,8 +20,11 @@ from pure_ldp.frequency_oracles.direct_encoding import DEClient, DEServer
 from pure_ldp.frequency_oracles.local_hashing import LHClient, LHServer
 from pure_ldp.frequency_oracles.unary_encoding import UEClient, UEServer
 
+Result = tuple[np.ndarray, float, float]
+"""Shares, and the seconds that drawing and counting took."""
 
-def pure_ldp(kind, items, k, epsilon):
+
+def pure_ldp(kind: str, items: list[int], k: int, epsilon: float) -> Result:
     """Shares as they come, which may be negative."""
     client, server = {
         "randomized response": lambda: (DEClient(epsilon, k), DEServer(epsilon, k)),
@@ -36,7 +39,7 @@ def pure_ldp(kind, items, k, epsilon):
     return shares, drawn - began, time.process_time() - drawn
 
 
-def multi_freq(kind, items, k, epsilon):
+def multi_freq(kind: str, items: list[int], k: int, epsilon: float) -> Result:
     """Shares without negative ones, scaled to a sum of 1, as this library gives them."""
     client, aggregate = {
         "randomized response": (GRR_Client, lambda r: GRR_Aggregator_MI(r, k, epsilon)),
@@ -61,13 +64,13 @@ ORACLES = {
 }
 
 
-def main():
+def main() -> None:
     """Run every oracle once."""
     with np.load(sys.argv[1]) as given:
         items, k = given["items"].tolist(), int(given["n_categories"])
         epsilon, seed = float(given["epsilon"]), int(given["seed"])
     random.seed(seed)
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002  (what these libraries draw from)
     runs = []
     for library, (run, kinds) in ORACLES.items():
         for kind in kinds:
