@@ -9,6 +9,8 @@
 # make accuracy measure how accurate the mean is, on the paper's and on real data
 # make coverage measure how often the mean's intervals hold the mean, and how wide they are
 # make kmeans  measure how accurate K-means is         make peers    … against diffprivlib and scikit-learn
+# make frequencies measure hybrid frequencies beside BLENDER and single groups, on npm packages and on tail numbers
+# make frequency-peers compare frequency oracles with those of pure-LDP and multi-freq-ldpy
 # make load    measure how many contributions per second the server takes, with millions stored
 # make js      build the JavaScript package, js/dist
 # make mutations plant bugs in privacy-critical lines and see that the tests catch each
@@ -20,6 +22,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := build/peers
+FREQUENCY_PEERS := build/frequency-peers
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 UV := $(shell command -v uv 2>/dev/null)
@@ -46,7 +49,7 @@ TOGETHER = $(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURE
 # Workers, and every command that a test starts, use the bytecode that is there.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo shell test quick test-long faults check lint types contracts js-types js-test site format docs js bench accuracy coverage kmeans peers load mutations vectors lock clean
+.PHONY: demo shell test quick test-long faults check lint types contracts js-types js-test site format docs js bench accuracy coverage kmeans peers frequencies frequency-peers load mutations vectors lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
@@ -130,6 +133,14 @@ peers: $(VENV)/.dev $(PEERS)/.installed
 	@$(INSTALL) -e '.[bench]'
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.kmeans_peers
 
+frequencies: $(VENV)/.dev build/data/download-counts.tgz
+	@$(INSTALL) -e '.[bench]'
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.frequency_accuracy
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.frequency_real build/data/download-counts.tgz
+
+frequency-peers: $(VENV)/.dev $(FREQUENCY_PEERS)/.installed
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.frequency_peers
+
 vectors: $(VENV)/.dev
 	$(BIN)/python scripts/make_vectors.py
 	$(BIN)/python scripts/make_frequency_vectors.py
@@ -182,6 +193,16 @@ $(PEERS)/.installed: benchmarks/peers/requirements.txt
 	@echo "Setting up $(PEERS) …"
 	@$(MAKE_PEERS) --requirement benchmarks/peers/requirements.txt
 	@touch $@
+
+# These hash strings, which needs an older xxhash.
+$(FREQUENCY_PEERS)/.installed: benchmarks/peers/frequency_requirements.txt
+	@echo "Setting up $(FREQUENCY_PEERS) …"
+	@$(subst $(PEERS),$(FREQUENCY_PEERS),$(MAKE_PEERS)) --requirement benchmarks/peers/frequency_requirements.txt
+	@touch $@
+
+build/data/download-counts.tgz: $(VENV)/.node
+	@mkdir -p build/data && cd build/data && PATH="$(CURDIR)/$(BIN):$$PATH" npm pack --silent download-counts@2.20260301.0 >/dev/null
+	@mv build/data/download-counts-2.20260301.0.tgz $@
 
 js/node_modules/.installed: js/package.json $(VENV)/.node
 	@echo "Setting up js/node_modules …"

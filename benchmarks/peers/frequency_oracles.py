@@ -10,6 +10,7 @@ import json
 import random
 import sys
 import time
+from typing import Any
 
 import numpy as np
 from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
@@ -41,12 +42,13 @@ def pure_ldp(kind: str, items: list[int], k: int, epsilon: float) -> Result:
 
 def multi_freq(kind: str, items: list[int], k: int, epsilon: float) -> Result:
     """Shares without negative ones, scaled to a sum of 1, as this library gives them."""
-    client, aggregate = {
+    oracles: dict[str, tuple[Any, Any]] = {
         "randomized response": (GRR_Client, lambda r: GRR_Aggregator_MI(r, k, epsilon)),
         "subset selection": (SS_Client, lambda r: SS_Aggregator_MI(r, k, epsilon)),
         "unary encoding": (UE_Client, lambda r: UE_Aggregator_MI(r, epsilon)),
         "local hashing": (LH_Client, lambda r: LH_Aggregator_MI(r, k, epsilon)),
-    }[kind]
+    }
+    client, aggregate = oracles[kind]
     client(items[0], k, epsilon)  # compiled here
     began = time.process_time()
     reports = [client(item, k, epsilon) for item in items]
