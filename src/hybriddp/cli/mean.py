@@ -20,7 +20,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.tables import CsvFormat, GroupedSummaries, Summaries, simulate_local, summarize, summarize_both
 from hybriddp.tables.frames import ENGINES
-from hybriddp.tables.mean.summarize import REPEATED, Progress
+from hybriddp.tables.summarize import REPEATED, Progress
 
 SIMULATION = (
     "SIMULATION, NOT a private release: the reports of those who do not trust were made here, from their raw values."
