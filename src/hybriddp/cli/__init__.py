@@ -17,6 +17,7 @@ from hybriddp.cli import (
     crowd,
     demo,
     figures,
+    frequencies,
     ledger,
     mean,
     plan,
@@ -60,6 +61,7 @@ app.command(name="demo")(demo.demo)
 app.command(name="plan")(plan.make_plan)
 app.command(name="simulate")(simulate.run_simulation)
 app.command(name="mean")(mean.mean)
+app.command(name="frequencies")(frequencies.frequencies)
 app.add_typer(ledger.app)
 app.command(name="amplify")(amplify.run_amplify)
 app.command(name="channel")(channel.channel)

@@ -144,6 +144,7 @@ class Query(ABC):
             texts=[name for name in self.columns if name not in (*self.numbers, *others)],
             others=others,
             optional=[DIGEST_COLUMN] if self.report is not None else [],
+            items=[] if self.value is None or self.value in self.numbers else [self.value],
             csv=csv or CsvFormat(),
         )
 

@@ -11,9 +11,9 @@ import pytest
 
 from hybriddp.channels import LocalHashing
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.frequency import FrequencyStudy
+from hybriddp.frequency import FrequencyStudy, LocalCounts, TrustedCounts
 from hybriddp.frequency.oracle import UnaryOracle
-from hybriddp.tables import CsvFormat, simulate_local, summarize, summarize_both
+from hybriddp.tables import CsvFormat, GroupedSummaries, Summaries, simulate_local, summarize, summarize_both
 from hybriddp.tables.frequency import query
 from hybriddp.tables.frequency.query import FrequencyTally
 from hybriddp.tables.report_files import write_table
@@ -29,6 +29,11 @@ INTEGERS = [3, 3, -7, 0, None, 2**53 - 1, 2**53, -(2**53), 2**63 - 1, -(2**63), 
 
 def with_other(study: FrequencyStudy) -> FrequencyStudy:
     return FrequencyStudy(study.name, categories=study.categories, epsilon=1, other=True)
+
+
+def whole(found: Summaries[Any, Any] | GroupedSummaries[Any, Any]) -> tuple[TrustedCounts | None, LocalCounts | None]:
+    assert isinstance(found, Summaries)
+    return found.trusted, found.local
 
 
 # The same integers everywhere
@@ -127,15 +132,15 @@ def test_reports_are_simulated_for_those_who_do_not_trust(engine: Engine) -> Non
     items = ["apple", "pear", "fig", None] * 200
     frame = pl.DataFrame({"item": pl.Series(items, dtype=pl.String), "trusts": [1, 0, 0, 0, 0, 0, 0, 0] * 100})
     for study, n_local in ((FRUIT, 300), (with_other(FRUIT), 500)):
-        trusted, local = simulate_local(engine(frame), study, value="item", trusted_if="trusts", random_state=1)
+        trusted, local = whole(simulate_local(engine(frame), study, value="item", trusted_if="trusts", random_state=1))
         assert trusted is not None
         assert local is not None
         assert trusted.counts[:2] == (100, 0)
         assert (local.count, local.seeded, local.rejected) == (n_local, True, 0)
     numbers = pl.DataFrame({"item": [3, 12, 5] * 100, "trusts": [1, 0, 0] * 100})
-    found = simulate_local(engine(numbers), NUMBERS, value="item", trusted_if="trusts")
-    assert found.local is not None
-    assert found.local.count == 100
+    _, local = whole(simulate_local(engine(numbers), NUMBERS, value="item", trusted_if="trusts"))
+    assert local is not None
+    assert local.count == 100
 
 
 # Files
@@ -148,13 +153,13 @@ def test_files_are_counted(tmp_path: Path, ending: str) -> None:
     reports = FRUIT.randomize(["pear"] * 50, random_state=3)
     path = tmp_path / f"reports.{ending}"
     write_table(pl.DataFrame({"code": reports.codes}), path, study=FRUIT.digest, seeded=True)
-    found = summarize_both(tmp_path / f"raw.{ending}", path, FRUIT, value="item", report="code")
-    assert found == (FRUIT.summarize_trusted(items), FRUIT.summarize_local(reports))
-    assert found.local is not None
-    assert found.local.tied
+    trusted, local = whole(summarize_both(tmp_path / f"raw.{ending}", path, FRUIT, value="item", report="code"))
+    assert (trusted, local) == (FRUIT.summarize_trusted(items), FRUIT.summarize_local(reports))
+    assert local is not None
+    assert local.tied
     numbers = [3, 12, 3, None, 99]
     write_table(pl.DataFrame({"item": numbers}), tmp_path / f"numbers.{ending}")
-    trusted = summarize(tmp_path / f"numbers.{ending}", NUMBERS, value="item").trusted
+    trusted, _ = summarize(tmp_path / f"numbers.{ending}", NUMBERS, value="item")
     assert trusted == NUMBERS.summarize_trusted(numbers)
 
 
@@ -173,10 +178,10 @@ def test_users_are_told_apart_over_two_tables() -> None:
     with pytest.raises(DataError, match="1 user has more than one row"):
         summarize_both(raw, twice, FRUIT, value="item", report="code", user="user")
     whole = pl.DataFrame({"item": [3, 4], "user": [1, 2]})
-    numbers = summarize_both(
+    trusted, _ = summarize_both(
         whole, pl.DataFrame({"code": [0], "user": [3]}), NUMBERS, value="item", report="code", user="user"
     )
-    assert numbers.trusted == NUMBERS.summarize_trusted([3, 4])
+    assert trusted == NUMBERS.summarize_trusted([3, 4])
 
 
 # Objects of pandas, and edges
