@@ -1,5 +1,6 @@
 """A picture of shares: a bar and its interval for each item, and thin beside it what each group says alone."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ _MOST_PARTS = 12
 _LONGEST = 32  # characters of a label
 _FEW = 15  # items up to which there is room for wide bars
 _LEVEL = 0.95
+_TITLE, _PANEL_TITLE = 80, 34  # characters of a line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +109,11 @@ def draw_bars(panels: Sequence[Bars], *, path: Path | None = None) -> "Figure":
     with canvas(7.2 if columns == 1 else 3.6 * columns + 1.4, lines * (1.35 + step * max(rows, 2))) as figure:
         grid = figure.subplots(lines, columns, squeeze=False, sharex=True).ravel()
         for axes, panel in zip(grid, panels, strict=False):
-            _panel(axes, panel)
+            _panel(axes, panel, alone=len(panels) == 1)
+        if len(panels) == 1:  # over the labels, too, where there is more room
+            figure.suptitle(
+                _title(panels[0], _TITLE), x=0.01, ha="left", fontsize=11, weight="bold", color=INK, parse_math=False
+            )
         for axes in grid[len(panels) :]:
             axes.set_visible(False)
         handles, labels = grid[0].get_legend_handles_labels()
@@ -117,7 +123,7 @@ def draw_bars(panels: Sequence[Bars], *, path: Path | None = None) -> "Figure":
         return save(figure, path)
 
 
-def _panel(axes: "Axes", bars: Bars) -> None:
+def _panel(axes: "Axes", bars: Bars, *, alone: bool) -> None:
     places = np.arange(len(bars.labels))
     few = len(places) <= _FEW
     together = bool(bars.groups)
@@ -145,8 +151,13 @@ def _panel(axes: "Axes", bars: Bars) -> None:
     axes.set_xlim(_least(bars), None)
     rest = f" ({bars.more:,} more items are not shown)" if bars.more else ""
     axes.set_xlabel(f"share of users, %{rest}")
-    axes.set_title(f"{bars.title}{' (a simulation)' if bars.seeded else ''}", parse_math=False)
+    if not alone:
+        axes.set_title(_title(bars, _PANEL_TITLE), parse_math=False)
     axes.grid(axis="y", visible=False)
+
+
+def _title(bars: Bars, width: int) -> str:
+    return textwrap.fill(f"{bars.title}{' (a simulation)' if bars.seeded else ''}", width)
 
 
 def _least(bars: Bars) -> float:
