@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, save
+from hybriddp.frequency.blend import Blend
 from hybriddp.frequency.estimate import Frequencies
+from hybriddp.frequency.heavy_estimate import HeavyHitters
+from hybriddp.frequency.heavy_explain import name_of
 from hybriddp.frequency.law import GroupShares, quantile
 
 if TYPE_CHECKING:
@@ -61,34 +64,57 @@ def draw_parts(parts: Sequence[Frequencies], *, path: Path | None = None) -> "Fi
     return draw_bars([bars_of(part) for part in parts[:_MOST_PARTS]], path=path)
 
 
+def draw_items(found: HeavyHitters, *, path: Path | None = None) -> "Figure":
+    """The most frequent items as bars with 95 % intervals."""
+    n = min(len(found), _MOST_BARS)
+    order, f = np.arange(n), np.clip(found.blend.shares, 0.0, 1.0)
+    ends, factor = found.intervals(_LEVEL), found.study.form.counted
+    bars = Bars(
+        [short(name_of(item)) for item in found.items[:n]],
+        100 * found.shares[:n],
+        100 * ends.lower[:n],
+        100 * ends.upper[:n],
+        _both_groups(found.blend, f, order, factor),
+        f"{found.study.name}, ε = {found.privacy.epsilon}, δ = {found.privacy.delta}",
+        len(found) - n,
+        found.privacy.seeded,
+    )
+    return draw_bars([bars], path=path)
+
+
 def bars_of(found: Frequencies) -> Bars:
     """What a picture shows of shares."""
     n = len(found)
     order = np.arange(n) if n <= _MOST_BARS else np.argsort(-found.unbiased, kind="stable")[:_MOST_BARS]
     ends, f = found.stated_intervals(_LEVEL), found.shares
-    groups = [
-        group_marks(name, color, group, f, order)
-        for name, color, group in (("trusted group", TRUSTED, found.trusted), ("local group", LOCAL, found.local))
-        if group is not None and found.trusted is not None and found.local is not None
-    ]
     return Bars(
         [short(str(found.items[i])) for i in order.tolist()],
         100 * f[order],
         100 * ends.lower[order],
         100 * ends.upper[order],
-        groups,
+        _both_groups(found.blend, f, order),
         f"{found.study.title}, ε = {found.privacy.epsilon}",
         n - len(order),
         found.privacy.seeded,
     )
 
 
-def group_marks(name: str, color: str, group: GroupShares, f: FloatArray, order: NDArray[np.intp]) -> GroupMarks:
-    """The shares of one group alone, which may be negative, within the interval that they would have with these f."""
+def _both_groups(blend: Blend, f: FloatArray, order: NDArray[np.intp], factor: int = 1) -> list[GroupMarks]:
+    """Both groups, or none: a single one is the answer already."""
+    if blend.trusted is None or blend.local is None:
+        return []
+    named = (("trusted group", TRUSTED, blend.trusted), ("local group", LOCAL, blend.local))
+    return [_group_marks(name, color, group, f, order, factor) for name, color, group in named]
+
+
+def _group_marks(
+    name: str, color: str, group: GroupShares, f: FloatArray, order: NDArray[np.intp], factor: int
+) -> GroupMarks:
+    """The shares of one group alone, which may be negative, and how far they may be off if these are the shares."""
     variance = group.variance(f)
     laplace = np.full_like(f, 1.0) * group.noise / variance if group.laplace else np.zeros_like(f)
     half = quantile(_LEVEL, np.clip(laplace, 0.0, 1.0)) * np.sqrt(variance)
-    x, h = 100 * group.shares[order], 100 * half[order]
+    x, h = 100 * factor * group.shares[order], 100 * factor * half[order]
     return GroupMarks(name, color, x, x - h, x + h)
 
 
