@@ -121,7 +121,9 @@ def test_what_is_no_text_is_refused(items: object) -> None:
     assert "'b'" not in str(caught.value)
 
 
-@pytest.mark.parametrize("items", [["a"], np.array(["a"]), [1.5], np.array([1.5, 7]), np.array([np.inf]), [True], [[7]]])
+@pytest.mark.parametrize(
+    "items", [["a"], np.array(["a"]), [1.5], np.array([1.5, 7]), np.array([np.inf]), [True], [[7]]]
+)
 def test_what_is_no_integer_is_refused(items: object) -> None:
     with pytest.raises(DataError, match="^items must be integers"):
         NUMBERS.place(items)

@@ -12,7 +12,7 @@ import pytest
 from hybriddp.channels import LocalHashing
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.frequency import FrequencyStudy, LocalCounts, TrustedCounts
-from hybriddp.frequency.oracle import UnaryOracle
+from hybriddp.frequency.oracles import UnaryOracle
 from hybriddp.tables import CsvFormat, GroupedSummaries, Summaries, simulate_local, summarize, summarize_both
 from hybriddp.tables.frequency import query
 from hybriddp.tables.frequency.query import FrequencyTally

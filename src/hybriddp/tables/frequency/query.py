@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hybriddp.errors import DataError
 from hybriddp.frequency.categories import LARGEST_INTEGER, OUTSIDE, Categories, Item
-from hybriddp.frequency.oracle import UnaryOracle
+from hybriddp.frequency.oracles import UnaryOracle
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.tables import frames
