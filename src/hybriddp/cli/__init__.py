@@ -21,6 +21,7 @@ from hybriddp.cli import (
     ledger,
     mean,
     plan,
+    plan_frequencies,
     randomize,
     serve,
     simulate,
@@ -59,6 +60,7 @@ def _options(
 
 app.command(name="demo")(demo.demo)
 app.command(name="plan")(plan.make_plan)
+app.command(name="plan-frequencies")(plan_frequencies.make_frequency_plan)
 app.command(name="simulate")(simulate.run_simulation)
 app.command(name="mean")(mean.mean)
 app.command(name="frequencies")(frequencies.frequencies)

@@ -165,7 +165,7 @@ def _panel(axes: "Axes", bars: Bars, *, alone: bool) -> None:
         capsize=3.5 if few else 2,
         label="both groups, 95 % intervals",
     )
-    offsets = (-0.36, 0.36)
+    offsets = (-0.36, 0.36) if few else (-0.33, 0.33)
     for group, offset in zip(bars.groups, offsets, strict=False):
         axes.hlines(places + offset, group.lower, group.upper, color=group.color, linewidth=0.9, alpha=0.8)
         size = 3 if few else 2
