@@ -154,7 +154,7 @@ def test_devices_are_simulated_for_a_file(users: Path, tmp_path: Path) -> None:
         ],
     )
     assert json.loads(found.stdout)["tied"]
-    assert json.loads(found.stdout)["privacy"]["seeded"]
+    assert json.loads(found.stdout)["privacy"]["private_release"] is False
 
 
 def test_bounds_or_categories_but_not_both(tmp_path: Path) -> None:
