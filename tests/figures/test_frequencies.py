@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def _found(k: int, n: int = 4000, *, name: str = "question", trusted: int = 400)
 def test_bars_have_whiskers_and_both_groups_beside_them(k: int, bars: int, more: str) -> None:
     found = _found(k)
     figure = found.plot()
-    (axes,) = figure.axes
+    axes: Any = figure.axes[0]
     assert len(axes.patches) == bars
     assert len(axes.get_yticklabels()) == bars
     widths = [100 * row.share for row in (found.rows() if k <= 50 else found.top(50))]
@@ -82,7 +83,7 @@ def test_heavy_hitters_are_bars_too() -> None:
     released = study.release(people[::10], random_state=1)
     reports = study.question(released).randomize([x for i, x in enumerate(people) if i % 10], random_state=2)
     found = study.estimate(trusted=released, local=reports, random_state=3)
-    (axes,) = found.plot().axes
+    axes: Any = found.plot().axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["apple", "pear"]
     assert [bar.get_width() for bar in axes.patches] == pytest.approx((100 * found.shares).tolist())
     nothing = study.estimate(

@@ -17,7 +17,7 @@ OPEN = {"n_users": 10**6, "trusted_fraction": 0.01, "epsilon": 1, "delta": 1e-6,
 
 
 def _open(**changed: float) -> FrequencyPlan:
-    return plan_frequencies(**(OPEN | changed))  # type: ignore[arg-type]
+    return plan_frequencies(**(OPEN | changed))
 
 
 # Definition
