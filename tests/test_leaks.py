@@ -29,8 +29,8 @@ from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.tables import summarize, trusted_points
 from hybriddp.tables.frames import read_columns
-from hybriddp.tables.mean.query import Tally
-from hybriddp.tables.mean.report_files import write_table
+from hybriddp.tables.mean.query import MeanTally
+from hybriddp.tables.report_files import write_table
 
 WORD, NUMBER = "HIV-positive it's 'so'", 31337.125
 SECRETS = ("HIV", "31337")
@@ -67,6 +67,11 @@ class _Refuses:
 
     def __array__(self, *_: object, **__: object) -> Any:  # noqa: ANN401
         raise RuntimeError(WORD)
+
+
+def _cells(x: object) -> pd.DataFrame:
+    """A column of pandas with something in it that is no item."""
+    return pd.DataFrame({"x": pd.Series([x, None, 5.5, ["flu"]], dtype=object)})
 
 
 BAD_VALUES: dict[str, Callable[[], Any]] = {
@@ -123,6 +128,9 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "k-means": lambda x: hdp.HybridKMeans(n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1).fit(x, None),
     "k-means local": lambda x: hdp.HybridKMeans(n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1).fit(None, x),
     "a table": lambda x: summarize(x, STUDY, value="x"),
+    "a cell of items": lambda x: summarize(_cells(x), ILLNESS, value="x"),
+    "a cell of integers": lambda x: summarize(_cells(x), NUMBERS, value="x"),
+    "a cell of an open domain": lambda x: summarize(_cells(x), OPEN, value="x"),
     "a K-means study": lambda x: trusted_points(x, x, columns=["x", "y"]),
     "a study": lambda x: summarize(x, x, value="x"),
 }
@@ -256,7 +264,7 @@ def test_what_holds_raw_values_does_not_show_them() -> None:
     total = str(trusted.total)
     table = pl.DataFrame({"x": [NUMBER, 5.0], "country": ["DE", "FR"]})
     groups = summarize(table, STUDY, value="x", group="country", keys=["DE", "FR"])
-    tally = Tally(rows=1, count=1, total=trusted.total)
+    tally = MeanTally(rows=1, count=1, total=trusted.total)
     held = [trusted, groups, tuple(groups.values()), tally, STUDY.grid.place([NUMBER]), Crowd.of([NUMBER, 1], (0, 1e5))]
     held += [PointArray(Box.of([(0, 1e5)]), [[NUMBER]], "x"), Box.of([(0, 1e5)]).place([[NUMBER]])]
     held += [trusted_points(table.with_columns(y=pl.col("x")), POINTS, columns=["x", "y"])]

@@ -22,6 +22,7 @@ def test_the_public_names_are_these() -> None:
         "errors",
         "heavy_hitters",
         "plan",
+        "plan_frequencies",
         "simulate",
         "solve",
         "summarize",

@@ -12,7 +12,8 @@ it costs.
 
 **For K-means**: `HybridKMeans`; `hybriddp.kmeans` for running it as a protocol, round by round.
 
-**For knowing the error beforehand**: `plan` and `solve`; `simulate` for trying it out; `hybriddp.theory` for formulas.
+**For knowing the error beforehand**: `plan`, `plan_frequencies` and `solve`; `simulate` for trying it out;
+`hybriddp.theory` for formulas.
 
 **For what outsiders learn**: `amplify`.
 
@@ -26,7 +27,7 @@ from hybriddp.amplification import amplify
 from hybriddp.frequency import Frequencies, FrequencyStudy, HeavyHitterStudy, heavy_hitters
 from hybriddp.kmeans import HybridKMeans
 from hybriddp.mean import MeanStudy
-from hybriddp.planning import plan, solve
+from hybriddp.planning import plan, plan_frequencies, solve
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.simulation import simulate
@@ -48,6 +49,7 @@ __all__ = [
     "errors",
     "heavy_hitters",
     "plan",
+    "plan_frequencies",
     "simulate",
     "solve",
     "summarize",

@@ -24,7 +24,8 @@ OTHER = "(other)"
 MOST_CATEGORIES = 1 << 20
 LONGEST_CATEGORY = 1000  # characters
 LARGEST_INTEGER = (1 << 53) - 1  # which every language has
-_MISSING, _OUTSIDE = -1, -2
+MISSING, OUTSIDE = -1, -2
+"""What stands in the place of a category's number where an item is missing, and where it is none of them."""
 _MISSING_TYPES = ("NAType", "NaTType")  # what pandas writes
 
 Item = str | int
@@ -96,15 +97,16 @@ class Categories:
 
     def place(self, items: object) -> PlacedItems:
         """The category of every item: of a list, a tuple, an array or a column of a table, or of a single one."""
-        found = self._find(items)
-        missing = int(np.count_nonzero(found == _MISSING))
-        outside = int(np.count_nonzero(found == _OUTSIDE))
+        found = self.find(items)
+        missing = int(np.count_nonzero(found == MISSING))
+        outside = int(np.count_nonzero(found == OUTSIDE))
         if self.other:
-            found[found == _OUTSIDE] = len(self.items)
+            found[found == OUTSIDE] = len(self.items)
             outside = 0
         return PlacedItems(found[found >= 0] if missing or outside else found, missing, outside)
 
-    def _find(self, items: object) -> IntArray:
+    def find(self, items: object) -> IntArray:
+        """The number of the category of every item, `MISSING` or `OUTSIDE`."""
         if isinstance(items, str | int | np.str_ | np.integer) or items is None:
             return self._look_up([items])
         if isinstance(items, list | tuple):
@@ -119,7 +121,7 @@ class Categories:
             raise DataError(f"items must be one-dimensional, got {what}.")
         found = self._find_in(array)
         if masked is not None:
-            found[masked] = _MISSING
+            found[masked] = MISSING
         return found
 
     def _find_in(self, array: NDArray[Any]) -> IntArray:
@@ -133,25 +135,26 @@ class Categories:
             _require_whole(array[~missing])
             within = ~missing & (np.abs(array) <= LARGEST_INTEGER)
             found = self._find_integers(np.where(within, array, 0.0).astype(np.int64))
-            return np.where(missing, _MISSING, np.where(within, found, _OUTSIDE))
+            return np.where(missing, MISSING, np.where(within, found, OUTSIDE))
         if kind in "iu" and not self.are_texts:
             within = (array <= LARGEST_INTEGER) & (array >= -LARGEST_INTEGER if kind == "i" else True)
-            return np.where(within, self._find_integers(np.where(within, array, 0).astype(np.int64)), _OUTSIDE)
-        raise DataError(f"items must be {self._words}, got {type_words(array)}.")
+            return np.where(within, self._find_integers(np.where(within, array, 0).astype(np.int64)), OUTSIDE)
+        raise DataError(f"items must be {self.words}, got {type_words(array)}.")
 
     @property
-    def _words(self) -> str:
+    def words(self) -> str:
+        """What items are."""
         return "texts" if self.are_texts else "integers"
 
     def _find_integers(self, array: IntArray) -> IntArray:
         if self.are_texts:
-            return np.full(len(array), _OUTSIDE)
+            return np.full(len(array), OUTSIDE)
         ordered, numbers = self._ordered
         if ordered[-1] - ordered[0] == len(ordered) - 1:  # without gaps, so the place follows from the difference
             place = np.clip(array - ordered[0], 0, len(ordered) - 1)
         else:
             place = np.minimum(np.searchsorted(ordered, array), len(ordered) - 1)
-        return np.where(ordered[place] == array, numbers[place], _OUTSIDE)
+        return np.where(ordered[place] == array, numbers[place], OUTSIDE)
 
     @cached_property
     def _ordered(self) -> tuple[IntArray, IntArray]:
@@ -161,6 +164,13 @@ class Categories:
         return values[numbers], numbers
 
     def _look_up(self, items: Sequence[Any]) -> IntArray:
+        missing = self.missing_places(items)
+        found = np.fromiter(map(self.numbers.get, items, repeat(OUTSIDE)), np.int64, len(items))
+        found[missing] = MISSING
+        return found
+
+    def missing_places(self, items: Sequence[Any]) -> list[int]:
+        """Where items are missing; `DataError` if one of them is of another type than the categories are."""
         right = (str,) if self.are_texts else (int, np.integer)
         doubtful = {kind for kind in set(map(type, items)) if kind is bool or not issubclass(kind, right)}
         missing = []
@@ -170,10 +180,8 @@ class Categories:
                     if _is_missing(item):
                         missing.append(place)
                     elif self.are_texts or not _is_whole_float(item):
-                        raise DataError(f"items must be {self._words}, got one of type {type(item).__name__}.")
-        found = np.fromiter(map(self.numbers.get, items, repeat(_OUTSIDE)), np.int64, len(items))
-        found[missing] = _MISSING
-        return found
+                        raise DataError(f"items must be {self.words}, got one of type {type(item).__name__}.")
+        return missing
 
 
 def _plain(categories: Sequence[Any] | NDArray[Any]) -> tuple[Item, ...]:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from hybriddp.frequency.estimate import Frequencies, ShareRow
 
-_TOLD = 5  # categories that an explanation lists
+TOLD = 5
+"""Categories that an explanation lists."""
 _SHOWN = 20  # categories that a table lists
 _MANY = 0.05  # a fraction of items outside of the categories from which on these are doubtful
 
@@ -55,8 +56,8 @@ def one_line(found: "Frequencies") -> str:
 
 
 def _largest(found: "Frequencies") -> str:
-    rows = found.rows() if len(found) <= _TOLD else found.top(_TOLD)
-    rest = "" if len(found) <= _TOLD else f"; {len(found) - _TOLD:,} more"
+    rows = found.rows() if len(found) <= TOLD else found.top(TOLD)
+    rest = "" if len(found) <= TOLD else f"; {len(found) - TOLD:,} more"
     alike = "95 % intervals, if the groups are alike" if assumes_alike(found) else "95 % intervals"
     return f"{'; '.join(map(answer, rows))}{rest} [{alike}]"
 

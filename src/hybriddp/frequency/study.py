@@ -238,12 +238,16 @@ class FrequencyStudy:
             raise DataError(f"reports must be a one-dimensional array of integers, got {type_words(array)}.")
         good = (array >= 0) & (array < self.oracle.n_codes)
         rejected = len(array) - int(np.count_nonzero(good))
-        if rejected > _MOST_INVALID * len(array):
-            outside = f"{rejected:,} of {len(array):,} reports are outside 0 to {self.oracle.n_codes - 1}"
-            raise DataError(f"{outside}; they probably belong to another study.")
+        self.refuse_bad_reports(rejected, len(array))
         array = array[good] if rejected else array
         counts = self.oracle.tally(array)
         return LocalCounts(self.digest, len(array), tuple(counts.tolist()), rejected, tied, seeded)
+
+    def refuse_bad_reports(self, rejected: int, count: int) -> None:
+        """Raise `DataError` if more than one in a hundred reports is invalid."""
+        if rejected > _MOST_INVALID * count:
+            outside = f"{rejected:,} of {count:,} reports are outside 0 to {self.oracle.n_codes - 1}"
+            raise DataError(f"{outside}; they probably belong to another study.")
 
     def check_digest(self, digest: str, what: str) -> None:
         """Raise `ProtocolError` unless reports or files with this digest were made for this study.
