@@ -31,6 +31,7 @@ def test_the_public_names_of_channels_are_these() -> None:
         "channel_from_json",
         "ChoiceResponse",
         "DiscreteLaplace",
+        "MaskedResponse",
         "NumericChannel",
         "RandomizedResponse",
         "TableChannel",

@@ -5,6 +5,8 @@ mechanism; `TableChannel`, a table of your own.
 
 **For a category**: `RandomizedResponse` and `UnaryEncoding`. **For a set of them**, all of one size: `ChoiceResponse`.
 
+**For an ordered bin**, of which a CDF is estimated: `MaskedResponse`.
+
 **For clients and servers**: `channel_from_json` reads what `to_json` writes, and refuses everything else.
 
 Every channel is a table of whole numbers whose privacy is proven in exact arithmetic whenever one is made.
@@ -12,6 +14,7 @@ Every channel is a table of whole numbers whose privacy is proven in exact arith
 
 from hybriddp.channels.channel import Channel, channel_from_json
 from hybriddp.channels.laplace import DiscreteLaplace
+from hybriddp.channels.masked import MaskedResponse
 from hybriddp.channels.numeric import NumericChannel
 from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
 from hybriddp.channels.table import TableChannel
@@ -22,6 +25,7 @@ __all__ = [
     "Channel",
     "ChoiceResponse",
     "DiscreteLaplace",
+    "MaskedResponse",
     "NumericChannel",
     "RandomizedResponse",
     "TableChannel",
