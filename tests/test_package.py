@@ -9,6 +9,7 @@ HEAVY = ["scipy.stats", "scipy.special", "scipy.optimize", "matplotlib", "opendp
 
 def test_the_public_names_are_these() -> None:
     assert sorted(hybriddp.__all__) == [
+        "DistributionStudy",
         "HybridKMeans",
         "Ledger",
         "MeanStudy",

@@ -7,6 +7,8 @@ that is better than either alone can give, and says how wrong it may be and what
 **For estimating a mean**: `MeanStudy`; `summarize` for tables of any kind; `Privacy` and `Ledger` for counting what
 it costs.
 
+**For quantiles and histograms**: `DistributionStudy`.
+
 **For K-means**: `HybridKMeans`; `hybriddp.kmeans` for running it as a protocol, round by round.
 
 **For knowing the error beforehand**: `plan` and `solve`; `simulate` for trying it out; `hybriddp.theory` for formulas.
@@ -20,6 +22,7 @@ it costs.
 
 from hybriddp import channels, errors, theory
 from hybriddp.amplification import amplify
+from hybriddp.distribution import DistributionStudy
 from hybriddp.kmeans import HybridKMeans
 from hybriddp.mean import MeanStudy
 from hybriddp.planning import plan, solve
@@ -31,6 +34,7 @@ from hybriddp.tables import summarize
 __version__ = "0.1.0"
 
 __all__ = [
+    "DistributionStudy",
     "HybridKMeans",
     "Ledger",
     "MeanStudy",

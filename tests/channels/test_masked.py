@@ -73,7 +73,7 @@ def test_the_odds_are_exact_for_every_pattern(epsilon: str) -> None:
     rows = {label: channel.response.weights(label) for label in range(channel.n_labels)}
     for k, pattern in enumerate(channel.patterns):
         labels = [_label(pattern.masks, number) for number in range(N_BINS)]
-        assert Counter(labels) == {label: N_BINS >> channel.label_bits for label in rows}
+        assert Counter(labels) == dict.fromkeys(rows, N_BINS >> channel.label_bits)
         assert all(channel.weights(k, number) == rows[labels[number]] for number in (0, 1, 77, 255))
     for one, other in itertools.product(rows.values(), repeat=2):  # all that any two bins can give, under any pattern
         assert sum(one) == 1 << channel.response.bits

@@ -1,4 +1,5 @@
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from hybriddp.distribution import release
 from hybriddp.distribution.release import N_COARSE, SENSITIVITY, noise_shape, release_histogram, tree
 from hybriddp.errors import BudgetError
 from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger, Part
+from hybriddp.release import Ledger, Part, mechanisms
 from hybriddp.release.mechanisms import laplace_variance
 from tests.levels import z_limit
 
@@ -37,13 +38,13 @@ def test_the_vector_is_sixteen_sums_and_the_counts() -> None:
 
 
 def test_the_noise_is_that_of_four_over_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {}
+    asked: dict[str, Any] = {}
 
     def spy(values: np.ndarray, **given: object) -> object:
         asked.update(given, values=values)
         return real(values, **given)
 
-    real = release.release_vector
+    real = mechanisms.release_vector
     monkeypatch.setattr(release, "release_vector", spy)
     counts = np.full(256, 10)
     released = release_histogram(counts, study="d", privacy=Privacy(epsilon=2))

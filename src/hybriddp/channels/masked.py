@@ -72,9 +72,9 @@ def patterns(label_bits: int) -> tuple[Pattern, ...]:
 
 
 class MaskedResponse(FiniteChannel):
-    """A report of an ordered bin, from which CDFs and quantiles are estimated: a public pattern and one code.
+    r"""A report of an ordered bin, from which CDFs and quantiles are estimated: a public pattern and one code.
 
-    A report is the integer $2^r \\cdot$ pattern + code, which two bytes hold.
+    A report is the integer $2^r \cdot$ pattern + code, which two bytes hold.
 
     Parameters
     ----------

@@ -64,9 +64,9 @@ class Bins:
     given: tuple[float, ...] | None
 
     def __init__(self, grid: Grid, scale: str | Sequence[float] = "equal", kappa: float | None = None) -> None:
-        given = None
-        if not isinstance(scale, str):
-            scale, given = "edges", _given_edges(grid, scale)
+        given = None if isinstance(scale, str) else _given_edges(grid, scale)
+        if given is not None:
+            scale = "edges"
         elif scale not in ("equal", "log"):
             raise ParameterError("scale", _SCALES, scale)
         if kappa is not None and scale != "log":

@@ -130,7 +130,7 @@ class MaskedEvidence:
         matrix = np.bincount(design.pairs, weights[:, design.differences].ravel(), N_BINS**2)
         side = np.bincount(design.masks.ravel(), ((self.counts - a * users) / chance @ design.signs).ravel(), N_BINS)
         scale = b * _SIDE / g  # an indicator has the coordinates ±16/g
-        return Information(scale**2 * matrix.reshape(N_BINS, N_BINS), scale * side)
+        return Information(np.asarray(scale**2 * matrix.reshape(N_BINS, N_BINS)), np.asarray(scale * side))
 
 
 class _Design(NamedTuple):
