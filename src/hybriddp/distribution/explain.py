@@ -158,8 +158,8 @@ def explanation(estimate: "DistributionEstimate") -> str:
         *_assumption(e),
         f"The CDF has a standard error of {percent(e.rank_error, 2)} on average over its edges.",
         f"The mean, as a by-product, is {to_precision_of(mean.value, mean.standard_error)} with a standard error of "
-        f"{significant(mean.standard_error, 2)}, and at most {significant(mean.resolution, 2)} more from where values lie "
-        "within bins.",
+        f"{significant(mean.standard_error, 2)}; where values lie within bins may add "
+        f"{significant(mean.resolution, 2)} to its error.",
     ]
     if study.mean_study is not None:
         lines.append(

@@ -102,33 +102,52 @@ class DistributionFit:
         return read_only(np.sqrt(np.maximum(np.diag(steps)[:-1], 0.0)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Fits:
-    """What both groups say together, and what each says alone."""
+    """What both groups say together, and what each says alone, which is computed where it is asked for."""
 
     both: DistributionFit
     """The answer if the groups are alike, or as far as they are found to be."""
-    trusted: DistributionFit | None
-    local: DistributionFit | None
-    if_groups_differ: DistributionFit | None
-    """Each group for its own users: assumes nothing about how alike they are. None where one group says nothing."""
     comparison: GroupComparison | None
+    released: PrivateHistogram | None
+    reports: LocalEvidence | None
+    local_alone: bool = True
+    """Whether the reports say enough to stand alone."""
+
+    @cached_property
+    def trusted(self) -> DistributionFit | None:
+        """The trusted group alone; None where there is none."""
+        if self.reports is None or self.released is None:
+            return None if self.released is None else self.both
+        return fit(self.released, None)[0]
+
+    @cached_property
+    def local(self) -> DistributionFit | None:
+        """The local group alone; None where there is none, or where its reports cannot stand alone."""
+        if self.reports is None or not self.local_alone:
+            return None
+        return self.both if self.released is None else fit(None, self.reports)[0]
+
+    @cached_property
+    def if_groups_differ(self) -> DistributionFit | None:
+        """Each group for its own users, whatever the difference; None where the reports cannot stand alone.
+
+        With one group only there is nobody else who could differ.
+        """
+        if self.released is None or self.reports is None:
+            return self.both
+        if self.trusted is None or self.local is None:
+            return None
+        c = self.released.count / (self.released.count + self.reports.count)
+        masses = c * self.trusted.linear + (1 - c) * self.local.linear
+        covariance = c**2 * self.trusted.covariance + (1 - c) ** 2 * self.local.covariance
+        return DistributionFit(read_only(masses), read_only(covariance))
 
 
 def fit_groups(trusted: PrivateHistogram | None, local: LocalEvidence | None, *, local_alone: bool = True) -> Fits:
     """All fits of what the groups said; ``local_alone`` is False if the reports cannot stand alone."""
-    if trusted is None or local is None:
-        alone, _ = fit(trusted, local)
-        return Fits(alone, None if trusted is None else alone, None if local is None else alone, alone, None)
     both, comparison = fit(trusted, local)
-    of_trusted, _ = fit(trusted, None)
-    if not local_alone:
-        return Fits(both, of_trusted, None, None, comparison)
-    of_local, _ = fit(None, local)
-    c = trusted.count / (trusted.count + local.count)
-    masses = c * of_trusted.linear + (1 - c) * of_local.linear
-    covariance = c**2 * of_trusted.covariance + (1 - c) ** 2 * of_local.covariance
-    return Fits(both, of_trusted, of_local, DistributionFit(masses, covariance), comparison)
+    return Fits(both, comparison, trusted, local, local_alone)
 
 
 def fit(

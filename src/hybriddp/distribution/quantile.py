@@ -37,9 +37,9 @@ class Quantile:
     bin_mass: float
     """The estimated fraction of users in that bin."""
     touches_lower: bool
-    """Whether it may lie at the lower bound: it is not determined from below."""
+    """Whether the interval begins at the lower bound and is wider than a bin: it is not determined from below."""
     touches_upper: bool
-    """Whether it may lie at the upper bound: it is not determined from above."""
+    """Whether the interval ends at the upper bound and is wider than a bin: it is not determined from above."""
 
     @property
     def name(self) -> str:
@@ -48,7 +48,7 @@ class Quantile:
 
     @property
     def determined(self) -> bool:
-        """Whether the interval ends within the bounds on both sides."""
+        """Whether the interval ends within the bounds on both sides, or is a bin at one of them."""
         return not (self.touches_lower or self.touches_upper)
 
     def __float__(self) -> float:
@@ -149,8 +149,8 @@ def quantile(fit: DistributionFit, bins: Bins, q: float, level: float) -> Quanti
         interval=Interval(min(low, value), max(high, value), level),
         bin_number=at,
         bin_mass=mass,
-        touches_lower=first == 0 and last > 0,
-        touches_upper=last == N_BINS - 1 and first < N_BINS - 1,
+        touches_lower=first <= 1 < last,
+        touches_upper=first < N_BINS - 2 <= last,
     )
 
 
