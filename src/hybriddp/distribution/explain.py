@@ -86,7 +86,7 @@ def _undetermined(quantiles: tuple[Quantile, ...]) -> list[str]:
 
 def _coarse(estimate: "DistributionEstimate", quantiles: tuple[Quantile, ...]) -> list[str]:
     inner = [one for one in quantiles if 0 < one.bin_number < N_BINS - 1 and one.bin_mass > COARSE_BIN]
-    if not inner:
+    if not inner or estimate.rank_error > LARGE_RANK_ERROR:  # noise puts mass anywhere
         return []
     scale = "" if estimate.study.bins.scale != "equal" else ', for example scale="log"'
     return [
