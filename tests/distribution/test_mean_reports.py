@@ -117,6 +117,12 @@ def test_without_a_trusted_group_there_is_no_answer() -> None:
     assert alone.comparison is None
 
 
+def test_a_total_of_the_trusted_values_is_not_enough() -> None:
+    reports = MEAN.randomize(VALUES, random_state=1)
+    with pytest.raises(DataError, match="A TrustedSummary holds the total of the values only"):
+        STUDY.estimate(trusted=MEAN.summarize_trusted(VALUES[:500]), local=reports)
+
+
 def test_implausible_codes_are_refused() -> None:
     with pytest.raises(DataError, match="cannot come from this study's channel"):
         STUDY.estimate(trusted=VALUES[:500], local=np.full(5000, 7))

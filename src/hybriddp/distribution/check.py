@@ -20,7 +20,7 @@ from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.mean.check import FALSE_ALARM
 from hybriddp.mean.check import check_plausible as check_mean_reports
-from hybriddp.mean.summary import LocalSummary, Reports
+from hybriddp.mean.summary import LocalSummary, Reports, TrustedSummary
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:
@@ -61,6 +61,11 @@ def check_groups(
         local = study.summarize_local(local)
     if isinstance(trusted, BinCounts):
         _check_digest(study, trusted.study, study.digest)
+    elif isinstance(trusted, TrustedSummary):
+        raise DataError(
+            "A TrustedSummary holds the total of the values only, and a distribution needs each of them. Give the "
+            "trusted users' values, or study.summarize_trusted of them."
+        )
     elif trusted is not None:
         trusted = study.summarize_trusted(trusted)
     checked = CheckedGroups(study, trusted, local)
