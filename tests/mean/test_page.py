@@ -64,6 +64,11 @@ def test_a_page_stands_alone_and_escapes_names() -> None:
     assert "Of 5,000 users" in _read(html)
 
 
+def test_a_page_names_the_study_once() -> None:
+    body = _estimate("hours awake").to_html().split("<body>")[1]
+    assert body.count("hours awake") == 1
+
+
 def test_a_terminal_shows_a_table() -> None:
     stream = io.StringIO()
     Console(file=stream, width=100).print(_estimate())

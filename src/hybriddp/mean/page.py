@@ -37,7 +37,8 @@ def page(estimates: Sequence["Estimate"]) -> str:
 def _section(estimate: "Estimate") -> Section:
     users, doubts = estimate.study.users, explain.warnings(estimate)
     answer, *rest = (line for line in explain.explanation(estimate).splitlines() if line not in doubts)
-    lead = paragraphs([answer], style="answer")  # what may be published comes first
+    said = answer.removeprefix(f"{estimate.study.title}: ")  # by the headings
+    lead = paragraphs([said], style="answer")  # what may be published comes first
     blocks = [
         *alerts(doubts),
         *lead,
