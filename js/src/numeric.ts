@@ -23,6 +23,13 @@ export function toUnits(value: number, bounds: readonly [number, number]): numbe
   return Math.floor((Math.min(Math.max(value, lower), upper) - lower) * (UNITS / width) + 0.5);
 }
 
+/** Whether a value is a pair of numbers; throws if it is one, but not of bounds. */
+export function areBounds(value: unknown): value is readonly [number, number] {
+  const pair = Array.isArray(value) && value.length === 2 && value.every((x) => typeof x === "number");
+  if (pair) toUnits(0, value as unknown as [number, number]);
+  return pair;
+}
+
 /** The rows' means, as numerators over 2^(bits + 24); throws unless they increase and cover the range. */
 export function verifyRows(w: Window, half: unknown): bigint[] {
   const n = w.codes;
