@@ -89,8 +89,8 @@ def test_edges_are_checked(scale: object, message: str) -> None:
 def test_kappa_belongs_to_the_log_scale() -> None:
     with pytest.raises(ParameterError, match='^kappa must be left out unless scale is "log"'):
         Bins(UNIT, "equal", 5)
-    for bad in (0, -1, float("inf"), "5"):
-        with pytest.raises(ParameterError, match="^kappa must be a finite number above 0"):
+    for bad in (0, -1, 9.99e-7, 1e-47, float("inf"), "5"):
+        with pytest.raises(ParameterError, match="^kappa must be a finite number of at least 1e-06"):
             Bins(UNIT, "log", bad)
     with pytest.raises(ParameterError, match="^kappa must be small enough for edges that are at least a unit apart"):
         Bins(UNIT, "log", 1e9)

@@ -28,6 +28,7 @@ from hybriddp.grid import UNITS, Grid, read_only
 N_EDGES = N_BINS - 1
 KAPPA = 1000.0
 """How much denser the bins of a log scale are at the lower than at the upper bound, unless it is given."""
+_KAPPA_RANGE = _check.Range("a finite number of at least 1e-06", lower=1e-6)  # at 1e-6 the bins are nearly equal
 _INNER = N_BINS - 2  # bins between the bounds
 _CELL_BITS = 8  # units are looked up in cells of 256
 _DIGITS = 50  # of the arithmetic that log edges are computed in, so that they are the same on every machine
@@ -47,7 +48,7 @@ class Bins:
         $e_i = \text{lower} + \text{width}\,((1 + \kappa)^{i/254} - 1)/\kappa$. Or the 255 edges themselves, the bounds
         among them, chosen without looking at the data.
     kappa : float, optional
-        $\kappa$ of the log scale, 1,000 if not given.
+        $\kappa$ of the log scale, 1,000 if not given: from $10^{-6}$, nearly ``"equal"``, to a million or so.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class Bins:
         if kappa is not None and scale != "log":
             raise ParameterError("kappa", 'left out unless scale is "log"', kappa)
         if scale == "log":
-            kappa = _check.number("kappa", KAPPA if kappa is None else kappa, _check.POSITIVE)
+            kappa = _check.number("kappa", KAPPA if kappa is None else kappa, _KAPPA_RANGE)
         for field, value in zip(fields(self), (grid, scale, kappa, given), strict=True):
             object.__setattr__(self, field.name, value)
         if np.any(np.diff(self.cuts) < 1):
