@@ -3,7 +3,7 @@
 import { ChannelError, ensure } from "./errors.js";
 import { type Window, isInteger } from "./window.js";
 
-const UNITS = 2 ** 24;
+export const UNITS = 2 ** 24;
 const CELLS = 4096;
 const SHARE_BITS = 20n;
 const VALUE_BITS = 24n;
