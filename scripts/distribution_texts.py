@@ -139,10 +139,12 @@ def wrong_bins() -> Iterator[dict[str, str]]:
             for step in (-1, 1):
                 changed = [*cuts[:place], cuts[place] + step, *cuts[place + 1 :]]
                 yield entry(f"{name}: cut {place} is off by {step}", plain(study, cuts=changed))
-        for bad in (None, [], cuts[:-1], [*cuts, UNITS + 1], cuts[::-1], {}, "", 0, [True, *cuts[1:]]):
+        others: list[Any] = [None, [], cuts[:-1], [*cuts, UNITS + 1], cuts[::-1], {}, "", 0, [True, *cuts[1:]]]
+        for bad in others:
             yield entry(f"{name}: cuts are {str(bad)[:20]}", plain(study, cuts=bad))
         yield entry(f"{name}: a cut as a float", plain(study).replace("[1,", "[1.0,"))
-    for bad in (None, "log", "edges", "Equal", "", 0, True, [], {}, CUBES, {"equal": None}, {"power": 3.0}):
+    scales: list[Any] = [None, "log", "edges", "Equal", "", 0, True, [], {}, CUBES, {"equal": None}, {"power": 3.0}]
+    for bad in scales:
         yield entry(f"scale is {str(bad)[:20]!r}", plain(fields["equal"], scale=bad))
     log = fields["log"]
     for kappa in (0, 0.0, -1.0, 1000, 1001.0, 9.99e-7, 1e-47, 1e7, 1e300, None, True, "1000", [1000.0], 10**400):

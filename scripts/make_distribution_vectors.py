@@ -60,7 +60,7 @@ def studies() -> Iterator[tuple[str, tuple[float, float], str | Sequence[float],
 
 
 def values(study: DistributionStudy, seed: str) -> NDArray[np.float64]:
-    """By turns numbers of which a third lie outside of the bounds, and numbers within a unit of a cut, in half units."""
+    """By turns numbers of which a third are beyond the bounds, and numbers within a unit of a cut, in half units."""
     lower, upper = study.bounds
     words = stream(f"{seed} inputs", 4 * COUNT).view("<u4").astype(np.int64)
     anywhere = lower + (upper - lower) * (words / 2**32 * 1.5 - 0.25)

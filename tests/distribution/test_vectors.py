@@ -1,19 +1,17 @@
 """The shared vectors of distribution studies, as Python sees them; js/test/distribution.test.js runs the same file."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from hybriddp.channels import MaskedResponse, channel_from_json
 from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import ProtocolError
 from hybriddp.grid import UNITS
-from hybriddp.randomness import ByteSource
+from tests.known_bytes import KnownBytes, check_codes, stream
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "distribution.json").read_text(encoding="utf-8"))
 
@@ -26,35 +24,14 @@ def _text(case: dict[str, Any]) -> str:
     return text
 
 
-def _stream(seed: str, count: int) -> NDArray[np.uint8]:
-    return np.frombuffer(hashlib.shake_256(seed.encode()).digest(count), np.uint8)
-
-
-class _Known(ByteSource):
-    """A stream's bytes in the place of the system's."""
-
-    seeded = False
-
-    def __init__(self, case: dict[str, Any]) -> None:
-        self.raw = _stream(f"{case['seed']} bytes", case["count"] * case["bytes_per_report"])
-
-    def fill(self, buffer: NDArray[np.uint8]) -> None:
-        buffer[:], self.raw = self.raw[: len(buffer)], self.raw[len(buffer) :]
-
-
 def _values(study: DistributionStudy, case: dict[str, Any]) -> list[float]:
     lower, upper = study.bounds
     cuts = study.bins.cuts.tolist()
-    words = _stream(f"{case['seed']} inputs", 4 * case["count"]).view("<u4").tolist()
+    words = stream(f"{case['seed']} inputs", 4 * case["count"]).view("<u4").tolist()
     anywhere = [lower + (upper - lower) * (word / 2**32 * 1.5 - 0.25) for word in words]
     steps = [cuts[word % 255] + ((word >> 8) % 5 - 2) / 2 for word in words]
     near = [lower + step * ((upper - lower) / UNITS) for step in steps]
     return [near[i] if i % 2 else anywhere[i] for i in range(len(words))]
-
-
-def _check_codes(codes: NDArray[Any], case: dict[str, Any]) -> None:
-    assert codes[: len(case["first"])].tolist() == case["first"]
-    assert hashlib.sha256(codes.astype("<u8").tobytes()).hexdigest() == case["sha256"]
 
 
 @pytest.mark.parametrize("case", VECTORS["studies"], ids=lambda c: c["seed"])
@@ -63,20 +40,20 @@ def test_known_bytes_give_the_same_reports_as_everywhere(case: dict[str, Any], m
     assert study.digest == case["digest"]
     assert isinstance(study.channel, MaskedResponse)
     assert study.channel.bytes_per_report == case["bytes_per_report"]
-    source = _Known(case)
+    source = KnownBytes(case)
     monkeypatch.setattr("hybriddp.distribution.study.byte_source", lambda _state: source)
     reports = study.randomize(_values(study, case))
     assert reports.study == case["digest"]
     assert source.raw.size == 0
-    _check_codes(reports.codes, case)
+    check_codes(reports.codes, case)
 
 
 @pytest.mark.parametrize("case", VECTORS["channels"], ids=lambda c: c["seed"])
 def test_known_bytes_give_the_same_codes_of_all_bins(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     channel = channel_from_json(_text(case), epsilon=case["epsilon"])
     assert channel.digest == case["digest"]
-    monkeypatch.setattr("hybriddp.channels.channel.byte_source", lambda _state: _Known(case))
-    _check_codes(channel.sample(np.arange(case["count"]) % 256), case)
+    monkeypatch.setattr("hybriddp.channels.channel.byte_source", lambda _state: KnownBytes(case))
+    check_codes(channel.sample(np.arange(case["count"]) % 256), case)
 
 
 @pytest.mark.parametrize("case", VECTORS["channels"], ids=lambda c: c["seed"])
@@ -85,7 +62,7 @@ def test_known_bytes_give_codes_by_the_definition(case: dict[str, Any]) -> None:
     channel = channel_from_json(_text(case), epsilon=case["epsilon"])
     assert isinstance(channel, MaskedResponse)
     size, window = case["bytes_per_report"] // 2, channel.response.window
-    raw = _Known(case).raw.tobytes()
+    raw = KnownBytes(case).raw.tobytes()
     for i, expected in enumerate(case["first"]):
         first, second = (
             int.from_bytes(raw[start : start + size], "little") for start in (2 * i * size, 2 * i * size + size)
