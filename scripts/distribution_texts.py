@@ -187,14 +187,11 @@ def wrong_edges(study: dict[str, Any]) -> Iterator[dict[str, str]]:
     for why, edges in lists:
         yield entry(f"{why} edges", plain(study, scale={"edges": edges}))
     written = plain(study)
-    for old, new in (
-        ("[0.0,", "[-0.0,"),
-        (",1.0]", ",1e0]"),
-        (",1.0]", ",1.00]"),
-        (",1.0]", ",1e999]"),
-        (",1.0]", ",NaN]"),
-    ):
-        first = written.index('"edges"')
+    middle = f",{CUBES[100]!r},"
+    replaced = [("[0.0,", "[-0.0,"), (middle, ",1e999,"), (middle, ",-1e999,"), (middle, ",NaN,"), (middle, ",0,")]
+    replaced += [(",1.0]", f",{last}]") for last in ("1e0", "1.00", "1e999", "NaN")]
+    first = written.index('"edges"')
+    for old, new in replaced:
         yield entry(f"edges with {new}", written[:first] + written[first:].replace(old, new, 1))
 
 

@@ -86,7 +86,7 @@ for (const [words, change] of [
   ["its study has no bounds", ["[0.0,1.0]", "[0.0]"]],
   ["its study's smallest group", ['"min_group_size":2', '"min_group_size":0']],
   ["its study's scale is not equal, log or 255 edges", ['{"log":1000.0}', '"log"']],
-  ["its study's edges are not a unit apart", ['{"log":1000.0}', '{"log":1500000.0}']],
+  ["its study's edges do not increase by a unit", ['{"log":1000.0}', '{"log":1500000.0}']],
   ["its study has no users", ['"users":null', '"users":{}']],
   ["its study is not in the form", [",464,", ",465,"]],
 ]) {
