@@ -144,6 +144,7 @@ frequency-peers: $(VENV)/.dev $(FREQUENCY_PEERS)/.installed
 vectors: $(VENV)/.dev
 	$(BIN)/python scripts/make_vectors.py
 	$(BIN)/python scripts/make_frequency_vectors.py
+	$(BIN)/python scripts/make_distribution_vectors.py
 
 # The command has to see the newest versions, so it uses an environment of its own.
 lock:

@@ -32,6 +32,7 @@ RELEASE = ("release/**", "mean/**")
 CHANNELS = ("channels/**",)
 FREQUENCY = ("frequency/test_answer.py", "frequency/**")
 KMEANS = ("kmeans/test_audit.py", "kmeans/protocol/**", "kmeans/test_*.py", "kmeans/**")
+DISTRIBUTION = ("distribution/**",)
 CONTRIBUTION = ("kmeans/test_sensitivity.py", "kmeans/test_statistics.py", *KMEANS)
 
 
@@ -68,6 +69,12 @@ BUGS = (
         "return study.changed_users * statistic.max_contribution",
         "return statistic.max_contribution",
         KMEANS,
+    ),
+    Bug(
+        "sensitivity: the two histograms of a distribution count as one",
+        "SENSITIVITY = 4",
+        "SENSITIVITY = 2",
+        DISTRIBUTION,
     ),
     Bug(
         "sensitivity: the count of a cluster is not in the bound",
@@ -169,6 +176,12 @@ BUGS = (
         CHANNELS,
     ),
     Bug(
+        "channel: the pattern of a masked report depends on the bin",
+        "pattern = self.draw_patterns(words[1::2].astype(np.uint32))",
+        "pattern = self.draw_patterns(words[1::2].astype(np.uint32) ^ inputs.astype(np.uint32) << np.uint32(24))",
+        CHANNELS,
+    ),
+    Bug(
         "channel: a table's first row is not looked at",
         "require_private(max(column), min(column), self.epsilon)",
         "require_private(max(column[1:]), min(column[1:]), self.epsilon)",
@@ -211,6 +224,12 @@ BUGS = (
         "ledger.spend(total_event(study, privacy, part), promised=privacy)",
         "ledger.require(total_event(study, privacy, part), promised=privacy)",
         RELEASE,
+    ),
+    Bug(
+        "ledger: a histogram is checked and not written down",
+        "ledger.spend(histogram_event(study, privacy, part), promised=privacy)",
+        "ledger.require(histogram_event(study, privacy, part), promised=privacy)",
+        DISTRIBUTION,
     ),
     Bug(
         "ledger: the last part counts instead of the one that spent most",

@@ -18,7 +18,15 @@ import pytest
 
 import hybriddp as hdp
 from hybriddp import cli
-from hybriddp.channels import DiscreteLaplace, LocalHashing, RandomizedResponse, UnaryEncoding, WindowChannel
+from hybriddp.channels import (
+    DiscreteLaplace,
+    LocalHashing,
+    MaskedResponse,
+    RandomizedResponse,
+    UnaryEncoding,
+    WindowChannel,
+)
+from hybriddp.distribution import BinCounts, PatternCounts
 from hybriddp.errors import DataError, HybridDPError, ParameterError, raise_unchained
 from hybriddp.frequency import LocalCounts, TrustedCounts
 from hybriddp.grid import Grid
@@ -39,6 +47,7 @@ OPEN = hdp.HeavyHitterStudy("illness", epsilon=1, delta=1e-6)
 SEVERAL = hdp.HeavyHitterStudy("illnesses", epsilon=1, delta=1e-6, max_records=3, records="all")
 ILLNESS = hdp.FrequencyStudy("illness", categories=["flu", "none"], epsilon=1)
 NUMBERS = hdp.FrequencyStudy("number", categories=[1, 2], epsilon=1)
+SHAPE = hdp.DistributionStudy("income", bounds=(0, 100_000), epsilon=1)
 POINTS = KMeansStudy("x", n_clusters=2, bounds=[(0, 1), (0, 1)], epsilon=1)
 
 
@@ -99,12 +108,18 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "estimate local": lambda x: STUDY.estimate(trusted=[1.0, 2.0], local=x),
     "full-local": lambda x: STUDY.estimate(trusted=x, local=[1, 2, 3], weight="full-local"),
     "randomize": STUDY.randomize,
+    "distribution trusted": SHAPE.summarize_trusted,
+    "distribution local": SHAPE.summarize_local,
+    "distribution randomize": SHAPE.randomize,
+    "distribution estimate": lambda x: SHAPE.estimate(trusted=x, local=[1, 2, 3]),
+    "distribution of reports": lambda x: SHAPE.estimate(trusted=[1.0, 2.0], local=x),
     "grid": Grid(0, 1).place,
     "grid values": Grid(0, 1).values,
     "window": lambda x: WindowChannel(epsilon=1).randomize(x, bounds=(0, 1)),
     "laplace": lambda x: DiscreteLaplace(epsilon=1).randomize(x, bounds=(0, 1)),
     "window units": WindowChannel(epsilon=1).sample,
     "response": RandomizedResponse(epsilon=1, n_categories=4).sample,
+    "masked": MaskedResponse(epsilon=1).sample,
     "unary": UnaryEncoding(epsilon=1, n_categories=4).sample,
     "trusted items": ILLNESS.summarize_trusted,
     "trusted integers": NUMBERS.summarize_trusted,
@@ -274,7 +289,10 @@ def test_what_holds_raw_values_does_not_show_them() -> None:
             assert not any(secret in text for secret in (*SECRETS, total, unit)), text
 
 
-@pytest.mark.parametrize("kind", [TrustedSummary, LocalSummary, LaplaceSummary, TrustedCounts, LocalCounts])
+@pytest.mark.parametrize(
+    "kind",
+    [TrustedSummary, LocalSummary, LaplaceSummary, TrustedCounts, LocalCounts, BinCounts, PatternCounts],
+)
 def test_the_text_of_a_summary_is_not_quoted(kind: Any) -> None:  # noqa: ANN401
     for text in (f'{{"study":"x","total":31337, {WORD}', f'["{WORD}", 31337]', f'{{"study":"x","{WORD}":31337}}'):
         with pytest.raises(DataError) as caught:

@@ -9,6 +9,7 @@ HEAVY = ["scipy.stats", "scipy.special", "scipy.optimize", "matplotlib", "opendp
 
 def test_the_public_names_are_these() -> None:
     assert sorted(hybriddp.__all__) == [
+        "DistributionStudy",
         "Frequencies",
         "FrequencyStudy",
         "HeavyHitterStudy",
@@ -37,6 +38,7 @@ def test_the_public_names_of_channels_are_these() -> None:
         "ChoiceResponse",
         "DiscreteLaplace",
         "LocalHashing",
+        "MaskedResponse",
         "NumericChannel",
         "RandomizedResponse",
         "TableChannel",

@@ -3,7 +3,7 @@
 import { ChannelError, ensure } from "./errors.js";
 import { type Window, isInteger } from "./window.js";
 
-const UNITS = 2 ** 24;
+export const UNITS = 2 ** 24;
 const CELLS = 4096;
 const SHARE_BITS = 20n;
 const VALUE_BITS = 24n;
@@ -21,6 +21,13 @@ export function toUnits(value: number, bounds: readonly [number, number]): numbe
     throw new ChannelError(`value must be a finite number, got value=${String(value)}.`);
   }
   return Math.floor((Math.min(Math.max(value, lower), upper) - lower) * (UNITS / width) + 0.5);
+}
+
+/** Whether a value is a pair of numbers; throws if it is one, but not of bounds. */
+export function areBounds(value: unknown): value is readonly [number, number] {
+  const pair = Array.isArray(value) && value.length === 2 && value.every((x) => typeof x === "number");
+  if (pair) toUnits(0, value as unknown as [number, number]);
+  return pair;
 }
 
 /** The rows' means, as numerators over 2^(bits + 24); throws unless they increase and cover the range. */

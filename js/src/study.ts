@@ -1,10 +1,10 @@
 /** A study of a mean as a device needs it. Its reports carry the study's digest, so that no other study takes them. */
 
 import { ensure } from "./errors.js";
-import { toUnits } from "./numeric.js";
+import { areBounds } from "./numeric.js";
 import { isCanonicalDelta } from "./odds.js";
 import { type Bytes, systemBytes } from "./random.js";
-import { type Report, digestOf, isReadable, parseFields, usersText } from "./text.js";
+import { type Report, digestOf, isReadable, parseFields, pythonFloat, usersText } from "./text.js";
 import { isInteger } from "./window.js";
 import { WindowChannel, parseChannel } from "./window_channel.js";
 
@@ -37,11 +37,10 @@ export async function parseStudy(text: string, epsilon: number | string): Promis
   ensure(isReadable(fields.name), "its study has no name, or one with control characters");
   ensure(isCanonicalDelta(fields.delta), "its study's delta is not a decimal up to 0.001 in its shortest form");
   ensure(isInteger(fields.min_group_size, 1, Number.MAX_SAFE_INTEGER), "its study's smallest group is not a positive integer");
-  ensure(Array.isArray(fields.bounds) && fields.bounds.every((x) => typeof x === "number"), "its study has no bounds");
-  toUnits(0, fields.bounds as unknown as [number, number]); // throws unless they are bounds
+  ensure(areBounds(fields.bounds), "its study has no bounds");
   const asked = deviceText(fields, channel, usersText(fields.users, text));
   ensure(text === asked || text === withSpread(asked, fields), "its study is not in the form that studies are written in");
-  return new Study(fields.name, fields.bounds as unknown as [number, number], await digestOf(asked), channel);
+  return new Study(fields.name, fields.bounds, await digestOf(asked), channel);
 }
 
 /** The one text of a study for devices, as the Python package writes it. */
@@ -58,12 +57,4 @@ function withSpread(asked: string, fields: Fields): string {
   const width = (bounds as number[])[1]! - (bounds as number[])[0]!;
   const possible = typeof sd === "number" && sd >= 1e-6 * width && sd <= width / 2;
   return possible ? `${asked.slice(0, -1)},"sd_at_most":${pythonFloat(sd)}}` : asked;
-}
-
-/** A number as Python writes a float: with a point, or with an exponent of at least two digits. */
-function pythonFloat(x: number): string {
-  const [digits, power] = x.toExponential().split("e") as [string, string];
-  const exponent = Number(power);
-  if (exponent >= -4 && exponent < 16) return Number.isInteger(x) ? `${x}.0` : String(x);
-  return `${digits}e${power[0]}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }

@@ -38,6 +38,14 @@ export function parseFields(text: string): Fields & { channelText: string } {
   }
 }
 
+/** A number as Python writes a float: with a point, or with an exponent of at least two digits. */
+export function pythonFloat(x: number): string {
+  const [digits, power] = x.toExponential().split("e") as [string, string];
+  const exponent = Number(power);
+  if (exponent >= -4 && exponent < 16) return Number.isInteger(x) ? `${x}.0` : String(x);
+  return `${digits}e${power[0]}${String(Math.abs(exponent)).padStart(2, "0")}`;
+}
+
 /** The SHA-256 of a text, by which reports know their study. */
 export async function digestOf(text: string): Promise<string> {
   const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));

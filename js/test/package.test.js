@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { frequency, vectors } from "./vectors.js";
+import { distribution, frequency, vectors } from "./vectors.js";
 
 const source = fileURLToPath(new URL("..", import.meta.url));
 const { epsilon, text } = vectors.window[0];
@@ -41,7 +41,7 @@ function checkout(name) {
   return copy;
 }
 
-/** What a project that has installed `what` prints: whether reports of both entries are codes. */
+/** What a project that has installed `what` prints: whether reports of all entries are codes. */
 function report(name, what) {
   const project = join(folder, name);
   mkdirSync(project);
@@ -50,13 +50,16 @@ function report(name, what) {
     join(project, "use.js"),
     'import { parseChannel } from "hybriddp";\n' +
       'import { parseFrequencyStudy } from "hybriddp/frequency";\n' +
-      "const [text, epsilon, asked] = process.argv.slice(2);\n" +
+      'import { parseDistributionStudy } from "hybriddp/distribution";\n' +
+      "const [text, epsilon, shares, quantiles] = process.argv.slice(2);\n" +
       "const code = parseChannel(text, epsilon).report(37.5, [0, 240]);\n" +
-      'const report = (await parseFrequencyStudy(asked, 1)).report("yes");\n' +
-      "console.log(Number.isInteger(code) && Number.isInteger(report.code));\n",
+      'const item = (await parseFrequencyStudy(shares, 1)).report("yes");\n' +
+      "const value = (await parseDistributionStudy(quantiles, 1)).report(0.5);\n" +
+      "console.log([code, item.code, value.code].every(Number.isInteger));\n",
   );
   npm(project, "install", what);
-  return execFileSync(process.execPath, ["use.js", text, epsilon, frequency.accepted[0].text], { cwd: project, encoding: "utf8" }).trim();
+  const words = ["use.js", text, epsilon, frequency.accepted[0].text, distribution.accepted[0].text];
+  return execFileSync(process.execPath, words, { cwd: project, encoding: "utf8" }).trim();
 }
 
 test("a folder that is installed into a project builds itself and imports", () => {
@@ -75,7 +78,7 @@ test("the build that an install runs is that of the development tools", () => {
   assert.match(scripts.prepare, new RegExp(`--package=esbuild@${devDependencies.esbuild.replaceAll(".", "\\.")} `));
 });
 
-test("another project finds the types of both entries", () => {
+test("another project finds the types of all entries", () => {
   const project = join(folder, "typed");
   mkdirSync(join(project, "node_modules"), { recursive: true });
   symlinkSync(source, join(project, "node_modules", "hybriddp"), "junction");
@@ -84,8 +87,12 @@ test("another project finds the types of both entries", () => {
     join(project, "use.ts"),
     'import { parseStudy } from "hybriddp";\n' +
       'import { type Item, parseFrequencyStudy } from "hybriddp/frequency";\n' +
+      'import { type Report, parseDistributionStudy } from "hybriddp/distribution";\n' +
       "export const mean = async (text: string): Promise<number> => (await parseStudy(text, 1)).report(37.5).code;\n" +
       "export const share = async (text: string, item: Item): Promise<number> => (await parseFrequencyStudy(text, 1)).report(item).code;\n" +
+      "export const value = async (text: string): Promise<Report> => (await parseDistributionStudy(text, 1)).report(480);\n" +
+      "// @ts-expect-error: a value is no text\n" +
+      'export const no = async (text: string) => (await parseDistributionStudy(text, 1)).report("480");\n' +
       "// @ts-expect-error: an item is no list\n" +
       'export const wrong = async (text: string) => (await parseFrequencyStudy(text, 1)).report(["yes"]);\n',
   );

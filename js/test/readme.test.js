@@ -5,16 +5,17 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
-import { frequency, vectors } from "./vectors.js";
+import { distribution, frequency, vectors } from "./vectors.js";
 
 const read = (path) => readFileSync(new URL(path, import.meta.url), "utf8");
 const readme = read("../README.md");
-const bundles = { hybriddp: "../dist/hybriddp.js", "hybriddp/frequency": "../dist/frequency.js" };
+const bundles = { hybriddp: "../dist/hybriddp.js", "hybriddp/frequency": "../dist/frequency.js", "hybriddp/distribution": "../dist/distribution.js" };
 const texts = {
   parseChannel: vectors.window.find((c) => c.epsilon === "1").text,
   parseStudy: JSON.parse(read("../../vectors/study.json")).text,
   parseFrequencyStudy: frequency.accepted[0].text, // yes or no
   parseDiscoveryQuestion: frequency.discovery[0].text,
+  parseDistributionStudy: distribution.accepted[0].text,
 };
 
 for (const [page, source] of [["README.md", readme], ["docs/reports.md", read("../../docs/reports.md")]]) {

@@ -61,7 +61,7 @@ for (const [name, change, words] of [
   ["no bounds", { bounds: null }, "no bounds"],
   ["texts as bounds", { bounds: ["0", "240"] }, "no bounds"],
   ["bounds in the wrong order", { bounds: [240, 0] }, "bounds must be"],
-  ["three bounds", { bounds: [0, 240, 250] }, "form"],
+  ["three bounds", { bounds: [0.5, 240.5, 250.5] }, "no bounds"],
   ["bounds too far apart", { bounds: [0, 1e140] }, "bounds must be"],
   ["bounds too close", { bounds: [0, 1e-140] }, "bounds must be"],
   ["no channel", { channel: undefined }, "does not describe a channel"],

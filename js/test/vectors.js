@@ -7,6 +7,16 @@ const read = (name) => JSON.parse(readFileSync(new URL(`../../vectors/${name}.js
 
 export const vectors = read("channels");
 export const frequency = read("frequency");
+export const distribution = written(read("distribution"));
+
+/** Vectors whose texts have their long lists again. */
+function written({ short, ...vectors }) {
+  const lists = Object.entries(short);
+  const full = (text) => lists.reduce((found, [name, list]) => found.replaceAll(name, list), text);
+  return Object.fromEntries(
+    Object.entries(vectors).map(([name, cases]) => [name, cases.map((c) => ({ ...c, text: full(c.text) }))]),
+  );
+}
 
 /** The first bytes of a seed's SHAKE-256 stream. */
 export function stream(seed, count) {

@@ -10,6 +10,8 @@ it costs.
 **For how frequent categories are**: `FrequencyStudy`, which gives `Frequencies`; `heavy_hitters` and
 `HeavyHitterStudy` where nobody knows the items beforehand.
 
+**For quantiles and histograms**: `DistributionStudy`.
+
 **For K-means**: `HybridKMeans`; `hybriddp.kmeans` for running it as a protocol, round by round.
 
 **For knowing the error beforehand**: `plan`, `plan_frequencies` and `solve`; `simulate` for trying it out;
@@ -24,6 +26,7 @@ it costs.
 
 from hybriddp import channels, errors, theory
 from hybriddp.amplification import amplify
+from hybriddp.distribution import DistributionStudy
 from hybriddp.frequency import Frequencies, FrequencyStudy, HeavyHitterStudy, heavy_hitters
 from hybriddp.kmeans import HybridKMeans
 from hybriddp.mean import MeanStudy
@@ -36,6 +39,7 @@ from hybriddp.tables import summarize
 __version__ = "0.1.0"
 
 __all__ = [
+    "DistributionStudy",
     "Frequencies",
     "FrequencyStudy",
     "HeavyHitterStudy",

@@ -10,6 +10,7 @@ import pytest
 from hybriddp.channels import (
     Channel,
     DiscreteLaplace,
+    MaskedResponse,
     NumericChannel,
     RandomizedResponse,
     TableChannel,
@@ -30,6 +31,8 @@ CHANNELS: list[Channel] = [
     UnaryEncoding(epsilon=1, n_categories=200),
     TableChannel.from_probabilities([[0.6, 0.4], [0.4, 0.6]], [-1, 1], epsilon=1),
     DiscreteLaplace(epsilon=1),
+    MaskedResponse(epsilon=1),
+    MaskedResponse(epsilon=11),
 ]
 
 

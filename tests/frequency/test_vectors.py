@@ -1,57 +1,34 @@
 """The shared vectors of frequency studies, as Python sees them; js/test/frequency.test.js runs the same file."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from hybriddp.channels import channel_from_json
 from hybriddp.errors import ProtocolError
 from hybriddp.frequency import FrequencyStudy
 from hybriddp.frequency.categories import Item
 from hybriddp.frequency.discovery import DiscoveryQuestion
-from hybriddp.randomness import ByteSource
+from tests.known_bytes import KnownBytes, check_codes, stream
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "frequency.json").read_text(encoding="utf-8"))
 
 
-class _Known(ByteSource):
-    """A stream's bytes in the place of the system's."""
-
-    seeded = False
-
-    def __init__(self, seed: str, count: int) -> None:
-        self.raw = _stream(seed, count)
-
-    def fill(self, buffer: NDArray[np.uint8]) -> None:
-        buffer[:], self.raw = self.raw[: len(buffer)], self.raw[len(buffer) :]
-
-
-def _stream(seed: str, count: int) -> NDArray[np.uint8]:
-    return np.frombuffer(hashlib.shake_256(seed.encode()).digest(count), np.uint8)
-
-
-def _use_known_bytes(monkeypatch: pytest.MonkeyPatch, case: dict[str, Any]) -> _Known:
-    source = _Known(f"{case['seed']} bytes", case["count"] * case["bytes_per_report"])
+def _use_known_bytes(monkeypatch: pytest.MonkeyPatch, case: dict[str, Any]) -> KnownBytes:
+    source = KnownBytes(case)
     monkeypatch.setattr("hybriddp.channels.channel.byte_source", lambda _state: source)
     return source
 
 
 def _items(study: FrequencyStudy, case: dict[str, Any]) -> list[Item]:
-    words = _stream(f"{case['seed']} inputs", 4 * case["count"]).view("<u4").tolist()
+    words = stream(f"{case['seed']} inputs", 4 * case["count"]).view("<u4").tolist()
     numbers = [word % len(study.names) for word in words]
     others = [f"none of them, {word}" if study.domain.are_texts else word + 2**40 for word in words]
     listed = [*study.categories, None]  # the last one only where other items count
     return [other if listed[n] is None else study.categories[n] for n, other in zip(numbers, others, strict=True)]
-
-
-def _check_codes(codes: NDArray[Any], case: dict[str, Any]) -> None:
-    assert codes[: len(case["first"])].tolist() == case["first"]
-    assert hashlib.sha256(codes.astype("<u8").tobytes()).hexdigest() == case["sha256"]
 
 
 @pytest.mark.parametrize("case", VECTORS["studies"], ids=lambda c: c["seed"])
@@ -63,7 +40,7 @@ def test_known_bytes_give_the_same_reports_as_everywhere(case: dict[str, Any], m
     reports = study.randomize(_items(study, case))
     assert reports.study == case["digest"]
     assert source.raw.size == 0
-    _check_codes(reports.codes, case)
+    check_codes(reports.codes, case)
 
 
 @pytest.mark.parametrize("case", VECTORS["channels"], ids=lambda c: c["seed"])
@@ -73,20 +50,20 @@ def test_known_bytes_give_the_same_codes_of_sets_and_keys(
     channel = channel_from_json(case["text"], epsilon=case["epsilon"])
     assert channel.digest == case["digest"]
     _use_known_bytes(monkeypatch, case)
-    _check_codes(channel.sample(np.resize(np.array(case["inputs"], np.uint64), case["count"])), case)
+    check_codes(channel.sample(np.resize(np.array(case["inputs"], np.uint64), case["count"])), case)
 
 
 @pytest.mark.parametrize("case", VECTORS["discovery"], ids=lambda c: c["seed"])
 def test_known_bytes_give_the_same_reports_of_strings(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     question = DiscoveryQuestion.from_json(case["text"])
     assert question.digest == case["digest"]
-    source = _Known(f"{case['seed']} bytes", case["count"] * case["bytes_per_report"])
+    source = KnownBytes(case)
     monkeypatch.setattr("hybriddp.frequency.discovery.byte_source", lambda _state: source)
     inputs = case["inputs"]
     # One at a time, as devices do: each takes its own bytes.
     codes = [question.randomize([inputs[i % len(inputs)]]).codes for i in range(case["count"])]
     assert source.raw.size == 0
-    _check_codes(np.concatenate(codes), case)
+    check_codes(np.concatenate(codes), case)
 
 
 def test_the_vectors_cover_every_channel() -> None:

@@ -6,6 +6,8 @@ mechanism; `TableChannel`, a table of your own.
 **For a category**: `RandomizedResponse` and `UnaryEncoding`; out of any number of them, `LocalHashing`. **For a set of
 them**, all of one size: `ChoiceResponse`.
 
+**For an ordered bin**, of which a CDF is estimated: `MaskedResponse`.
+
 **For clients and servers**: `channel_from_json` reads what `to_json` writes, and refuses everything else.
 
 Every channel is a table of whole numbers whose privacy is proven in exact arithmetic whenever one is made.
@@ -14,6 +16,7 @@ Every channel is a table of whole numbers whose privacy is proven in exact arith
 from hybriddp.channels.channel import Channel, channel_from_json
 from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.laplace import DiscreteLaplace
+from hybriddp.channels.masked import MaskedResponse
 from hybriddp.channels.numeric import NumericChannel
 from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
 from hybriddp.channels.table import TableChannel
@@ -25,6 +28,7 @@ __all__ = [
     "ChoiceResponse",
     "DiscreteLaplace",
     "LocalHashing",
+    "MaskedResponse",
     "NumericChannel",
     "RandomizedResponse",
     "TableChannel",

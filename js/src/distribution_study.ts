@@ -1,0 +1,49 @@
+/** A study of the distribution of a number, as a device needs it. See the Python package's distribution/study.py. */
+
+import { binOf, binsOf } from "./bins.js";
+import { ensure } from "./errors.js";
+import { MaskedResponse, parseChannel } from "./masked.js";
+import { areBounds, toUnits } from "./numeric.js";
+import { type Bytes, systemBytes } from "./random.js";
+import { type Report, digestOf, isReadable, parseFields, pythonFloat, usersText } from "./text.js";
+import { isInteger } from "./window.js";
+
+/** What is asked, between which bounds, in which bins and under which promise. */
+export class DistributionStudy {
+  readonly #cuts: readonly number[];
+
+  constructor(
+    readonly name: string,
+    readonly bounds: readonly [number, number],
+    cuts: readonly number[],
+    readonly digest: string,
+    readonly channel: MaskedResponse,
+  ) {
+    this.#cuts = cuts;
+  }
+
+  /** One report of a value. Send it once; never draw again for the same value. */
+  report(value: number, bytes: Bytes = systemBytes): Report {
+    return { study: this.digest, code: this.channel.report(binOf(this.#cuts, toUnits(value, this.bounds)), bytes) };
+  }
+}
+
+/**
+ * The study that the curator's text describes, its channel verified for the `epsilon` that the user was shown. Every other
+ * text than the study's own is refused, as in Python; so is a study that takes reports which were made for a mean.
+ */
+export async function parseDistributionStudy(text: string, epsilon: number | string): Promise<DistributionStudy> {
+  const { channelText, name, bounds, scale, users, ...fields } = parseFields(text);
+  const channel = parseChannel(channelText, epsilon);
+  ensure(fields.type === "distribution" && fields.version === 2, "its study is not one of a distribution");
+  ensure(isReadable(name), "its study has no name, or one with control characters");
+  ensure(areBounds(bounds), "its study has no bounds");
+  ensure(isInteger(fields.min_group_size, 1, Number.MAX_SAFE_INTEGER), "its study's smallest group is not a positive integer");
+  const bins = binsOf(scale, bounds);
+  const asked = `"name":${JSON.stringify(name)},"bounds":[${bounds.map(pythonFloat)}]`;
+  const promise = `"epsilon":"${channel.epsilon}","min_group_size":${fields.min_group_size}`;
+  const how = `"scale":${bins.scale},"cuts":[${bins.cuts}],"channel":${channel.text},"users":${usersText(users, text)}`;
+  const own = `{"type":"distribution","version":2,${asked},${promise},${how}}`;
+  ensure(text === own, "its study is not in the form that studies are written in");
+  return new DistributionStudy(name, Object.freeze(bounds), bins.cuts, await digestOf(text), channel);
+}

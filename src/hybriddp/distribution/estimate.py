@@ -1,0 +1,175 @@
+"""The estimated distribution: quantiles, CDF, histogram, how wrong they may be, and what they cost."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hybriddp.distribution import explain, quantile
+from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
+from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
+from hybriddp.errors import DataError
+from hybriddp.mean.estimate import Statement
+
+if TYPE_CHECKING:
+    from hybriddp.distribution.study import DistributionStudy
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class DistributionEstimate:
+    """A distribution, from private numbers only. It is about the population that the users were drawn from.
+
+    Examples
+    --------
+    >>> from hybriddp import DistributionStudy
+    >>> study = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
+    >>> load = np.random.default_rng(0).lognormal(6.0, 0.8, 202_000)
+    >>> reports = study.randomize(load[2000:], random_state=1)
+    >>> estimate = study.estimate(trusted=load[:2000], local=reports, random_state=2)
+    >>> p95 = estimate.quantile(0.95)
+    >>> print(f"{p95.value:.0f}, between {p95.interval.lower:.0f} and {p95.interval.upper:.0f}")
+    1509, between 1402 and 1698
+    >>> print(f"{estimate.cdf(1000).value:.3f}, give or take {estimate.cdf(1000).standard_error:.3f}")
+    0.858, give or take 0.007
+    """
+
+    study: "DistributionStudy"
+    fits: Fits
+    """What both groups say together, and each alone."""
+    n_trusted: int
+    """How many users trusted the curator."""
+    n_local: int
+    """How many users reported locally."""
+    privacy: Statement
+    """What it cost."""
+    tied: bool = True
+    """Whether every local report came with its study's digest."""
+    groups_may_differ: bool = False
+    """Whether it is made from each group for its own users, and so holds however much they differ."""
+
+    @property
+    def fit(self) -> DistributionFit:
+        """The masses of the bins that all answers come from."""
+        if self.groups_may_differ and self.fits.if_groups_differ is not None:
+            return self.fits.if_groups_differ
+        return self.fits.both
+
+    @property
+    def comparison(self) -> GroupComparison | None:
+        """How much the groups differ; None where there was only one."""
+        return self.fits.comparison
+
+    @property
+    def groups_differ(self) -> bool:
+        """Whether the groups differ by more than chance explains in 95 % of studies."""
+        return self.comparison is not None and self.comparison.tau > 0
+
+    def allowing_groups_to_differ(self) -> "DistributionEstimate":
+        """The same estimate without the assumption that those who trust are like those who do not.
+
+        It is made from what was released already, and costs nothing. Every answer counts each group for its own users
+        only. It is less accurate, and holds whatever the difference.
+        """
+        if self.fits.if_groups_differ is None:
+            raise DataError(
+                "Reports that were collected for a mean do not determine a distribution by themselves, so nothing is "
+                "known of how much the groups differ."
+            )
+        return replace(self, groups_may_differ=True)
+
+    # Answers --------------------------------------------------------------------------------------------------------
+
+    def quantile(self, q: float, *, level: float = 0.95) -> Quantile:
+        """The value below which a fraction ``q`` of the population lies, with an interval from an edge to an edge."""
+        return quantile.quantile(self.fit, self.study.bins, q, level)
+
+    def quantiles(self, q: Iterable[float], *, level: float = 0.95) -> tuple[Quantile, ...]:
+        """Several quantiles; each interval holds its own at this level, not all together."""
+        return tuple(self.quantile(one, level=level) for one in q)
+
+    def cdf(self, x: float, *, level: float = 0.95) -> CdfValue:
+        """The fraction of the population whose values are at most ``x``."""
+        return quantile.cdf_value(self.fit, self.study.bins, x, level)
+
+    def band(self, level: float = 0.95) -> Band:
+        """The CDF at all edges of the bins, with a band that holds each value of it at this level."""
+        return quantile.band(self.fit, self.study.bins, level)
+
+    def histogram(self, edges: ArrayLike) -> tuple[Bar, ...]:
+        """The fractions of the population between the given values, each with its standard error."""
+        return quantile.histogram(self.fit, self.study.bins, edges)
+
+    def mean(self) -> DistributionMean:
+        """The mean as a by-product, with its error; a study of a mean gives it more accurately."""
+        return quantile.mean_of(self.fit, self.study.bins)
+
+    @cached_property
+    def rank_error(self) -> float:
+        """The standard error of the CDF: the root mean square over all edges."""
+        return float(np.sqrt(np.mean(self.fit.standard_errors**2)))
+
+    # How it is shown ------------------------------------------------------------------------------------------------
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know before the numbers."""
+        return explain.warnings(self)
+
+    def __str__(self) -> str:
+        return explain.one_line(self)
+
+    def __repr__(self) -> str:
+        name = self.study.title if len(self.study.title) <= 40 else f"{self.study.title[:39]}…"
+        seeded = ", a simulation" if self.privacy.seeded else ""
+        median = explain.shown(self.quantile(0.5))
+        return f"DistributionEstimate({name!r}: median {median}, ε = {self.privacy.epsilon}{seeded})"
+
+    def explain(self) -> str:
+        """The quantiles, which of them are determined, what they assume and what they cost, in plain words."""
+        return explain.explanation(self)
+
+    def to_json(self) -> str:
+        """What `to_dict` gives, as text."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All answers as plain values: the usual quantiles, the CDF at all edges with standard errors, the promise."""
+        study, compared, mean = self.study, self.comparison, self.mean()
+        return {
+            "warnings": list(self.warnings),  # before the numbers
+            "study": study.name,
+            "digest": study.digest,
+            "users": study.users and asdict(study.users),
+            "quantiles": [
+                {
+                    "q": one.q,
+                    "value": one.value,
+                    "interval_95": list(one.interval),
+                    "determined_from_below": not one.touches_lower,
+                    "determined_from_above": not one.touches_upper,
+                }
+                for one in self.quantiles(explain.USUAL)
+            ],
+            "cdf": {
+                "edges": study.bins.edges.tolist(),
+                "values": self.fit.cdf.tolist(),
+                "standard_errors": self.fit.standard_errors.tolist(),
+            },
+            "mean": {"value": mean.value, "standard_error": mean.standard_error, "resolution": mean.resolution},
+            "n_trusted": self.n_trusted,
+            "n_local": self.n_local,
+            "assumes_groups_alike": explain.assumes_alike(self),
+            "groups": compared
+            and {
+                "statistic": compared.statistic,
+                "n_edges": compared.n_edges,
+                "standard_errors_apart": compared.z,
+                "tau": compared.tau,
+            },
+            "tied": self.tied,
+            "privacy": self.privacy.to_dict(),
+        }

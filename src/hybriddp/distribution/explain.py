@@ -1,0 +1,173 @@
+"""An estimated distribution in plain words, with warnings first."""
+
+import math
+from typing import TYPE_CHECKING
+
+from hybriddp.channels.masked import N_BINS
+from hybriddp.distribution.quantile import Quantile
+from hybriddp.mean.explain import FAR_APART, UNTIED
+from hybriddp.wording import percent, significant, to_precision_of
+
+if TYPE_CHECKING:
+    from hybriddp.distribution.estimate import DistributionEstimate
+
+USUAL = (0.5, 0.9, 0.95, 0.99)
+"""The quantiles that are told without being asked for."""
+LARGE_RANK_ERROR = 0.05
+"""The standard error of the CDF from which on it is mostly noise."""
+COARSE_BIN = 0.05
+"""The mass of a bin from which on a quantile in it depends on how values lie within the bin."""
+
+
+def shown(quantile: Quantile) -> str:
+    """A quantile and its interval, rounded outward, with as many digits as are known."""
+    low, high = quantile.interval
+    error = (high - low) / 4
+    if error > 0:
+        step = 10.0 ** (math.floor(math.log10(error)) - 1)
+        low, high = math.floor(low / step) * step, math.ceil(high / step) * step
+    value, lower, upper = (to_precision_of(x, error) for x in (quantile.value, low, high))
+    return f"{value}, between {lower} and {upper} ({100 * quantile.interval.level:g} %)"
+
+
+def assumes_alike(estimate: "DistributionEstimate") -> bool:
+    """Whether the intervals hold only if those who trust are like those who do not."""
+    return estimate.comparison is not None and not estimate.groups_may_differ
+
+
+def warnings(estimate: "DistributionEstimate") -> tuple[str, ...]:
+    """What a reader must know before the numbers, the worst first, told from released numbers alone."""
+    quantiles = estimate.quantiles(USUAL)
+    return (*_about_groups(estimate), *_about_noise(estimate), *_undetermined(quantiles), *_coarse(estimate, quantiles))
+
+
+def _about_groups(estimate: "DistributionEstimate") -> list[str]:
+    compared = estimate.comparison
+    if compared is None or compared.tau == 0:
+        return []
+    if compared.z <= FAR_APART:
+        honest = "" if estimate.groups_may_differ else " allowing_groups_to_differ() holds however much they do."
+        return [f"WARNING: the groups differ by more than chance explains in 95 % of studies.{honest}"]
+    apart = f"The groups' distributions are more than {FAR_APART:g} standard errors apart"
+    if not estimate.tied:
+        return [
+            f"WARNING: do not use these numbers yet. {apart}, and nothing ties the reports to this study: they may "
+            "have been made for another study or another ε."
+        ]
+    return [
+        f"WARNING: {apart[0].lower()}{apart[1:]}: check that both groups' values have the same units. If they do, "
+        "those who trust are other people than those who do not."
+    ]
+
+
+def _about_noise(estimate: "DistributionEstimate") -> list[str]:
+    if estimate.rank_error <= LARGE_RANK_ERROR:
+        return []
+    return [
+        f"WARNING: this answer is mostly noise: the CDF has a standard error of {percent(estimate.rank_error, 2)}. It "
+        "takes more users, or a larger ε."
+    ]
+
+
+def _undetermined(quantiles: tuple[Quantile, ...]) -> list[str]:
+    """One sentence for each bound that intervals touch."""
+    found = []
+    for side, where, touching in (
+        ("lower", "below", [one.name for one in quantiles if one.touches_lower]),
+        ("upper", "above", [one.name for one in quantiles if one.touches_upper]),
+    ):
+        if touching:
+            verb, subject = ("touches", "it is") if len(touching) == 1 else ("touch", "they are")
+            found.append(
+                f"WARNING: {_listed(touching)} {verb} the {side} bound: {subject} not determined from {where}."
+            )
+    return found
+
+
+def _coarse(estimate: "DistributionEstimate", quantiles: tuple[Quantile, ...]) -> list[str]:
+    inner = [one for one in quantiles if 0 < one.bin_number < N_BINS - 1 and one.bin_mass > COARSE_BIN]
+    if not inner or estimate.rank_error > LARGE_RANK_ERROR:  # noise puts mass anywhere
+        return []
+    scale = "" if estimate.study.bins.scale != "equal" else ', for example scale="log"'
+    return [
+        f"WARNING: the bin of {_listed([one.name for one in inner])} holds more than {percent(COARSE_BIN)} of all "
+        "users, and nothing is known of where values are within it. For more resolution choose edges that are closer "
+        f"there{scale}."
+    ]
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def one_line(estimate: "DistributionEstimate") -> str:
+    """Median and 95th percentile; what is doubtful stands before them."""
+    seeded = f" {estimate.privacy}" if estimate.privacy.seeded else ""
+    told = "; ".join(f"{one.name} {shown(one)}" for one in estimate.quantiles((0.5, 0.95)))
+    return "\n".join([*warnings(estimate), f"{estimate.study.title}: {told}.{seeded}"])
+
+
+def _told(quantile: Quantile) -> str:
+    """A line about a quantile, and whether it is determined."""
+    line = f"{quantile.name}: {shown(quantile)}"
+    low, high = quantile.interval
+    if low == high:
+        return f"{line}. It is the bound itself."
+    if quantile.determined:
+        return f"{line}."
+    sides = [
+        side for side, touches in (("below", quantile.touches_lower), ("above", quantile.touches_upper)) if touches
+    ]
+    bounds = {"below": "lower", "above": "upper"}
+    touched = " and the ".join(bounds[side] for side in sides)
+    return f"{line}. Not determined from {' or '.join(sides)}: it touches the {touched} bound."
+
+
+def _assumption(estimate: "DistributionEstimate") -> list[str]:
+    """What the intervals assume about the groups."""
+    if estimate.comparison is None:
+        return ["There was only one group, so this is the answer of a single model, not a hybrid."]
+    if estimate.groups_may_differ:
+        return [
+            "Each group counts for its own users only, so the intervals hold however much those who trust differ from "
+            "those who do not.",
+            estimate.comparison.verdict.split(" The trusted group counts")[0],
+        ]
+    honest = (
+        "" if estimate.fits.if_groups_differ is None else " allowing_groups_to_differ() gives ones that hold always."
+    )
+    return [
+        "The intervals assume that those who trust are like those who do not: a difference that the noise hides would "
+        "make them miss more often, up to one time in five where it is about one standard error of the local "
+        f"group.{honest}",
+        estimate.comparison.verdict,
+    ]
+
+
+def explanation(estimate: "DistributionEstimate") -> str:
+    """The quantiles, which of them are determined, what they assume and what they cost, a sentence per line."""
+    e, study = estimate, estimate.study
+    mean = e.mean()
+    lines = [
+        *warnings(e),
+        f"{study.title}:",
+        *(_told(one) for one in e.quantiles(USUAL)),
+        f"Of {e.n_trusted + e.n_local:,} users {e.n_trusted:,} trusted the curator and {e.n_local:,} reported locally.",
+        "The intervals are about the population that these users come from, each on its own, and reach outward to the "
+        "edges of bins.",
+        *_assumption(e),
+        f"The CDF has a standard error of {percent(e.rank_error, 2)} on average over its edges.",
+        f"The mean, as a by-product, is {to_precision_of(mean.value, mean.standard_error)} with a standard error of "
+        f"{significant(mean.standard_error, 2)}; where values lie within bins may add "
+        f"{significant(mean.resolution, 2)} to its error.",
+    ]
+    if study.mean_study is not None:
+        lines.append(
+            "The local reports were collected for a mean. The trusted group's release takes that mean's place."
+        )
+    if not e.tied:
+        lines.append(UNTIED)
+    lines.append(str(e.privacy))
+    if study.users is not None:
+        lines.append(f"Who has which {study.users.by} is public.")
+    return "\n".join(lines)

@@ -1,0 +1,233 @@
+r"""The masses of the bins from one group or both: two turns of weighted least squares, and doubt about the groups.
+
+The variances that weigh what the groups say depend on the masses themselves, so each turn takes them at a *pilot*: the
+masses that the last turn found, made a distribution. The first pilot is the trusted group's if it is large enough,
+and uniform if not.
+
+**Doubt.** If those who trust are other people, their CDF differs from the others'. In the second turn the two are
+compared at the edges, 15 at most, that cut the pilot into 16 equal masses. With $d$ the difference, $V$ its covariance
+if the groups are alike, and $S$ the covariance of these CDF values for one user,
+
+$$
+T = d^T V^{-1} d, \qquad \tau^2 = \frac{\max(0,\; T - \chi^2_{K, 0.95})}{\operatorname{tr}(V^{-1} S)}
+$$
+
+for $K$ edges: the variance between groups of DerSimonian and Laird, with a threshold, so that chance alone gives 0 in
+95 % of studies. The trusted group's covariance grows by $\tau^2 S$, and it counts less. The answer is then about
+everybody, $(1 - c)$ of what is said of the others plus $c$ of the trusted group as it is, $c$ its fraction of the
+users.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hybriddp._check import FloatArray
+from hybriddp.channels.masked import N_BINS
+from hybriddp.distribution.least_squares import (
+    Information,
+    LocalEvidence,
+    Masses,
+    of_known_covariance,
+    prior,
+    solve,
+    to_walsh,
+)
+from hybriddp.distribution.release import PrivateHistogram
+from hybriddp.grid import read_only
+
+_UNIFORM = 0.02  # of a pilot: no bin is without mass
+_TURNS = 2
+_PIECES = 16  # of equal mass, into which the edges cut at which groups are compared
+_CHANCE = 0.05
+_LARGEST_Z = 37.0  # beyond it a double cannot hold the probability
+
+
+@dataclass(frozen=True, slots=True)
+class GroupComparison:
+    """How much the two groups' distributions differ, and what was done about it."""
+
+    statistic: float
+    """$T$: the squared difference of the CDFs in units of what chance explains."""
+    n_edges: int
+    """$K$: at how many edges they were compared; $T$ is about that large if the groups are alike."""
+    tau: float
+    r"""$\tau$: the spread between groups, as a multiple of that of a single user; 0 if chance explains all."""
+
+    @property
+    def z(self) -> float:
+        """Difference in standard errors: that of one number which chance would explain as well as all these."""
+        from scipy.special import chdtrc, ndtri
+
+        chance = float(chdtrc(self.n_edges, self.statistic))
+        return min(float(-ndtri(chance / 2)), _LARGEST_Z) if chance > 0 else _LARGEST_Z
+
+    @property
+    def verdict(self) -> str:
+        """Whether the groups agree, in plain words."""
+        if self.tau == 0:
+            return "The two groups' distributions agree within what chance explains."
+        size = "slightly" if self.z < 4 else "clearly"
+        return (
+            f"The two groups' distributions differ {size} ({self.z:.1f} standard errors): those who trust may be other "
+            f"people than those who do not. The trusted group counts as a sample of at most "
+            f"{max(1, round(1 / self.tau**2)):,} of the others."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DistributionFit:
+    """Masses of the 256 bins and their covariance: what one estimator says of the distribution."""
+
+    linear: FloatArray
+    """Unbiased, of sum 1; some may be negative."""
+    covariance: FloatArray
+    """Their covariance."""
+
+    @cached_property
+    def masses(self) -> FloatArray:
+        """None negative: the steps of the isotonic CDF."""
+        return read_only(monotone(self.linear))
+
+    @cached_property
+    def cdf(self) -> FloatArray:
+        """The isotonic CDF at the 255 edges."""
+        return read_only(np.cumsum(self.masses)[:-1])
+
+    @cached_property
+    def standard_errors(self) -> FloatArray:
+        """The standard errors of the CDF at the 255 edges."""
+        steps = np.cumsum(np.cumsum(self.covariance, axis=0), axis=1)
+        return read_only(np.sqrt(np.maximum(np.diag(steps)[:-1], 0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """What both groups say together, and what each says alone, which is computed where it is asked for."""
+
+    both: DistributionFit
+    """The answer if the groups are alike, or as far as they are found to be."""
+    comparison: GroupComparison | None
+    released: PrivateHistogram | None
+    reports: LocalEvidence | None
+    local_alone: bool = True
+    """Whether the reports say enough to stand alone."""
+
+    @cached_property
+    def trusted(self) -> DistributionFit | None:
+        """The trusted group alone; None where there is none."""
+        if self.reports is None or self.released is None:
+            return None if self.released is None else self.both
+        return fit(self.released, None)[0]
+
+    @cached_property
+    def local(self) -> DistributionFit | None:
+        """The local group alone; None where there is none, or where its reports cannot stand alone."""
+        if self.reports is None or not self.local_alone:
+            return None
+        return self.both if self.released is None else fit(None, self.reports)[0]
+
+    @cached_property
+    def if_groups_differ(self) -> DistributionFit | None:
+        """Each group for its own users, whatever the difference; None where the reports cannot stand alone.
+
+        With one group only there is nobody else who could differ.
+        """
+        if self.released is None or self.reports is None:
+            return self.both
+        if self.trusted is None or self.local is None:
+            return None
+        c = self.released.count / (self.released.count + self.reports.count)
+        masses = c * self.trusted.linear + (1 - c) * self.local.linear
+        covariance = c**2 * self.trusted.covariance + (1 - c) ** 2 * self.local.covariance
+        return DistributionFit(read_only(masses), read_only(covariance))
+
+
+def fit_groups(trusted: PrivateHistogram | None, local: LocalEvidence | None, *, local_alone: bool = True) -> Fits:
+    """All fits of what the groups said; ``local_alone`` is False if the reports cannot stand alone."""
+    both, comparison = fit(trusted, local)
+    return Fits(both, comparison, trusted, local, local_alone)
+
+
+def fit(
+    trusted: PrivateHistogram | None, local: LocalEvidence | None
+) -> tuple[DistributionFit, GroupComparison | None]:
+    """The masses from one group or both."""
+    group = None if trusted is None else _TrustedGroup(trusted, trusted.fractions, trusted.noise_covariance)
+    pilot = np.full(N_BINS, 1 / N_BINS)
+    if group is not None and group.count >= N_BINS:
+        pilot = pilot_of(group.fractions)
+    comparison, tau2 = None, 0.0
+    for turn in range(_TURNS):
+        known = prior() if local is None else prior().plus(local.information(pilot))
+        if group is not None:
+            covariance = group.covariance(pilot)
+            if local is not None and turn == _TURNS - 1:
+                comparison, tau2 = compare(solve(known), Masses(group.fractions, covariance), pilot)
+            doubted = covariance + tau2 * spread(pilot) if tau2 else covariance
+            said = of_known_covariance(group.fractions, doubted)
+            known = known.plus(said)
+        found = solve(known)
+        pilot = pilot_of(found.values)
+    if group is not None and local is not None and tau2:
+        c = group.count / (group.count + local.count)
+        found = _everybody(found, Masses(group.fractions, covariance), said, c)
+    return DistributionFit(read_only(found.values), read_only(found.covariance)), comparison
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TrustedGroup:
+    released: PrivateHistogram
+    fractions: FloatArray
+    noise: FloatArray
+
+    @property
+    def count(self) -> int:
+        return self.released.count
+
+    def covariance(self, masses: FloatArray) -> FloatArray:
+        """Noise and sampling."""
+        return self.noise + spread(masses) / self.count
+
+
+def compare(local: Masses, trusted: Masses, pilot: FloatArray) -> tuple[GroupComparison, float]:
+    r"""How much more than chance the two CDFs differ, and $\tau^2$."""
+    from scipy.special import chdtri
+
+    quantiles = np.arange(1, _PIECES) / _PIECES
+    edges = np.unique(np.clip(np.searchsorted(np.cumsum(pilot), quantiles), 0, N_BINS - 2))
+    below = np.tri(N_BINS)[edges]
+    difference = below @ (local.values - trusted.values)
+    precision = np.linalg.inv(below @ (local.covariance + trusted.covariance) @ below.T)
+    statistic = float(difference @ precision @ difference)
+    excess = max(0.0, statistic - float(chdtri(len(edges), _CHANCE)))
+    tau2 = excess / float(np.trace(precision @ below @ spread(pilot) @ below.T))
+    return GroupComparison(statistic, len(edges), tau2**0.5), tau2
+
+
+def _everybody(others: Masses, trusted: Masses, said: Information, c: float) -> Masses:
+    r"""$(1 - c)$ of what is said of the others, in which the trusted group had a say, and $c$ of the trusted group."""
+    weight = others.covariance @ to_walsh(said.matrix)  # of the trusted group in what is said of the others
+    shared = weight @ trusted.covariance
+    values = (1 - c) * others.values + c * trusted.values
+    covariance = (1 - c) ** 2 * others.covariance + c**2 * trusted.covariance + c * (1 - c) * (shared + shared.T)
+    return Masses(values, covariance)
+
+
+def spread(masses: FloatArray) -> FloatArray:
+    r"""The covariance of the bin of one user, $\operatorname{diag} p - p p^T$."""
+    return np.diag(masses) - np.outer(masses, masses)
+
+
+def monotone(masses: FloatArray) -> FloatArray:
+    """Masses of which none is negative: the steps of the nearest CDF that does not fall, cut to [0, 1]."""
+    from scipy.optimize import isotonic_regression
+
+    cdf = np.clip(isotonic_regression(np.cumsum(masses)[:-1]).x, 0.0, 1.0)
+    return np.diff(cdf, prepend=0.0, append=1.0)
+
+
+def pilot_of(masses: FloatArray) -> FloatArray:
+    """The masses that variances are computed with: a distribution without empty bins."""
+    return (1 - _UNIFORM) * monotone(masses) + _UNIFORM / N_BINS

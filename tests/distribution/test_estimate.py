@@ -1,0 +1,67 @@
+import json
+
+import numpy as np
+import pytest
+
+from hybriddp.distribution import DistributionEstimate, DistributionStudy
+
+STUDY = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
+LOAD = np.random.default_rng(0).lognormal(6.0, 0.8, 62_000)
+
+
+@pytest.fixture(scope="module")
+def estimate() -> DistributionEstimate:
+    reports = STUDY.randomize(LOAD[2000:], random_state=1)
+    return STUDY.estimate(trusted=LOAD[:2000], local=reports, random_state=2)
+
+
+@pytest.fixture(scope="module")
+def different() -> DistributionEstimate:
+    reports = STUDY.randomize(LOAD[2000:], random_state=1)
+    return STUDY.estimate(trusted=3 * LOAD[:2000], local=reports, random_state=2)
+
+
+def test_answers_are_near_the_truth(estimate: DistributionEstimate) -> None:
+    """Within six standard errors; the seed is fixed, but would not matter."""
+    assert [one.q for one in estimate.quantiles((0.5, 0.9))] == [0.5, 0.9]
+    for q in (0.1, 0.5, 0.9):
+        low, high = estimate.quantile(q, level=1 - 1e-9).interval
+        assert low <= np.quantile(LOAD, q) <= high
+    for x in (200.0, 1000.0):
+        answer = estimate.cdf(x)
+        assert abs(answer.value - np.mean(x >= LOAD)) < 6.1 * answer.standard_error
+    mean = estimate.mean()
+    assert abs(mean.value - np.clip(LOAD, 0, 10_000).mean()) < 6.1 * mean.standard_error + mean.resolution
+    bars = estimate.histogram([0, 200, 1000, 10_000])
+    assert sum(bar.fraction for bar in bars) == pytest.approx(1)
+    found = estimate.band(0.9)
+    assert np.all(found.lower <= found.cdf)
+    assert np.all(found.cdf <= found.upper)
+
+
+def test_allowing_groups_to_differ_says_what_it_does(different: DistributionEstimate) -> None:
+    honest = different.allowing_groups_to_differ()
+    text = honest.explain()
+    assert "Each group counts for its own users only" in text
+    assert "counts as a sample" not in text
+    assert honest.to_dict()["assumes_groups_alike"] is False
+    assert different.to_dict()["assumes_groups_alike"] is True
+    median = honest.quantile(0.5).interval
+    assert median.lower <= np.quantile(np.concatenate([3 * LOAD[:2000], LOAD[2000:]]), 0.5) <= median.upper
+
+
+def test_plain_values(estimate: DistributionEstimate) -> None:
+    told = json.loads(estimate.to_json())
+    assert told == json.loads(json.dumps(estimate.to_dict()))
+    assert told["digest"] == STUDY.digest
+    assert [one["q"] for one in told["quantiles"]] == [0.5, 0.9, 0.95, 0.99]
+    assert len(told["cdf"]["edges"]) == len(told["cdf"]["values"]) == len(told["cdf"]["standard_errors"]) == 255
+    assert told["privacy"]["private_release"] is False
+    assert told["groups"]["n_edges"] == 15
+    assert next(iter(told)) == "warnings"
+
+
+def test_it_is_shown_shortly(estimate: DistributionEstimate) -> None:
+    assert repr(estimate).startswith("DistributionEstimate('page load ms': median ")
+    assert repr(estimate).endswith(", ε = 1, a simulation)")
+    assert "p95 " in str(estimate)

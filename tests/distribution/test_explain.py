@@ -1,0 +1,88 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hybriddp.distribution import DistributionEstimate, DistributionStudy
+from hybriddp.distribution.explain import shown
+
+STUDY = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
+LOAD = np.random.default_rng(0).lognormal(6.0, 0.8, 62_000)
+
+
+@pytest.fixture(scope="module")
+def estimate() -> DistributionEstimate:
+    reports = STUDY.randomize(LOAD[2000:], random_state=1)
+    return STUDY.estimate(trusted=LOAD[:2000], local=reports, random_state=2)
+
+
+@pytest.fixture(scope="module")
+def different() -> DistributionEstimate:
+    reports = STUDY.randomize(LOAD[2000:], random_state=1)
+    return STUDY.estimate(trusted=3 * LOAD[:2000], local=reports, random_state=2)
+
+
+def test_the_explanation_says_which_quantiles_are_determined(estimate: DistributionEstimate) -> None:
+    text = estimate.explain()
+    assert "\np50: " in text
+    assert "\np95: " in text
+    p99 = next(line for line in text.splitlines() if line.startswith("p99: "))
+    assert (
+        p99.endswith("Not determined from above: it touches the upper bound.") == estimate.quantile(0.99).touches_upper
+    )
+    assert "Of 62,000 users 2,000 trusted the curator and 60,000 reported locally." in text
+    assert "assume that those who trust are like those who do not" in text
+    assert "The two groups' distributions agree within what chance explains." in text
+    assert "NOT a private release" in text
+
+
+def test_few_users_are_warned_about() -> None:
+    study = DistributionStudy("x", bounds=(0, 1), epsilon=0.5)
+    few = study.estimate(
+        trusted=None, local=study.randomize(np.full(5000, 0.5), random_state=1), single_group=True, random_state=1
+    )
+    assert few.rank_error > 0.05
+    assert any(warning.startswith("WARNING: this answer is mostly noise") for warning in few.warnings)
+    touching = [warning for warning in few.warnings if "touch" in warning]
+    assert touching
+    assert all("bound" in warning for warning in touching)
+    assert "the answer of a single model, not a hybrid" in few.explain()
+    assert str(few).startswith("WARNING: ")
+
+
+def test_a_bin_that_holds_too_much_is_warned_about() -> None:
+    study = DistributionStudy("ms", bounds=(0, 10_000), epsilon=2)
+    reports = study.randomize(np.full(60_000, 333.0), random_state=1)
+    estimate = study.estimate(trusted=np.full(3000, 333.0), local=reports, random_state=1)
+    (warning,) = [one for one in estimate.warnings if "resolution" in one]
+    assert "holds more than 5 % of all users" in warning
+    assert 'scale="log"' in warning
+    zeros = study.estimate(
+        trusted=np.zeros(3000), local=study.randomize(np.zeros(60_000), random_state=1), random_state=1
+    )
+    assert not any("resolution" in one for one in zeros.warnings)  # a bound is exactly where it is
+    assert "p50: 0, between 0 and 0 (95 %). It is the bound itself." in zeros.explain()
+
+
+def test_groups_that_differ_are_warned_about(different: DistributionEstimate, estimate: DistributionEstimate) -> None:
+    assert different.groups_differ
+    assert not estimate.groups_differ
+    assert different.warnings[0].startswith("WARNING: the groups' distributions are more than 6 standard errors apart")
+    assert "check that both groups' values have the same units" in different.warnings[0]
+    untied = replace(different, tied=False)
+    assert untied.warnings[0].startswith("WARNING: do not use these numbers yet.")
+    assert "Nothing ties the local reports to this study" in untied.explain()
+    assert "differ clearly" in different.explain()
+    slightly = different.comparison
+    assert slightly is not None
+    milder = replace(different, fits=replace(different.fits, comparison=replace(slightly, statistic=30.0)))
+    assert "by more than chance explains in 95 % of studies" in milder.warnings[0]
+
+
+def test_intervals_are_rounded_outward(estimate: DistributionEstimate) -> None:
+    for one in estimate.quantiles((0.05, 0.3, 0.5, 0.95)):
+        low, high = (
+            float(word.replace(",", "")) for word in shown(one).split("between ")[1].split(" (")[0].split(" and ")
+        )
+        assert low <= one.interval.lower
+        assert high >= one.interval.upper

@@ -1,0 +1,113 @@
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybriddp.distribution import release
+from hybriddp.distribution.release import N_COARSE, SENSITIVITY, noise_shape, release_histogram, tree
+from hybriddp.errors import BudgetError
+from hybriddp.privacy import Privacy
+from hybriddp.release import Ledger, Part, mechanisms
+from hybriddp.release.mechanisms import laplace_variance
+from tests.levels import z_limit
+
+ONE = Privacy(epsilon=1)
+
+
+def _counts(bins: tuple[int, ...]) -> np.ndarray:
+    return np.bincount(bins, minlength=256).astype(np.int64)
+
+
+def test_replacing_one_user_changes_the_vector_by_four_at_most() -> None:
+    """All neighbors: a user in any bin who moves to any other, beside one who stays."""
+    distances = {
+        int(np.abs(tree(_counts((9, one))) - tree(_counts((9, other)))).sum())
+        for one, other in combinations_with_replacement(range(256), 2)
+    }
+    assert distances == {0, 2, 4}  # nowhere, within a coarse bin, to another one
+    assert max(distances) == SENSITIVITY
+
+
+def test_the_vector_is_sixteen_sums_and_the_counts() -> None:
+    counts = np.arange(256)
+    found = tree(counts)
+    assert found.shape == (272,)
+    assert found[:N_COARSE].tolist() == [int(counts[16 * i : 16 * i + 16].sum()) for i in range(16)]
+    assert np.array_equal(found[N_COARSE:], counts)
+
+
+def test_the_noise_is_that_of_four_over_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def spy(values: np.ndarray, **given: object) -> object:
+        asked.update(given, values=values)
+        return real(values, **given)
+
+    real = mechanisms.release_vector
+    monkeypatch.setattr(release, "release_vector", spy)
+    counts = np.full(256, 10)
+    released = release_histogram(counts, study="d", privacy=Privacy(epsilon=2))
+    assert asked["sensitivity"] == 4
+    assert np.array_equal(asked["values"], tree(counts))
+    assert released.variance == pytest.approx(laplace_variance(2.0))
+    assert (released.count, released.counted, released.seeded) == (2560, False, False)
+
+
+def test_the_shape_is_the_inverse_of_the_information_on_sum_zero() -> None:
+    kernel = np.vstack([np.kron(np.eye(16), np.ones(16)), np.eye(256)])
+    shape = noise_shape()
+    assert np.abs(shape.sum(axis=0)).max() < 1e-12
+    centering = np.eye(256) - 1 / 256
+    assert np.allclose(shape @ (kernel.T @ kernel) @ centering, centering, atol=1e-12)
+
+
+def test_without_noise_the_fractions_are_the_counts() -> None:
+    counts = np.random.default_rng(0).multinomial(5000, np.full(256, 1 / 256))
+    exact = release.PrivateHistogram(5000, tree(counts), 1.0, counted=False, seeded=True)
+    assert np.allclose(exact.fractions, counts / 5000, atol=1e-14)
+
+
+@pytest.mark.statistical
+def test_the_covariance_is_that_of_the_noise() -> None:
+    """Variances of 60 cumulated fractions over 4,000 releases; a scale that is 20 % off is rejected."""
+    counts = np.full(256, 4)
+    draws = np.random.default_rng(3)
+    cdfs = []
+    for _ in range(4000):
+        released = release_histogram(counts, study="d", privacy=ONE, random_state=draws)
+        cdfs.append(np.cumsum(released.fractions)[3:243:4])
+    squares = (np.array(cdfs) - np.cumsum(counts)[3:243:4] / 1024) ** 2
+    expected = np.diag(np.cumsum(np.cumsum(released.noise_covariance, 0), 1))[3:243:4]
+
+    def largest_z(variance: np.ndarray) -> float:
+        ratio = squares / variance
+        return float(np.abs((ratio.mean(axis=0) - 1) / (ratio.std(axis=0) / 4000**0.5)).max())
+
+    assert largest_z(expected) < z_limit(60)
+    assert largest_z(expected * 0.64) > z_limit(60)
+    assert 12.5 < np.sqrt(expected.mean()) * 1024 < 13.3  # a cumulated count
+
+
+def test_it_is_paid_for_before_the_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger(ONE)
+
+    def broken(*_: object, **__: object) -> None:
+        assert ledger.spent("trusted").epsilon == 1
+        raise RuntimeError
+
+    monkeypatch.setattr(release, "release_vector", broken)
+    with pytest.raises(RuntimeError):
+        release_histogram(np.full(256, 4), study="d", privacy=ONE, part=Part("country", "DE"), ledger=ledger)
+    (event,) = ledger.events
+    assert (event.what, event.study, str(event.part)) == ("histogram of the trusted group", "d", "country = DE")
+    with pytest.raises(BudgetError):
+        release_histogram(np.full(256, 4), study="d", privacy=ONE, ledger=ledger)
+
+
+def test_a_simulation_costs_nothing_and_paid_means_paid() -> None:
+    ledger = Ledger(ONE)
+    seeded = release_histogram(np.full(256, 4), study="d", privacy=ONE, ledger=ledger, random_state=1)
+    paid = release_histogram(np.full(256, 4), study="d", privacy=ONE, ledger=ledger, paid=True)
+    assert ledger.events == ()
+    assert (seeded.seeded, seeded.counted, paid.seeded, paid.counted) == (True, False, False, True)
