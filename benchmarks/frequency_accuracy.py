@@ -14,8 +14,6 @@ Targets are those of the design: MSE@50 of its simulation times 1.15, and the ND
 
 import argparse
 import math
-import sys
-import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -159,23 +157,18 @@ def known_domain(row: Row, people: People, rng: np.random.Generator) -> dict[str
     return scores
 
 
-def measure(
-    rows: Sequence[Row], *, trials: int, blender_trials: int, known_trials: int
-) -> Mapping[tuple[Row, str], list[Score]]:
-    """Scores per row and way, in the order of the trials, and so paired."""
-    scores: dict[tuple[Row, str], list[Score]] = defaultdict(list)
-    for row in rows:
-        began = time.monotonic()
-        for trial in range(trials):
-            rng = np.random.default_rng([row.n_users, row.n_items, round(100 * row.trusted_fraction), trial])
-            people = draw_people(row, rng)
-            scores[row, OPEN].append(open_domain(row, people, rng))
-            if trial < blender_trials:
-                scores[row, BLENDER].append(as_published(row, people, rng))
-            if trial < known_trials:
-                for name, one in known_domain(row, people, rng).items():
-                    scores[row, name].append(one)
-        print(f"{row} {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+def measure(row: Row, *, trials: int, blender_trials: int, known_trials: int) -> Mapping[str, list[Score]]:
+    """Scores of each way, in the order of the trials, and so paired."""
+    scores: dict[str, list[Score]] = defaultdict(list)
+    for trial in range(trials):
+        rng = np.random.default_rng([row.n_users, row.n_items, round(100 * row.trusted_fraction), trial])
+        people = draw_people(row, rng)
+        scores[OPEN].append(open_domain(row, people, rng))
+        if trial < blender_trials:
+            scores[BLENDER].append(as_published(row, people, rng))
+        if trial < known_trials:
+            for name, one in known_domain(row, people, rng).items():
+                scores[name].append(one)
     return scores
 
 
@@ -203,27 +196,19 @@ def _worse(ours: Sequence[Score], theirs: Sequence[Score]) -> list[str]:
     return [name for name, x, s in (("NDCG", less, less_error), ("MSE", more, more_error)) if x > 2 * s]
 
 
-def report(rows: Sequence[Row], scores: Mapping[tuple[Row, str], list[Score]]) -> int:
-    """Print the table and what misses its target; how many do."""
-    ways = (OPEN, BLENDER, KNOWN, TRUSTED, LOCAL)
-    print(f"| n | items | trusted | ε | {' | '.join(ways)} | MSE at most |")
-    print("| ---: | ---: | ---: | ---: |" + " --- |" * len(ways) + " ---: |")
+def misses(row: Row, scores: Mapping[str, list[Score]]) -> list[str]:
+    """What misses its target."""
+    ours, most = scores[OPEN], SLACK * SIMULATED[row]
     missed = []
-    for row in rows:
-        ours, most = scores[row, OPEN], SLACK * SIMULATED[row]
-        print(f"{row} {' | '.join(_cell(scores[row, way]) for way in ways)} | {most:.3g} |")
-        mse, ndcg = _mean([one.mse for one in ours])[0], _mean([one.ndcg for one in ours])[0]
-        if mse > most:
-            missed.append(f"{row} MSE@50 {mse:.3g}, at most {most:.3g}")
-        if ndcg < LEAST_NDCG.get(row, 0):
-            missed.append(f"{row} NDCG@50 {ndcg:.4f}, at least {LEAST_NDCG[row]}")
-        missed += [f"{row} {what} worse than BLENDER's" for what in _worse(ours, scores[row, BLENDER])]
-        for way in (TRUSTED, LOCAL):
-            missed += [f"{row} {what} worse than {way}" for what in _worse(scores[row, KNOWN], scores[row, way])]
-    print(f"\n{len(missed)} targets missed.")
-    for line in missed:
-        print(line)
-    return len(missed)
+    mse, ndcg = _mean([one.mse for one in ours])[0], _mean([one.ndcg for one in ours])[0]
+    if mse > most:
+        missed.append(f"{row} MSE@50 {mse:.3g}, at most {most:.3g}")
+    if ndcg < LEAST_NDCG.get(row, 0):
+        missed.append(f"{row} NDCG@50 {ndcg:.4f}, at least {LEAST_NDCG[row]}")
+    missed += [f"{row} {what} worse than BLENDER's" for what in _worse(ours, scores[BLENDER])]
+    for way in (TRUSTED, LOCAL):
+        missed += [f"{row} {what} worse than {way}" for what in _worse(scores[KNOWN], scores[way])]
+    return missed
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -242,7 +227,15 @@ def main(words: Sequence[str] | None = None) -> None:
         if row.n_users in asked.users and row.n_items in asked.items and row.epsilon in asked.epsilons
     ]
     trials = {"trials": asked.trials, "blender_trials": asked.blender_trials, "known_trials": asked.known_trials}
-    report(rows, measure(rows, **trials))
+    ways = (OPEN, BLENDER, KNOWN, TRUSTED, LOCAL)
+    print(f"| n | items | trusted | ε | {' | '.join(ways)} | MSE at most |")
+    print("| ---: | ---: | ---: | ---: |" + " --- |" * len(ways) + " ---: |", flush=True)
+    missed = []
+    for row in rows:
+        scores = measure(row, **trials)
+        print(f"{row} {' | '.join(_cell(scores[way]) for way in ways)} | {SLACK * SIMULATED[row]:.3g} |", flush=True)
+        missed += misses(row, scores)
+    print(f"\n{len(missed)} targets missed.", *missed, sep="\n")
 
 
 if __name__ == "__main__":
