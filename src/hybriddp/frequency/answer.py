@@ -136,11 +136,7 @@ def _estimate(
     study, raw, reports = checked.study, checked.trusted, checked.local
     local_shares = None
     if reports is not None and reports.count:
-        oracle = study.oracle
-        shares = oracle.shares(reports.array(), reports.count)
-        local_shares = GroupShares.of_reports(
-            shares, reports.count, hit=oracle.hit, miss=oracle.miss, single=oracle.single
-        )
+        local_shares = study.oracle.group_shares(reports.array(), reports.count)
     released = None
     if raw is not None and raw.count:  # last, so that nothing is paid for what fails
         released = release_counts(study, raw, ledger=ledger, paid=paid, random_state=random_state)

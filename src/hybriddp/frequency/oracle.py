@@ -20,15 +20,9 @@ equally frequent ($f$ is one over their number). Every report is one integer bel
 tables have.
 """
 
-from abc import ABC, abstractmethod
 from functools import lru_cache
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from hybriddp import _check
-from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.channel import Channel
 from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
@@ -36,163 +30,18 @@ from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.channels.window import MOST_CODES
 from hybriddp.errors import ParameterError
 from hybriddp.frequency import designs
-
-FrequencyChannel = RandomizedResponse | ChoiceResponse | UnaryEncoding | LocalHashing
-"""What the devices of local users may do."""
+from hybriddp.frequency.oracles import (
+    FrequencyChannel,
+    FrequencyOracle,
+    HashingOracle,
+    ResponseOracle,
+    SubsetOracle,
+    UnaryOracle,
+)
 
 MOST_BITS = 53
 """Categories that a unary report has a bit for: a larger integer is no number in JavaScript."""
 _NEARLY = 1.01  # variances within this factor count as equal, and then the simpler oracle is chosen
-_UNPACKED = 1 << 15  # unary reports taken apart at a time
-
-
-class FrequencyOracle(ABC):
-    """A channel read as an oracle for the shares of ``n_categories`` categories."""
-
-    n_codes: int
-    """Reports are integers from 0 to below this."""
-    n_counts: int
-    """How many counts summarize all reports."""
-    report_bytes: int
-    """How many bytes a report has."""
-    hit: float
-    """$p$: how likely a report is to support its own category."""
-    miss: float
-    """$q$: how likely a report is to support any other one."""
-    single: bool = False
-    """Whether a report always supports exactly one category."""
-
-    def __init__(self, channel: FrequencyChannel, n_categories: int) -> None:
-        self.channel, self.n_categories = channel, n_categories
-
-    @property
-    def gap(self) -> float:
-        """$p - q$."""
-        return self.hit - self.miss
-
-    def variance(self, share: float) -> float:
-        r"""$n \operatorname{Var} \hat f$ for a category of this share."""
-        r = share * self.hit + (1 - share) * self.miss
-        return r * (1 - r) / self.gap**2
-
-    @property
-    def count_bounds(self) -> tuple[float, float]:
-        """Between which probabilities a report adds to each count, whatever its user's category is."""
-        return self.miss, self.hit
-
-    @abstractmethod
-    def randomize(self, categories: IntArray, random_state: int | np.random.Generator | None) -> NDArray[Any]:
-        """One report for each category, given by its number."""
-
-    def tally(self, codes: NDArray[Any]) -> IntArray:
-        """Counts of valid reports, which add up: how many have each code, or each bit."""
-        return np.bincount(codes.astype(np.int64, copy=False), minlength=self.n_counts).astype(np.int64)
-
-    @abstractmethod
-    def shares(self, counts: IntArray, n_reports: int) -> FloatArray:
-        """The unbiased share of every category."""
-
-    def _unbiased(self, supports: NDArray[Any], n_reports: int) -> FloatArray:
-        shares: FloatArray = (supports / n_reports - self.miss) / self.gap
-        return shares
-
-
-class ResponseOracle(FrequencyOracle):
-    """Randomized response: a report supports the category that it is."""
-
-    single = True
-
-    def __init__(self, channel: RandomizedResponse, n_categories: int) -> None:
-        super().__init__(channel, n_categories)
-        self.n_codes = self.n_counts = channel.n_codes
-        self.report_bytes = channel.report_bytes
-        self.hit, self.miss = channel.hit_probability, channel.miss_probability
-
-    def randomize(self, categories: IntArray, random_state: int | np.random.Generator | None) -> NDArray[Any]:
-        return self.channel.sample(categories, random_state=random_state)
-
-    def shares(self, counts: IntArray, n_reports: int) -> FloatArray:
-        return self._unbiased(counts, n_reports)
-
-
-class SubsetOracle(FrequencyOracle):
-    """Subset selection by a block design: a report supports every category whose set has its code."""
-
-    def __init__(self, channel: ChoiceResponse, n_categories: int) -> None:
-        super().__init__(channel, n_categories)
-        n, k, w = channel.n_codes, channel.n_chosen, channel.window
-        self.n_codes = self.n_counts = n
-        self.report_bytes = channel.report_bytes
-        self._shape = (n, k)
-        self._one = channel.miss_probability, channel.hit_probability
-        total = 1 << channel.bits
-        self.hit = k * (w.low + w.extra) / total
-        self.miss = (k * w.low + designs.common_codes(n, k) * w.extra) / total
-
-    @property
-    def count_bounds(self) -> tuple[float, float]:
-        return self._one
-
-    def randomize(self, categories: IntArray, random_state: int | np.random.Generator | None) -> NDArray[Any]:
-        return self.channel.sample(designs.code_sets(*self._shape)[categories], random_state=random_state)
-
-    def shares(self, counts: IntArray, n_reports: int) -> FloatArray:
-        return self._unbiased(designs.membership(*self._shape)[: self.n_categories] @ counts, n_reports)
-
-
-class UnaryOracle(FrequencyOracle):
-    """Unary encoding: bit *i* of a report, which is one integer, supports category *i*."""
-
-    def __init__(self, channel: UnaryEncoding, n_categories: int) -> None:
-        super().__init__(channel, n_categories)
-        self.n_codes, self.n_counts = 1 << n_categories, n_categories
-        self.report_bytes = channel.report_bytes
-        self.hit, self.miss = channel.hit_probability, channel.miss_probability
-
-    def randomize(self, categories: IntArray, random_state: int | np.random.Generator | None) -> NDArray[Any]:
-        rows = self.channel.sample(categories, random_state=random_state)
-        codes = np.zeros((len(rows), 8), np.uint8)
-        codes[:, : rows.shape[1]] = rows
-        return codes.view("<u8")[:, 0].astype(np.int64)
-
-    def tally(self, codes: NDArray[Any]) -> IntArray:
-        counts = np.zeros(self.n_counts, np.int64)
-        for start in range(0, len(codes), _UNPACKED):
-            rows = codes[start : start + _UNPACKED].astype("<u8").view(np.uint8).reshape(-1, 8)
-            bits = np.unpackbits(rows, axis=1, count=self.n_counts, bitorder="little")
-            counts += bits.sum(axis=0, dtype=np.int64)
-        return counts
-
-    def shares(self, counts: IntArray, n_reports: int) -> FloatArray:
-        return self._unbiased(counts, n_reports)
-
-
-class HashingOracle(FrequencyOracle):
-    """Local hashing of the categories' numbers."""
-
-    def __init__(self, channel: LocalHashing, n_categories: int) -> None:
-        super().__init__(channel, n_categories)
-        self.n_codes = self.n_counts = channel.n_codes
-        self.report_bytes = channel.report_bytes
-        self.hit, self.miss = channel.hit_probability, channel.miss_probability
-        self._functions = channel
-
-    @property
-    def count_bounds(self) -> tuple[float, float]:
-        channel = self._functions
-        low = channel.window.low / (1 << channel.bits)
-        return low / channel.n_functions, channel.hit_probability / channel.n_functions
-
-    def randomize(self, categories: IntArray, random_state: int | np.random.Generator | None) -> NDArray[Any]:
-        return self.channel.sample(categories, random_state=random_state)
-
-    def shares(self, counts: IntArray, n_reports: int) -> FloatArray:
-        channel = self._functions
-        tally = counts.reshape(channel.n_functions, channel.n_values)
-        return channel.corrected_counts(tally, np.arange(self.n_categories, dtype=np.uint64)) / n_reports
-
-
-# The choice -----------------------------------------------------------------------------------------------------------
 
 
 def oracle_of(channel: Channel, n_categories: int) -> FrequencyOracle:

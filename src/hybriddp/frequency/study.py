@@ -16,7 +16,8 @@ from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.frequency.answer import CountsPair, answer_share_parts, answer_shares
 from hybriddp.frequency.categories import Categories, Item
 from hybriddp.frequency.estimate import Frequencies
-from hybriddp.frequency.oracle import FrequencyChannel, FrequencyOracle, frequency_channel, oracle_of
+from hybriddp.frequency.oracle import frequency_channel, oracle_of
+from hybriddp.frequency.oracles import FrequencyChannel, FrequencyOracle
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.grid import as_array, type_words
 from hybriddp.mean.summary import Reports
