@@ -249,7 +249,9 @@ def _document(known: KnownStudy, state: str, counts: GroupSizes | None) -> dict[
         "delta": kind.privacy.delta,
         "promise": promise(kind.privacy),
         "consent": study.consent,
-        "stored": {group: receipts.stored(group, tokens=study.tokens) for group in ("local", "trusted")},
+        "stored": {
+            group: receipts.stored(group, kind=study.kind, tokens=study.tokens) for group in ("local", "trusted")
+        },
         "tokens": study.tokens,
         "warning": None if study.tokens else PILOT,
         "state": state,

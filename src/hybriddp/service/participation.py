@@ -91,6 +91,7 @@ def _contribution(curator: Curator, known: KnownStudy, sent: Sent, token: str | 
         commitment,
         asserted,
         curator.clock() // _DAY,
+        known.kind.sums,
     )
 
 
@@ -138,7 +139,8 @@ async def contribute_batch(
         except Refusal as refusal:
             rejected[index] = refusal.reason
             continue
-        accepted.append((index, NewContribution(study.number, study.digest, who, False, code, commitment, RELAY, day)))
+        one = NewContribution(study.number, study.digest, who, False, code, commitment, RELAY, day, known.kind.sums)
+        accepted.append((index, one))
     outcomes = await curator.writer.add([one for _, one in accepted]) if accepted else []
     taken, repeated = [], 0
     for (index, one), outcome in zip(accepted, outcomes, strict=True):
@@ -210,7 +212,7 @@ def _told(known: KnownStudy, found: StoredParticipant, *, withdrawn: bool = Fals
         "delta": privacy.delta,
         "commitment": (found.commitment or b"").hex(),
         "asserted_by": _ASSERTED[found.asserted],
-        "stored": receipts.stored(group, tokens=study.tokens, withdrawn=withdrawn),
+        "stored": receipts.stored(group, kind=study.kind, tokens=study.tokens, withdrawn=withdrawn),
         "day": _date(found.day),
     }
     return told | {"withdrawn": True} if withdrawn else told

@@ -56,7 +56,7 @@ def _report(known: KnownStudy, data: NewReport) -> Sent:
 
 
 def _value(known: KnownStudy, data: NewValue) -> Sent:
-    if not math.isfinite(data.value):
+    if not isinstance(data.value, str) and not math.isfinite(data.value):
         raise Refusal("out-of-range", "value must be a finite number.")
     return Sent(True, known.kind.value(data.value), data.digest, data.nonce)
 
@@ -84,7 +84,7 @@ async def send_report(
 async def send_value(
     study_id: PathId, data: JSONBody[NewValue], request: Asked, state: State, prefer: _Prefer = None
 ) -> Response[SignedReceipt]:
-    """Hand over a value: it is added to an encrypted sum, and is stored nowhere by itself."""
+    """Hand over a value or a category: it is added to encrypted sums, and is stored nowhere by itself."""
     known = await _known(study_id, request, state)
     return await _contribute(known, _value(known, data), request, state, prefer)
 

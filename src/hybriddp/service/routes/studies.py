@@ -119,7 +119,7 @@ async def result_page(study_id: PathId, state: State) -> Response[bytes]:
     responses=problems("bad-token", "not-found"),
 )
 async def report_page(study_id: PathId, state: State) -> Response[bytes]:
-    """The curator's own page: the groups' means, the weight and what else stands behind the result."""
+    """The curator's own page: what the groups say alone, the weights and what else stands behind the result."""
     return Response((await life.released(state.curator, study_id)).curator_page or b"", media_type=MediaType.HTML)
 
 

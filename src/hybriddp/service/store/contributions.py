@@ -20,6 +20,7 @@ from hybriddp.service.store.engine import driver, is_postgresql
 from hybriddp.service.store.schema import participants, studies, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
 from hybriddp.service.store.studies import OPEN, close_overdue
+from hybriddp.service.store.sums import UNIT_SUMS, StudySums
 
 PARTICIPANT, RELAY, NOBODY = range(3)
 """Who says that a participant is who they are."""
@@ -72,7 +73,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NewContribution:
-    """One person's integer (a code, or units of a value), and what is stored of them."""
+    """One person's integer (a code, units of a value or a category's number), and what is stored of them."""
 
     study: int
     digest: str
@@ -82,6 +83,7 @@ class NewContribution:
     commitment: bytes
     asserted: int
     day: int
+    sums: StudySums = UNIT_SUMS  # how it is added up
 
     @property
     def key(self) -> tuple[int, bytes]:
@@ -159,7 +161,9 @@ def withdraw(connection: Connection, one: NewContribution, *, replica: str, seal
     mine = (participants.c.study == one.study) & (participants.c.who == one.who)
     connection.execute(update(participants).where(mine).values(_FORGOTTEN))
     _change_sums(connection, [one], -1, replica=replica, seal=seal)
-    connection.execute(delete(tallies).where((tallies.c.study == one.study) & (tallies.c.count == 0)))
+    if not one.trusted:
+        mine = (tallies.c.study == one.study) & tallies.c.code.in_(one.sums.entries(one.integer))
+        connection.execute(delete(tallies).where(mine & (tallies.c.count == 0)))
     return Verdict.WITHDRAWN
 
 
@@ -168,16 +172,21 @@ def fold(connection: Connection, study: int, digest: str, *, replica: str, seal:
 
     Whoever calls this keeps others from adding to the study.
     """
-    codes = {code: count for code, count in tally(connection, study).items() if count}
-    count, units = sizes(connection, study).trusted, total(connection, study, digest, seal)
-    for table in (tallies, totals):
-        connection.execute(delete(table).where(table.c.study == study))
-    if codes:
+    others = (tallies.c.study == study) & ((tallies.c.replica < replica) | (tallies.c.replica > replica))
+    if connection.execute(select(tallies.c.code).where(others).limit(1)).first() is not None:  # else nothing to move
+        codes = {code: count for code, count in tally(connection, study).items() if count}
+        connection.execute(delete(tallies).where(tallies.c.study == study))
         rows = [{"study": study, "replica": replica, "code": code, "count": n} for code, n in sorted(codes.items())]
-        connection.execute(insert(tallies), rows)
-    if count or units:
-        sealed = seal.close(units, digest, replica, count)
-        connection.execute(insert(totals).values(study=study, replica=replica, count=count, sealed=sealed))
+        if rows:
+            connection.execute(insert(tallies), rows)
+    found = _sealed(connection, study)
+    if found:
+        count, units = sum(count for _, count, _ in found), total(connection, study, digest, seal)
+        connection.execute(delete(totals).where(totals.c.study == study))
+        if count or units:
+            size = max(seal.total_bytes(sealed) for *_, sealed in found)  # all have the same
+            sealed = seal.close(units, digest, replica, count, total_bytes=size)
+            connection.execute(insert(totals).values(study=study, replica=replica, count=count, sealed=sealed))
 
 
 def forget_total(connection: Connection, study: int) -> None:
@@ -194,21 +203,27 @@ def find(connection: Connection, study: int, who: bytes) -> StoredParticipant | 
 
 
 def tally(connection: Connection, study: int) -> dict[int, int]:
-    """How many reports have each code, over all replicas."""
+    """How many reports have each code, or what else is counted of them, over all replicas."""
     query = select(tallies.c.code, func.sum(tallies.c.count)).where(tallies.c.study == study).group_by(tallies.c.code)
     return {code: int(count) for code, count in connection.execute(query)}
 
 
 def total(connection: Connection, study: int, digest: str, seal: TotalSeal) -> int:
-    """The sum of all trusted users' units, over all replicas: not private."""
+    """The sum of what all trusted users have added, over all replicas: not private."""
+    rows = _sealed(connection, study)
+    return sum(seal.open(sealed, digest, replica, count) for replica, count, sealed in rows)
+
+
+def _sealed(connection: Connection, study: int) -> list[tuple[str, int, bytes]]:
     query = select(totals.c.replica, totals.c.count, totals.c.sealed).where(totals.c.study == study)
-    return sum(seal.open(sealed, digest, replica, count) for replica, count, sealed in connection.execute(query))
+    return [(replica, count, bytes(sealed)) for replica, count, sealed in connection.execute(query)]
 
 
 def sizes(connection: Connection, study: int) -> GroupSizes:
     """How many contributions each group has."""
     trusted = connection.execute(select(func.sum(totals.c.count)).where(totals.c.study == study)).scalar()
-    local = connection.execute(select(func.sum(tallies.c.count)).where(tallies.c.study == study)).scalar()
+    reports = (tallies.c.study == study) & (tallies.c.code >= 0)  # see `sums`
+    local = connection.execute(select(func.sum(tallies.c.count)).where(reports)).scalar()
     return GroupSizes(int(trusted or 0), int(local or 0))
 
 
@@ -275,27 +290,35 @@ def _change_sums(
 ) -> None:
     """Add to this replica's sums, or subtract from them."""
     codes: Counter[tuple[int, int]] = Counter()
-    units: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
+    trusted: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
+    adding: dict[int, StudySums] = {}
     for one in contributions:
+        adding[one.study] = one.sums
         if one.trusted:
-            units[one.study, one.digest].append(sign * one.integer)
+            trusted[one.study, one.digest].append(one.integer)
         else:
             codes[one.study, one.integer] += sign
     if codes:
+        entries: Counter[tuple[int, int]] = Counter()
+        for (study, code), count in codes.items():
+            for entry in adding[study].entries(code):
+                entries[study, entry] += count
         rows = [
-            {"study": study, "replica": replica, "code": code, "count": count}
-            for (study, code), count in sorted(codes.items())
+            {"study": study, "replica": replica, "code": entry, "count": count}
+            for (study, entry), count in sorted(entries.items())
         ]
         connection.execute(_upsert(connection.dialect.name, tallies, ("study", "replica", "code"), added="count"), rows)
-    for (study, digest), changes in sorted(units.items()):
+    for (study, digest), integers in sorted(trusted.items()):
+        sums = adding[study]
         mine = (totals.c.study == study) & (totals.c.replica == replica)
         row = connection.execute(select(totals.c.count, totals.c.sealed).where(mine).with_for_update()).one_or_none()
         before, count = 0, 0
         if row is not None:
             count, sealed = row
             before = seal.open(sealed, digest, replica, count)
-        count += sign * len(changes)
-        sealed = seal.close(before + sum(changes), digest, replica, count)
+        count += sign * len(integers)
+        after = before + sign * sums.addend(integers)
+        sealed = seal.close(after, digest, replica, count, total_bytes=sums.total_bytes)
         values: Mapping[str, Any] = {"study": study, "replica": replica, "count": count, "sealed": sealed}
         connection.execute(
             _upsert(connection.dialect.name, totals, ("study", "replica"), set_to=("count", "sealed")), values
