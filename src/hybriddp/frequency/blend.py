@@ -71,7 +71,7 @@ class Blend:
         else:
             sampling = np.full_like(w, 1 / (n_t + n_l) - 1 / n)
         sampling = sampling * n / max(n - 1, 1) if not population else sampling + 1 / n
-        rounding = 0.0 if population else 0.5 / n
+        rounding = self._half_a_user(w) if population else np.full_like(w, 0.5 / n)
         return ShareLaw.of(self.shares, w, self.trusted, self.local, sampling, rounding)
 
     def law_if_groups_differ(self, *, population: bool = False) -> ShareLaw:
@@ -85,9 +85,15 @@ class Blend:
             raise DataError("One group gave no shares, so nothing is known of how much it differs from the other.")
         w = np.full_like(self.weight, c)
         sampling = np.full_like(w, 1 / n if population else 0.0)
-        rounding = 0.0 if population else 0.5 / n
+        rounding = np.full_like(w, 0.5 / n)
         steeper = 1 / (1 - c) if c < 1 else 1.0
         return ShareLaw.of(self.equal_shares, w, self.trusted, self.local, sampling, rounding, steeper=steeper)
+
+
+    def _half_a_user(self, w: FloatArray) -> FloatArray:
+        """By how much half a user of the group in which they weigh more moves each share."""
+        per_user = [share / group.count for share, group in ((w, self.trusted), (1 - w, self.local)) if group]
+        return 0.5 * np.max(per_user, axis=0)
 
 
 def blend(
@@ -122,7 +128,7 @@ def blend(
         limit = quantile(1 - _FAMILY / len(f), divergence.laplace_fraction)
         divergence = divergence.limited(limit)
         c = trusted.count / (trusted.count + local.count)
-        w = c + (w - c) * divergence.kept
+        w = np.where(divergence.differing, c + (w - c) * divergence.kept, w)
     return Blend(trusted, local, w, divergence, n)
 
 

@@ -53,8 +53,7 @@ class ShareDivergence:
 
     def limited(self, limit: FloatArray) -> "ShareDivergence":
         """With weights that yield from these numbers of standard errors on."""
-        size = np.maximum(np.abs(self.item_z), np.finfo(float).tiny)
-        return replace(self, kept=np.minimum(1.0, limit / size) ** 2)
+        return replace(self, kept=(limit / np.maximum(np.abs(self.item_z), limit)) ** 2)
 
     @property
     def verdict(self) -> str:

@@ -9,8 +9,9 @@ $$
 $$
 
 $t$ is a quantile of a normal plus a Laplace variable: sampling and many reports are normal, the curator's one draw is
-not. Shares of users are whole numbers of users, so the interval reaches half a user further. An estimate outside of 0
-to 1 counts as the nearer end: the interval never has no width, and covers more often, not less.
+not. Users come in whole numbers, so the interval reaches half a user further: of all of them, or, about a population,
+of the group in which a user weighs more. An estimate outside of 0 to 1 counts as the nearer end: the interval never has
+no width, and covers more often, not less.
 """
 
 import math
@@ -83,7 +84,7 @@ class ShareLaw:
     laplace: FloatArray  # and the part that is Laplace noise
     slope: FloatArray  # B without sampling
     sampling: FloatArray  # h
-    rounding: float  # half a user
+    rounding: FloatArray  # half a user
 
     @classmethod
     def of(
@@ -93,7 +94,7 @@ class ShareLaw:
         trusted: GroupShares | None,
         local: GroupShares | None,
         sampling: FloatArray,
-        rounding: float,
+        rounding: FloatArray,
         *,
         steeper: float = 1.0,
     ) -> "ShareLaw":

@@ -190,8 +190,8 @@ class HashingOracle(FrequencyOracle):
             return channel.corrected_counts(tally, keys) / n_reports
         wrong, collide = channel.window.low / (1 << channel.bits), channel.family.collision_probability
         held = (channel.supports(tally, keys) / n_reports - wrong) / (self.hit - wrong)
-        shares: FloatArray = np.linalg.solve(_collisions(channel, self.n_categories) - collide, held - collide)
-        return shares
+        solved = np.linalg.solve(_collisions(channel, self.n_categories) - collide, held - collide)
+        return solved.astype(np.float64, copy=False)
 
     def group_shares(self, counts: IntArray, n_reports: int) -> GroupShares:
         r"""Besides the reports, collisions add to the variance: those of categories too rare to be corrected.
