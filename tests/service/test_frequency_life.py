@@ -180,8 +180,8 @@ def test_the_real_client(server: Running, tmp_path: Path) -> None:
         assert {name: n for name, n in counts.items() if n} == {"color 3": 1, "(other)": 1}
         assert trusted.withdraw().opened
         assert local.withdraw().opened
-        with pytest.raises(DataError, match="one text"):
-            client("x").report(3)
+    with client("x") as wrong, pytest.raises(DataError, match="one text"):
+        wrong.report(3)
     assert sums(server, UNARY, "colors") == ({}, (0,) * 20 + (1,))
     with (
         pytest.raises(RejectedError, match="already taken part"),
