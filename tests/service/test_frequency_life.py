@@ -31,7 +31,7 @@ def _repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise that can be drawn again."""
 
     def repeatable(*given: object, **more: object) -> object:
-        return release_vector(*given, **more | {"random_state": 5})  # type: ignore[arg-type]
+        return release_vector(*given, **more | {"random_state": 5})
 
     monkeypatch.setattr(answer, "release_vector", repeatable)
 

@@ -108,7 +108,7 @@ def test_the_release_is_the_study_s_own_estimate(study: FrequencyStudy, monkeypa
     codes = study.randomize([study.categories[i] for i in rng.integers(0, 2, 3000)]).codes.tolist()
 
     def repeatable(*given: object, **more: object) -> object:
-        return release_vector(*given, **more | {"random_state": 5})  # type: ignore[arg-type]
+        return release_vector(*given, **more | {"random_state": 5})
 
     monkeypatch.setattr(answer, "release_vector", repeatable)
     kind = FrequencyKind(study)

@@ -22,7 +22,7 @@ def found(n_categories: int = 3, *, local: bool = True) -> Frequencies:
 @pytest.mark.parametrize("page", [shares_page, curator_shares_page])
 @pytest.mark.parametrize("n_categories", [2, 40, 600])
 def test_everything_is_escaped_and_nothing_is_loaded(page: object, n_categories: int) -> None:
-    text = page(found(n_categories), warnings=["A <warning>."])  # type: ignore[operator]
+    text = page(found(n_categories), warnings=["A <warning>."])
     assert "<script" not in text
     assert "<h1>which &lt;one&gt;</h1>" in text
     assert 0 < text.index("A &lt;warning&gt;.") < text.index('class="answer"') < text.index("<svg")
