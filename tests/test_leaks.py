@@ -20,6 +20,7 @@ import hybriddp as hdp
 from hybriddp import cli
 from hybriddp.channels import DiscreteLaplace, RandomizedResponse, UnaryEncoding, WindowChannel
 from hybriddp.errors import DataError, HybridDPError, ParameterError, raise_unchained
+from hybriddp.frequency import LocalCounts, TrustedCounts
 from hybriddp.grid import Grid
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.box import Box
@@ -34,6 +35,8 @@ from hybriddp.tables.mean.report_files import write_table
 WORD, NUMBER = "HIV-positive it's 'so'", 31337.125
 SECRETS = ("HIV", "31337")
 STUDY = hdp.MeanStudy("income", bounds=(0, 100_000), epsilon=1)
+ILLNESS = hdp.FrequencyStudy("illness", categories=["flu", "none"], epsilon=1)
+NUMBERS = hdp.FrequencyStudy("number", categories=[1, 2], epsilon=1)
 POINTS = KMeansStudy("x", n_clusters=2, bounds=[(0, 1), (0, 1)], epsilon=1)
 
 
@@ -96,6 +99,13 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "window units": WindowChannel(epsilon=1).sample,
     "response": RandomizedResponse(epsilon=1, n_categories=4).sample,
     "unary": UnaryEncoding(epsilon=1, n_categories=4).sample,
+    "trusted items": ILLNESS.summarize_trusted,
+    "trusted integers": NUMBERS.summarize_trusted,
+    "randomize items": ILLNESS.randomize,
+    "randomize integers": NUMBERS.randomize,
+    "frequency reports": ILLNESS.summarize_local,
+    "estimate trusted items": lambda x: ILLNESS.estimate(trusted=x, local=[0, 1, 1]),
+    "estimate frequency reports": lambda x: ILLNESS.estimate(trusted=["flu", "none"], local=x),
     "simulate": lambda x: hdp.simulate(x, study=STUDY, trusted_fraction=0.5, trials=1),
     "crowd": lambda x: Crowd.of(x, (0, 1)),
     "box": Box.of([(0, 1), (0, 1)]).place,
@@ -246,7 +256,7 @@ def test_what_holds_raw_values_does_not_show_them() -> None:
             assert not any(secret in text for secret in (*SECRETS, total, unit)), text
 
 
-@pytest.mark.parametrize("kind", [TrustedSummary, LocalSummary, LaplaceSummary])
+@pytest.mark.parametrize("kind", [TrustedSummary, LocalSummary, LaplaceSummary, TrustedCounts, LocalCounts])
 def test_the_text_of_a_summary_is_not_quoted(kind: Any) -> None:  # noqa: ANN401
     for text in (f'{{"study":"x","total":31337, {WORD}', f'["{WORD}", 31337]', f'{{"study":"x","{WORD}":31337}}'):
         with pytest.raises(DataError) as caught:

@@ -74,7 +74,8 @@ def test_a_single_item_and_none_at_all() -> None:
     assert _plain(TEXTS.place("b")) == ([1], 0, 0)
     assert _plain(NUMBERS.place(7)) == ([2], 0, 0)
     assert _plain(TEXTS.place(None)) == ([], 1, 0)
-    for nothing in ([], (), np.array([]), pd.Series([], dtype=float)):
+    empty: list[Any] = [[], (), np.array([]), pd.Series([], dtype=float)]
+    for nothing in empty:
         assert _plain(TEXTS.place(nothing)) == ([], 0, 0)
 
 
@@ -121,7 +122,9 @@ def test_what_is_no_text_is_refused(items: object) -> None:
     assert "'b'" not in str(caught.value)
 
 
-@pytest.mark.parametrize("items", [["a"], np.array(["a"]), [1.5], np.array([1.5, 7]), np.array([np.inf]), [True], [[7]]])
+@pytest.mark.parametrize(
+    "items", [["a"], np.array(["a"]), [1.5], np.array([1.5, 7]), np.array([np.inf]), [True], [[7]]]
+)
 def test_what_is_no_integer_is_refused(items: object) -> None:
     with pytest.raises(DataError, match="^items must be integers"):
         NUMBERS.place(items)

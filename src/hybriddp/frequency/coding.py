@@ -64,7 +64,7 @@ class Alphabet:
     characters: str
 
     @classmethod
-    def of(cls, alphabet: str) -> "Alphabet":
+    def of(cls, alphabet: object) -> "Alphabet":
         """The alphabet with a name, or with these characters."""
         if not isinstance(alphabet, str):
             words = f"the characters as one text, or one of {', '.join(map(repr, NAMED_ALPHABETS))}"
