@@ -18,7 +18,7 @@ import pytest
 
 import hybriddp as hdp
 from hybriddp import cli
-from hybriddp.channels import DiscreteLaplace, RandomizedResponse, UnaryEncoding, WindowChannel
+from hybriddp.channels import DiscreteLaplace, LocalHashing, RandomizedResponse, UnaryEncoding, WindowChannel
 from hybriddp.errors import DataError, HybridDPError, ParameterError, raise_unchained
 from hybriddp.frequency import LocalCounts, TrustedCounts
 from hybriddp.grid import Grid
@@ -35,6 +35,8 @@ from hybriddp.tables.mean.report_files import write_table
 WORD, NUMBER = "HIV-positive it's 'so'", 31337.125
 SECRETS = ("HIV", "31337")
 STUDY = hdp.MeanStudy("income", bounds=(0, 100_000), epsilon=1)
+OPEN = hdp.HeavyHitterStudy("illness", epsilon=1, delta=1e-6)
+SEVERAL = hdp.HeavyHitterStudy("illnesses", epsilon=1, delta=1e-6, max_records=3, records="all")
 ILLNESS = hdp.FrequencyStudy("illness", categories=["flu", "none"], epsilon=1)
 NUMBERS = hdp.FrequencyStudy("number", categories=[1, 2], epsilon=1)
 POINTS = KMeansStudy("x", n_clusters=2, bounds=[(0, 1), (0, 1)], epsilon=1)
@@ -106,6 +108,14 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "frequency reports": ILLNESS.summarize_local,
     "estimate trusted items": lambda x: ILLNESS.estimate(trusted=x, local=[0, 1, 1]),
     "estimate frequency reports": lambda x: ILLNESS.estimate(trusted=["flu", "none"], local=x),
+    "open items": OPEN.summarize_trusted,
+    "open lists": SEVERAL.summarize_trusted,
+    "drawn items": OPEN.draw,
+    "discovery reports": OPEN.discovery.summarize,
+    "hashing": LocalHashing(epsilon=1).sample,
+    "hashed reports": LocalHashing(epsilon=1).tally,
+    "heavy hitters": lambda x: hdp.heavy_hitters(trusted=x, local=["flu"], epsilon=1, delta=1e-6, single_group=True),
+    "heavy hitters local": lambda x: hdp.heavy_hitters(trusted=["flu"] * 9, local=x, epsilon=1, delta=1e-6),
     "simulate": lambda x: hdp.simulate(x, study=STUDY, trusted_fraction=0.5, trials=1),
     "crowd": lambda x: Crowd.of(x, (0, 1)),
     "box": Box.of([(0, 1), (0, 1)]).place,

@@ -11,6 +11,7 @@ def test_the_public_names_are_these() -> None:
     assert sorted(hybriddp.__all__) == [
         "Frequencies",
         "FrequencyStudy",
+        "HeavyHitterStudy",
         "HybridKMeans",
         "Ledger",
         "MeanStudy",
@@ -19,6 +20,7 @@ def test_the_public_names_are_these() -> None:
         "amplify",
         "channels",
         "errors",
+        "heavy_hitters",
         "plan",
         "simulate",
         "solve",

@@ -7,7 +7,8 @@ that is better than either alone can give, and says how wrong it may be and what
 **For estimating a mean**: `MeanStudy`; `summarize` for tables of any kind; `Privacy` and `Ledger` for counting what
 it costs.
 
-**For how frequent categories are**: `FrequencyStudy`, which gives `Frequencies`.
+**For how frequent categories are**: `FrequencyStudy`, which gives `Frequencies`; `heavy_hitters` and
+`HeavyHitterStudy` where nobody knows the items beforehand.
 
 **For K-means**: `HybridKMeans`; `hybriddp.kmeans` for running it as a protocol, round by round.
 
@@ -22,7 +23,7 @@ it costs.
 
 from hybriddp import channels, errors, theory
 from hybriddp.amplification import amplify
-from hybriddp.frequency import Frequencies, FrequencyStudy
+from hybriddp.frequency import Frequencies, FrequencyStudy, HeavyHitterStudy, heavy_hitters
 from hybriddp.kmeans import HybridKMeans
 from hybriddp.mean import MeanStudy
 from hybriddp.planning import plan, solve
@@ -36,6 +37,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Frequencies",
     "FrequencyStudy",
+    "HeavyHitterStudy",
     "HybridKMeans",
     "Ledger",
     "MeanStudy",
@@ -44,6 +46,7 @@ __all__ = [
     "amplify",
     "channels",
     "errors",
+    "heavy_hitters",
     "plan",
     "simulate",
     "solve",

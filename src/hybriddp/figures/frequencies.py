@@ -1,10 +1,13 @@
 """A picture of shares: bars with their intervals."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybriddp.figures.canvas import HYBRID, INK, canvas, note, save
-from hybriddp.frequency.estimate import Frequencies
+from hybriddp.frequency.estimate import Frequencies, ShareRow
+from hybriddp.frequency.heavy_estimate import HeavyHitters, ItemRow
+from hybriddp.frequency.heavy_explain import name_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +19,16 @@ _LONGEST = 30  # characters of a label
 def draw(found: Frequencies, *, path: Path | None = None) -> "Figure":
     """The shares as bars with 95 % intervals: all in the study's order, or the largest ones if there are many."""
     rows = found.rows() if len(found) <= _MOST_BARS else found.top(_MOST_BARS)
-    names = [str(row.item) for row in rows]
+    return _bars(rows, found.study.title, seeded=found.privacy.seeded, path=path)
+
+
+def draw_items(found: HeavyHitters, *, path: Path | None = None) -> "Figure":
+    """The shares of the most frequent items, the most frequent one first."""
+    return _bars(found.rows()[:_MOST_BARS], found.study.name, seeded=found.privacy.seeded, path=path)
+
+
+def _bars(rows: Sequence[ShareRow] | Sequence[ItemRow], title: str, *, seeded: bool, path: Path | None) -> "Figure":
+    names = [name_of(row.item) for row in rows]
     labels = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in names]
     places = list(range(len(rows)))
     with canvas(7.0, 1.2 + 0.28 * len(rows)) as figure:
@@ -30,8 +42,8 @@ def draw(found: Frequencies, *, path: Path | None = None) -> "Figure":
         axes.invert_yaxis()
         axes.set_xlim(left=0.0)
         axes.set_xlabel("share of users in %, with 95 % intervals")
-        axes.set_title(found.study.title, parse_math=False)
+        axes.set_title(title, parse_math=False)
         axes.grid(axis="y", visible=False)
-        if found.privacy.seeded:
+        if seeded:
             note(figure, "A simulation: not a private release.")
         return save(figure, path)

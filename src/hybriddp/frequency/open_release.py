@@ -38,6 +38,7 @@ shown with noise and without a threshold: they are common items in the proof.
 equal: never in an order that the data came in. How many items there are below the threshold is not shown.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp import _check
-from hybriddp.errors import NumericalError, ParameterError
+from hybriddp.errors import NumericalError, ParameterError, ProtocolError
 from hybriddp.privacy import SHIFT, Privacy, exponential
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger, require_ledger
@@ -130,6 +131,8 @@ class PrivateItems:
 
     Attributes
     ----------
+    study : str
+        The digest of the study.
     items : tuple of str
         Those whose noisy count reached the threshold, and all public candidates; the most frequent first.
     counts : tuple of int
@@ -144,6 +147,7 @@ class PrivateItems:
         Whether the noise can be repeated: then this is a simulation, and hides nothing.
     """
 
+    study: str
     items: tuple[str, ...]
     counts: tuple[int, ...]
     n_users: int
@@ -151,10 +155,59 @@ class PrivateItems:
     counted: bool
     seeded: bool
 
+    def __len__(self) -> int:
+        return len(self.items)
+
     @property
     def reached(self) -> NDArray[np.bool_]:
         """Which of the items would be shown without being candidates, as a mask."""
         return np.array(self.counts, np.int64) >= self.rule.threshold
+
+    def to_json(self) -> str:
+        """The list as text: what the curator keeps until the local group has reported."""
+        rule = self.rule
+        content = {
+            "type": "items",
+            "version": 1,
+            "study": self.study,
+            "epsilon": rule.privacy.epsilon,
+            "delta": rule.privacy.delta,
+            "max_records": rule.max_records,
+            "scale": rule.scale,
+            "threshold": rule.threshold,
+            "n_users": self.n_users,
+            "items": list(self.items),
+            "counts": list(self.counts),
+            "counted": self.counted,
+            "seeded": self.seeded,
+        }
+        return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "PrivateItems":
+        """The list that a text describes; refused unless it is in the form it is written in."""
+        try:
+            f = _check.json_fields(text)
+            privacy = Privacy(epsilon=f["epsilon"], delta=f["delta"])
+            rule = ThresholdRule(privacy, f["max_records"], f["scale"], f["threshold"])
+            rule.verify()
+            whole = all(type(count) is int for count in (*f["counts"], f["n_users"]))
+            texts = all(map(_check.is_readable, f["items"])) and isinstance(f["study"], str)
+            flags = isinstance(f["counted"], bool) and isinstance(f["seeded"], bool)
+            if not (whole and texts and flags and len(f["items"]) == len(f["counts"]) == len(set(f["items"]))):
+                raise ValueError("not a list")
+            found = cls(
+                f["study"], tuple(f["items"]), tuple(f["counts"]), f["n_users"], rule, f["counted"], f["seeded"]
+            )
+        except (AttributeError, KeyError, NumericalError, TypeError, ValueError) as reason:
+            raise ProtocolError("The text does not describe a list of items.") from reason
+        if found.to_json() != text:
+            raise ProtocolError("The text is not in the form that lists are written in. Write it anew with to_json.")
+        return found
+
+    def __repr__(self) -> str:
+        seeded = ", with a seed: not private" if self.seeded else ""
+        return f"PrivateItems({len(self):,} of study {self.study[:12]}…{seeded})"
 
 
 def release_items(
@@ -199,7 +252,7 @@ def release_items(
     kept = [item for item in seen if item in public or noisy[item] >= rule.threshold]
     kept.sort(key=lambda item: (-noisy[item], item))
     counted = ledger is not None and not seeded
-    return PrivateItems(tuple(kept), tuple(noisy[item] for item in kept), n_users, rule, counted, seeded)
+    return PrivateItems(study, tuple(kept), tuple(noisy[item] for item in kept), n_users, rule, counted, seeded)
 
 
 def items_event(study: str, privacy: Privacy) -> Event:
