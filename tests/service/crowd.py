@@ -286,7 +286,7 @@ class Crowd:
         sums = self.kind.sums
         entries = (entry for one in counted if not one.trusted for entry in sums.entries(one.integer))
         assert stored.tally == dict(Counter(entries))
-        assert stored.total == sums.addend(one.integer for one in counted if one.trusted)
+        assert stored.total == sums.change(0, (one.integer for one in counted if one.trusted), 1)
         self.counts["stored"] = len(stored.commitments)
         return stored
 

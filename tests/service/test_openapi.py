@@ -120,7 +120,7 @@ def a_life(target: Target) -> Iterator[tuple[str, httpx.Response]]:
 def an_operator_s_work(target: Target) -> Iterator[tuple[str, httpx.Response]]:
     """The second half of it."""
     http, at, admin = target.server.http, f"/studies/{target.id}", target.server.admin
-    for action in ("release", "open", "close", "release", "release", "withdraw"):
+    for action in ("release", "open", "list", "close", "release", "release", "withdraw"):
         yield f"POST /studies/{{study_id}}/{action}", target.move(action)
     for page in ("result", "result.html", "report.html"):
         yield f"GET /studies/{{study_id}}/{page}", http.get(f"{at}/{page}", headers=admin)

@@ -44,13 +44,19 @@ _TRUSTED_COUNTS = (
     "How many trusted participants have each category, encrypted. The category is one in these counts and is never "
     "stored by itself."
 )
+_TRUSTED_ITEMS = (
+    "How many trusted participants have each item, encrypted, until the list of frequent items is released. The item "
+    "is one in these counts and is never stored beside a participant."
+)
 _COUNTED = {
     "mean": {"local": _LOCAL, "trusted": _TRUSTED},
     "frequency": {"local": _LOCAL_CODES, "trusted": _TRUSTED_COUNTS},
+    "heavy-hitters": {"local": _LOCAL_CODES, "trusted": _TRUSTED_ITEMS},
 }
 _WHAT = {
     "mean": {"local": "report", "trusted": "value"},
     "frequency": {"local": "report", "trusted": "category"},
+    "heavy-hitters": {"local": "report", "trusted": "item"},
 }
 _ENVELOPE = "The day and the group."
 _ENVELOPE_LOCAL = "The day, the group, and whether the participant or a relay sent it."
@@ -100,7 +106,7 @@ def stored(group: str, *, kind: str = "mean", tokens: bool = True, withdrawn: bo
     ----------
     group : {"local", "trusted"}
         The participant's group.
-    kind : {"mean", "frequency"}
+    kind : {"mean", "frequency", "heavy-hitters"}
         What the study is about.
     tokens : bool
         Whether the study knows participants by their tokens; an open pilot does not.

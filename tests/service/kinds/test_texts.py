@@ -35,5 +35,5 @@ def test_a_text_that_is_no_study(text: str) -> None:
 
 
 def test_a_kind_that_the_server_does_not_know() -> None:
-    with pytest.raises(ProtocolError, match="type must be 'mean' or 'frequency'"):
+    with pytest.raises(ProtocolError, match="type must be one of frequency, heavy-hitters, mean"):
         study_kind('{"type": "kmeans"}')

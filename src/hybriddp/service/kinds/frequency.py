@@ -30,13 +30,14 @@ class FrequencyKind:
     """
 
     study: FrequencyStudy
+    local_only: bool = False  # the question about a list: its trusted users have been counted before
     name: ClassVar[str] = "frequency"
     steps: ClassVar[tuple[str, ...]] = ("release",)
 
     def __post_init__(self) -> None:
         if self.study.users is not None:
             raise ProtocolError("The server takes studies of everybody, not of a part of the users.")
-        if len(self.study.names) > MOST_CATEGORIES:
+        if len(self.study.names) > MOST_CATEGORIES and not self.local_only:
             raise ProtocolError(
                 f"The server takes studies of at most {MOST_CATEGORIES:,} categories, and this one has "
                 f"{len(self.study.names):,}. Ask for the most frequent ones, and count the rest with other=True."
@@ -111,7 +112,7 @@ class FrequencyKind:
     ) -> Released:
         """The shares, once. Without a ledger they were charged to everybody when the study opened."""
         estimate = self.study.estimate(
-            trusted=self._trusted(gathered), local=self._local(gathered), single_group=single_group, ledger=ledger
+            trusted=self._trusted(gathered), local=self.local_counts(gathered), single_group=single_group, ledger=ledger
         )
         if ledger is None:
             estimate = replace(estimate, privacy=replace(estimate.privacy, counted=True))
@@ -130,7 +131,8 @@ class FrequencyKind:
             raise DataError("The counts of the trusted group do not add up to its size. Nothing was released.")
         return TrustedCounts(self.digest, counts)
 
-    def _local(self, gathered: Gathered) -> LocalCounts:
+    def local_counts(self, gathered: Gathered) -> LocalCounts:
+        """The local group's summary."""
         n_counts, sums = self.study.oracle.n_counts, self.sums
         entries = map(sums.bit, range(n_counts)) if sums.n_bits else range(n_counts)
         counts = tuple(gathered.tally.get(entry, 0) for entry in entries)

@@ -34,7 +34,7 @@ small { color: #66727e; }
 .facts td:first-child { color: #66727e; white-space: nowrap; width: 11rem; }
 .facts td { overflow-wrap: anywhere; }
 .state { border-radius: 1rem; padding: .1rem .7rem; background: #e9edf1; }
-.open { background: #d9f0e6; } .closed { background: #fdeccf; }
+.open, .asking { background: #d9f0e6; } .closed { background: #fdeccf; }
 button, input { font: inherit; padding: .25rem .8rem; border: 1px solid #b9c2ca; border-radius: .3rem; }
 button { background: #fff; color: #22303c; cursor: pointer; }
 button.next { background: #1d8a6b; border-color: #1d8a6b; color: #fff; }
@@ -44,8 +44,9 @@ form.next { margin-top: 1.2rem; } .list form.next { margin: 0; }
 textarea { box-sizing: border-box; width: 100%; font: .85rem/1.4 ui-monospace, monospace; color: #22303c; }
 [role=alert] { background: #fdf3e4; border-left: .25rem solid #c8772e; padding: .5rem .8rem; }
 """
+_LABELS = {"list": "Release the list"}
 _MOST_SHARES = 5  # that a study's page tells
-_NEXT = {"created": "open", "open": "close", "closed": "release"}
+_NEXT = {"created": "open", "open": "close", "asking": "close", "closed": "release"}
 """What an operator may do next; a study that has not been released can also be withdrawn, on its own page."""
 
 
@@ -215,7 +216,9 @@ def _closing(study: Mapping[str, Any]) -> list[tuple[str, str]]:
     if study["state"] == "withdrawn":
         return []
     return (
-        [("Closes at (UTC)", time)] if study["state"] in ("created", "open") else [("Closed", f"{time} UTC or before")]
+        [("Closes at (UTC)", time)]
+        if study["state"] in ("created", "open", "asking")
+        else [("Closed", f"{time} UTC or before")]
     )
 
 
@@ -316,13 +319,15 @@ def _buttons(study: Mapping[str, Any], form_token: str) -> str:
     action = _NEXT.get(study["state"])
     if action is None:
         return ""
+    if study.get("kind") == "heavy-hitters" and study["state"] == "open":
+        action = "list"
     sure = ""
     if action != "open":
         box = '<input type="checkbox" name="sure" value="yes" required>'
         sure = f"<label>{box} I know that this cannot be undone.</label> "
     return (
         f'<form class="next" method="post" action="{_address(study, action)}">{_hidden(form_token)}{sure}'
-        f'<button class="next">{action.capitalize()}</button></form>'
+        f'<button class="next">{_LABELS.get(action, action.capitalize())}</button></form>'
     )
 
 

@@ -9,11 +9,12 @@ from hybriddp.wording import counted, percent, to_precision_of
 
 if TYPE_CHECKING:
     from hybriddp.frequency.estimate import Frequencies, ShareRow
+    from hybriddp.frequency.heavy_estimate import ItemRow
 
-__all__ = ["bars", "curator_shares_page", "shares_page"]
+__all__ = ["DRAWN", "LISTED", "bars", "curator_shares_page", "share_cells", "shares_page"]
 
-_DRAWN = 30  # categories in the figure
-_LISTED = 500  # rows of a table
+DRAWN = 30  # categories in the figure
+LISTED = 500  # rows of a table
 _LABEL = 26  # characters
 _LEFT, _RIGHT, _STEP = 190, 590, 24
 _COLOR, _AXIS = "#1d8a6b", "#8a97a3"
@@ -22,14 +23,14 @@ _COLOR, _AXIS = "#1d8a6b", "#8a97a3"
 def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
     """The page for everybody: what may be published, and no more."""
     people = f"{counted(found.n_trusted, 'trusted participant')} and {counted(found.n_local, 'local participant')}"
-    rows = _chosen(found, _LISTED)
+    rows = _chosen(found, LISTED)
     blocks = [
         *alerts(warnings),
         *paragraphs([_answer(found)], style="answer"),
-        bars(_chosen(found, _DRAWN)),
-        *_left_out(found, _DRAWN, "in the figure"),
-        table(("", "share", "95 % interval"), [_cells(row) for row in rows]),
-        *_left_out(found, _LISTED, "in the table; the JSON result has all"),
+        bars(_chosen(found, DRAWN)),
+        *_left_out(found, DRAWN, "in the figure"),
+        table(("", "share", "95 % interval"), [share_cells(row) for row in rows]),
+        *_left_out(found, LISTED, "in the table; the JSON result has all"),
         *paragraphs([f"Computed from the contributions of {people}.", str(found.privacy)]),
     ]
     return render_page(found.study.title, [Section("", blocks)])
@@ -39,20 +40,20 @@ def curator_shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str
     """The curator's page: also what each group says alone, the weights, and how it came about."""
     told = list(warnings)
     lines = [line for line in found.explain().splitlines() if line not in told]
-    blocks = [*alerts(told), *paragraphs(lines[:1], style="answer"), bars(_chosen(found, _DRAWN))]
+    blocks = [*alerts(told), *paragraphs(lines[:1], style="answer"), bars(_chosen(found, DRAWN))]
     groups = [found.trusted, found.local]
     headings = ["", "share", "95 % interval", "trusted alone", "local alone", "weight on trusted"]
     place = {item: i for i, item in enumerate(found.items)}
     rows = []
-    for row in _chosen(found, _LISTED):
+    for row in _chosen(found, LISTED):
         i = place[row.item]
         alone = ["" if group is None else percent(float(group.shares[i]), 3) for group in groups]
-        rows.append([*_cells(row), *alone, percent(float(found.weight[i]), 3)])
-    blocks += [table(headings, rows), *_left_out(found, _LISTED, "in the table"), *paragraphs(lines[1:])]
+        rows.append([*share_cells(row), *alone, percent(float(found.weight[i]), 3)])
+    blocks += [table(headings, rows), *_left_out(found, LISTED, "in the table"), *paragraphs(lines[1:])]
     return render_page(found.study.title, [Section("", blocks)])
 
 
-def bars(rows: Sequence["ShareRow"]) -> str:
+def bars(rows: Sequence["ShareRow | ItemRow"]) -> str:
     """Shares as bars, with their intervals as lines, in SVG that needs nothing from elsewhere."""
     longest = max((row.interval.upper for row in rows), default=0.0) or 1.0
 
@@ -99,7 +100,8 @@ def _answer(found: "Frequencies") -> str:
     return str(found).splitlines()[-1].removeprefix(f"{found.study.title}: ")
 
 
-def _cells(row: "ShareRow") -> list[str]:
+def share_cells(row: "ShareRow | ItemRow") -> list[str]:
+    """A row of a table: the item, its share and its interval."""
     error = 100 * row.standard_error
     value, low, high = (to_precision_of(100 * x, error) for x in (row.share, row.interval.lower, row.interval.upper))
     return [str(row.item), f"{value} %", f"{low} … {high} %"]

@@ -82,6 +82,9 @@ def _move(action: str, what: str) -> Any:  # noqa: ANN401
 
 open_study = _move("open", "Open a created study; with a shared budget, charge everybody.")
 close_study = _move("close", "Close a study before its closing time; this cannot be undone.")
+list_study = _move(
+    "list", "Release the list of a study in two steps: from then on it asks the local group about what is on it."
+)
 withdraw_study = _move("withdraw", "Delete everything of a study that was not released, except for its ledger.")
 
 
@@ -180,6 +183,7 @@ ROUTES = [
     list_studies,
     show_study,
     open_study,
+    list_study,
     close_study,
     withdraw_study,
     release_study,

@@ -211,6 +211,13 @@ class StepState(Struct, frozen=True):
     state: str
 
 
+class ListQuestion(Struct, frozen=True):
+    """What a study in two steps asks the local group, once its list has been released."""
+
+    digest: str
+    text: str
+
+
 class StudyDocument(Struct, frozen=True):
     """What everybody may see of a study."""
 
@@ -235,6 +242,7 @@ class StudyDocument(Struct, frozen=True):
     budget: str | None
     counts: Counts | None
     receipts_key: str
+    question: ListQuestion | None
 
 
 class ProblemDocument(Struct, frozen=True):

@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from hybriddp.service.store.engine import driver, is_postgresql
 from hybriddp.service.store.schema import participants, studies, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
-from hybriddp.service.store.studies import OPEN, close_overdue
+from hybriddp.service.store.studies import OPEN, TAKING, close_overdue
 from hybriddp.service.store.sums import UNIT_SUMS, StudySums
 
 PARTICIPANT, RELAY, NOBODY = range(3)
@@ -45,8 +45,8 @@ _MOVE = (
 
 
 _OPEN = (
-    select(studies.c.number, studies.c.closes_at)
-    .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & (studies.c.state == OPEN))
+    select(studies.c.number, studies.c.closes_at, studies.c.state)
+    .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & studies.c.state.in_(TAKING))
     .with_for_update(read=True)
 )
 
@@ -84,6 +84,7 @@ class NewContribution:
     asserted: int
     day: int
     sums: StudySums = UNIT_SUMS  # how it is added up
+    taken_in: str = OPEN  # the state of the study in which it is taken
 
     @property
     def key(self) -> tuple[int, bytes]:
@@ -121,7 +122,7 @@ def add(
     open_studies = _lock_open(connection, {one.study for one in contributions}, now)
     first: dict[tuple[int, bytes], int] = {}  # a person may come twice in one transaction: the first one counts
     for i, one in enumerate(contributions):
-        if one.study in open_studies:
+        if open_studies.get(one.study) == one.taken_in:
             first.setdefault(one.key, i)
     rows = [contributions[i] for i in first.values()]
     new = _insert_postgresql(connection, rows) if is_postgresql(connection) else _insert_sqlite(connection, rows)
@@ -135,7 +136,8 @@ def add(
         elif known.get(one.key) == one.commitment:  # whoever did not hear the answer hears it now, closed or not
             outcomes.append(Verdict.REPEATED)
         else:
-            outcomes.append(Verdict.DUPLICATE if one.study in open_studies else Verdict.CLOSED)
+            taken = open_studies.get(one.study) == one.taken_in
+            outcomes.append(Verdict.DUPLICATE if taken else Verdict.CLOSED)
     return outcomes
 
 
@@ -144,7 +146,7 @@ def withdraw(connection: Connection, one: NewContribution, *, replica: str, seal
     numbers = [one.study]
     connection.execute(_ALONE, {"numbers": numbers})  # the sums of other replicas are moved, too
     close_overdue(connection, numbers, now)
-    is_open = one.study in _lock_open(connection, {one.study}, now)
+    is_open = _lock_open(connection, {one.study}, now).get(one.study) == one.taken_in
     found = find(connection, one.study, one.who)
     if found is not None and found.commitment is None:
         return Verdict.FORGOTTEN
@@ -157,7 +159,7 @@ def withdraw(connection: Connection, one: NewContribution, *, replica: str, seal
         return Verdict.FORGOTTEN
     if found.commitment != one.commitment:
         return Verdict.DUPLICATE
-    fold(connection, one.study, one.digest, replica=replica, seal=seal)
+    fold(connection, one.study, one.digest, replica=replica, seal=seal, sums=one.sums)
     mine = (participants.c.study == one.study) & (participants.c.who == one.who)
     connection.execute(update(participants).where(mine).values(_FORGOTTEN))
     _change_sums(connection, [one], -1, replica=replica, seal=seal)
@@ -167,7 +169,9 @@ def withdraw(connection: Connection, one: NewContribution, *, replica: str, seal
     return Verdict.WITHDRAWN
 
 
-def fold(connection: Connection, study: int, digest: str, *, replica: str, seal: TotalSeal) -> None:
+def fold(
+    connection: Connection, study: int, digest: str, *, replica: str, seal: TotalSeal, sums: StudySums = UNIT_SUMS
+) -> None:
     """Add the sums of all replicas up in this one's row: the row of one that took a single value would show it.
 
     Whoever calls this keeps others from adding to the study.
@@ -179,9 +183,9 @@ def fold(connection: Connection, study: int, digest: str, *, replica: str, seal:
         rows = [{"study": study, "replica": replica, "code": code, "count": n} for code, n in sorted(codes.items())]
         if rows:
             connection.execute(insert(tallies), rows)
-    found = _sealed(connection, study)
+    found = [row for row in _sealed(connection, study) if row[2]]  # what has been released is gone
     if found:
-        count, units = sum(count for _, count, _ in found), total(connection, study, digest, seal)
+        count, units = sum(count for _, count, _ in found), total(connection, study, digest, seal, sums)
         connection.execute(delete(totals).where(totals.c.study == study))
         if count or units:
             size = max(seal.total_bytes(sealed) for *_, sealed in found)  # all have the same
@@ -208,10 +212,10 @@ def tally(connection: Connection, study: int) -> dict[int, int]:
     return {code: int(count) for code, count in connection.execute(query)}
 
 
-def total(connection: Connection, study: int, digest: str, seal: TotalSeal) -> int:
+def total(connection: Connection, study: int, digest: str, seal: TotalSeal, sums: StudySums = UNIT_SUMS) -> int:
     """The sum of what all trusted users have added, over all replicas: not private."""
     rows = _sealed(connection, study)
-    return sum(seal.open(sealed, digest, replica, count) for replica, count, sealed in rows)
+    return sums.merged(seal.open(sealed, digest, replica, count) for replica, count, sealed in rows)
 
 
 def _sealed(connection: Connection, study: int) -> list[tuple[str, int, bytes]]:
@@ -233,10 +237,10 @@ def forget(connection: Connection, study: int) -> None:
         connection.execute(delete(table).where(table.c.study == study))
 
 
-def _lock_open(connection: Connection, numbers: set[int], now: int) -> set[int]:
-    """Those of the studies that take contributions; none of them can close before the transaction ends."""
+def _lock_open(connection: Connection, numbers: set[int], now: int) -> dict[int, str]:
+    """Those of the studies that take contributions, with their states, which stay until the transaction ends."""
     found = connection.execute(_OPEN, {"numbers": sorted(numbers)})
-    return {row.number for row in found if now < row.closes_at}
+    return {row.number: row.state for row in found if now < row.closes_at}
 
 
 def _insert_sqlite(connection: Connection, rows: Sequence[NewContribution]) -> set[tuple[int, bytes]]:
@@ -317,7 +321,7 @@ def _change_sums(
             count, sealed = row
             before = seal.open(sealed, digest, replica, count)
         count += sign * len(integers)
-        after = before + sign * sums.addend(integers)
+        after = sums.change(before, integers, sign)
         sealed = seal.close(after, digest, replica, count, total_bytes=sums.total_bytes)
         values: Mapping[str, Any] = {"study": study, "replica": replica, "count": count, "sealed": sealed}
         connection.execute(

@@ -6,9 +6,10 @@ of these. Entries below zero count what else there is to count in a report: bit 
 **What is trusted** is added up in one integer, whatever the study is about, so that there is one way to encrypt it. Of
 a mean it is the sum of all units. Of categories it is a number with one digit of 40 bits for each: who has category $i$
 adds $2^{40i}$, and a withdrawal subtracts it. The integer is always written with as many bytes as the study's own
-text makes it have, so that its length tells nothing.
+text makes it have, so that its length tells nothing. (Items that nobody has listed are counted in `item_sums`.)
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import ClassVar, Protocol
 
 from hybriddp.errors import DataError
 
-__all__ = ["UNIT_SUMS", "CategorySums", "StudySums", "UnitSums"]
+__all__ = ["UNIT_SUMS", "AddingSums", "CategorySums", "StudySums", "UnitSums"]
 
 _DIGIT = 5  # bytes: more people than there are
 
@@ -31,12 +32,33 @@ class StudySums(Protocol):
     def entries(self, code: int) -> tuple[int, ...]:
         """The entries of the tally that a report adds 1 to."""
 
+    def change(self, total: int, integers: Iterable[int], sign: int) -> int:
+        """A total after trusted contributions have been added, or taken away if the sign is -1."""
+
+    def merged(self, totals: Iterable[int]) -> int:
+        """The total of all replicas, from that of each."""
+
+
+class AddingSums(ABC):
+    """Sums whose totals are added as they are."""
+
+    __slots__ = ()
+
+    @abstractmethod
     def addend(self, integers: Iterable[int]) -> int:
         """What trusted contributions add to the total, all together."""
 
+    def change(self, total: int, integers: Iterable[int], sign: int) -> int:
+        """A total after trusted contributions have been added, or taken away if the sign is -1."""
+        return total + sign * self.addend(integers)
+
+    def merged(self, totals: Iterable[int]) -> int:
+        """The total of all replicas, from that of each."""
+        return sum(totals)
+
 
 @dataclass(frozen=True, slots=True)
-class UnitSums:
+class UnitSums(AddingSums):
     """The sums of a mean: how many reports have each code, and the sum of all units.
 
     Examples
@@ -60,7 +82,7 @@ UNIT_SUMS = UnitSums()
 
 
 @dataclass(frozen=True, slots=True)
-class CategorySums:
+class CategorySums(AddingSums):
     """The sums of a study of categories: how many reports have each code or bit, and how many people each category.
 
     Parameters
