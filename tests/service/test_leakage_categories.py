@@ -6,6 +6,7 @@ have taken different categories.
 """
 
 import io
+import json
 import logging
 import threading
 from collections.abc import Iterator
@@ -15,15 +16,16 @@ import httpx
 import pytest
 from sqlalchemy import Engine, select
 
-from hybriddp import FrequencyStudy
+from hybriddp import FrequencyStudy, HeavyHitterStudy
 from hybriddp.service.kinds import FrequencyKind
 from hybriddp.service.observe import set_up_logging
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.engine import reading
+from hybriddp.service.store.item_sums import ItemSums
 from hybriddp.service.store.schema import totals
 from tests.service.attacking import Target, new_frequency_target, refused
 from tests.service.conftest import empty_database
-from tests.service.running import running
+from tests.service.running import CLOSES, CONSENT, Running, running
 from tests.service.test_leakage import cells, data_folder, files, forms, look_for, shown_by
 
 CATEGORIES = ["none", "flu", "measles"]
@@ -178,3 +180,48 @@ OURS = ("participants", "tallies", "totals")
 
 def _outline(value: object) -> object:
     return len(value) if isinstance(value, bytes) else str(value) if not isinstance(value, str) else "a name"
+
+
+def open_domain(server: Running) -> None:
+    """Many people with a word, one with the planted item, which was never listed; and the list."""
+    words = HeavyHitterStudy("search word", epsilon=4, delta="0.000001")
+    body = {"study": json.loads(words.to_json()), "id": "words", "consent": CONSENT, "closes_at": CLOSES}
+    assert server.http.post("/studies", headers=server.admin, json=body).status_code == 201
+    for i, item in enumerate([*["weather"] * 40, ITEM, ITEM]):
+        value = {"digest": words.digest, "value": item, "nonce": f"{i:032x}"}
+        answer = server.http.post("/studies/words/values", headers=server.token(f"t{i}", "words"), json=value)
+        assert answer.status_code == 201
+    gone = server.http.post("/studies/words/values/withdraw", headers=server.token("t41", "words"), json=value)
+    assert gone.json()["receipt"]["opened"]
+    curator = server.prepared.app.state.curator
+    with reading(curator.engine) as connection:
+        total = stored.total(connection, 1, words.digest, curator.seal, ItemSums())
+    assert ItemSums().counts(total) == {"weather": 40, ITEM: 1}
+
+
+@pytest.mark.slow
+def test_no_item_of_an_open_domain_can_be_read_with_sqlite(tmp_path: Path) -> None:
+    log = io.StringIO()
+    set_up_logging("json", log)
+    with running(tmp_path) as server:
+        open_domain(server)
+        before = files(tmp_path / "data")
+        assert server.move("list", "words").json()["state"] == "asking"
+        shown = {"document": server.http.get("/studies/words").content}
+        shown["metrics"] = server.http.get("/metrics", headers=server.admin).content
+    written = {f"before {name}": content for name, content in before.items()} | files(tmp_path / "data")
+    assert look_for([*forms(ITEM), *forms("planted-47")], written | shown | {"log": log.getvalue().encode()}) == []
+    assert look_for([b"weather"], before) == []  # even what will be on the list
+    assert b"weather" in shown["document"]
+
+
+@pytest.mark.slow
+def test_no_item_of_an_open_domain_can_be_read_with_postgresql(tmp_path: Path, postgresql: str) -> None:
+    log = io.StringIO()
+    set_up_logging("text", log)
+    for database in empty_database(postgresql):
+        with running(tmp_path, database) as server:
+            open_domain(server)
+            assert server.move("list", "words").json()["state"] == "asking"
+            written = files(data_folder(postgresql)) | {"log": log.getvalue().encode()}
+    assert look_for(list(forms(ITEM)), written) == []
