@@ -180,7 +180,7 @@ def check_what_came_out(folder: Path, in_the_shell: str, in_python: str, known: 
     assert shares["shares"][0] == max(shares["shares"])
     assert "(other)" in in_python
     words = json.loads((folder / "words.result").read_text(encoding="utf-8"))["estimate"]
-    assert (words["items"], words["n_trusted"], words["n_local"]) == (["weather"], 60, 30)
+    assert (words["items"], words["n_trusted"], words["n_local"]) == (["weather"], 40, 30)
     assert '"state":"asking"' in in_the_shell
     metrics = (folder / "metrics.txt").read_text(encoding="utf-8")
     assert 'hybriddp_contributions_total{group="local",outcome="withdrawn"} 2.0' in metrics
