@@ -11,7 +11,7 @@ import jwt
 import pytest
 from typer.testing import CliRunner
 
-from hybriddp import MeanStudy, cli
+from hybriddp import FrequencyStudy, MeanStudy, cli
 from hybriddp.cli import crowd
 from hybriddp.client import MockCurator, RetryPolicy
 from hybriddp.errors import DataError
@@ -271,3 +271,15 @@ def test_help_says_that_they_are_simulated() -> None:
     words = " ".join(output.split())
     assert "simulated people" in words
     assert "use a study of its own" in words
+
+
+def test_people_with_categories(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    study = FrequencyStudy("color", categories=[f"c{i}" for i in range(20)], epsilon=1)
+    curator = MockCurator(study)
+    monkeypatch.setattr(crowd, "_transport", lambda: curator.transport)
+    told = _run("--secret-file", keys[0], "--relay-key-file", keys[1], "--trusted", "20%", "--values", "zipf(1)")
+    assert (told["accepted"], told["rejected"], told["requests"]) == (250, {}, 52)
+    items = [made.value for made in curator.contributions.values() if made.group == "trusted"]
+    assert len(items) == 50
+    assert set(items) <= set(study.categories)
+    assert items.count("c0") > items.count("c19")

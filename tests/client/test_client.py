@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 import hybriddp.client
-from hybriddp import MeanStudy
+from hybriddp import FrequencyStudy, MeanStudy
 from hybriddp.client import AsyncClient, Client, MockCurator, RetryPolicy
 from hybriddp.errors import MissingExtraError, ParameterError
 from tests.client.sockets import served
@@ -18,7 +18,7 @@ import sys, tempfile
 from hybriddp.client import Client, RetryPolicy
 with Client({url!r}, {token!r}, journal=tempfile.mkdtemp() + "/j.json", retries=RetryPolicy(first_wait=0)) as client:
     client.promise()
-    client.report(30)
+    client.report({value!r})
 heavy = ("scipy", "opendp", "narwhals", "polars", "duckdb", "pyarrow", "pandas", "matplotlib")
 print([name for name in heavy if name in sys.modules])
 """
@@ -40,10 +40,19 @@ def test_the_public_names_are_these() -> None:
     ]
 
 
-def test_the_local_path_loads_nothing_heavy() -> None:
-    curator = MockCurator(STUDY)
+@pytest.mark.parametrize(
+    ("study", "value"),
+    [
+        (STUDY, 30),
+        (FrequencyStudy("color", categories=[f"c{i}" for i in range(20)], epsilon=1), "c3"),
+        (FrequencyStudy("page", categories=list(range(100)), epsilon=1), 3),
+    ],
+    ids=["a mean", "bits", "hashing"],
+)
+def test_the_local_path_loads_nothing_heavy(study: MeanStudy | FrequencyStudy, value: float | str) -> None:
+    curator = MockCurator(study)
     with served(curator) as url:
-        script = LOCAL_PATH.format(url=url, token=curator.token("alice"))
+        script = LOCAL_PATH.format(url=url, token=curator.token("alice"), value=value)
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     assert curator.contributions["alice"].group == "local"

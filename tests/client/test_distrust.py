@@ -75,7 +75,11 @@ def test_a_new_key_of_the_curator_is_fetched(curator: MockCurator) -> None:
 
 @pytest.mark.parametrize(
     ("body", "words"),
-    [(b"<html>", "not a JSON object"), (b"{}", "a mean only"), (b" " * 4_000_001, "more than 4,000,000 bytes")],
+    [
+        (b"<html>", "not a JSON object"),
+        (b"{}", "a mean or of frequencies only"),
+        (b" " * 4_000_001, "more than 4,000,000 bytes"),
+    ],
 )
 def test_a_server_that_is_no_curator(body: bytes, words: str) -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))

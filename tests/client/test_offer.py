@@ -36,7 +36,8 @@ def test_an_offer_from_a_document_has_what_the_curator_says() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"kind": "frequency"}, "studies of a mean only"),
+        ({"kind": "kmeans"}, "of a mean or of frequencies only"),
+        ({"kind": "frequency"}, "another kind of study"),
         ({"text": None}, "no study text"),
         ({"digest": "00"}, "no study text"),
         ({"digest": "0" * 64}, "does not have the digest that the curator claims"),

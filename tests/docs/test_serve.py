@@ -32,6 +32,8 @@ TASKS = [
     "release",
     "budget",
     "Pilots",
+    "Categories",
+    "Items",
 ]
 BLOCK = re.compile(r"^```(py|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SERVE = "hybriddp serve\n"
@@ -158,7 +160,7 @@ def test_a_study_from_the_start_to_the_result(
             script.write_text(block, encoding="utf-8")
             known = run_path(str(script), init_globals=known)
     shell.close()
-    assert (ran.count("sh"), ran.count("py")) == (14, 10)
+    assert (ran.count("sh"), ran.count("py")) == (19, 16)
     check_what_came_out(tmp_path, printed, capsys.readouterr().out, known)
 
 
@@ -173,12 +175,19 @@ def check_what_came_out(folder: Path, in_the_shell: str, in_python: str, known: 
         assert words in in_python
     for words in ('"withdrawn":true', '"state":"closed"', '"left":{"epsilon":"0"', "week 49", '"warning":"This'):
         assert words in in_the_shell
+    shares = json.loads((folder / "colors.result").read_text(encoding="utf-8"))["estimate"]
+    assert (shares["n_trusted"], shares["n_local"]) == (1 + 200, 1 + 1800)
+    assert shares["shares"][0] == max(shares["shares"])
+    assert "(other)" in in_python
+    words = json.loads((folder / "words.result").read_text(encoding="utf-8"))["estimate"]
+    assert (words["items"], words["n_trusted"], words["n_local"]) == (["weather"], 40, 30)
+    assert '"state":"asking"' in in_the_shell
     metrics = (folder / "metrics.txt").read_text(encoding="utf-8")
     assert 'hybriddp_contributions_total{group="local",outcome="withdrawn"} 2.0' in metrics
     assert known["receipt"]["receipt"]["group"] == "local"
     for name in ("admin.header", "tokens.txt", "relay.json"):  # umask 077
         assert (folder / name).stat().st_mode & 0o077 == 0, name
-    for name in estimate:  # each is explained
+    for name in estimate | shares:  # each is explained
         assert re.search(rf"^\|[^|]*`{name}`[^|]*\|", TEXT, re.MULTILINE), name
     log = (folder / "server.log").read_text(encoding="utf-8")
     assert "alice" not in log

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from hybriddp import MeanStudy
+from hybriddp import FrequencyStudy, MeanStudy
 from hybriddp.service.problems import MEDIA_TYPE, REASONS
 from tests.service.running import Running
 
@@ -35,7 +35,7 @@ class Target:
     """A study on a server."""
 
     server: Running
-    study: MeanStudy
+    study: Any  # of either kind
     id: str
 
     def send(self, body: object, *, who: str = "a", to: str = "reports", **headers: str) -> httpx.Response:
@@ -68,6 +68,14 @@ def new_target(server: Running, **fields: object) -> Target:
     number = next(_numbers)
     target = Target(server, MeanStudy(f"minutes {number}", bounds=(0, 240), epsilon=1.0), f"minutes-{number}")
     made = server.create(target.study, target.id, **fields)
+    assert made.status_code == 201, made.text
+    return target
+
+
+def new_frequency_target(server: Running, *, study: FrequencyStudy, **fields: object) -> Target:
+    """A study of these frequencies."""
+    target = Target(server, study, f"shares-{next(_numbers)}")
+    made = server.create(study, target.id, **fields)
     assert made.status_code == 201, made.text
     return target
 

@@ -15,10 +15,11 @@ from random import Random
 
 from sqlalchemy import Connection, select
 
-from hybriddp import MeanStudy
+from hybriddp import FrequencyStudy, MeanStudy
 from hybriddp.client.receipt import verify
 from hybriddp.release.ledger import Ledger
 from hybriddp.service.keys import MasterKey
+from hybriddp.service.kinds import FrequencyKind, MeanKind, StudyKind
 from hybriddp.service.store import contributions
 from hybriddp.service.store.engine import open_engine, reading
 from hybriddp.service.store.ledger import DatabaseLedgerStore
@@ -42,7 +43,7 @@ class Person:
     study: str
     digest: str
     trusted: bool
-    number: float
+    number: float | str
     integer: int
     nonce: str
 
@@ -107,7 +108,7 @@ class Crowd:
     servers: Sequence[ServerProcess]
     rng: Random
     study_id: str = "minutes"
-    study: MeanStudy = STUDY
+    study: MeanStudy | FrequencyStudy = STUDY
     relay_key: str = ""
     acknowledged: dict[str, Person] = field(default_factory=dict)
     withdrawn: set[str] = field(default_factory=set)
@@ -136,15 +137,23 @@ class Crowd:
 
     def person(self, *, trusted: bool) -> Person:
         """Somebody new, who has drawn."""
-        number: float
-        if trusted:
-            number = self.rng.randrange(961) / 4
-            integer = int(self.study.grid.place([number]).units[0])
-        else:
-            number = integer = self.rng.randint(*self.study.reports_between)
+        number, kind = self._drawn(trusted=trusted), self.kind
+        integer = kind.value(number) if trusted else int(number)
         self.counts["people"] += 1
         name, nonce = f"{self.study_id} {self.counts['people']}", f"{self.rng.getrandbits(128):032x}"
         return Person(name, self.study_id, self.study.digest, trusted, number, integer, nonce)
+
+    @property
+    def kind(self) -> StudyKind:
+        """What the server makes of a contribution."""
+        return MeanKind(self.study) if isinstance(self.study, MeanStudy) else FrequencyKind(self.study)
+
+    def _drawn(self, *, trusted: bool) -> float | str:
+        """A value, a category or a code."""
+        if isinstance(self.study, FrequencyStudy):
+            item = str(self.rng.choice(self.study.categories))
+            return item if trusted else int(self.study.randomize(item).codes[0])
+        return self.rng.randrange(961) / 4 if trusted else self.rng.randint(*self.study.reports_between)
 
     def token(self, person: Person) -> str:
         self._secret = self._secret or MasterKey.load(self.servers[0].key_file).token_secret
@@ -274,8 +283,10 @@ class Crowd:
                 assert (commitment is None) == (name in self.withdrawn)
             if commitment is not None:
                 counted.append(one)
-        assert stored.tally == dict(Counter(one.integer for one in counted if not one.trusted))
-        assert stored.total == sum(one.integer for one in counted if one.trusted)
+        sums = self.kind.sums
+        entries = (entry for one in counted if not one.trusted for entry in sums.entries(one.integer))
+        assert stored.tally == dict(Counter(entries))
+        assert stored.total == sums.change(0, (one.integer for one in counted if one.trusted), 1)
         self.counts["stored"] = len(stored.commitments)
         return stored
 
@@ -309,7 +320,7 @@ class Crowd:
         assert {answer.status for answer in answers} == {200}
         (result,) = {answer.body for answer in answers}
         estimate = json.loads(result)["estimate"]
-        local = sum(stored.tally.values())
+        local = sum(count for entry, count in stored.tally.items() if entry >= 0)
         trusted = sum(commitment is not None for commitment in stored.commitments.values()) - local
         assert (estimate["n_trusted"], estimate["n_local"]) == (trusted, local)
         assert Stored.read(self.servers[0], self.study_id).events == 1

@@ -14,7 +14,7 @@ import httpx
 import uvicorn
 from litestar.types import ASGIApp
 
-from hybriddp import MeanStudy
+from hybriddp import FrequencyStudy, MeanStudy
 from hybriddp.service.app import Prepared, prepare
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.protocol import LimitedProtocol
@@ -43,19 +43,31 @@ class Running:
     def token(self, subject: str, study: str = "minutes", lifetime: timedelta = HOUR) -> dict[str, str]:
         return {"Authorization": f"Bearer {mint(self.secret, subject=subject, study=study, lifetime=lifetime)}"}
 
-    def create(self, study: MeanStudy, study_id: str = "minutes", **fields: object) -> httpx.Response:
+    def create(self, study: MeanStudy | FrequencyStudy, study_id: str = "minutes", **fields: object) -> httpx.Response:
         body: dict[str, object] = {"study": json.loads(study.to_json()), "id": study_id, "consent": CONSENT}
         body |= {"closes_at": CLOSES} | fields
         return self.http.post("/studies", headers=self.admin, json=body)
 
     def report(
-        self, study: MeanStudy, who: str, code: int, *, nonce: str | None = None, study_id: str = "minutes"
+        self,
+        study: MeanStudy | FrequencyStudy,
+        who: str,
+        code: int,
+        *,
+        nonce: str | None = None,
+        study_id: str = "minutes",
     ) -> httpx.Response:
         body = {"digest": study.digest, "code": code, "nonce": nonce or secrets.token_hex(16)}
         return self.http.post(f"/studies/{study_id}/reports", headers=self.token(who, study_id), json=body)
 
     def trust(
-        self, study: MeanStudy, who: str, value: float, *, nonce: str | None = None, study_id: str = "minutes"
+        self,
+        study: MeanStudy | FrequencyStudy,
+        who: str,
+        value: float | str,
+        *,
+        nonce: str | None = None,
+        study_id: str = "minutes",
     ) -> httpx.Response:
         body = {"digest": study.digest, "value": value, "nonce": nonce or secrets.token_hex(16)}
         return self.http.post(f"/studies/{study_id}/values", headers=self.token(who, study_id), json=body)

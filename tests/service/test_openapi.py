@@ -18,9 +18,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from hybriddp import MeanStudy
+from hybriddp import FrequencyStudy, MeanStudy
 from tests.examples import fewer_examples
-from tests.service.attacking import NONCE, Target, new_target, operations
+from tests.service.attacking import NONCE, Target, new_frequency_target, new_target, operations
 from tests.service.running import Running
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -64,15 +64,22 @@ def check(operation: Any, target: Target, headers: Headers, session: requests.Se
 
 @pytest.mark.hypothesis
 @pytest.mark.slow
-@pytest.mark.parametrize("known", [False, True], ids=["any study", "a study that is there"])
-def test_the_document_is_true(kept_server: Running, schema: Any, session: requests.Session, known: bool) -> None:  # noqa: ANN401
-    relay, tried = kept_server.relay(f"openapi {known}"), 0
+@pytest.mark.parametrize("known", ["", "mean", "frequency"], ids=["any study", "a mean", "frequencies"])
+def test_the_document_is_true(kept_server: Running, schema: Any, session: requests.Session, known: str) -> None:  # noqa: ANN401
+    relay, tried = kept_server.relay(f"openapi {known}".strip()), 0
     for found in schema.get_all_operations():
-        operation, target = found.ok(), new_target(kept_server)
+        operation = found.ok()
+        target = frequencies(kept_server) if known == "frequency" else new_target(kept_server)
         tags = operation.tags or []
-        check(operation, target, partial(credentials, target, tags, relay), session, known=known)
+        check(operation, target, partial(credentials, target, tags, relay), session, known=bool(known))
         tried += 1
     assert tried == len(list(operations(kept_server)))
+
+
+def frequencies(server: Running) -> Target:
+    """A study in which any text is a category."""
+    study = FrequencyStudy(f"word {next(_people)}", categories=["yes", "no"], epsilon=1.0, other=True)
+    return new_frequency_target(server, study=study)
 
 
 def a_life(target: Target) -> Iterator[tuple[str, httpx.Response]]:
@@ -113,7 +120,7 @@ def a_life(target: Target) -> Iterator[tuple[str, httpx.Response]]:
 def an_operator_s_work(target: Target) -> Iterator[tuple[str, httpx.Response]]:
     """The second half of it."""
     http, at, admin = target.server.http, f"/studies/{target.id}", target.server.admin
-    for action in ("release", "open", "close", "release", "release", "withdraw"):
+    for action in ("release", "open", "list", "close", "release", "release", "withdraw"):
         yield f"POST /studies/{{study_id}}/{action}", target.move(action)
     for page in ("result", "result.html", "report.html"):
         yield f"GET /studies/{{study_id}}/{page}", http.get(f"{at}/{page}", headers=admin)
@@ -133,10 +140,13 @@ def an_operator_s_work(target: Target) -> Iterator[tuple[str, httpx.Response]]:
         yield f"GET {path}", http.get(path, headers=admin)
 
 
-def test_a_study_s_whole_life_is_in_the_document(kept_server: Running, schema: Any) -> None:  # noqa: ANN401
-    study = MeanStudy("a whole life", bounds=(0, 240), epsilon=1.0)
+@pytest.mark.parametrize("kind", ["mean", "frequency"])
+def test_a_study_s_whole_life_is_in_the_document(kept_server: Running, schema: Any, kind: str) -> None:  # noqa: ANN401
+    study: MeanStudy | FrequencyStudy = MeanStudy("a whole life", bounds=(0, 240), epsilon=1.0)
+    if kind == "frequency":
+        study = FrequencyStudy("a whole life", categories=list(range(250)), epsilon=1.0)
     seen: set[tuple[str, int]] = set()
-    for address, answer in a_life(Target(kept_server, study, "a-whole-life")):
+    for address, answer in a_life(Target(kept_server, study, f"a-whole-life-{kind}")):
         method, path = address.split()
         schema[path][method].validate_response(answer)
         described = {key.split(";")[0] for key in documented(schema, path, method, answer.status_code)}

@@ -18,10 +18,10 @@ import typer
 
 from hybriddp import _check
 from hybriddp.cli import options
+from hybriddp.cli.crowd_people import SimulatedPerson, check_values, simulated_people
 from hybriddp.cli.options import UserShare, option
 from hybriddp.cli.terminal import print_table, say, trials_bar
 from hybriddp.client.claims import check_study_id
-from hybriddp.client.contribution import Contribution
 from hybriddp.client.drivers import check_url, conduct_async, http_settings, import_httpx
 from hybriddp.client.exchange import HttpAnswer, HttpRequest, RetryPolicy, ask
 from hybriddp.client.offer import StudyOffer
@@ -37,7 +37,6 @@ from hybriddp.errors import (
 )
 from hybriddp.service import check_installed
 from hybriddp.service.keys import is_master_key
-from hybriddp.simulation.distributions import population
 from hybriddp.wording import significant
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ MOST_PEOPLE = 10_000_000
 BATCH = 100
 """Reports that a relay sends at a time."""
 
-_AT_A_TIME = 10_000  # people whose values are drawn together
 _SHORTEST_SECRET = 32  # bytes, as the server wants it
 _SECONDS = _check.Range("a number of seconds from 1 to 86,400", 1.0, 86_400.0)
 _RETRIES = RetryPolicy(attempts=3, first_wait=0.2, longest_wait=5.0)
@@ -57,14 +55,6 @@ _WHY_REFUSED = (
     "bad-token: is this the secret, or the relay's key, of this server? One that was started with --token-public-key "
     "takes EdDSA only: use --private-key."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedPerson:
-    """Somebody who does not exist: their name at the curator, and what they send."""
-
-    name: str
-    contribution: Contribution
 
 
 @dataclass
@@ -118,7 +108,12 @@ def run_crowd(
             "How many of them trust the curator: 5%, 0.05 or 50 users.", metavar="<share>", parser=options.user_share
         ),
     ] = None,
-    values: Annotated[str, option("Distribution of their values: 'normal(40,20)', as in simulate.")] = "uniform",
+    values: Annotated[
+        str,
+        option(
+            "Distribution of their values: 'normal(40,20)', as in simulate. Of categories: 'zipf(1)', 'shares(3,1)'."
+        ),
+    ] = "uniform",
     secret_file: Annotated[Path | None, option("File with the secret of participants' tokens (HS256).")] = None,
     private_key: Annotated[
         Path | None, option("Ed25519 private key (PEM) of participants' tokens, if the server takes EdDSA.")
@@ -235,10 +230,7 @@ class _Crowd:
             )
         if self.signer is not None:
             _import_jwt()
-        try:  # a wrong name is told before anybody is sent
-            population(self.values, offer.study.bounds)
-        except ParameterError as wrong:
-            raise_unchained(ParameterError("values", wrong.expected.removeprefix("values or "), self.values))
+        check_values(offer, self.values)  # a wrong name is told before anybody is sent
         return offer
 
     def _jobs(self, offer: StudyOffer) -> Iterator[tuple[SimulatedPerson, ...]]:
@@ -250,20 +242,7 @@ class _Crowd:
             yield people
 
     def _people(self, offer: StudyOffer, group: str, first: int, last: int) -> Iterator[SimulatedPerson]:
-        study = offer.study
-        crowd = population(self.values, study.bounds).crowd
-        rng = np.random.default_rng([self.seed, first])
-        for start in range(first, last, _AT_A_TIME):
-            count = min(_AT_A_TIME, last - start)
-            units = rng.choice(crowd.units, count, p=crowd.users / crowd.count)
-            made = study.grid.values(units)
-            if group == "local":
-                codes = study.randomize(made).codes.tolist()
-                drawn = (Contribution.new(offer.digest, group, code) for code in codes)
-            else:
-                drawn = (offer.draw(value, group=group) for value in made.tolist())
-            for i, contribution in enumerate(drawn, start):
-                yield SimulatedPerson(f"{self.prefix}-{i}", contribution)
+        return simulated_people(offer, self.values, group, first, last, prefix=self.prefix, seed=self.seed)
 
     async def _send(self, people: tuple[SimulatedPerson, ...], http: "httpx.AsyncClient", tally: CrowdTally) -> None:
         batch = self.relay_key is not None and people[0].contribution.group == "local"

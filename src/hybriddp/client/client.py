@@ -63,7 +63,7 @@ class Client(_ClientBase):
         The study's id. A token names it (its ``aud``), so it is needed only without one.
     journal : Path or str, optional
         The file that keeps what was drawn, for its owner only: one for each person and study. It holds the code, or,
-        if you trust, your value in units of the study's grid, without which nobody could withdraw. **Without a file**
+        if you trust, your value or category, without which nobody could withdraw. **Without a file**
         all of it ends with this object: after a restart the same contribution can be neither sent again nor withdrawn,
         another call draws anew, and if the first one had reached the curator the second is refused as a duplicate, by
         a curator who has then seen two draws.
@@ -118,12 +118,12 @@ class Client(_ClientBase):
         """What is asked, promised and stored, in words: show it before you ask for a value."""
         return conduct(self._participant.promise(), self._http)
 
-    def report(self, value: float) -> Receipt:
-        """Join the local group: the value is randomized here, and one code is sent."""
+    def report(self, value: float | str) -> Receipt:
+        """Join the local group: the value or category is randomized here, and one code is sent."""
         return conduct(self._participant.contribute("local", value), self._http)
 
-    def trust(self, value: float) -> Receipt:
-        """Join the trusted group: the value is sent to the curator, who publishes only answers with noise."""
+    def trust(self, value: float | str) -> Receipt:
+        """Join the trusted group: the value or category itself is sent, and only answers with noise are published."""
         return conduct(self._participant.contribute("trusted", value), self._http)
 
     def send(self, contribution: Contribution) -> Receipt:
@@ -182,12 +182,12 @@ class AsyncClient(_ClientBase):
         """What is asked, promised and stored, in words: show it before you ask for a value."""
         return await conduct_async(self._participant.promise(), self._http)
 
-    async def report(self, value: float) -> Receipt:
-        """Join the local group: the value is randomized here, and one code is sent."""
+    async def report(self, value: float | str) -> Receipt:
+        """Join the local group: the value or category is randomized here, and one code is sent."""
         return await conduct_async(self._participant.contribute("local", value), self._http)
 
-    async def trust(self, value: float) -> Receipt:
-        """Join the trusted group: the value is sent to the curator, who publishes only answers with noise."""
+    async def trust(self, value: float | str) -> Receipt:
+        """Join the trusted group: the value or category itself is sent, and only answers with noise are published."""
         return await conduct_async(self._participant.contribute("trusted", value), self._http)
 
     async def send(self, contribution: Contribution) -> Receipt:

@@ -1,6 +1,7 @@
 """Contributions: what one person gives to a study, and the commitment by which the curator knows it again.
 
-A contribution is one integer, a code or a value in units of the study's grid, with a random nonce of 128 bits. The
+A contribution is one integer with a random nonce of 128 bits: a code, a value in units of the study's grid, or the
+number of a category, from 0 in the order of the study's text (all other items have the number after the last). The
 curator stores its **commitment**, a hash of both, instead of the contribution. The hash shows nothing without the
 nonce, which the device keeps; opening it proves to the curator that it is the same contribution (a retry) or the one
 to be subtracted (a withdrawal).
@@ -22,6 +23,7 @@ __all__ = ["GROUPS", "Contribution", "commitment", "is_digest"]
 GROUPS = ("local", "trusted")
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_LARGEST, _LONGEST = (1 << 53) - 1, 1000  # of categories
 _NONCE = re.compile(r"[0-9a-f]{32}")
 
 
@@ -34,6 +36,15 @@ def commitment(digest: str, group: str, integer: int, nonce: str) -> str:
     'd7833c9277792d5d'
     """
     return hashlib.sha256(f"hybriddp contribution 1\n{digest}\n{group}\n{integer}\n{nonce}".encode()).hexdigest()
+
+
+def _is_sendable(value: object) -> bool:
+    """Whether it is a finite number, or a category: an integer that every language has, or a text."""
+    if type(value) is float:
+        return math.isfinite(value)
+    if type(value) is int:
+        return abs(value) <= _LARGEST
+    return type(value) is str and 0 < len(value) <= _LONGEST
 
 
 def is_digest(text: object) -> bool:
@@ -54,31 +65,31 @@ class Contribution:
     group : {"local", "trusted"}
         The group.
     integer : int
-        The code; for a trusted contribution the value in units of the study's grid.
+        The code; for a trusted contribution the value in units of the study's grid, or the category's number.
     nonce : str
         128 random bits, as 32 hexadecimal digits.
-    value : float or None
-        Only in a trusted contribution: the number that the units stand for, which is what is sent.
+    value : float, int, str or None
+        Only in a trusted contribution: the number or the category that the integer stands for, which is what is sent.
     """
 
     digest: str
     group: str
     integer: int = field(repr=False)
     nonce: str = field(repr=False)
-    value: float | None = field(default=None, repr=False)
+    value: float | str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.group not in GROUPS:
             raise ParameterError("group", '"local" or "trusted"', self.group)
         if not is_digest(self.digest):
             raise ParameterError("digest", "64 lower-case hexadecimal digits", self.digest)
-        has_value = type(self.value) is float and math.isfinite(self.value)
+        has_value = _is_sendable(self.value)
         right = type(self.integer) is int and isinstance(self.nonce, str) and _NONCE.fullmatch(self.nonce)
         if not right or has_value is not (self.group == "trusted"):
             raise DataError("The contribution is not one that StudyOffer.draw has made.")
 
     @classmethod
-    def new(cls, digest: str, group: str, integer: int, value: float | None = None) -> "Contribution":
+    def new(cls, digest: str, group: str, integer: int, value: float | str | None = None) -> "Contribution":
         """A contribution with a fresh nonce."""
         return cls(digest, group, integer, secrets.token_hex(16), value)
 

@@ -18,9 +18,9 @@ from hybriddp.client.contribution import Contribution
 from hybriddp.client.drivers import import_httpx
 from hybriddp.client.exchange import RetryPolicy
 from hybriddp.client.problems import parse_object
+from hybriddp.client.questions import OfferedStudy, question
 from hybriddp.client.receipt import KEYS_PATH, canonical_bytes
-from hybriddp.errors import HybridDPError, ParameterError
-from hybriddp.mean import MeanStudy
+from hybriddp.errors import DataError, HybridDPError, ParameterError
 
 if TYPE_CHECKING:
     import httpx
@@ -65,7 +65,7 @@ class MockCurator:
 
     Parameters
     ----------
-    study : MeanStudy
+    study : MeanStudy or FrequencyStudy
         The study.
     id : str
         Its id.
@@ -83,6 +83,7 @@ class MockCurator:
 
     Examples
     --------
+    >>> from hybriddp import MeanStudy
     >>> curator = MockCurator(MeanStudy("session minutes", bounds=(0, 240), epsilon=1))
     >>> curator.fail(2)  # the next two requests are answered with 503
     >>> receipt = curator.client("alice").trust(30)
@@ -90,10 +91,10 @@ class MockCurator:
     ('trusted', 5)
     """
 
-    def __init__(self, study: MeanStudy, *, id: str = "mock-study", tokens: bool = True) -> None:  # noqa: A002
+    def __init__(self, study: OfferedStudy, *, id: str = "mock-study", tokens: bool = True) -> None:  # noqa: A002
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        self.study = study
+        self.study, self._asked = study, question(study)
         self.id = check_study_id(id)
         self.tokens = tokens
         self.state = "open"
@@ -224,20 +225,38 @@ class MockCurator:
             raise _Trouble(400)
         if content["digest"] != self.study.digest:
             raise _Trouble(409, "wrong-digest")
-        number = content[name]
-        if isinstance(number, bool) or not isinstance(number, int if name == "code" else int | float):
+        sent = content[name]
+        if isinstance(sent, bool) or not isinstance(sent, int if name == "code" else int | float | str):
             raise _Trouble(400)
+        group, value, number = "local", None, sent
+        if name == "value":
+            group, value = "trusted", self._number_or_text(sent)
+            number = self._received(value)
         try:
-            if name == "value":
-                units = int(self.study.grid.place([number]).units[0])
-                return Contribution(content["digest"], "trusted", units, content["nonce"], float(number))
-            made = Contribution(content["digest"], "local", number, content["nonce"])
-        except (HybridDPError, IndexError):
+            made = Contribution(content["digest"], group, number, content["nonce"], value)
+        except HybridDPError:
             raise _Trouble(400) from None
-        low, high = self.study.reports_between
+        if group == "trusted":
+            return made
+        low, high = self._asked.codes
         if not low <= number <= high:
             raise _Trouble(422)
         return made
+
+    @staticmethod
+    def _number_or_text(sent: float | str) -> float | str:
+        try:
+            return sent if isinstance(sent, str) else float(sent)
+        except OverflowError:
+            raise _Trouble(400) from None
+
+    def _received(self, value: float | str) -> int:
+        try:
+            return self._asked.received(value)
+        except DataError:
+            raise _Trouble(422) from None
+        except (HybridDPError, IndexError):
+            raise _Trouble(400) from None
 
     def _take(self, who: str, made: Contribution) -> int:
         """Accept a contribution (201) or know it again (200)."""
@@ -286,9 +305,9 @@ class MockCurator:
         """The public document of the study."""
         return {
             "id": self.id,
-            "kind": "mean",
+            "kind": self._asked.kind,
             "digest": self.study.digest,
-            "text": self.study.device_json(),
+            "text": self._asked.text,
             "epsilon": self.study.privacy.epsilon,
             "delta": self.study.privacy.delta,
             "promise": f"ε = {self.study.privacy.epsilon}",

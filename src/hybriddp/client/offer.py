@@ -1,28 +1,22 @@
 """`StudyOffer`: a study as its participants see it, checked before anything is drawn for it.
 
 What a curator says is believed only where it can be checked: the text must have the digest that it claims (and the one
-that the app has pinned, if it has), and its channel must keep ε (`MeanStudy.from_json` proves it). The rest is words,
-which are put on one line each, so that they cannot look like ours.
+that the app has pinned, if it has), and its channel must keep ε (reading the study proves it). The rest is words, which
+are put on one line each, so that they cannot look like ours.
 """
 
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from hybriddp.client.contribution import GROUPS, Contribution, is_digest
 from hybriddp.client.plain import one_line
-from hybriddp.client.problems import parse_object
-from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.grid import as_floats
-from hybriddp.mean import MeanStudy
+from hybriddp.client.questions import KINDS, UNKNOWN, OfferedStudy, StudyQuestion, question, read_study
+from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.planning.alternatives import best_guess
 from hybriddp.planning.words import guess
-from hybriddp.wording import significant
 
 __all__ = ["StudyOffer"]
 
@@ -35,7 +29,7 @@ class StudyOffer:
 
     Attributes
     ----------
-    study : MeanStudy
+    study : MeanStudy or FrequencyStudy
         The study itself, its channel verified.
     text : str
         Its text; save this to work without a network later.
@@ -56,6 +50,7 @@ class StudyOffer:
 
     Examples
     --------
+    >>> from hybriddp import MeanStudy
     >>> study = MeanStudy("session minutes", bounds=(0, 240), epsilon=1)
     >>> offer = StudyOffer.from_text(study.device_json())
     >>> contribution = offer.draw(37.5)  # send it once, later: client.send(contribution)
@@ -63,7 +58,7 @@ class StudyOffer:
     'local'
     """
 
-    study: MeanStudy
+    study: OfferedStudy
     text: str = field(repr=False)
     id: str = ""
     consent: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -80,7 +75,7 @@ class StudyOffer:
         Parameters
         ----------
         text : str
-            The study's text: `text` of an earlier offer, or `MeanStudy.device_json`.
+            The study's text: `text` of an earlier offer, `MeanStudy.device_json` or `FrequencyStudy.to_json`.
         digest : str, optional
             The digest that the app has pinned.
         """
@@ -97,12 +92,14 @@ class StudyOffer:
         digest : str, optional
             The digest that the app has pinned.
         """
-        if document.get("kind") != "mean":
-            raise ProtocolError("This version of hybriddp can take part in studies of a mean only.")
+        if document.get("kind") not in KINDS:
+            raise ProtocolError(UNKNOWN)
         text, claimed = document.get("text"), document.get("digest")
         if not isinstance(text, str) or not is_digest(claimed):
             raise ProtocolError("The curator's document has no study text with its digest.")
         study = _checked(text, claimed, digest)
+        if document.get("kind") != question(study).kind:
+            raise ProtocolError("The curator's document is about another kind of study than the study's text is.")
         shown = tuple(str(document.get(name)) for name in ("epsilon", "delta"))
         if shown != (study.privacy.epsilon, study.privacy.delta):
             raise ProtocolError("The curator's document promises another ε or δ than the study's text does.")
@@ -124,53 +121,47 @@ class StudyOffer:
         """SHA-256 of the text."""
         return self.study.digest
 
-    def draw(self, value: float, *, group: str = "local") -> Contribution:
+    @property
+    def asked(self) -> StudyQuestion:
+        """What the study asks one person for."""
+        return question(self.study)
+
+    def draw(self, value: float | str, *, group: str = "local") -> Contribution:
         """One person's contribution, with a fresh nonce. Draw once: a second report costs ε again.
 
         Parameters
         ----------
-        value : float
-            The person's value; outside of the bounds it counts as the nearer bound.
+        value : float, int or str
+            The person's value; outside of the bounds it counts as the nearer bound. In a study of frequencies, the
+            person's category; what is none of them counts as other, if the study has that, and is an error if not.
         group : {"local", "trusted"}
             ``"local"`` randomizes the value here. ``"trusted"`` gives it to the curator, rounded to the study's grid.
         """
         if group not in GROUPS:
             raise ParameterError("group", '"local" or "trusted"', group)
-        number = _one_number(value)
         if group == "local":
-            code = int(self.study.channel.randomize(number, bounds=self.study.bounds))
-            return Contribution.new(self.digest, group, code)
-        units, sent = self._on_grid(number)
-        return Contribution.new(self.digest, group, units, sent)
-
-    def _on_grid(self, number: float) -> tuple[int, float]:
-        """The units of a value, and the number in their middle, which the curator turns into the same units."""
-        grid = self.study.grid
-        units = int(grid.units(np.array([number]))[0])
-        sent = float(grid.values([units])[0])
-        if int(grid.units(np.array([sent]))[0]) != units:  # a tie, where floats are as far apart as units
-            sent = min(max(number, grid.lower), grid.upper)
-        return units, sent
+            return Contribution.new(self.digest, group, self.asked.code(value))
+        trusted = self.asked.trusted(value)
+        return Contribution.new(self.digest, group, trusted.integer, trusted.sent)
 
     def promise(self) -> str:
         """What is asked, what is promised and what is stored, in words.
 
         What ε means is computed here, from the verified text. What the curator stores, only the curator can say.
         """
-        lower, upper = (significant(bound, 6) for bound in self.study.bounds)
+        asked, noun = self.asked, self.asked.noun
         who = self.consent.get("organization") or "An organization that the study's text does not name"
         lines = [
-            f"{who} asks for one number: {one_line(self.study.title)}, from {lower} to {upper}. A number outside "
-            "counts as the nearer bound.",
+            f"{who} {asked.sentence()}",
             *_labeled("Purpose", self.consent.get("purpose")),
             *_labeled("Contact", self.consent.get("contact")),
             *_labeled("The study closes", self.closes_at),
             *_labeled("Warning", self.warning),
-            f"If you report: your device draws one code at random and sends that; your number stays here. "
+            f"If you report: your device draws one code at random and sends that; your {noun} stays here. "
             f"{self._meaning('the code', local=True)}",
             *self._stored("local"),
-            "If you trust: your number itself goes to the curator, who adds it to a total and publishes only answers "
-            f"with noise. {self._meaning('what is published', local=False)} The curator could see your number.",
+            f"If you trust: your {noun} itself goes to the curator, who {asked.added} and publishes only answers "
+            f"with noise. {self._meaning('what is published', local=False)} The curator could see your {noun}.",
             *self._stored("trusted"),
             f"Digest of the study: {self.digest}",
         ]
@@ -182,8 +173,8 @@ class StudyOffer:
         chance = guess(best_guess(float(privacy.epsilon)))
         delta = "" if local or privacy.exact_delta == 0 else f", but for a chance of {privacy.delta}"
         return (
-            f"ε = {privacy.epsilon}: someone who has narrowed your number down to two candidates and sees {seen} "
-            f"guesses right at most {chance} of the time (50 % without it){delta}."
+            f"ε = {privacy.epsilon}: someone who has narrowed your {self.asked.noun} down to two candidates and sees "
+            f"{seen} guesses right at most {chance} of the time (50 % without it){delta}."
         )
 
     def _stored(self, group: str) -> list[str]:
@@ -191,7 +182,7 @@ class StudyOffer:
         return ["What the curator says it stores of you then:", *(f"- {sentence}" for sentence in sentences)]
 
 
-def _checked(text: str, claimed: str | None, pinned: str | None) -> MeanStudy:
+def _checked(text: str, claimed: str | None, pinned: str | None) -> OfferedStudy:
     """The study in a text, after everything about it has been compared."""
     if pinned is not None and not is_digest(pinned):
         raise ParameterError("digest", "64 lower-case hexadecimal digits", pinned)
@@ -204,19 +195,10 @@ def _checked(text: str, claimed: str | None, pinned: str | None) -> MeanStudy:
         raise ProtocolError(
             f"The study's digest is {found[:12]}…, but this app was made for {pinned[:12]}…. Nothing was drawn."
         )
-    parse_object(text)  # also what is nested too deep to be read
-    study = MeanStudy.from_json(text)
+    study = read_study(text)
     if study.digest != found:
         raise ProtocolError("The text is not the one that devices get. Take MeanStudy.device_json().")
     return study
-
-
-def _one_number(value: object) -> float:
-    """A value as one finite float; what is said if it is none does not show it."""
-    array = as_floats(value) if np.ndim(value) == 0 else None  # type: ignore[arg-type]  # anything may come
-    if array is None or not math.isfinite(array[0]):
-        raise DataError("The value must be one finite number. Without one there is nothing to contribute.")
-    return float(array[0])
 
 
 def _mapping(content: object) -> Mapping[str, Any]:

@@ -84,7 +84,7 @@ class Participant:
 
     # Contributing
 
-    def contribute(self, group: str, value: float) -> Conversation[Receipt]:
+    def contribute(self, group: str, value: float | str) -> Conversation[Receipt]:
         """Draw for this group, unless something has been drawn before, keep it and send it."""
         entry = yield from self._entry()
         if entry is None:
@@ -144,7 +144,7 @@ class Participant:
         return replace(receipt, resent=resent)
 
     def _post(self, path: str, made: Contribution) -> Conversation[dict[str, Any]]:
-        hide = "" if made.value is None else repr(made.value)
+        hide = "" if made.value is None else str(made.value)
         answer = yield from ask(HttpRequest("POST", path, made.body(), self._token, hide), self._retries)
         return parse_object(answer.body)
 

@@ -13,6 +13,7 @@ All carry the curator's own sentence.
 """
 
 import json
+import re
 from typing import Any
 
 from hybriddp.client.plain import one_line
@@ -21,6 +22,7 @@ from hybriddp.errors import BudgetError, DataError, HybridDPError, ProtocolError
 __all__ = ["RejectedError", "UnavailableError", "error_of", "parse_object"]
 
 _LONGEST = 500  # characters of a curator's sentence that are passed on
+_SHORT = 3  # letters of a value that turn up in any sentence
 _TEMPORARY = ("too-many", "unavailable")
 _BY_STATUS = {401: "bad-token", 403: "not-allowed", 404: "not-found", 413: "too-large", 429: "too-many"}
 
@@ -67,7 +69,7 @@ def error_of(status: int, body: bytes, *, hide: str = "") -> HybridDPError:
         status, "unavailable" if status >= 500 else "malformed"
     )
     detail = one_line(problem.get("detail"), _LONGEST) or one_line(problem.get("title"), _LONGEST)
-    if hide and hide in detail:
+    if hide and _quotes(detail, hide):
         detail = ""
     said = (
         f"The curator says: {detail}" if detail else f"The curator answers with HTTP status {status} ({reason[:40]})."
@@ -79,6 +81,13 @@ def error_of(status: int, body: bytes, *, hide: str = "") -> HybridDPError:
     if reason == "refused":
         return BudgetError(said)
     return RejectedError(said, reason=reason, status=status)
+
+
+def _quotes(detail: str, value: str) -> bool:
+    """Whether a sentence has a value in it; of a very short one, such as no, whether it has it as a word."""
+    if len(value) > _SHORT:
+        return value in detail
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", detail) is not None
 
 
 def parse_object(body: bytes | str) -> dict[str, Any]:

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
+from hybriddp.frequency.open_release import PrivateItems
 from hybriddp.service import receipts
 from hybriddp.service.keys import MasterKey
-from hybriddp.service.kinds import StudyKind, study_kind
+from hybriddp.service.kinds import FrequencyKind, HeavyHitterKind, StudyKind, study_kind
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import studies
 from hybriddp.service.store.engine import reading
@@ -44,6 +45,33 @@ class KnownStudy:
 
     stored: StoredStudy
     kind: StudyKind
+    question: FrequencyKind | None = None
+    """What the local group is asked about a list that has been released."""
+
+    @property
+    def local_kind(self) -> StudyKind:
+        """What local reports are about: the study itself, or its question."""
+        return self.kind if self.question is None else self.question
+
+    @property
+    def waits_for_list(self) -> bool:
+        """Whether the question may have appeared since the study was read."""
+        return isinstance(self.kind, HeavyHitterKind) and self.question is None
+
+
+def known_study(connection: Connection, study: StoredStudy) -> KnownStudy:
+    """A study with its kind and, if its list has been released, its question."""
+    kind = study_kind(study.text)
+    items = list_of(connection, study) if isinstance(kind, HeavyHitterKind) else None
+    if items is None or not items.items or not isinstance(kind, HeavyHitterKind):
+        return KnownStudy(study, kind)
+    return KnownStudy(study, kind, kind.question(items))
+
+
+def list_of(connection: Connection, study: StoredStudy) -> PrivateItems | None:
+    """The list of a study in two steps, if it has been released."""
+    found = studies.study_steps(connection, study.number)
+    return None if not found or found[0].result is None else PrivateItems.from_json(found[0].result.decode())
 
 
 class Curator:
@@ -88,10 +116,10 @@ class Curator:
         self.engine.dispose()
         self._closed()
 
-    async def known(self, study_id: str) -> KnownStudy:
-        """A study by its id, from memory if it has been asked for before."""
+    async def known(self, study_id: str, *, local: bool = False) -> KnownStudy:
+        """A study by its id, from memory if it has been asked for before; ``local`` if its question is needed."""
         found = self._known.get(study_id)
-        if found is None:
+        if found is None or (local and found.waits_for_list):
             found = await asyncio.to_thread(self._read, study_id)
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
@@ -101,9 +129,9 @@ class Curator:
     def _read(self, study_id: str) -> KnownStudy:
         with reading(self.engine) as connection:
             study = studies.study(connection, study_id)
-        if study is None:
-            raise Refusal("not-found", "There is no study with this id.")
-        return KnownStudy(study, study_kind(study.text))
+            if study is None:
+                raise Refusal("not-found", "There is no study with this id.")
+            return known_study(connection, study)
 
     def has_read(self, study_id: str) -> bool:
         """Whether a study with this id exists and has been asked for."""

@@ -15,16 +15,19 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from hybriddp.errors import DataError
+from hybriddp.frequency.open_release import PrivateItems
 from hybriddp.planning.words import promise
+from hybriddp.release.ledger import Ledger
 from hybriddp.service import budgets, receipts
-from hybriddp.service.curator import Curator, KnownStudy
-from hybriddp.service.kinds import Gathered, StudyKind, require_sizes, study_kind
+from hybriddp.service.curator import Curator, KnownStudy, known_study, list_of
+from hybriddp.service.kinds import Gathered, HeavyHitterKind, Released, StudyKind, require_sizes, shortfall, study_kind
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store import studies
 from hybriddp.service.store.contributions import GroupSizes
 from hybriddp.service.store.engine import reading
-from hybriddp.service.store.studies import CLOSED, CREATED, OPEN, RELEASED, WITHDRAWN, StoredStudy
+from hybriddp.service.store.studies import ASKING, CLOSED, CREATED, OPEN, RELEASED, TAKING, WITHDRAWN, StoredStudy
 
 RECEIPTS_KEY = "/.well-known/hybriddp-receipts.json"
 PILOT = (
@@ -68,7 +71,7 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
 async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:
     """Open, close or withdraw a study."""
     await curator.known(study_id)  # so that a refusal is counted as this study's
-    work = {"open": _open, "close": _close, "withdraw": _withdraw}[action]
+    work = {"open": _open, "list": _release_list, "close": _close, "withdraw": _withdraw}[action]
     await curator.writer.run(lambda connection: work(curator, connection, study_id))
     return await document(curator, study_id, counts=True)
 
@@ -101,8 +104,8 @@ def _open(curator: Curator, connection: Connection, study_id: str) -> None:
 
 def _close(curator: Curator, connection: Connection, study_id: str) -> None:
     study = _locked(connection, study_id)
-    _require_state(study.state, (OPEN, CLOSED), "closed")
-    stored.fold(connection, study.number, study.digest, replica=curator.replica, seal=curator.seal)
+    _require_state(study.state, (*TAKING, CLOSED), "closed")
+    _fold(curator, connection, study, study_kind(study.text))
     studies.set_state(connection, study.number, CLOSED)
 
 
@@ -111,10 +114,54 @@ async def fold_open(curator: Curator) -> None:
 
     def work(connection: Connection) -> None:
         for study in studies.all_studies(connection):
-            if studies.study(connection, study.id, lock=True) and study.state == OPEN:
-                stored.fold(connection, study.number, study.digest, replica=curator.replica, seal=curator.seal)
+            if studies.study(connection, study.id, lock=True) and study.state in TAKING:
+                _fold(curator, connection, study, study_kind(study.text))
 
     await curator.writer.run(work)
+
+
+def _fold(curator: Curator, connection: Connection, study: StoredStudy, kind: StudyKind) -> None:
+    stored.fold(connection, study.number, study.digest, replica=curator.replica, seal=curator.seal, sums=kind.sums)
+
+
+def _release_list(curator: Curator, connection: Connection, study_id: str) -> None:
+    """Release the list of a study in two steps and ask the local group; if nothing is on it, close the study."""
+    study = _locked(connection, study_id)
+    kind = study_kind(study.text)
+    if not isinstance(kind, HeavyHitterKind):
+        raise Refusal("refused", "This study has no list: it is closed and released in one step.")
+    _require_state(study.state_at(curator.clock()), (OPEN,), "asked about its list")
+    items = _items(curator, connection, study, kind)
+    studies.set_state(connection, study.number, ASKING if items.items else CLOSED)
+
+
+def _items(curator: Curator, connection: Connection, study: StoredStudy, kind: HeavyHitterKind) -> PrivateItems:
+    """The list: made and paid for once; then what the trusted group has is forgotten."""
+    known = list_of(connection, study)
+    if known is not None:
+        return known
+    gathered = _gathered(curator, connection, study, kind)
+    missing = shortfall(
+        n_trusted=gathered.n_trusted, n_local=0, min_trusted=study.min_trusted, min_local=0, single_group=False
+    )
+    if missing:
+        raise DataError(f"{missing} Nothing was released.")
+    _fold(curator, connection, study, kind)
+    items = kind.release_list(gathered, _ledger(connection, study))
+    studies.store_result(connection, study.number, 0, result=items.to_json().encode(), page=b"", curator_page=b"")
+    stored.forget_total(connection, study.number)
+    return items
+
+
+def _gathered(curator: Curator, connection: Connection, study: StoredStudy, kind: StudyKind) -> Gathered:
+    n_trusted = stored.sizes(connection, study.number).trusted
+    total = stored.total(connection, study.number, study.digest, curator.seal, kind.sums)
+    return Gathered(n_trusted, total, stored.tally(connection, study.number))
+
+
+def _ledger(connection: Connection, study: StoredStudy) -> Ledger | None:
+    """The study's own ledger; None if everybody has paid from a shared one."""
+    return budgets.ledger(connection, budgets.of_study(study.id)) if study.budget is None else None
 
 
 def _withdraw(_: Curator, connection: Connection, study_id: str) -> None:
@@ -129,21 +176,12 @@ def _release(curator: Curator, connection: Connection, study_id: str) -> Release
     study = _locked(connection, study_id)
     if study.state == WITHDRAWN:
         raise Refusal("refused", "The study was withdrawn, and what people contributed is gone.")
-    step = studies.study_steps(connection, study.number)[0]
+    step = studies.study_steps(connection, study.number)[-1]
     if step.result is not None:
         return ReleaseAnswer(step.result, new=False)
     if study.state_at(curator.clock()) != CLOSED:
         raise Refusal("refused", "The study is not closed yet. Close it first, or wait for its closing time.")
-    kind = study_kind(study.text)
-    gathered = Gathered(
-        stored.sizes(connection, study.number).trusted,
-        stored.total(connection, study.number, study.digest, curator.seal),
-        stored.tally(connection, study.number),
-    )
-    require_sizes(gathered, min_trusted=study.min_trusted, min_local=study.min_local, single_group=study.single_group)
-    ledger = budgets.ledger(connection, budgets.of_study(study.id)) if study.budget is None else None
-    warning = None if study.tokens else PILOT
-    released = kind.release(gathered, single_group=study.single_group, ledger=ledger, warning=warning)
+    released = _released(curator, connection, study)
     told = {"id": study.id, "digest": study.digest, "released_on": _date(curator.clock() // _DAY), **released.result}
     result = json.dumps(told, ensure_ascii=False, indent=1).encode()
     page, curator_page = released.page.encode(), released.curator_page.encode()
@@ -151,6 +189,23 @@ def _release(curator: Curator, connection: Connection, study_id: str) -> Release
     studies.set_state(connection, study.number, RELEASED)
     stored.forget_total(connection, study.number)
     return ReleaseAnswer(result, new=True)
+
+
+def _released(curator: Curator, connection: Connection, study: StoredStudy) -> Released:
+    kind = study_kind(study.text)
+    warning = None if study.tokens else PILOT
+    wanted: dict[str, Any] = {"min_trusted": study.min_trusted, "min_local": study.min_local}
+    if isinstance(kind, HeavyHitterKind):
+        sizes = stored.sizes(connection, study.number)
+        known = list_of(connection, study)
+        gathered = Gathered(sizes.trusted, 0, stored.tally(connection, study.number))
+        alone = study.single_group or (known is not None and not known.items)  # nobody could be asked
+        require_sizes(gathered, **wanted, single_group=alone)
+        items = _items(curator, connection, study, kind)
+        return kind.release_shares(items, gathered, single_group=alone, warning=warning)
+    gathered = _gathered(curator, connection, study, kind)
+    require_sizes(gathered, **wanted, single_group=study.single_group)
+    return kind.release(gathered, single_group=study.single_group, ledger=_ledger(connection, study), warning=warning)
 
 
 def _locked(connection: Connection, study_id: str) -> StoredStudy:
@@ -168,9 +223,9 @@ async def released(curator: Curator, study_id: str) -> studies.StoredStep:
             study = studies.study(connection, study_id)
             return studies.study_steps(connection, study.number) if study else []
 
-    for step in await asyncio.to_thread(work):
-        if step.result is not None:
-            return step
+    steps = await asyncio.to_thread(work)
+    if steps and steps[-1].result is not None:
+        return steps[-1]
     raise Refusal("not-found", "There is no result: the study has not been released.")
 
 
@@ -233,12 +288,12 @@ def _found(connection: Connection, study_id: str | None) -> list[StoredStudy]:
 def _read_document(connection: Connection, study: StoredStudy, state: str, *, counts: bool) -> dict[str, Any]:
     shown = counts or state in (CLOSED, RELEASED)
     sizes = stored.sizes(connection, study.number) if shown else None
-    return _document(KnownStudy(study, study_kind(study.text)), state, sizes)
+    return _document(known_study(connection, study), state, sizes)
 
 
 def _document(known: KnownStudy, state: str, counts: GroupSizes | None) -> dict[str, Any]:
     study, kind = known.stored, known.kind
-    step = "released" if state == RELEASED else "pending"
+    done = len(kind.steps) if state == RELEASED else int(known.question is not None)
     return {
         "id": study.id,
         "kind": study.kind,
@@ -249,11 +304,13 @@ def _document(known: KnownStudy, state: str, counts: GroupSizes | None) -> dict[
         "delta": kind.privacy.delta,
         "promise": promise(kind.privacy),
         "consent": study.consent,
-        "stored": {group: receipts.stored(group, tokens=study.tokens) for group in ("local", "trusted")},
+        "stored": {
+            group: receipts.stored(group, kind=study.kind, tokens=study.tokens) for group in ("local", "trusted")
+        },
         "tokens": study.tokens,
         "warning": None if study.tokens else PILOT,
         "state": state,
-        "steps": [{"name": name, "state": step} for name in kind.steps],
+        "steps": [{"name": name, "state": "released" if i < done else "pending"} for i, name in enumerate(kind.steps)],
         "closes_at": _time(study.closes_at),
         "min_trusted": study.min_trusted,
         "min_local": study.min_local,
@@ -261,6 +318,7 @@ def _document(known: KnownStudy, state: str, counts: GroupSizes | None) -> dict[
         "budget": study.budget,
         "counts": None if counts is None else {"trusted": counts.trusted, "local": counts.local},
         "receipts_key": RECEIPTS_KEY,
+        "question": known.question and {"digest": known.question.digest, "text": known.question.text},
     }
 
 

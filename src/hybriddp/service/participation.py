@@ -19,7 +19,7 @@ from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.contributions import NOBODY, PARTICIPANT, RELAY, NewContribution, StoredParticipant, Verdict
 from hybriddp.service.store.engine import reading
-from hybriddp.service.store.studies import StoredStudy
+from hybriddp.service.store.studies import ASKING, OPEN
 from hybriddp.service.tokens import check_subject
 
 _ASSERTED = {PARTICIPANT: "participant", RELAY: "relay", NOBODY: "nobody"}
@@ -78,9 +78,10 @@ def _hash(curator: Curator, known: KnownStudy, text: str) -> bytes:
 
 def _contribution(curator: Curator, known: KnownStudy, sent: Sent, token: str | None) -> NewContribution:
     study = known.stored
-    _require_digest(study, sent.digest)
+    kind = known.kind if sent.trusted else known.local_kind
+    _require_digest(kind.digest, sent.digest)
     group = "trusted" if sent.trusted else "local"
-    commitment = receipts.commitment(study.digest, group, sent.integer, sent.nonce)
+    commitment = receipts.commitment(kind.digest, group, sent.integer, sent.nonce)
     asserted = PARTICIPANT if study.tokens else NOBODY
     return NewContribution(
         study.number,
@@ -91,6 +92,8 @@ def _contribution(curator: Curator, known: KnownStudy, sent: Sent, token: str | 
         commitment,
         asserted,
         curator.clock() // _DAY,
+        kind.sums,
+        OPEN if kind is known.kind else ASKING,
     )
 
 
@@ -121,8 +124,8 @@ async def contribute_batch(
 
     None stands for a report that could not be read.
     """
-    study = known.stored
-    _require_digest(study, digest)
+    study, kind = known.stored, known.local_kind
+    _require_digest(kind.digest, digest)
     if not study.tokens:
         raise Refusal("not-allowed", "A study without tokens takes no batches: relays name participants.")
     day, accepted = curator.clock() // _DAY, []
@@ -132,13 +135,15 @@ async def contribute_batch(
             rejected[index] = "malformed"
             continue
         try:
-            code = known.kind.report(report.code)
-            commitment = receipts.commitment(study.digest, "local", code, report.nonce)
+            code = kind.report(report.code)
+            commitment = receipts.commitment(kind.digest, "local", code, report.nonce)
             who = _hash(curator, known, f"sub\n{check_subject(report.participant)}")
         except Refusal as refusal:
             rejected[index] = refusal.reason
             continue
-        accepted.append((index, NewContribution(study.number, study.digest, who, False, code, commitment, RELAY, day)))
+        taken_in = OPEN if kind is known.kind else ASKING
+        one = NewContribution(study.number, study.digest, who, False, code, commitment, RELAY, day, kind.sums, taken_in)
+        accepted.append((index, one))
     outcomes = await curator.writer.add([one for _, one in accepted]) if accepted else []
     taken, repeated = [], 0
     for (index, one), outcome in zip(accepted, outcomes, strict=True):
@@ -150,7 +155,7 @@ async def contribute_batch(
     receipt = {
         "version": 1,
         "study": study.id,
-        "digest": study.digest,
+        "digest": kind.digest,
         "group": "local",
         "asserted_by": "relay",
         "relay": relay,
@@ -199,25 +204,25 @@ async def _stored_receipt(curator: Curator, known: KnownStudy, who: bytes) -> di
 
 
 def _told(known: KnownStudy, found: StoredParticipant, *, withdrawn: bool = False) -> dict[str, Any]:
-    study, privacy = known.stored, known.kind.privacy
+    study, kind = known.stored, known.kind if found.trusted else known.local_kind
     group = "trusted" if found.trusted else "local"
     told = {
         "version": 1,
         "study": study.id,
-        "digest": study.digest,
+        "digest": kind.digest,
         "group": group,
-        "epsilon": privacy.epsilon,
-        "delta": privacy.delta,
+        "epsilon": kind.privacy.epsilon,
+        "delta": kind.privacy.delta,
         "commitment": (found.commitment or b"").hex(),
         "asserted_by": _ASSERTED[found.asserted],
-        "stored": receipts.stored(group, tokens=study.tokens, withdrawn=withdrawn),
+        "stored": receipts.stored(group, kind=study.kind, tokens=study.tokens, withdrawn=withdrawn),
         "day": _date(found.day),
     }
     return told | {"withdrawn": True} if withdrawn else told
 
 
-def _require_digest(study: StoredStudy, digest: str) -> None:
-    if not hmac.compare_digest(digest.encode(), study.digest.encode()):
+def _require_digest(wanted: str, digest: str) -> None:
+    if not hmac.compare_digest(digest.encode(), wanted.encode()):
         raise Refusal("wrong-digest")
 
 

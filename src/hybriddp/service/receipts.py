@@ -36,6 +36,28 @@ _COMMITMENT = (
 )
 _LOCAL = "How often each code was reported, all participants together. The report is one in these counts."
 _TRUSTED = "The total of all trusted values, encrypted. The value is a part of it and is never stored by itself."
+_LOCAL_CODES = (
+    "How often each code, or each bit of one, was reported, all participants together. The report is one in these "
+    "counts."
+)
+_TRUSTED_COUNTS = (
+    "How many trusted participants have each category, encrypted. The category is one in these counts and is never "
+    "stored by itself."
+)
+_TRUSTED_ITEMS = (
+    "How many trusted participants have each item, encrypted, until the list of frequent items is released. The item "
+    "is one in these counts and is never stored beside a participant."
+)
+_COUNTED = {
+    "mean": {"local": _LOCAL, "trusted": _TRUSTED},
+    "frequency": {"local": _LOCAL_CODES, "trusted": _TRUSTED_COUNTS},
+    "heavy-hitters": {"local": _LOCAL_CODES, "trusted": _TRUSTED_ITEMS},
+}
+_WHAT = {
+    "mean": {"local": "report", "trusted": "value"},
+    "frequency": {"local": "report", "trusted": "category"},
+    "heavy-hitters": {"local": "report", "trusted": "item"},
+}
 _ENVELOPE = "The day and the group."
 _ENVELOPE_LOCAL = "The day, the group, and whether the participant or a relay sent it."
 _WITHDRAWN = "Only a keyed hash of the participant's identifier, so that the same person cannot join this study again."
@@ -52,7 +74,7 @@ def commitment(digest: str, group: str, integer: int, nonce: str) -> bytes:
     group : {"local", "trusted"}
         Which group the contribution is for.
     integer : int
-        The code, or the value in units of the study's grid.
+        The code, the value in units of the study's grid, or the number of the category, from 0.
     nonce : str
         128 random bits, as 32 lower-case hexadecimal digits.
 
@@ -66,7 +88,7 @@ def commitment(digest: str, group: str, integer: int, nonce: str) -> bytes:
     if group not in GROUPS:
         raise ProtocolError(f"The group must be one of {', '.join(GROUPS)}.")
     if type(integer) is not int:
-        raise ProtocolError("A contribution must be an integer: a code, or a value in units of the grid.")
+        raise ProtocolError("A contribution must be an integer: a code, units of the grid, or a category's number.")
     if not _NONCE.fullmatch(nonce):
         raise ProtocolError("A nonce must be 32 lower-case hexadecimal digits.")
     return bytes.fromhex(contribution.commitment(digest, group, integer, nonce))
@@ -77,13 +99,15 @@ def commitments_sha256(commitments: Sequence[bytes]) -> str:
     return hashlib.sha256(b"".join(commitments)).hexdigest()
 
 
-def stored(group: str, *, tokens: bool = True, withdrawn: bool = False) -> list[str]:
+def stored(group: str, *, kind: str = "mean", tokens: bool = True, withdrawn: bool = False) -> list[str]:
     """What the server stores of a participant of this group, in plain sentences.
 
     Parameters
     ----------
     group : {"local", "trusted"}
         The participant's group.
+    kind : {"mean", "frequency", "heavy-hitters"}
+        What the study is about.
     tokens : bool
         Whether the study knows participants by their tokens; an open pilot does not.
     withdrawn : bool
@@ -91,12 +115,11 @@ def stored(group: str, *, tokens: bool = True, withdrawn: bool = False) -> list[
     """
     if group not in GROUPS:
         raise ProtocolError(f"The group must be one of {', '.join(GROUPS)}.")
-    what = "report" if group == "local" else "value"
+    what = _WHAT[kind][group]
     if withdrawn:
         return [_WITHDRAWN if tokens else _WITHDRAWN_OPEN.format(what=what)]
-    counted = _LOCAL if group == "local" else _TRUSTED
     envelope = _ENVELOPE_LOCAL if group == "local" and tokens else _ENVELOPE  # relays send nothing else
-    return [*([_IDENTITY] if tokens else []), _COMMITMENT.format(what=what), counted, envelope]
+    return [*([_IDENTITY] if tokens else []), _COMMITMENT.format(what=what), _COUNTED[kind][group], envelope]
 
 
 class Signer:

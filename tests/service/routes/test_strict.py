@@ -60,7 +60,11 @@ def told(body: object, wanted: type, read: Any = read_body) -> str:  # noqa: ANN
         (REPORT | {"nonce": "G" * 32}, NewReport, "At $.nonce: a nonce"),
         (REPORT | {"digest": SECRET}, NewReport, "At $.digest: the study's digest, a SHA-256"),
         (REPORT | {"value": 1}, NewReport, "At $: an unknown field. Known are digest, code, nonce."),
-        (VALUE | {"value": SECRET}, NewValue, "At $.value: float is needed, not str."),
+        (
+            VALUE | {"value": [SECRET]},
+            NewValue,
+            "At $.value: float | str is needed, not array (a number, or a category",
+        ),
         ({"digest": DIGEST, "reports": [ITEM | {"nonce": "1"}]}, NewBatch, "At $.reports[0].nonce: a nonce"),
         ({"name": "_"}, NewRelay, "At $.name: 1 to 64 letters, digits, spaces"),
         ({"name": "a", "epsilon": 0.5}, NewBudget, "At $.epsilon: str is needed, not float (a number as a text"),
@@ -77,7 +81,7 @@ def test_the_place_and_the_rule_are_told(body: object, wanted: type, words: str)
 
 def test_a_number_beyond_all_numbers() -> None:
     body = json.dumps(VALUE).replace("7.5", "1e999").encode()
-    assert "a number that is too large" in told(body, NewValue)
+    assert "At $.value: a number, or a category of at most 1,000 characters is needed" in told(body, NewValue)
 
 
 @pytest.mark.parametrize("name", [*AWKWARD, "x` - at `$.patient", "x` - at `$.reports[0].patient", "x` - at `$.code"])

@@ -3,6 +3,7 @@
 from hashlib import sha256
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,22 @@ def test_the_same_total_is_never_sealed_in_the_same_way() -> None:
 
 def test_the_length_says_nothing() -> None:
     assert {len(SEAL.close(total, "d", "r", 1)) for total in (0, -1, 2**24, 2**100)} == {44}
+
+
+def test_a_total_as_it_has_always_been_written() -> None:
+    """A database of the first version: 12 bytes of nonce, 16 of the total, 16 of the tag."""
+    nonce, plain = bytes(range(12)), (-12345).to_bytes(16, "big", signed=True)
+    sealed = nonce + AESGCM(sha256(b"d r").digest()).encrypt(nonce, plain, b"d\nr\n7")
+    assert SEAL.open(sealed, "d", "r", 7) == -12345
+    assert SEAL.total_bytes(sealed) == 16
+
+
+@pytest.mark.parametrize("size", [1, 16, 20_481])
+def test_a_total_of_any_length(size: int) -> None:
+    largest = (1 << 8 * size - 1) - 1
+    for total in (0, largest, -largest):
+        sealed = SEAL.close(total, "d", "r", 1, total_bytes=size)
+        assert (SEAL.open(sealed, "d", "r", 1), SEAL.total_bytes(sealed)) == (total, size)
 
 
 def test_a_seal_shows_no_key() -> None:

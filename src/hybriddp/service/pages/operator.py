@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import quote
 
 from hybriddp.page import Section, alerts, paragraphs, render_page, table
-from hybriddp.service.kinds import NO_WAY_BACK
+from hybriddp.service.kinds.kind import NO_WAY_BACK
 from hybriddp.service.pages.session import FORM_FIELD
 from hybriddp.service.problems import REASONS
-from hybriddp.wording import counted, significant
+from hybriddp.wording import counted, percent, significant
 
 __all__ = ["front_page", "login_page", "message_page", "studies_page", "study_page"]
 
@@ -34,7 +34,7 @@ small { color: #66727e; }
 .facts td:first-child { color: #66727e; white-space: nowrap; width: 11rem; }
 .facts td { overflow-wrap: anywhere; }
 .state { border-radius: 1rem; padding: .1rem .7rem; background: #e9edf1; }
-.open { background: #d9f0e6; } .closed { background: #fdeccf; }
+.open, .asking { background: #d9f0e6; } .closed { background: #fdeccf; }
 button, input { font: inherit; padding: .25rem .8rem; border: 1px solid #b9c2ca; border-radius: .3rem; }
 button { background: #fff; color: #22303c; cursor: pointer; }
 button.next { background: #1d8a6b; border-color: #1d8a6b; color: #fff; }
@@ -44,7 +44,9 @@ form.next { margin-top: 1.2rem; } .list form.next { margin: 0; }
 textarea { box-sizing: border-box; width: 100%; font: .85rem/1.4 ui-monospace, monospace; color: #22303c; }
 [role=alert] { background: #fdf3e4; border-left: .25rem solid #c8772e; padding: .5rem .8rem; }
 """
-_NEXT = {"created": "open", "open": "close", "closed": "release"}
+_LABELS = {"list": "Release the list"}
+_MOST_SHARES = 5  # that a study's page tells
+_NEXT = {"created": "open", "open": "close", "asking": "close", "closed": "release"}
 """What an operator may do next; a study that has not been released can also be withdrawn, on its own page."""
 
 
@@ -214,7 +216,9 @@ def _closing(study: Mapping[str, Any]) -> list[tuple[str, str]]:
     if study["state"] == "withdrawn":
         return []
     return (
-        [("Closes at (UTC)", time)] if study["state"] in ("created", "open") else [("Closed", f"{time} UTC or before")]
+        [("Closes at (UTC)", time)]
+        if study["state"] in ("created", "open", "asking")
+        else [("Closed", f"{time} UTC or before")]
     )
 
 
@@ -248,12 +252,24 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
             low, high = (significant(float(end), 10) for end in interval)
             line += f", 95 % interval {low} to {high}"
         blocks += paragraphs([_kept(line)], style="answer")
+    elif isinstance(estimate.get("shares"), list):
+        blocks += paragraphs([_kept(_largest(estimate))], style="answer")
+    what = "means and the weight" if study.get("kind") == "mean" else "shares and the weights"
     path = f"/studies/{quote(str(study['id']), safe='')}/result"
     blocks.append(
         f'<p>For everybody: <a href="{path}.html">page</a>, <a href="{path}">JSON</a>. For you: '
-        f'<a href="{_address(study, "report")}">report</a> with the groups\' means and the weight.</p>'
+        f'<a href="{_address(study, "report")}">report</a> with the groups\' {what}.</p>'
     )
     return blocks
+
+
+def _largest(estimate: Mapping[str, Any]) -> str:
+    """The largest shares of a result, in words."""
+    columns = (estimate["items"], estimate["shares"], estimate["lower_95"], estimate["upper_95"])
+    rows = sorted(zip(*columns, strict=True), key=lambda row: -row[1])
+    told = [f"{item} {percent(share, 3)} ({percent(low, 3)} to {percent(high, 3)})" for item, share, low, high in rows]
+    more = f"; {len(rows) - _MOST_SHARES:,} more" if len(rows) > _MOST_SHARES else ""
+    return f"Result, with 95 % intervals: {'; '.join(told[:_MOST_SHARES])}{more}"
 
 
 def _told(study: Mapping[str, Any]) -> list[str]:
@@ -303,13 +319,15 @@ def _buttons(study: Mapping[str, Any], form_token: str) -> str:
     action = _NEXT.get(study["state"])
     if action is None:
         return ""
+    if study.get("kind") == "heavy-hitters" and study["state"] == "open":
+        action = "list"
     sure = ""
     if action != "open":
         box = '<input type="checkbox" name="sure" value="yes" required>'
         sure = f"<label>{box} I know that this cannot be undone.</label> "
     return (
         f'<form class="next" method="post" action="{_address(study, action)}">{_hidden(form_token)}{sure}'
-        f'<button class="next">{action.capitalize()}</button></form>'
+        f'<button class="next">{_LABELS.get(action, action.capitalize())}</button></form>'
     )
 
 

@@ -43,20 +43,20 @@ _Prefer = Annotated[
 ]
 
 
-async def _known(study_id: str, request: Asked, state: State) -> KnownStudy:
-    """The study, if the token has not been used too often."""
-    known: KnownStudy = await state.curator.known(study_id)
+async def _known(study_id: str, request: Asked, state: State, *, local: bool = False) -> KnownStudy:
+    """The study, if the token has not been used too often; ``local`` if its question is needed."""
+    known: KnownStudy = await state.curator.known(study_id, local=local)
     if known.stored.tokens:
         state.rate.count(bearer(request) or "", int(monotonic()))  # the curator's clock may stand still for hours
     return known
 
 
 def _report(known: KnownStudy, data: NewReport) -> Sent:
-    return Sent(False, known.kind.report(data.code), data.digest, data.nonce)
+    return Sent(False, known.local_kind.report(data.code), data.digest, data.nonce)
 
 
 def _value(known: KnownStudy, data: NewValue) -> Sent:
-    if not math.isfinite(data.value):
+    if not isinstance(data.value, str) and not math.isfinite(data.value):
         raise Refusal("out-of-range", "value must be a finite number.")
     return Sent(True, known.kind.value(data.value), data.digest, data.nonce)
 
@@ -76,7 +76,7 @@ async def send_report(
     study_id: PathId, data: JSONBody[NewReport], request: Asked, state: State, prefer: _Prefer = None
 ) -> Response[SignedReceipt]:
     """Send a local report. The same one again gets the same receipt (200); another one is refused (409)."""
-    known = await _known(study_id, request, state)
+    known = await _known(study_id, request, state, local=True)
     return await _contribute(known, _report(known, data), request, state, prefer)
 
 
@@ -84,7 +84,7 @@ async def send_report(
 async def send_value(
     study_id: PathId, data: JSONBody[NewValue], request: Asked, state: State, prefer: _Prefer = None
 ) -> Response[SignedReceipt]:
-    """Hand over a value: it is added to an encrypted sum, and is stored nowhere by itself."""
+    """Hand over a value or a category: it is added to encrypted sums, and is stored nowhere by itself."""
     known = await _known(study_id, request, state)
     return await _contribute(known, _value(known, data), request, state, prefer)
 
@@ -92,7 +92,7 @@ async def send_value(
 @post("/studies/{study_id:str}/reports/withdraw", status_code=200, **_PARTICIPANT, responses=_REFUSALS)
 async def withdraw_report(study_id: PathId, data: JSONBody[NewReport], request: Asked, state: State) -> SignedReceipt:
     """Withdraw a report, shown by its code and nonce, before the study closes."""
-    known = await _known(study_id, request, state)
+    known = await _known(study_id, request, state, local=True)
     told = await participation.withdraw(state.curator, known, _report(known, data), bearer(request))
     state.metrics.contribute("local", "withdrawn")
     return convert(told, SignedReceipt)
@@ -118,7 +118,7 @@ async def show_receipt(
     ] = None,
 ) -> SignedReceipt:
     """The receipt of somebody who has taken part, again."""
-    known = await _known(study_id, request, state)
+    known = await _known(study_id, request, state, local=True)
     opened = None if commitment is None else bytes.fromhex(commitment)
     return convert(await participation.receipt(state.curator, known, bearer(request), opened), SignedReceipt)
 
@@ -139,7 +139,7 @@ async def send_batch(study_id: PathId, data: JSONBody[NewBatch], request: Asked,
     relay = await _relay(request, state)
     if len(data.reports) > state.settings.max_batch:
         raise Refusal("too-large", f"A batch may have {state.settings.max_batch:,} reports. Send smaller ones.")
-    known = await state.curator.known(study_id)
+    known = await state.curator.known(study_id, local=True)
     told = await participation.contribute_batch(state.curator, known, data.digest, data.reports, relay)
     state.metrics.batch(len(data.reports))
     for outcome in ("accepted", "repeated"):

@@ -23,7 +23,12 @@ from hybriddp.service.routes.wire import PathId, in_our_words
 _Id = Annotated[str, Parameter(max_length=64)]
 _Form = Annotated[dict[str, str], Body(media_type=RequestEncodingType.URL_ENCODED)]
 _PAGE: Any = {"media_type": MediaType.HTML, "include_in_schema": False}
-_DONE = {"open": "The study is open.", "close": "The study is closed.", "withdraw": "The study is withdrawn."}
+_DONE = {
+    "open": "The study is open.",
+    "list": "The list is released.",
+    "close": "The study is closed.",
+    "withdraw": "The study is withdrawn.",
+}
 _START = "/operator"
 
 
@@ -108,7 +113,7 @@ async def act(study_id: PathId, action: _Id, data: _Form, request: Asked, state:
     try:
         if action == "withdraw" and data.get("confirm") != study_id:
             wrong = "Nothing was withdrawn: the id that you typed is another one."
-        elif action in ("close", "release") and data.get("sure") != "yes":
+        elif action in ("list", "close", "release") and data.get("sure") != "yes":
             wrong = "Nothing was done: this cannot be undone, so the box must be checked."
         elif action == "release":
             done = await life.release(state.curator, study_id)

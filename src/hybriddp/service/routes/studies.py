@@ -82,6 +82,9 @@ def _move(action: str, what: str) -> Any:  # noqa: ANN401
 
 open_study = _move("open", "Open a created study; with a shared budget, charge everybody.")
 close_study = _move("close", "Close a study before its closing time; this cannot be undone.")
+list_study = _move(
+    "list", "Release the list of a study in two steps: from then on it asks the local group about what is on it."
+)
 withdraw_study = _move("withdraw", "Delete everything of a study that was not released, except for its ledger.")
 
 
@@ -119,7 +122,7 @@ async def result_page(study_id: PathId, state: State) -> Response[bytes]:
     responses=problems("bad-token", "not-found"),
 )
 async def report_page(study_id: PathId, state: State) -> Response[bytes]:
-    """The curator's own page: the groups' means, the weight and what else stands behind the result."""
+    """The curator's own page: what the groups say alone, the weights and what else stands behind the result."""
     return Response((await life.released(state.curator, study_id)).curator_page or b"", media_type=MediaType.HTML)
 
 
@@ -180,6 +183,7 @@ ROUTES = [
     list_studies,
     show_study,
     open_study,
+    list_study,
     close_study,
     withdraw_study,
     release_study,

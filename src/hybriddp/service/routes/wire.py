@@ -56,6 +56,10 @@ Decimal = Annotated[str, Meta(max_length=64, description=_DECIMAL_WORDS)]
 Participant = Annotated[str, Meta(min_length=1, max_length=256, description="a text of 1 to 256 characters")]
 
 
+_VALUE_WORDS = "a number, or a category of at most 1,000 characters"
+Value = Annotated[float, Meta(description=_VALUE_WORDS)] | Annotated[str, Meta(max_length=1000)]
+
+
 class Consent(Struct, frozen=True, forbid_unknown_fields=True):
     """Words for the consent page: who asks, what for, and whom to write to."""
 
@@ -89,10 +93,10 @@ class NewReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NewValue(Struct, frozen=True, forbid_unknown_fields=True):
-    """A trusted user's value."""
+    """A trusted user's value: a number, or one of the categories that the study asks for."""
 
     digest: Digest
-    value: float
+    value: Value
     nonce: Nonce
 
 
@@ -207,6 +211,13 @@ class StepState(Struct, frozen=True):
     state: str
 
 
+class ListQuestion(Struct, frozen=True):
+    """What a study in two steps asks the local group, once its list has been released."""
+
+    digest: str
+    text: str
+
+
 class StudyDocument(Struct, frozen=True):
     """What everybody may see of a study."""
 
@@ -231,6 +242,7 @@ class StudyDocument(Struct, frozen=True):
     budget: str | None
     counts: Counts | None
     receipts_key: str
+    question: ListQuestion | None
 
 
 class ProblemDocument(Struct, frozen=True):

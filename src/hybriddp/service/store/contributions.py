@@ -19,7 +19,8 @@ from sqlalchemy.exc import IntegrityError
 from hybriddp.service.store.engine import driver, is_postgresql
 from hybriddp.service.store.schema import participants, studies, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
-from hybriddp.service.store.studies import OPEN, close_overdue
+from hybriddp.service.store.studies import OPEN, TAKING, close_overdue
+from hybriddp.service.store.sums import UNIT_SUMS, StudySums
 
 PARTICIPANT, RELAY, NOBODY = range(3)
 """Who says that a participant is who they are."""
@@ -44,8 +45,8 @@ _MOVE = (
 
 
 _OPEN = (
-    select(studies.c.number, studies.c.closes_at)
-    .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & (studies.c.state == OPEN))
+    select(studies.c.number, studies.c.closes_at, studies.c.state)
+    .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & studies.c.state.in_(TAKING))
     .with_for_update(read=True)
 )
 
@@ -72,7 +73,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NewContribution:
-    """One person's integer (a code, or units of a value), and what is stored of them."""
+    """One person's integer (a code, units of a value or a category's number), and what is stored of them."""
 
     study: int
     digest: str
@@ -82,6 +83,8 @@ class NewContribution:
     commitment: bytes
     asserted: int
     day: int
+    sums: StudySums = UNIT_SUMS  # how it is added up
+    taken_in: str = OPEN  # the state of the study in which it is taken
 
     @property
     def key(self) -> tuple[int, bytes]:
@@ -119,7 +122,7 @@ def add(
     open_studies = _lock_open(connection, {one.study for one in contributions}, now)
     first: dict[tuple[int, bytes], int] = {}  # a person may come twice in one transaction: the first one counts
     for i, one in enumerate(contributions):
-        if one.study in open_studies:
+        if open_studies.get(one.study) == one.taken_in:
             first.setdefault(one.key, i)
     rows = [contributions[i] for i in first.values()]
     new = _insert_postgresql(connection, rows) if is_postgresql(connection) else _insert_sqlite(connection, rows)
@@ -133,7 +136,8 @@ def add(
         elif known.get(one.key) == one.commitment:  # whoever did not hear the answer hears it now, closed or not
             outcomes.append(Verdict.REPEATED)
         else:
-            outcomes.append(Verdict.DUPLICATE if one.study in open_studies else Verdict.CLOSED)
+            taken = open_studies.get(one.study) == one.taken_in
+            outcomes.append(Verdict.DUPLICATE if taken else Verdict.CLOSED)
     return outcomes
 
 
@@ -142,7 +146,7 @@ def withdraw(connection: Connection, one: NewContribution, *, replica: str, seal
     numbers = [one.study]
     connection.execute(_ALONE, {"numbers": numbers})  # the sums of other replicas are moved, too
     close_overdue(connection, numbers, now)
-    is_open = one.study in _lock_open(connection, {one.study}, now)
+    is_open = _lock_open(connection, {one.study}, now).get(one.study) == one.taken_in
     found = find(connection, one.study, one.who)
     if found is not None and found.commitment is None:
         return Verdict.FORGOTTEN
@@ -155,29 +159,38 @@ def withdraw(connection: Connection, one: NewContribution, *, replica: str, seal
         return Verdict.FORGOTTEN
     if found.commitment != one.commitment:
         return Verdict.DUPLICATE
-    fold(connection, one.study, one.digest, replica=replica, seal=seal)
+    fold(connection, one.study, one.digest, replica=replica, seal=seal, sums=one.sums)
     mine = (participants.c.study == one.study) & (participants.c.who == one.who)
     connection.execute(update(participants).where(mine).values(_FORGOTTEN))
     _change_sums(connection, [one], -1, replica=replica, seal=seal)
-    connection.execute(delete(tallies).where((tallies.c.study == one.study) & (tallies.c.count == 0)))
+    if not one.trusted:
+        mine = (tallies.c.study == one.study) & tallies.c.code.in_(one.sums.entries(one.integer))
+        connection.execute(delete(tallies).where(mine & (tallies.c.count == 0)))
     return Verdict.WITHDRAWN
 
 
-def fold(connection: Connection, study: int, digest: str, *, replica: str, seal: TotalSeal) -> None:
+def fold(
+    connection: Connection, study: int, digest: str, *, replica: str, seal: TotalSeal, sums: StudySums = UNIT_SUMS
+) -> None:
     """Add the sums of all replicas up in this one's row: the row of one that took a single value would show it.
 
     Whoever calls this keeps others from adding to the study.
     """
-    codes = {code: count for code, count in tally(connection, study).items() if count}
-    count, units = sizes(connection, study).trusted, total(connection, study, digest, seal)
-    for table in (tallies, totals):
-        connection.execute(delete(table).where(table.c.study == study))
-    if codes:
+    others = (tallies.c.study == study) & ((tallies.c.replica < replica) | (tallies.c.replica > replica))
+    if connection.execute(select(tallies.c.code).where(others).limit(1)).first() is not None:  # else nothing to move
+        codes = {code: count for code, count in tally(connection, study).items() if count}
+        connection.execute(delete(tallies).where(tallies.c.study == study))
         rows = [{"study": study, "replica": replica, "code": code, "count": n} for code, n in sorted(codes.items())]
-        connection.execute(insert(tallies), rows)
-    if count or units:
-        sealed = seal.close(units, digest, replica, count)
-        connection.execute(insert(totals).values(study=study, replica=replica, count=count, sealed=sealed))
+        if rows:
+            connection.execute(insert(tallies), rows)
+    found = [row for row in _sealed(connection, study) if row[2]]  # what has been released is gone
+    if found:
+        count, units = sum(count for _, count, _ in found), total(connection, study, digest, seal, sums)
+        connection.execute(delete(totals).where(totals.c.study == study))
+        if count or units:
+            size = max(seal.total_bytes(sealed) for *_, sealed in found)  # all have the same
+            sealed = seal.close(units, digest, replica, count, total_bytes=size)
+            connection.execute(insert(totals).values(study=study, replica=replica, count=count, sealed=sealed))
 
 
 def forget_total(connection: Connection, study: int) -> None:
@@ -194,21 +207,27 @@ def find(connection: Connection, study: int, who: bytes) -> StoredParticipant | 
 
 
 def tally(connection: Connection, study: int) -> dict[int, int]:
-    """How many reports have each code, over all replicas."""
+    """How many reports have each code, or what else is counted of them, over all replicas."""
     query = select(tallies.c.code, func.sum(tallies.c.count)).where(tallies.c.study == study).group_by(tallies.c.code)
     return {code: int(count) for code, count in connection.execute(query)}
 
 
-def total(connection: Connection, study: int, digest: str, seal: TotalSeal) -> int:
-    """The sum of all trusted users' units, over all replicas: not private."""
+def total(connection: Connection, study: int, digest: str, seal: TotalSeal, sums: StudySums = UNIT_SUMS) -> int:
+    """The sum of what all trusted users have added, over all replicas: not private."""
+    rows = _sealed(connection, study)
+    return sums.merged(seal.open(sealed, digest, replica, count) for replica, count, sealed in rows)
+
+
+def _sealed(connection: Connection, study: int) -> list[tuple[str, int, bytes]]:
     query = select(totals.c.replica, totals.c.count, totals.c.sealed).where(totals.c.study == study)
-    return sum(seal.open(sealed, digest, replica, count) for replica, count, sealed in connection.execute(query))
+    return [(replica, count, bytes(sealed)) for replica, count, sealed in connection.execute(query)]
 
 
 def sizes(connection: Connection, study: int) -> GroupSizes:
     """How many contributions each group has."""
     trusted = connection.execute(select(func.sum(totals.c.count)).where(totals.c.study == study)).scalar()
-    local = connection.execute(select(func.sum(tallies.c.count)).where(tallies.c.study == study)).scalar()
+    reports = (tallies.c.study == study) & (tallies.c.code >= 0)  # see `sums`
+    local = connection.execute(select(func.sum(tallies.c.count)).where(reports)).scalar()
     return GroupSizes(int(trusted or 0), int(local or 0))
 
 
@@ -218,10 +237,10 @@ def forget(connection: Connection, study: int) -> None:
         connection.execute(delete(table).where(table.c.study == study))
 
 
-def _lock_open(connection: Connection, numbers: set[int], now: int) -> set[int]:
-    """Those of the studies that take contributions; none of them can close before the transaction ends."""
+def _lock_open(connection: Connection, numbers: set[int], now: int) -> dict[int, str]:
+    """Those of the studies that take contributions, with their states, which stay until the transaction ends."""
     found = connection.execute(_OPEN, {"numbers": sorted(numbers)})
-    return {row.number for row in found if now < row.closes_at}
+    return {row.number: row.state for row in found if now < row.closes_at}
 
 
 def _insert_sqlite(connection: Connection, rows: Sequence[NewContribution]) -> set[tuple[int, bytes]]:
@@ -275,27 +294,35 @@ def _change_sums(
 ) -> None:
     """Add to this replica's sums, or subtract from them."""
     codes: Counter[tuple[int, int]] = Counter()
-    units: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
+    trusted: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
+    adding: dict[int, StudySums] = {}
     for one in contributions:
+        adding[one.study] = one.sums
         if one.trusted:
-            units[one.study, one.digest].append(sign * one.integer)
+            trusted[one.study, one.digest].append(one.integer)
         else:
             codes[one.study, one.integer] += sign
     if codes:
+        entries: Counter[tuple[int, int]] = Counter()
+        for (study, code), count in codes.items():
+            for entry in adding[study].entries(code):
+                entries[study, entry] += count
         rows = [
-            {"study": study, "replica": replica, "code": code, "count": count}
-            for (study, code), count in sorted(codes.items())
+            {"study": study, "replica": replica, "code": entry, "count": count}
+            for (study, entry), count in sorted(entries.items())
         ]
         connection.execute(_upsert(connection.dialect.name, tallies, ("study", "replica", "code"), added="count"), rows)
-    for (study, digest), changes in sorted(units.items()):
+    for (study, digest), integers in sorted(trusted.items()):
+        sums = adding[study]
         mine = (totals.c.study == study) & (totals.c.replica == replica)
         row = connection.execute(select(totals.c.count, totals.c.sealed).where(mine).with_for_update()).one_or_none()
         before, count = 0, 0
         if row is not None:
             count, sealed = row
             before = seal.open(sealed, digest, replica, count)
-        count += sign * len(changes)
-        sealed = seal.close(before + sum(changes), digest, replica, count)
+        count += sign * len(integers)
+        after = sums.change(before, integers, sign)
+        sealed = seal.close(after, digest, replica, count, total_bytes=sums.total_bytes)
         values: Mapping[str, Any] = {"study": study, "replica": replica, "count": count, "sealed": sealed}
         connection.execute(
             _upsert(connection.dialect.name, totals, ("study", "replica"), set_to=("count", "sealed")), values

@@ -79,7 +79,7 @@ tallies = Table(
     metadata,
     Column("study", Integer, nullable=False),
     Column("replica", Text, nullable=False),
-    Column("code", Integer, nullable=False),
+    Column("code", Integer, nullable=False),  # below 0: what is counted beside codes, see `sums`
     Column("count", BigInteger, nullable=False),  # may be negative for one replica: another one took the report
     PrimaryKeyConstraint("study", "replica", "code"),
 )
@@ -90,6 +90,6 @@ totals = Table(
     Column("study", Integer, nullable=False),
     Column("replica", Text, nullable=False),
     Column("count", BigInteger, nullable=False),
-    Column("sealed", LargeBinary, nullable=False),  # the sum of units, encrypted
+    Column("sealed", LargeBinary, nullable=False),  # the sum of what is trusted, encrypted
     PrimaryKeyConstraint("study", "replica"),
 )

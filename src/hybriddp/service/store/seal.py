@@ -3,6 +3,9 @@
 AES-256-GCM, a key for every study and replica, a random nonce for every state; study, replica and count are
 authenticated with it. Two states of one total, in a write-ahead log or in two backups, would give away what was added
 between them: without the key they do not. With the key they do.
+
+A total is written with a fixed number of bytes, which the study alone decides: the length of what is encrypted can be
+seen.
 """
 
 import os
@@ -15,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hybriddp.errors import DataError
 
 _NONCE = 12
-_BYTES = 16  # of a total: one of a single replica may be negative, where another one took what was withdrawn
+_TAG = 16
 
 
 class TotalSeal:
@@ -30,10 +33,13 @@ class TotalSeal:
     def __init__(self, key: Callable[[str, str], bytes]) -> None:
         self._cipher = lru_cache(maxsize=1024)(lambda digest, replica: AESGCM(key(digest, replica)))
 
-    def close(self, total: int, digest: str, replica: str, count: int) -> bytes:
-        """A total as bytes that say nothing about it without the key."""
+    def close(self, total: int, digest: str, replica: str, count: int, *, total_bytes: int = 16) -> bytes:
+        """A total as bytes that say nothing about it without the key, but for how many bytes it was written with.
+
+        That of a single replica may be negative, where another one took what was withdrawn.
+        """
         nonce = os.urandom(_NONCE)
-        plain = total.to_bytes(_BYTES, "big", signed=True)
+        plain = total.to_bytes(total_bytes, "big", signed=True)
         return nonce + self._cipher(digest, replica).encrypt(nonce, plain, _context(digest, replica, count))
 
     def open(self, sealed: bytes, digest: str, replica: str, count: int) -> int:
@@ -49,6 +55,11 @@ class TotalSeal:
                 "changed. Nothing was released; restore the key file that this database was used with."
             ) from None
         return int.from_bytes(plain, "big", signed=True)
+
+    @staticmethod
+    def total_bytes(sealed: bytes) -> int:
+        """How many bytes a sealed total was written with."""
+        return len(sealed) - _NONCE - _TAG
 
 
 def _context(digest: str, replica: str, count: int) -> bytes:

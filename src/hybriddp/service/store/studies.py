@@ -11,12 +11,14 @@ from sqlalchemy.exc import IntegrityError
 from hybriddp.service.store.schema import credentials, steps, studies
 
 CREATED, OPEN, CLOSED, RELEASED, WITHDRAWN = "created", "open", "closed", "released", "withdrawn"
+ASKING = "asking"  # open for the local group, after the trusted group's list has been released
+TAKING = (OPEN, ASKING)
 _RELAY = "relay "
 # Asked with every batch: built once.
 _CLOSE_OVERDUE = (
     update(studies)
     .where(studies.c.number.in_(bindparam("numbers", expanding=True)))
-    .where((studies.c.state == OPEN) & (studies.c.closes_at <= bindparam("now")))
+    .where(studies.c.state.in_(TAKING) & (studies.c.closes_at <= bindparam("now")))
     .values(state=CLOSED)
 )
 _RELAY_NAME = select(credentials.c.name).where(
@@ -45,7 +47,7 @@ class StoredStudy:
 
     def state_at(self, now: int) -> str:
         """The state, closed from the closing time on even if nobody has written that down yet."""
-        return CLOSED if self.state == OPEN and now >= self.closes_at else self.state
+        return CLOSED if self.state in TAKING and now >= self.closes_at else self.state
 
 
 @dataclass(frozen=True, slots=True)

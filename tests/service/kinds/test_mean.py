@@ -1,4 +1,4 @@
-"""Kinds of studies: what the server takes, turns into integers and releases."""
+"""Studies of a mean: what the server takes, turns into integers and releases."""
 
 import json
 
@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from hybriddp import MeanStudy
-from hybriddp.errors import BudgetError, DataError, ProtocolError
+from hybriddp.errors import BudgetError, ProtocolError
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanisms import Mechanism
-from hybriddp.service.kinds import Gathered, MeanKind, require_sizes, study_kind
+from hybriddp.service.kinds import Gathered, MeanKind, study_kind
 from hybriddp.service.problems import Refusal
 
 STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
@@ -23,17 +23,6 @@ def test_a_kind_is_what_its_text_says() -> None:
     assert (kind.name, kind.steps, kind.title) == ("mean", ("release",), "session minutes")
     assert (kind.digest, kind.device_text, kind.text) == (STUDY.digest, STUDY.device_json(), STUDY.to_json())
     assert (kind.privacy, kind.min_group_size) == (STUDY.privacy, STUDY.min_group_size)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", "null", '"mean"', '{"type": null}', "[" * 5000, '{"type": "mean"}'])
-def test_a_text_that_is_no_study(text: str) -> None:
-    with pytest.raises(ProtocolError):
-        study_kind(text)
-
-
-def test_a_kind_that_the_server_does_not_know() -> None:
-    with pytest.raises(ProtocolError, match="type must be 'mean'"):
-        study_kind('{"type": "kmeans"}')
 
 
 def test_a_study_whose_numbers_were_changed() -> None:
@@ -69,6 +58,12 @@ def test_a_value_in_units(value: float, units: int) -> None:
     assert type(KIND.value(value)) is int
 
 
+def test_a_text_is_no_value() -> None:
+    with pytest.raises(Refusal, match="must be a number") as refused:
+        KIND.value("37.5")
+    assert refused.value.reason == "malformed"
+
+
 def test_the_release_is_the_study_s_own_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Mechanism, "draw", lambda *_: np.int64(77))
     values, codes = [1.0, 100.0, 239.0], [7, 7, 200]
@@ -91,31 +86,3 @@ def test_a_release_is_paid_for_once() -> None:
     KIND.release(gathered, single_group=False, ledger=ledger)
     with pytest.raises(BudgetError):
         KIND.release(gathered, single_group=False, ledger=ledger)
-
-
-def test_neither_sums_nor_their_total_are_shown() -> None:
-    assert "987654" not in repr(Gathered(2, 987_654, {1: 2}))
-
-
-@pytest.mark.parametrize(
-    ("gathered", "single", "group"),
-    [
-        (Gathered(1, 0, {0: 5}), False, "trusted"),
-        (Gathered(0, 0, {0: 5}), False, "trusted"),
-        (Gathered(1, 0, {0: 5}), True, "trusted"),
-        (Gathered(2, 0, {0: 2}), False, "local"),
-        (Gathered(2, 0, {}), False, "local"),
-        (Gathered(2, 0, {0: 1, 1: 1}), True, "local"),
-    ],
-)
-def test_a_group_that_is_too_small(gathered: Gathered, single: bool, group: str) -> None:
-    with pytest.raises(
-        DataError, match=f"The {group} group has .* Nothing was released. A closed study .* withdraw it."
-    ):
-        require_sizes(gathered, min_trusted=2, min_local=3, single_group=single)
-
-
-@pytest.mark.parametrize("gathered", [Gathered(2, 0, {0: 3}), Gathered(0, 0, {0: 3}), Gathered(2, 0, {})])
-def test_an_empty_group_is_fine_if_one_is_enough(gathered: Gathered) -> None:
-    require_sizes(gathered, min_trusted=2, min_local=3, single_group=True)
-    assert gathered.n_trusted in (0, 2)

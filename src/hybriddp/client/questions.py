@@ -1,0 +1,210 @@
+"""What a study asks one person for, a number or a category: drawn, and told in words.
+
+A trusted contribution is an integer and what it stands for. Of a mean these are units of the study's grid and the
+number in their middle; of categories, the number of the category, from 0, and the category itself. An item that is none
+of the categories is sent as other, and not as what it is.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from hybriddp.client.plain import one_line
+from hybriddp.client.problems import parse_object
+from hybriddp.errors import DataError, ProtocolError
+from hybriddp.frequency import FrequencyStudy
+from hybriddp.grid import as_floats
+from hybriddp.mean import MeanStudy
+from hybriddp.wording import significant
+
+__all__ = [
+    "KINDS",
+    "UNKNOWN",
+    "CategoryQuestion",
+    "NumberQuestion",
+    "OfferedStudy",
+    "StudyQuestion",
+    "TrustedValue",
+    "question",
+    "read_study",
+]
+
+OfferedStudy = MeanStudy | FrequencyStudy
+"""What people can take part in."""
+
+UNKNOWN = "This version of hybriddp can take part in studies of a mean or of frequencies only."
+_LISTED = 12  # categories that a promise names
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TrustedValue:
+    """What somebody trusts the curator with: as the integer that is committed to, and as it is sent."""
+
+    integer: int
+    sent: float | str
+
+
+class StudyQuestion(Protocol):
+    """What a study asks one person for."""
+
+    kind: ClassVar[str]
+    noun: ClassVar[str]
+    added: ClassVar[str]
+
+    @property
+    def text(self) -> str:
+        """The study's text, as devices get it."""
+
+    @property
+    def codes(self) -> tuple[int, int]:
+        """The smallest and the largest code that a device can send."""
+
+    def sentence(self) -> str:
+        """What is asked, behind the name of who asks."""
+
+    def code(self, value: object) -> int:
+        """The code of one report, drawn now."""
+
+    def trusted(self, value: object) -> TrustedValue:
+        """A value as it is trusted; `DataError`, which does not show it, if it is none."""
+
+    def received(self, sent: float | str) -> int:
+        """The integer that the curator takes a value for; `ProtocolError` if it is of a wrong type, `DataError` if
+        there is none for it.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class NumberQuestion:
+    """A study of a mean asks for a number."""
+
+    study: MeanStudy
+    kind: ClassVar[str] = "mean"
+    noun: ClassVar[str] = "number"
+    added: ClassVar[str] = "adds it to a total"
+
+    @property
+    def text(self) -> str:
+        """The study's text, as devices get it."""
+        return self.study.device_json()
+
+    @property
+    def codes(self) -> tuple[int, int]:
+        """The smallest and the largest code that a device can send."""
+        return self.study.reports_between
+
+    def sentence(self) -> str:
+        """What is asked, behind the name of who asks."""
+        lower, upper = (significant(bound, 6) for bound in self.study.bounds)
+        title = one_line(self.study.title)
+        return f"asks for one number: {title}, from {lower} to {upper}. A number outside counts as the nearer bound."
+
+    def code(self, value: object) -> int:
+        """The code of one report, drawn now."""
+        return int(self.study.channel.randomize(_one_number(value), bounds=self.study.bounds))
+
+    def trusted(self, value: object) -> TrustedValue:
+        """The units of a value, and the number in their middle, which the curator turns into the same units."""
+        number, grid = _one_number(value), self.study.grid
+        units = int(grid.units(np.array([number]))[0])
+        sent = float(grid.values([units])[0])
+        if int(grid.units(np.array([sent]))[0]) != units:  # a tie, where floats are as far apart as units
+            sent = min(max(number, grid.lower), grid.upper)
+        return TrustedValue(units, sent)
+
+    def received(self, sent: float | str) -> int:
+        """The units of a number."""
+        if isinstance(sent, str):
+            raise ProtocolError("The value must be a number.")
+        return int(self.study.grid.place([sent]).units[0])
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryQuestion:
+    """A study of frequencies asks for one of its categories."""
+
+    study: FrequencyStudy
+    kind: ClassVar[str] = "frequency"
+    noun: ClassVar[str] = "answer"
+    added: ClassVar[str] = "counts it with the others'"
+
+    @property
+    def text(self) -> str:
+        """The study's text, as devices get it."""
+        return self.study.to_json()
+
+    @property
+    def codes(self) -> tuple[int, int]:
+        """The smallest and the largest code that a device can send."""
+        return 0, self.study.oracle.n_codes - 1
+
+    def sentence(self) -> str:
+        """What is asked, behind the name of who asks."""
+        items = self.study.categories
+        listed = "; ".join(one_line(str(item), 80) for item in items[:_LISTED])
+        more = f"; and {len(items) - _LISTED:,} more" if len(items) > _LISTED else ""
+        rest = "Anything else counts as other." if self.study.other else "Whoever has none of these does not take part."
+        return (
+            f"asks for one of {len(items):,} categories: {one_line(self.study.title)}. They are {listed}{more}. {rest}"
+        )
+
+    def code(self, value: object) -> int:
+        """The code of one report, drawn now."""
+        return int(self.study.oracle.randomize(np.array([self._number(value)]), None)[0])
+
+    def trusted(self, value: object) -> TrustedValue:
+        """The number of a category, and its name."""
+        number = self._number(value)
+        return TrustedValue(number, self.study.names[number])
+
+    def received(self, sent: float | str) -> int:
+        """The number of a category, of which other may be called by its name."""
+        domain = self.study.domain
+        known = domain.numbers.get(sent) if isinstance(sent, str) else None
+        if known is not None:
+            return known
+        whole = sent if isinstance(sent, str) or not sent.is_integer() else int(sent)
+        if isinstance(whole, float) or isinstance(whole, str) is not domain.are_texts:
+            raise ProtocolError("The value must be of the type that the study's categories have.")
+        return self._number(whole)
+
+    def _number(self, item: object) -> int:
+        domain = self.study.domain
+        kinds = (str, np.str_) if domain.are_texts else (int, np.integer)
+        if isinstance(item, bool | np.bool_) or not isinstance(item, kinds):
+            kind = "text" if domain.are_texts else "whole number"
+            raise DataError(f"The item must be one {kind}, as the study's categories are.")
+        found = domain.place(item)
+        if not len(found.categories):
+            raise DataError(
+                "The item must be one of the study's categories. Without one there is nothing to contribute."
+            )
+        return int(found.categories[0])
+
+
+KINDS = (NumberQuestion.kind, CategoryQuestion.kind)
+
+
+def question(study: OfferedStudy) -> StudyQuestion:
+    """What a study asks for."""
+    return NumberQuestion(study) if isinstance(study, MeanStudy) else CategoryQuestion(study)
+
+
+def read_study(text: str) -> OfferedStudy:
+    """The study that a text describes, its channel verified."""
+    kind = parse_object(text).get("type")  # also refuses what is nested too deep to be read
+    if kind == NumberQuestion.kind:
+        return MeanStudy.from_json(text)
+    if kind == CategoryQuestion.kind:
+        return FrequencyStudy.from_json(text)
+    raise ProtocolError(UNKNOWN)
+
+
+def _one_number(value: object) -> float:
+    """A value as one finite float; what is said if it is none does not show it."""
+    array = as_floats(value) if np.ndim(value) == 0 else None  # type: ignore[arg-type]  # anything may come
+    if array is None or not math.isfinite(array[0]):
+        raise DataError("The value must be one finite number. Without one there is nothing to contribute.")
+    return float(array[0])

@@ -1,0 +1,139 @@
+"""Studies of how frequent categories are, on the server."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+from hybriddp.channels.unary import UnaryEncoding
+from hybriddp.errors import DataError, ProtocolError
+from hybriddp.frequency.study import FrequencyStudy
+from hybriddp.frequency.summary import LocalCounts, TrustedCounts
+from hybriddp.privacy import Privacy
+from hybriddp.release.ledger import Ledger
+from hybriddp.service.kinds.kind import Gathered, Released
+from hybriddp.service.pages.shares import curator_shares_page, shares_page
+from hybriddp.service.problems import Refusal
+from hybriddp.service.store.sums import CategorySums
+
+MOST_CATEGORIES = 4096
+"""With more, the encrypted counts, which every transaction writes anew, would be longer than 20 kB."""
+MOST_COUNTS = 1 << 22
+"""Codes that are counted, each in a row of its own once it has been reported."""
+
+
+@dataclass(frozen=True)
+class FrequencyKind:
+    """A study of categories: contributions are codes and categories, and there is one release.
+
+    The integer of a trusted contribution is the number of its category, from 0, in the order of the study's text; all
+    other items, if the study counts them, have the number after the last.
+    """
+
+    study: FrequencyStudy
+    local_only: bool = False  # the question about a list: its trusted users have been counted before
+    name: ClassVar[str] = "frequency"
+    steps: ClassVar[tuple[str, ...]] = ("release",)
+
+    def __post_init__(self) -> None:
+        if self.study.users is not None:
+            raise ProtocolError("The server takes studies of everybody, not of a part of the users.")
+        if len(self.study.names) > MOST_CATEGORIES and not self.local_only:
+            raise ProtocolError(
+                f"The server takes studies of at most {MOST_CATEGORIES:,} categories, and this one has "
+                f"{len(self.study.names):,}. Ask for the most frequent ones, and count the rest with other=True."
+            )
+        if self.study.oracle.n_counts > MOST_COUNTS:
+            raise ProtocolError(
+                f"The server takes channels with at most {MOST_COUNTS:,} codes. Give local hashing fewer functions."
+            )
+
+    @property
+    def title(self) -> str:
+        """What the study is about."""
+        return self.study.title
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text that devices get."""
+        return self.study.digest
+
+    @property
+    def device_text(self) -> str:
+        """The text that devices get: all of it."""
+        return self.text
+
+    @cached_property
+    def text(self) -> str:
+        """The whole text."""
+        return self.study.to_json()
+
+    @property
+    def privacy(self) -> Privacy:
+        """What every participant is promised."""
+        return self.study.privacy
+
+    @property
+    def min_group_size(self) -> int:
+        """The least number of users that a group needs."""
+        return self.study.min_group_size
+
+    @cached_property
+    def sums(self) -> CategorySums:
+        """Counts of codes or bits, and counts of categories."""
+        bits = len(self.study.names) if isinstance(self.study.channel, UnaryEncoding) else 0
+        return CategorySums(len(self.study.names), n_bits=bits)
+
+    def report(self, code: int) -> int:
+        """The code, if a device can have sent it."""
+        most = self.study.oracle.n_codes - 1
+        if not 0 <= code <= most:
+            raise Refusal("out-of-range", f"code must be a whole number from 0 to {most}.")
+        return code
+
+    def value(self, value: float | str) -> int:
+        """The number of a category; what is none of them counts as other, if the study has that."""
+        domain = self.study.domain
+        number = domain.numbers.get(value) if isinstance(value, str) else None
+        if number is None and isinstance(value, str) is not domain.are_texts:
+            kind = "a text" if domain.are_texts else "a whole number"
+            raise Refusal("malformed", f"value must be {kind}, as the study's categories are.")
+        if not isinstance(value, str):
+            if not value.is_integer():
+                raise Refusal("malformed", "value must be a whole number, as the study's categories are.")
+            number = domain.numbers.get(int(value))
+        if number is None and self.study.other:
+            return len(domain) - 1
+        if number is None:
+            raise Refusal("out-of-range", "value must be one of the study's categories.")
+        return number
+
+    def release(
+        self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
+    ) -> Released:
+        """The shares, once. Without a ledger they were charged to everybody when the study opened."""
+        estimate = self.study.estimate(
+            trusted=self._trusted(gathered), local=self.local_counts(gathered), single_group=single_group, ledger=ledger
+        )
+        if ledger is None:
+            estimate = replace(estimate, privacy=replace(estimate.privacy, counted=True))
+        published = estimate.to_dict()
+        if warning is not None:
+            published["warnings"] = [warning, *published["warnings"]]
+        return Released(
+            {"estimate": published, "answer": str(estimate)},
+            shares_page(estimate, warnings=published["warnings"]),
+            curator_shares_page(estimate, warnings=published["warnings"]),
+        )
+
+    def _trusted(self, gathered: Gathered) -> TrustedCounts:
+        counts = self.sums.counts(gathered.total)
+        if sum(counts) != gathered.n_trusted:
+            raise DataError("The counts of the trusted group do not add up to its size. Nothing was released.")
+        return TrustedCounts(self.digest, counts)
+
+    def local_counts(self, gathered: Gathered) -> LocalCounts:
+        """The local group's summary."""
+        n_counts, sums = self.study.oracle.n_counts, self.sums
+        entries = map(sums.bit, range(n_counts)) if sums.n_bits else range(n_counts)
+        counts = tuple(gathered.tally.get(entry, 0) for entry in entries)
+        return LocalCounts(self.digest, gathered.n_local, counts, tied=True)

@@ -1,0 +1,112 @@
+"""What every kind of study can do, what the server has gathered for one, and whether that is enough."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from hybriddp.errors import DataError
+from hybriddp.privacy import Privacy
+from hybriddp.release.ledger import Ledger
+from hybriddp.service.store.sums import StudySums
+
+NO_WAY_BACK = "A closed study cannot be opened again: withdraw it."
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Gathered:
+    """What a study has gathered: the exact sums of both groups. Not private."""
+
+    n_trusted: int
+    total: int
+    tally: dict[int, int]
+
+    @property
+    def n_local(self) -> int:
+        """How many reports there are: each is in one entry that is not negative."""
+        return sum(count for entry, count in self.tally.items() if entry >= 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What comes out of a step: for everybody, as plain values and as a page, and the curator's own report of it."""
+
+    result: dict[str, Any]
+    page: str
+    curator_page: str
+
+
+class StudyKind(Protocol):
+    """A study of some kind."""
+
+    name: ClassVar[str]
+    steps: ClassVar[tuple[str, ...]]
+
+    @property
+    def title(self) -> str:
+        """What the study is about."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text that devices get."""
+
+    @property
+    def device_text(self) -> str:
+        """The text that devices get."""
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+
+    @property
+    def privacy(self) -> Privacy:
+        """What every participant is promised."""
+
+    @property
+    def min_group_size(self) -> int:
+        """The least number of users that a group needs."""
+
+    @property
+    def sums(self) -> StudySums:
+        """How contributions are added up."""
+
+    def report(self, code: int) -> int:
+        """A report, if a device can have sent it."""
+
+    def value(self, value: float | str) -> int:
+        """What a trusted user hands over, a finite number or a text, as the integer that is added up."""
+
+    def release(
+        self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
+    ) -> Released:
+        """What is published, paid for first. Without a ledger, everybody paid when the study opened.
+
+        A ``warning`` stands before the answer, wherever it is shown.
+        """
+
+
+def shortfall(*, n_trusted: int, n_local: int, min_trusted: int, min_local: int, single_group: bool) -> str:
+    """Why a closed study cannot be released: a group that is too small. An empty one is fine with ``single_group``.
+
+    Examples
+    --------
+    >>> shortfall(n_trusted=3, n_local=50, min_trusted=10, min_local=10, single_group=False)
+    'The trusted group has 3 of the 10 contributions that the study asks for.'
+    >>> shortfall(n_trusted=0, n_local=50, min_trusted=10, min_local=10, single_group=True)
+    ''
+    """
+    for name, size, least in (("trusted", n_trusted, min_trusted), ("local", n_local, min_local)):
+        if size < least and not (size == 0 and single_group):
+            return f"The {name} group has {size:,} of the {least:,} contributions that the study asks for."
+    return ""
+
+
+def require_sizes(gathered: Gathered, *, min_trusted: int, min_local: int, single_group: bool) -> None:
+    """Raise `DataError` if there is a `shortfall`."""
+    missing = shortfall(
+        n_trusted=gathered.n_trusted,
+        n_local=gathered.n_local,
+        min_trusted=min_trusted,
+        min_local=min_local,
+        single_group=single_group,
+    )
+    if missing:
+        raise DataError(f"{missing} Nothing was released. {NO_WAY_BACK}")

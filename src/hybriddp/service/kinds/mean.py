@@ -1,0 +1,112 @@
+"""Studies of a mean on the server."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+from hybriddp.channels.window import WindowChannel
+from hybriddp.errors import ProtocolError
+from hybriddp.mean.study import MeanStudy
+from hybriddp.mean.summary import LocalSummary, TrustedSummary
+from hybriddp.privacy import Privacy
+from hybriddp.release.ledger import Ledger
+from hybriddp.service.kinds.kind import Gathered, Released
+from hybriddp.service.pages.result import result_page
+from hybriddp.service.problems import Refusal
+from hybriddp.service.store.sums import UNIT_SUMS, UnitSums
+
+
+@dataclass(frozen=True)
+class MeanKind:
+    """A study of a mean: contributions are codes and units, and there is one release."""
+
+    study: MeanStudy
+    name: ClassVar[str] = "mean"
+    steps: ClassVar[tuple[str, ...]] = ("release",)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.study.channel, WindowChannel):
+            raise ProtocolError('The server takes studies with channel="window": their reports are one byte each.')
+        if self.study.users is not None:
+            raise ProtocolError("The server takes studies of everybody, not of a part of the users.")
+
+    @property
+    def title(self) -> str:
+        """What the study is about."""
+        return self.study.title
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text that devices get."""
+        return self.study.digest
+
+    @property
+    def device_text(self) -> str:
+        """The text that devices get."""
+        return self.study.device_json()
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return self.study.to_json()
+
+    @property
+    def privacy(self) -> Privacy:
+        """What every participant is promised."""
+        return self.study.privacy
+
+    @property
+    def min_group_size(self) -> int:
+        """The least number of users that a group needs."""
+        return self.study.min_group_size
+
+    @property
+    def sums(self) -> UnitSums:
+        """Counts of codes, and a sum of units."""
+        return UNIT_SUMS
+
+    @cached_property
+    def _codes(self) -> tuple[int, int]:
+        return self.study.reports_between
+
+    def report(self, code: int) -> int:
+        """The code, if a device can have sent it."""
+        least, most = self._codes
+        if not least <= code <= most:
+            raise Refusal("out-of-range", f"code must be a whole number from {least} to {most}.")
+        return code
+
+    def value(self, value: float | str) -> int:
+        """A finite value in units; beyond the bounds it counts as the nearer one."""
+        if isinstance(value, str):
+            raise Refusal("malformed", "value must be a number: this is a study of a mean.")
+        return int(self.study.grid.place([value]).units[0])
+
+    def release(
+        self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
+    ) -> Released:
+        """The mean, once. Without a ledger it was charged to everybody when the study opened."""
+        channel, digest = self.study.channel, self.study.digest
+        if not isinstance(channel, WindowChannel):  # see above
+            raise ProtocolError("The study has no window channel.")
+        counts = tuple(gathered.tally.get(code, 0) for code in range(channel.n_codes))
+        estimate = self.study.estimate(
+            trusted=TrustedSummary(digest, gathered.n_trusted, gathered.total),
+            local=LocalSummary(digest, counts, tied=True),
+            single_group=single_group,
+            ledger=ledger,
+        )
+        if ledger is None:
+            estimate = replace(estimate, privacy=replace(estimate.privacy, counted=True))
+        published = estimate.to_dict()
+        if warning is not None:
+            published["warnings"] = [warning, *published["warnings"]]
+        page = result_page(
+            self.study.title,
+            str(estimate).splitlines()[-1],  # behind the warnings
+            warnings=published["warnings"],
+            promise=str(estimate.privacy),
+            n_trusted=estimate.n_trusted,
+            n_local=estimate.n_local,
+        )
+        return Released({"estimate": published, "answer": str(estimate)}, page, estimate.to_html())

@@ -1,0 +1,32 @@
+"""Which kind of study a text describes."""
+
+import json
+from collections.abc import Callable
+
+from hybriddp.errors import ProtocolError
+from hybriddp.frequency.heavy_study import HeavyHitterStudy
+from hybriddp.frequency.study import FrequencyStudy
+from hybriddp.mean.study import MeanStudy
+from hybriddp.service.kinds.frequency import FrequencyKind
+from hybriddp.service.kinds.heavy import HeavyHitterKind
+from hybriddp.service.kinds.kind import StudyKind
+from hybriddp.service.kinds.mean import MeanKind
+
+_KINDS: dict[str, Callable[[str], StudyKind]] = {
+    MeanKind.name: lambda text: MeanKind(MeanStudy.from_json(text)),
+    HeavyHitterKind.name: lambda text: HeavyHitterKind(HeavyHitterStudy.from_json(text)),
+    FrequencyKind.name: lambda text: FrequencyKind(FrequencyStudy.from_json(text)),
+}
+
+
+def study_kind(text: str) -> StudyKind:
+    """The study that a text describes, verified; `ProtocolError` if there is no such kind."""
+    try:
+        read = _KINDS.get(json.loads(text)["type"])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise ProtocolError("The text does not describe a study.") from None
+    if read is None:
+        raise ProtocolError(
+            f"type must be one of {', '.join(sorted(_KINDS))}: the server knows no other kind of study."
+        )
+    return read(text)

@@ -1,0 +1,42 @@
+"""The released items of an open domain as pages: one for everybody, and the curator's own."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.service.pages.shares import DRAWN, LISTED, bars, share_cells
+from hybriddp.wording import counted, percent
+
+if TYPE_CHECKING:
+    from hybriddp.frequency.heavy_estimate import HeavyHitters
+
+__all__ = ["curator_items_page", "items_page"]
+
+
+def items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
+    """The page for everybody: what may be published, and no more."""
+    people = f"{counted(found.n_trusted, 'trusted participant')} and {counted(found.n_local, 'local participant')}"
+    answer = str(found).splitlines()[-1].removeprefix(f"{found.study.name}: ")
+    cells = [share_cells(row) for row in found.rows()[:LISTED]]
+    blocks = [
+        *_head(found, warnings, answer),
+        table(("", "share", "95 % interval"), cells),
+        *paragraphs([f"All other items: {percent(found.other_share, 3)}."]),
+        *paragraphs([f"Computed from the contributions of {people}.", str(found.privacy)]),
+    ]
+    return render_page(found.study.name, [Section("", blocks)])
+
+
+def curator_items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
+    """The curator's page: also the weights, and how it came about."""
+    told = list(warnings)
+    answer, *rest = [line for line in found.explain().splitlines() if line not in told]
+    cells = [[*share_cells(row), percent(row.weight, 3)] for row in found.rows()[:LISTED]]
+    headings = ("", "share", "95 % interval", "weight on trusted")
+    blocks = [*_head(found, told, answer), table(headings, cells), *paragraphs(rest)]
+    return render_page(found.study.name, [Section("", blocks)])
+
+
+def _head(found: "HeavyHitters", warnings: Iterable[str], answer: str) -> Sequence[str]:
+    drawn = [bars(found.rows()[:DRAWN])] if len(found) else []
+    return [*alerts(warnings), *paragraphs([answer], style="answer"), *drawn]

@@ -1,0 +1,107 @@
+"""The released shares of categories as pages: one for everybody, and the curator's own."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.wording import counted, percent, to_precision_of
+
+if TYPE_CHECKING:
+    from hybriddp.frequency.estimate import Frequencies, ShareRow
+    from hybriddp.frequency.heavy_estimate import ItemRow
+
+__all__ = ["DRAWN", "LISTED", "bars", "curator_shares_page", "share_cells", "shares_page"]
+
+DRAWN = 30  # categories in the figure
+LISTED = 500  # rows of a table
+_LABEL = 26  # characters
+_LEFT, _RIGHT, _STEP = 190, 590, 24
+_COLOR, _AXIS = "#1d8a6b", "#8a97a3"
+
+
+def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
+    """The page for everybody: what may be published, and no more."""
+    people = f"{counted(found.n_trusted, 'trusted participant')} and {counted(found.n_local, 'local participant')}"
+    rows = _chosen(found, LISTED)
+    blocks = [
+        *alerts(warnings),
+        *paragraphs([_answer(found)], style="answer"),
+        bars(_chosen(found, DRAWN)),
+        *_left_out(found, DRAWN, "in the figure"),
+        table(("", "share", "95 % interval"), [share_cells(row) for row in rows]),
+        *_left_out(found, LISTED, "in the table; the JSON result has all"),
+        *paragraphs([f"Computed from the contributions of {people}.", str(found.privacy)]),
+    ]
+    return render_page(found.study.title, [Section("", blocks)])
+
+
+def curator_shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
+    """The curator's page: also what each group says alone, the weights, and how it came about."""
+    told = list(warnings)
+    lines = [line for line in found.explain().splitlines() if line not in told]
+    blocks = [*alerts(told), *paragraphs(lines[:1], style="answer"), bars(_chosen(found, DRAWN))]
+    groups = [found.trusted, found.local]
+    headings = ["", "share", "95 % interval", "trusted alone", "local alone", "weight on trusted"]
+    place = {item: i for i, item in enumerate(found.items)}
+    rows = []
+    for row in _chosen(found, LISTED):
+        i = place[row.item]
+        alone = ["" if group is None else percent(float(group.shares[i]), 3) for group in groups]
+        rows.append([*share_cells(row), *alone, percent(float(found.weight[i]), 3)])
+    blocks += [table(headings, rows), *_left_out(found, LISTED, "in the table"), *paragraphs(lines[1:])]
+    return render_page(found.study.title, [Section("", blocks)])
+
+
+def bars(rows: Sequence["ShareRow | ItemRow"]) -> str:
+    """Shares as bars, with their intervals as lines, in SVG that needs nothing from elsewhere."""
+    longest = max((row.interval.upper for row in rows), default=0.0) or 1.0
+
+    def x(share: float) -> str:
+        return f"{_LEFT + (_RIGHT - _LEFT) * min(max(share, 0.0), longest) / longest:.1f}"
+
+    marks = []
+    for i, row in enumerate(rows):
+        y, name = 14 + _STEP * i, str(row.item)
+        name = name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}…"
+        low, high = x(row.interval.lower), x(row.interval.upper)
+        marks.append(
+            f'<text x="{_LEFT - 10}" y="{y + 5}" text-anchor="end">{escape(name)}</text>'
+            f'<rect x="{_LEFT}" y="{y - 7}" width="{float(x(row.share)) - _LEFT:.1f}" height="14" fill="{_COLOR}" '
+            f'fill-opacity="0.55"/>'
+            f'<line x1="{low}" x2="{high}" y1="{y}" y2="{y}" stroke="#22303c" stroke-width="1.5"/>'
+            + "".join(
+                f'<line x1="{end}" x2="{end}" y1="{y - 4}" y2="{y + 4}" stroke="#22303c"/>' for end in (low, high)
+            )
+        )
+    base = 14 + _STEP * len(rows)
+    axis = f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{base}" y2="{base}" stroke="{_AXIS}"/>' + "".join(
+        f'<text x="{x(share)}" y="{base + 18}" text-anchor="middle">{percent(share, 2)}</text>'
+        for share in (0.0, longest / 2, longest)
+    )
+    return (
+        f'<svg viewBox="0 0 620 {base + 26}" role="img" aria-label="Shares with 95 % intervals" '
+        f'font-family="system-ui, sans-serif" font-size="13" fill="#22303c">{"".join(marks)}{axis}</svg>'
+    )
+
+
+def _chosen(found: "Frequencies", most: int) -> list["ShareRow"]:
+    """All categories in the study's order, or the most frequent ones."""
+    return found.rows() if len(found) <= most else found.top(most)
+
+
+def _left_out(found: "Frequencies", most: int, where: str) -> list[str]:
+    words = f"The {most} largest of {len(found):,} shares are {where}."
+    return paragraphs([words] if len(found) > most else [])
+
+
+def _answer(found: "Frequencies") -> str:
+    """The sentence without its warnings, and without the title that the heading has."""
+    return str(found).splitlines()[-1].removeprefix(f"{found.study.title}: ")
+
+
+def share_cells(row: "ShareRow | ItemRow") -> list[str]:
+    """A row of a table: the item, its share and its interval."""
+    error = 100 * row.standard_error
+    value, low, high = (to_precision_of(100 * x, error) for x in (row.share, row.interval.lower, row.interval.upper))
+    return [str(row.item), f"{value} %", f"{low} … {high} %"]

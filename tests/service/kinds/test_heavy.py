@@ -1,0 +1,67 @@
+"""Studies of heavy hitters: what the server takes, turns into integers and releases."""
+
+import pytest
+
+from hybriddp import HeavyHitterStudy
+from hybriddp.errors import BudgetError, DataError
+from hybriddp.release.ledger import Ledger
+from hybriddp.service.kinds import Gathered, HeavyHitterKind, study_kind
+from hybriddp.service.problems import Refusal
+from hybriddp.service.store.item_sums import integer_of
+
+STUDY = HeavyHitterStudy("word", epsilon=4, delta="0.000001")
+KIND = HeavyHitterKind(STUDY)
+
+
+def gathered(*items: str) -> Gathered:
+    return Gathered(len(items), KIND.sums.change(0, map(KIND.value, items), 1), {})
+
+
+def test_a_kind_is_what_its_text_says() -> None:
+    kind = study_kind(STUDY.to_json())
+    assert (kind.name, kind.steps, kind.title) == ("heavy-hitters", ("list", "release"), "word")
+    assert (kind.digest, kind.device_text, kind.text) == (STUDY.digest, STUDY.to_json(), STUDY.to_json())
+    assert (kind.privacy, kind.min_group_size) == (STUDY.privacy, STUDY.min_group_size)
+
+
+def test_items_are_texts_and_codes_come_later() -> None:
+    assert KIND.value("fig") == integer_of("fig")
+    assert KIND.value("a\x00b") == KIND.value("") == integer_of("(other)")
+    with pytest.raises(Refusal, match="must be a text"):
+        KIND.value(3.0)
+    with pytest.raises(Refusal, match="no reports yet") as early:
+        KIND.report(0)
+    assert early.value.reason == "closed"
+
+
+def test_the_list_is_paid_for_once_and_does_not_show_what_nobody_could() -> None:
+    ledger = Ledger(STUDY.privacy)
+    items = KIND.release_list(gathered(*["fig"] * 60, *["\x00"] * 60), ledger)
+    assert (items.items, items.n_users, items.counted) == (("fig",), 120, True)
+    assert KIND.question(items).study.categories == ("fig",)
+    with pytest.raises(BudgetError):
+        KIND.release_list(gathered(*["fig"] * 60), ledger)
+    assert KIND.release_list(gathered(*["fig"] * 60), None).counted  # everybody paid when it opened
+
+
+def test_a_long_list_is_no_obstacle_to_its_question() -> None:
+    """Trusted counts of so many categories would be refused; those of the list have been made."""
+    items = KIND.release_list(gathered(*(f"w{i}" for i in range(4500) for _ in range(30))), None)
+    assert len(items.items) > 4096
+    assert KIND.question(items).report(0) == 0
+
+
+def test_counts_that_do_not_add_up_are_not_released() -> None:
+    ledger = Ledger(STUDY.privacy)
+    with pytest.raises(DataError, match="Nothing was released"):
+        KIND.release_list(Gathered(3, KIND.sums.change(0, [integer_of("fig")], 1), {}), ledger)
+    assert not ledger.events
+
+
+def test_list_and_shares_together() -> None:
+    found = gathered(*["fig"] * 60)
+    released = KIND.release(found, single_group=True, ledger=Ledger(STUDY.privacy), warning="A pilot.")
+    assert released.result["estimate"]["items"] == ["fig"]
+    assert released.result["estimate"]["warnings"][0] == "A pilot."
+    with pytest.raises(DataError, match="local group is empty"):
+        KIND.release(found, single_group=False, ledger=None)

@@ -1,0 +1,39 @@
+"""Which kind of study a text describes."""
+
+import pytest
+
+from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp.errors import ProtocolError
+from hybriddp.service.kinds import FrequencyKind, MeanKind, study_kind
+
+
+def test_each_text_is_of_its_kind() -> None:
+    mean = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
+    shares = FrequencyStudy("opened the app", categories=["yes", "no"], epsilon=1.0)
+    assert study_kind(mean.to_json()) == MeanKind(mean)
+    assert study_kind(shares.to_json()) == FrequencyKind(shares)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        "null",
+        '"mean"',
+        '{"type": null}',
+        "[" * 5000,
+        '{"type": "mean"}',
+        '{"type": "frequency"}',
+        '{"type": ["mean"]}',
+    ],
+)
+def test_a_text_that_is_no_study(text: str) -> None:
+    with pytest.raises(ProtocolError):
+        study_kind(text)
+
+
+def test_a_kind_that_the_server_does_not_know() -> None:
+    with pytest.raises(ProtocolError, match="type must be one of frequency, heavy-hitters, mean"):
+        study_kind('{"type": "kmeans"}')
