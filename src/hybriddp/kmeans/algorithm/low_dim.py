@@ -10,6 +10,7 @@ replaced and 1 for added users; from local reports, $n_T\epsilon/h$ becomes $\sq
 """
 
 import math
+from collections.abc import Generator
 from fractions import Fraction
 
 import numpy as np
@@ -18,9 +19,13 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray
 from hybriddp.channels.unary import symbol_variance
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.grid_start import blended, box_start, grid_frequencies
-from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem
-from hybriddp.kmeans.algorithm.rounds import next_round
+from hybriddp.kmeans.algorithm.box_start import Clipped, Density, box_start
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
+from hybriddp.kmeans.algorithm.grid_start import blended, grid_frequencies
+from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem, Step, StepResult
+from hybriddp.kmeans.algorithm.rounds import Radii, measure_means
+from hybriddp.kmeans.reports import label_signs
+from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 
 
@@ -32,13 +37,40 @@ def low_dim_algorithm(problem: Problem) -> Algorithm:
     effort = Effort(grid_users, Fraction(1))
     found = yield from grid_frequencies(problem, "a grid for the first centers", grid, effort)
     frequencies = blended(*found) if len(found) == 2 else found[0]
-    known, spread = box_start(grid, frequencies, problem.n_clusters, problem.rng())
-    turns = len(tuning.LOW_DIM_RADII)
+    known, density = box_start(grid, frequencies, problem.n_clusters, problem.rng())
+    turns = tuning.BOX_ROUNDS
     effort = Effort((1 - grid_users) / turns, Fraction(0))
-    for turn, clip in enumerate(tuning.LOW_DIM_RADII, start=1):
+    for turn in range(1, turns + 1):
         purpose = f"refinement, round {turn} of {turns}"
-        known = yield from next_round(problem, purpose, known, np.sqrt(spread), effort, clip)
+        known = yield from _refined(problem, purpose, known, density, effort)
     return known
+
+
+def _refined(
+    problem: Problem, purpose: str, known: ClusterEstimate, density: Density, effort: Effort
+) -> Generator[Step, StepResult, ClusterEstimate]:
+    """Move the centers to the means of their clusters; what reports leave out is known from the grid."""
+    if not problem.n_local:
+        return known
+    clipped = best_clipping(problem, known, density, effort.user_fraction)
+    radii, sd = Radii(clipped.radii, clipped.radii), np.sqrt(density.spread(known.centers))
+    return (yield from measure_means(problem, purpose, Labels(known.centers), known, radii, sd, effort, clipped))
+
+
+def best_clipping(problem: Problem, known: ClusterEstimate, density: Density, user_fraction: Fraction) -> Clipped:
+    """The radius of each cluster with the least error: the wider, the noisier the reports, and the less is left out."""
+    (k, d), epsilon = known.centers.shape, float(problem.epsilon)
+    by_length = label_signs.by_directions(k, d, epsilon)
+    if by_length:
+        noise = label_signs.direction_variance(d, epsilon)
+    else:
+        noise = label_signs.sign_variance(k, d, label_signs.best_signs(k, d, epsilon), epsilon)
+    noise /= max(float(user_fraction) * problem.n_local, 1.0)
+    sd = np.sqrt(density.spread(known.centers) + known.variance.mean(axis=1)) * (math.sqrt(d) if by_length else 1.0)
+    tried = [density.clipped(known.centers, r * sd, by_length=by_length) for r in tuning.BOX_RADII]
+    errors = [noise * (c.radii / c.inside) ** 2 + c.variance.mean(axis=1) for c in tried]
+    best = np.argmin(errors, axis=0)
+    return Clipped(*(np.stack([getattr(tried[b], name)[i] for i, b in enumerate(best)]) for name in ("radii", "inside", "offset", "variance")))
 
 
 def local_grid_users(problem: Problem) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
+from hybriddp.kmeans.algorithm.box_start import Clipped
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.reports import label_signs
@@ -59,7 +60,14 @@ def next_round(
 
 
 def measure_means(
-    problem: Problem, purpose: str, labels: Labels, known: ClusterEstimate, radii: Radii, sd: FloatArray, effort: Effort
+    problem: Problem,
+    purpose: str,
+    labels: Labels,
+    known: ClusterEstimate,
+    radii: Radii,
+    sd: FloatArray,
+    effort: Effort,
+    clipped: Clipped | None = None,
 ) -> Generator[Step, StepResult, ClusterEstimate]:
     """Ask both groups where the means of the clusters are, undo the clipping, and update the estimate."""
     d, epsilon = problem.n_dimensions, problem.epsilon
@@ -74,9 +82,13 @@ def measure_means(
     result = yield Step(purpose, asks, release)
     local = trusted = None
     if asks:
-        by_length = label_signs.by_directions(len(sd), d, float(epsilon))
-        factors = [clipping_factor_lengths(r, d) if by_length else clipping_factor_signs(r) for r in radii.local / sd]
-        local = label_signs.local_sums(asks, result.answers).undo_clipping(np.array(factors))
+        local = label_signs.local_sums(asks, result.answers)
+        if clipped is not None:
+            local = local.undo_clipping(clipped.inside).add(clipped.offset, clipped.variance)
+        else:
+            by_length = label_signs.by_directions(len(sd), d, float(epsilon))
+            factors = [clipping_factor_lengths(r, d) if by_length else clipping_factor_signs(r) for r in radii.local / sd]
+            local = local.undo_clipping(np.array(factors))
     if release is not None:
         factors = [clipping_factor_sums(r, d) for r in radii.trusted / sd]
         sums = trusted_sums(statistic, result.require_release(), problem.n_trusted, sd**2)

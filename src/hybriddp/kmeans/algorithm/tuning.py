@@ -39,12 +39,18 @@ TAKES_PART, LARGE_FROM, DOMINANT_FROM = 0.3, 1.5, 15.0
 
 # Grids: first centers -------------------------------------------------------------------------------------------------
 
-GRID_STARTS = 8  # starts of K-means on the vertices of a grid; hand
+GRID_STARTS = 32  # starts of K-means on the vertices of a grid; hand
 GRID_SIZE_ERROR = 0.1  # relative error of a cluster's size that comes from assigning vertices, not users; hand
 
 # A grid on the box, up to three dimensions.
-BOX_BALANCE = 4.0  # how far the noise on a vertex stays below its frequency: fewer blur, more drown in noise; plane
+BOX_BALANCE = 2.8  # how far the noise on a vertex stays below its frequency: fewer blur, more drown in noise; plane
 BOX_USERS = Fraction(1, 2)  # of the local users, if their grid is the sharper one; the others refine; plane
+BOX_ROUNDS = 2
+HAAR_LEVEL = 0.8
+HAAR_LEAST = 2.0
+LEAST_INSIDE = 0.3
+OFFSET_LEVEL = 0.001
+BOX_RADII = (0.8, 1.2, 1.7, 2.5, 3.5, 5.0, 7.0, 10.0)
 MAX_BOX_VERTICES = 4096  # hand
 VERTICES_PER_CLUSTER = 4  # at least; hand
 LEAST_SD = 0.005  # no cluster is taken to be narrower than this part of the widest dimension; hand
