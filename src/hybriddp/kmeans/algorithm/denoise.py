@@ -1,11 +1,11 @@
-r"""Frequencies on a grid without most of their noise: wavelet shrinkage, then the nearest point of the simplex.
+r"""Frequencies on a grid without most of their noise: wavelet shrinkage, and no more users than there are.
 
 A cluster that is spread over many vertices stands out of the noise at none of them, and a threshold on frequencies
-would lose it. But it stands out in sums over blocks. Haar wavelets are the differences of such sums, at all scales at
-once: with the noise $\sigma$ of a frequency, one that averages over a block of $m$ vertices has the noise
-$\sigma/\sqrt m$. Those below a few standard deviations are set to 0 [DJ94], and all placements of the blocks are
-averaged, so that their edges leave no trace [CD95]. Outside of the grid there is nobody. Last, frequencies are not
-negative and add up to 1: the nearest such ones [DSSC08] are smaller by a constant, where that is not below 0.
+would lose it. But it stands out in sums over blocks. Haar wavelets are differences of such sums, at all scales at once:
+where a frequency has noise of the standard deviation $\sigma$, a coefficient that is an average over $m$ vertices has
+$\sigma/\sqrt m$. With $M/m$ blocks, noise alone rarely exceeds $\sqrt{2\log(M/m)}$ standard deviations; what is below
+that is set to 0 [DJ94]. All placements of the blocks are averaged, so that their edges leave no trace [CD95]. Outside
+of the grid there is nobody.
 """
 
 import math
@@ -17,31 +17,33 @@ from hybriddp.kmeans.algorithm import tuning
 
 
 def denoised(values: FloatArray, sizes: tuple[int, ...], noise_sd: float) -> FloatArray:
-    """Frequencies on a grid of these sizes that are not negative and add up to 1, from noisy ones."""
+    """Frequencies on a grid of these sizes that are not negative and add up to at most 1, from noisy ones."""
     return at_most_all(haar_shrunk(values.reshape(sizes), noise_sd).ravel())
 
 
 def haar_shrunk(values: FloatArray, noise_sd: float) -> FloatArray:
-    """Values on a grid from those Haar coefficients that are above the threshold, in units of one value's noise."""
+    """Values on a grid by those of their Haar coefficients that stand out of noise."""
     d, scales = values.ndim, math.ceil(math.log2(max(values.shape)))
     margin = 1 << scales
-    rough = np.pad(values, margin)
+    rough: FloatArray = np.pad(values, margin)
     kept = []
     for scale in range(scales):
-        bands = _split(rough, 1 << scale)
-        rough = bands[0]
-        blocks = max(values.size * 2.0 ** (-scale * d), 1.0)
-        level = max(tuning.HAAR_LEVEL * math.sqrt(2 * math.log(blocks)), tuning.HAAR_LEAST)
-        least = level * noise_sd * 2 ** (-(scale + 1) * d / 2)
-        kept.append([np.where(np.abs(band) > least, band, 0.0) for band in bands[1:]])
+        rough, *details = _split(rough, 1 << scale)
+        least = _level(values.size / 2 ** (scale * d)) * noise_sd / 2 ** ((scale + 1) * d / 2)
+        kept.append([np.where(np.abs(band) > least, band, 0.0) for band in details])
     for scale in reversed(range(scales)):
         rough = _join([rough, *kept[scale]], 1 << scale)
     inside: FloatArray = rough[tuple(slice(margin, margin + size) for size in values.shape)]
     return inside
 
 
+def _level(blocks: float) -> float:
+    """How many standard deviations a coefficient must have, if there are so many of its scale."""
+    return max(tuning.HAAR_LEVEL * math.sqrt(2 * math.log(max(blocks, 1.0))), tuning.HAAR_LEAST)
+
+
 def _split(values: FloatArray, step: int) -> list[FloatArray]:
-    """Half sums and half differences of neighbors along every axis: the band of sums alone comes first."""
+    """Half sums and half differences of neighbors along every axis; sums along all of them come first."""
     bands = [values]
     for axis in range(values.ndim):
         pairs = [(band, np.roll(band, -step, axis)) for band in bands]
@@ -50,7 +52,7 @@ def _split(values: FloatArray, step: int) -> list[FloatArray]:
 
 
 def _join(bands: list[FloatArray], step: int) -> FloatArray:
-    """What `_split` was given; every value is told by two pairs, and is their average."""
+    """What `_split` was given: each value is in two pairs, and is the average of what they say."""
     for axis in reversed(range(bands[0].ndim)):
         half = len(bands) // 2
         pairs = zip(bands[:half], bands[half:], strict=True)
@@ -59,12 +61,20 @@ def _join(bands: list[FloatArray], step: int) -> FloatArray:
 
 
 def at_most_all(values: FloatArray) -> FloatArray:
-    """The nearest values that are not negative and add up to at most 1."""
+    r"""The nearest values that are not negative and add up to at most 1: $\max(v - t, 0)$ with the least $t \ge 0$.
+
+    Examples
+    --------
+    >>> at_most_all(np.array([0.5, -0.1, 0.25])).tolist()
+    [0.5, 0.0, 0.25]
+    >>> at_most_all(np.array([1.0, 0.5, -0.25])).tolist()
+    [0.75, 0.25, 0.0]
+    """
     positive: FloatArray = np.maximum(values, 0.0)
     if positive.sum() <= 1:
         return positive
     largest = np.sort(values)[::-1]
     excess = (np.cumsum(largest) - 1) / np.arange(1, len(values) + 1)
-    above = np.flatnonzero(largest > excess)[-1]
-    nearest: FloatArray = np.maximum(values - excess[above], 0.0)
+    least = excess[np.flatnonzero(largest > excess)[-1]]
+    nearest: FloatArray = np.maximum(values - least, 0.0)
     return nearest

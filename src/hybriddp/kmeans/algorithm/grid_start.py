@@ -3,7 +3,7 @@ r"""First centers from noisy frequencies on a grid.
 Both groups say near which vertex their users are (`grid_frequencies`). What follows is post-processing, so that K-means
 may begin from as many starts as it likes:
 
-- on the box (`box_start`): both groups' frequencies are blended, and K-means runs on the vertices above a threshold;
+- on the box (`box_start`): both groups' frequencies are blended and denoised, and K-means runs on the vertices;
 - on the directions of largest variance (`seeds`), where there is more noise: clusters are wider than a step of the
   grid, so that a frequency that stands alone is noise. The frequencies are fitted by few bumps of the width of a
   cluster (`bump_weights`), and K-means runs on the weights of the bumps.

@@ -13,8 +13,8 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.box_start import Clipped
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
+from hybriddp.kmeans.algorithm.density import Clipping
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.reports import label_signs
 from hybriddp.kmeans.reports.base import Ask, Labels, ResidualSums
@@ -67,9 +67,12 @@ def measure_means(
     radii: Radii,
     sd: FloatArray,
     effort: Effort,
-    clipped: Clipped | None = None,
+    clipping: Clipping | None = None,
 ) -> Generator[Step, StepResult, ClusterEstimate]:
-    """Ask both groups where the means of the clusters are, undo the clipping, and update the estimate."""
+    """Ask both groups where the means of the clusters are, undo the clipping, and update the estimate.
+
+    What clipping does to local users' residuals is known from ``clipping``, or else that of normal clusters is assumed.
+    """
     d, epsilon = problem.n_dimensions, problem.epsilon
     asks: tuple[Ask, ...] = ()
     if problem.n_local:
@@ -83,12 +86,12 @@ def measure_means(
     local = trusted = None
     if asks:
         local = label_signs.local_sums(asks, result.answers)
-        if clipped is not None:
-            local = local.undo_clipping(clipped.inside).add(clipped.offset, clipped.variance)
-        else:
-            by_length = label_signs.by_directions(len(sd), d, float(epsilon))
-            factors = [clipping_factor_lengths(r, d) if by_length else clipping_factor_signs(r) for r in radii.local / sd]
+        if clipping is None:
+            length = label_signs.by_directions(len(sd), d, float(epsilon))
+            factors = [clipping_factor_lengths(r, d) if length else clipping_factor_signs(r) for r in radii.local / sd]
             local = local.undo_clipping(np.array(factors))
+        else:
+            local = local.undo_clipping(clipping.inside).plus(clipping.missing, clipping.variance)
     if release is not None:
         factors = [clipping_factor_sums(r, d) for r in radii.trusted / sd]
         sums = trusted_sums(statistic, result.require_release(), problem.n_trusted, sd**2)

@@ -254,8 +254,8 @@ class ResidualSums:
         factor = factors[:, None]
         return replace(self, sums=self.sums / factor, variance=self.variance / factor**2)
 
-    def add(self, sums: FloatArray, variance: FloatArray) -> "ResidualSums":
-        """With sums of residuals that are known from elsewhere, shape (K, d)."""
+    def plus(self, sums: FloatArray, variance: FloatArray) -> "ResidualSums":
+        """With sums that are known from elsewhere, and their variance, both of shape (K, d)."""
         return replace(self, sums=self.sums + sums, variance=self.variance + variance)
 
 
