@@ -52,7 +52,7 @@ def _clusterings(density: Density, k: int, rng: np.random.Generator) -> list[Clu
 
 
 def start_doubt(density: Density, starts: list[FloatArray]) -> StartDoubt | None:
-    """The first of several starts against the best of those in which not each center is nearest to its like; or None."""
+    """The first of several starts against the best one that is not the same but for small shifts, if there is any."""
     first = starts[0]
     own = np.arange(len(first))
     rivals = [other for other in starts[1:] if (nearest(other, first)[nearest(first, other)] != own).any()]
