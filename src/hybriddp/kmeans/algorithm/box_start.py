@@ -3,8 +3,6 @@
 All of this is post-processing of what both groups published, so that K-means may begin from as many starts as it likes.
 """
 
-import math
-
 import numpy as np
 
 from hybriddp._check import FloatArray
@@ -22,11 +20,11 @@ def box_start(
     """First centers, and where users are."""
     density = Density.of(grid, found)
     starts = _clusterings(density, k, rng)
-    clusters, sd = density.clusters(starts[0].centers), math.sqrt(found.variance)
-    mass, left = clusters.mass, np.minimum(2 * density.weights, sd) * sd  # a small weight lost its noise
-    noise = clusters.sums(clusters.rest**2 * left[:, None]) / mass[:, None] ** 2
+    clusters = density.clusters(starts[0].centers)
+    mass = clusters.mass
+    noise = clusters.sums(clusters.rest**2 * density.weight_noise[:, None]) / mass[:, None] ** 2
     sampling = (clusters.spread + density.rounding) / (found.n_users * mass)
-    sizes, size_noise = mass / mass.sum(), np.bincount(clusters.label, left, k)
+    sizes, size_noise = mass / mass.sum(), np.bincount(clusters.label, density.weight_noise, k)
     known = ClusterEstimate(
         centers=starts[0].centers,
         variance=noise + sampling[:, None],

@@ -1,7 +1,7 @@
 r"""Where users are, as a grid says, and what that tells of reports that are clipped.
 
-The grid says it twice: by frequencies $\hat f$ that are right on average, and by denoised ones, $w$, that are not but
-have far less noise. A sum over many vertices is better taken of the former, a shape is better seen in the latter.
+The grid says it twice: by frequencies $\hat f$ that are right on average, by which starts are compared, and by denoised
+ones, $w$, that are not but have far less noise.
 
 Reports of residuals $z$ are clipped to $\operatorname{clip}(z)$. If a cluster moves a little, the mean of that moves by
 the part $g$ of its users who are inside of the radius, so that reports are divided by $g$. In a cluster that is alike
@@ -70,6 +70,13 @@ class Density:
         noise: FloatArray = self.variance + self.weights / self.n_users
         return noise
 
+    @property
+    def weight_noise(self) -> FloatArray:
+        """The variance of the noise on each weight: a small one has lost most of it."""
+        sd = math.sqrt(self.variance)
+        noise: FloatArray = np.minimum(2 * self.weights, sd) * sd
+        return noise
+
     def squares(self, centers: FloatArray) -> FloatArray:
         """The squared distance of each vertex to the nearest center."""
         rest = self.points - centers[nearest(self.points, centers)]
@@ -123,6 +130,7 @@ class GridClusters:
         part = np.bincount(self.label, density.weights * moves, len(radii)) / self.mass
         inside = np.maximum(part, tuning.LEAST_INSIDE)
         lost = residuals * (1 - factor / inside[self.label, None])
-        missing, variance = self.sums(density.values[:, None] * lost), self.sums(density.noise[:, None] * lost**2)
+        noise = density.weight_noise + density.weights / density.n_users
+        missing, variance = self.sums(density.weights[:, None] * lost), self.sums(noise[:, None] * lost**2)
         stands_out = np.sum(missing**2 / np.maximum(variance, 1e-300), axis=1) > chdtri(d, tuning.MISSING_LEVEL)
         return Clipping(radii, inside, missing * stands_out[:, None], variance * stands_out[:, None])

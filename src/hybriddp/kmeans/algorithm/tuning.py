@@ -117,7 +117,7 @@ SHIFT_NOISE = 0.01
 # (plane), and the level of the chi-square test that says what is missing of clipped residuals (shapes).
 BOX_ROUNDS = 2
 BOX_RADII = (0.8, 1.2, 1.7, 2.5, 3.5, 5.0, 7.0, 10.0)
-MISSING_LEVEL = 0.01
+MISSING_LEVEL = 0.001
 LEAST_INSIDE = 0.3  # the part of a shift that clipping leaves, at least; hand
 
 # Lift and merge -------------------------------------------------------------------------------------------------------
