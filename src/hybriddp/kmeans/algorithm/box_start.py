@@ -43,7 +43,9 @@ def _clusterings(density: Density, k: int, rng: np.random.Generator) -> list[Clu
     if len(chosen) < 2 * k:  # hardly anything stands out of the noise: the vertices that stand out most
         chosen = np.lexsort((density.values, weights))[-min(2 * k, len(weights)) :]
     some = np.maximum(weights[chosen], 1e-9)
-    found = weighted_kmeans(density.points[chosen], some, k, starts=tuning.BOX_STARTS, generator=rng)
+    least, most = tuning.BOX_STARTS
+    starts = min(max(tuning.BOX_DISTANCES // (k * len(chosen)), least), most)
+    found = weighted_kmeans(density.points[chosen], some, k, starts=starts, generator=rng)
     costs = np.array([start.cost for start in found])
     new = np.diff(costs, prepend=-np.inf) > 1e-9 * costs[0]
     return [start for start, is_new in zip(found, new, strict=True) if is_new]

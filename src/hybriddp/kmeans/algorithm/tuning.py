@@ -50,7 +50,7 @@ MAX_BOX_VERTICES = 4096  # hand
 VERTICES_PER_CLUSTER = 4  # at least; hand
 LEAST_SD = 0.005  # no cluster is taken to be narrower than this part of the widest dimension; hand
 UNSEEN_VARIANCE = 0.1  # of a cluster narrower than the grid, relative to that of rounding to the grid; plane
-BOX_STARTS = 32  # of K-means on the vertices; hand
+BOX_STARTS, BOX_DISTANCES = (8, 32), 1 << 17  # of K-means on the vertices: as many as are quick; hand
 HAAR_LEVEL, HAAR_LEAST = (
     0.9,
     2.25,
