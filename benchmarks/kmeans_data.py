@@ -60,23 +60,23 @@ class DataSet:
 
 def paper(layout: str, seed: int, *, size: int = PAPER_SIZE) -> DataSet:
     """Four equal clusters of the paper's standard deviation in the unit square [ADK20, section 7]."""
-    generator = _generator(layout, seed)
+    generator = generator_of(layout, seed)
     centers = np.array(LAYOUTS[layout])
     noise = PAPER_SD * generator.standard_normal((size, 2))
-    return _data_set(layout, centers[_labels(size, len(centers))] + noise, len(centers), generator)
+    return data_set(layout, centers[_labels(size, len(centers))] + noise, len(centers), generator)
 
 
 def s1_like(seed: int, *, size: int = 105_000) -> DataSet:
     """Fifteen small clusters in the unit square, like the benchmark set S1 of Fränti and Virmajoki (2006)."""
     sd, margin, distance = 0.03, 0.1, 0.14
-    generator = _generator("s1", seed)
-    return _blobs("s1", generator, _separated(generator, 15, 2, distance, margin), sd, size)
+    generator = generator_of("s1", seed)
+    return _blobs("s1", generator, separated(generator, 15, 2, distance, margin), sd, size)
 
 
 def blobs(name: str, seed: int, *, dimensions: int, n_clusters: int, sd: float, size: int = OTHER_SIZE) -> DataSet:
     """Round clusters of one size around centers drawn uniformly, those too close to another drawn again."""
-    generator = _generator(name, seed)
-    return _blobs(name, generator, _separated(generator, n_clusters, dimensions, APART * sd, 0.15), sd, size)
+    generator = generator_of(name, seed)
+    return _blobs(name, generator, separated(generator, n_clusters, dimensions, APART * sd, 0.15), sd, size)
 
 
 def anisotropic(seed: int, *, size: int = OTHER_SIZE) -> DataSet:
@@ -85,14 +85,14 @@ def anisotropic(seed: int, *, size: int = OTHER_SIZE) -> DataSet:
     The map's singular values go from 1 to 5 in equal ratios, scaled to a root mean square of .06, in random directions.
     """
     name, n_clusters, dimensions, sd = "aniso8", 6, 8, 0.06
-    generator = _generator(name, seed)
-    centers = _separated(generator, n_clusters, dimensions, APART * sd, 0.15)
+    generator = generator_of(name, seed)
+    centers = separated(generator, n_clusters, dimensions, APART * sd, 0.15)
     points = generator.standard_normal((size, dimensions))
     start = 0
     for center, end in zip(centers, doubling_ends(size, n_clusters), strict=True):
         points[start:end] = center + points[start:end] @ stretch(generator, dimensions, sd)
         start = end
-    return _data_set(name, points, n_clusters, generator)
+    return data_set(name, points, n_clusters, generator)
 
 
 def doubling_ends(size: int, n_clusters: int) -> list[int]:
@@ -113,7 +113,7 @@ def digits(seed: int, *, size: int = OTHER_SIZE) -> DataSet:
     """Scikit-learn's 1,797 digits: eight principal components, drawn with replacement, a little noise on each copy."""
     from sklearn.datasets import load_digits
 
-    generator = _generator("digits", seed)
+    generator = generator_of("digits", seed)
     images = load_digits().data
     images = images - images.mean(axis=0)
     axes = np.linalg.svd(images, full_matrices=False)[2][: len(DIGITS_LOWER)]
@@ -123,7 +123,7 @@ def digits(seed: int, *, size: int = OTHER_SIZE) -> DataSet:
     scores = (images @ axes.T - lower) / (upper - lower)
     points = scores[generator.integers(len(scores), size=size)]
     points += DIGITS_JITTER * generator.standard_normal(points.shape)
-    return _data_set("digits", points, 10, generator)
+    return data_set("digits", points, 10, generator)
 
 
 def _named_layout(layout: str) -> Callable[[int], DataSet]:
@@ -151,7 +151,7 @@ SPACE = MappingProxyType(
 SETS = MappingProxyType({**PLANE, **SPACE})
 
 
-def _generator(name: str, seed: int) -> np.random.Generator:
+def generator_of(name: str, seed: int) -> np.random.Generator:
     """A stream of its own for each set and seed, so that no noise added later repeats what made the points."""
     return np.random.default_rng([crc32(name.encode()), seed])
 
@@ -161,7 +161,7 @@ def _labels(size: int, n_clusters: int) -> NDArray[np.intp]:
     return np.arange(size) % n_clusters
 
 
-def _separated(
+def separated(
     generator: np.random.Generator, n_clusters: int, dimensions: int, distance: float, margin: float
 ) -> Points:
     """Centers uniform in the box without its margin, none nearer to another than ``distance``."""
@@ -180,9 +180,10 @@ def _separated(
 
 def _blobs(name: str, generator: np.random.Generator, centers: Points, sd: float, size: int) -> DataSet:
     noise = sd * generator.standard_normal((size, centers.shape[1]))
-    return _data_set(name, centers[_labels(size, len(centers))] + noise, len(centers), generator)
+    return data_set(name, centers[_labels(size, len(centers))] + noise, len(centers), generator)
 
 
-def _data_set(name: str, points: Points, n_clusters: int, generator: np.random.Generator) -> DataSet:
+def data_set(name: str, points: Points, n_clusters: int, generator: np.random.Generator) -> DataSet:
+    """The points in random order, clipped to the unit cube."""
     generator.shuffle(points)
     return DataSet(name, np.clip(points, 0.0, 1.0), n_clusters, ((0.0, 1.0),) * points.shape[1])

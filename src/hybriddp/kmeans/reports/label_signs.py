@@ -130,6 +130,13 @@ def by_directions(k: int, d: int, epsilon: float) -> bool:
     return direction_variance(d, epsilon) * (usual / clipping_factor_lengths(usual, d)) ** 2 < signs
 
 
+def report_variance(k: int, d: int, epsilon: float) -> tuple[bool, float]:
+    """Whether directions are reported, and the variance that a user adds to a coordinate of a sum, in squared radii."""
+    if by_directions(k, d, epsilon):
+        return True, direction_variance(d, epsilon)
+    return False, sign_variance(k, d, best_signs(k, d, epsilon), epsilon)
+
+
 def mean_asks(
     labels: Labels, centers: FloatArray, radii: FloatArray, *, epsilon: str, user_fraction: Fraction
 ) -> tuple[Ask, ...]:
