@@ -47,7 +47,9 @@ def heavy_hitters(
     ] = None,
     write_question: Annotated[
         Path | None,
-        option("Write what devices are asked to this file: with --write-list about the list, without any file see above."),
+        option(
+            "Write what devices are asked to this file: with --write-list about the list, without any file see above."
+        ),
     ] = None,
     released_list: Annotated[
         Path | None, option("Second step: the file of the first step, with --report.", "--list")
@@ -70,7 +72,7 @@ def heavy_hitters(
     missing: Annotated[list[str] | None, option("Word for a missing item, such as NA; may be repeated.")] = None,
     plot: options.Plot = None,
     as_json: options.AsJson = False,
-    full: releasing.Full = False,
+    full: releasing.FullShares = False,
     diagnostics: releasing.Diagnostics = False,
     dry_run: releasing.DryRun = False,
 ) -> None:
