@@ -72,7 +72,7 @@ class Categories:
             raise ParameterError("categories", expected, len(items), shown_as="their number", remedy=remedy)
         if len(set(items)) != len(items):
             twice = [item for item, times in Counter(items).items() if times > 1]
-            raise ParameterError("categories", "different from each other", twice, shown_as="repeated")
+            raise ParameterError("categories", "different from each other", twice, shown_as="repeated ones")
         if other and OTHER in items:
             raise ParameterError("categories", f"other than {OTHER!r} if other=True, which is called so", OTHER)
         return cls(items, other)
