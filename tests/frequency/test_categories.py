@@ -165,6 +165,10 @@ def test_bad_categories_are_named(categories: object) -> None:
 def test_one_category_and_all_others_are_two() -> None:
     domain = Categories.of(["yes"], other=True)
     assert (len(domain), domain.names) == (2, ("yes", OTHER))
+    with pytest.raises(
+        ParameterError, match=r"^categories must be different from each other, got repeated ones=\['a'\]\.$"
+    ):
+        Categories.of(["a", "b", "a", "a"], other=False)
     with pytest.raises(ParameterError, match="is called so"):
         Categories.of(["yes", OTHER], other=True)
     with pytest.raises(ParameterError, match="^other must be True or False"):

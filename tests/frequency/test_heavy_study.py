@@ -205,7 +205,7 @@ def test_parameters_are_checked(given: dict[str, Any], name: str) -> None:
 def test_what_belongs_to_another_study_is_refused() -> None:
     other = HeavyHitterStudy("words", epsilon=1, delta=1e-6)
     released = _released()
-    with pytest.raises(ProtocolError, match="^The list belongs to study"):
+    with pytest.raises(ProtocolError, match="^The list belongs to study .*: name, epsilon, delta and"):
         other.question(released)
     with pytest.raises(ProtocolError, match="^The list belongs to study"):
         other.estimate(trusted=released, local=None)

@@ -83,6 +83,12 @@ def _check_sizes(checked: CheckedCounts, *, single_group: bool) -> None:
     sizes = {"trusted": checked.n_trusted, "local": checked.n_local}
     least = checked.study.min_group_size
     empty = [name for name, size in sizes.items() if not size]
+    fine = single_group and len(empty) == 1
+    if "trusted" in empty and not fine and checked.trusted is not None and checked.trusted.outside:
+        raise DataError(
+            "The trusted group is empty: none of its items is one of the categories. Check how they are spelled, and "
+            "which column is counted."
+        )
     if len(empty) == 2:
         raise DataError("Both groups are empty.")
     if empty and not single_group:

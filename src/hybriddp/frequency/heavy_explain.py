@@ -76,7 +76,12 @@ def _found_by(found: "HeavyHitters") -> list[str]:
         "dictionary (domain=…), where there is one, finds more items."
     )
     if found.method == "list":
-        short = " The list is empty: more trusted users, or a larger ε, would fill it." if not len(found) else ""
+        short = (
+            ""
+            if len(found)
+            else " The list is empty: more trusted users, or a larger ε, would fill it. Where few people trust, local "
+            "discovery finds more."
+        )
         return [f"The list holds every item that reached {threshold}.{short}", single]
     lines = [
         f"Few people trust, so items were discovered from local reports. Only {study.alphabet.words} can be found like "
@@ -122,7 +127,7 @@ def table(found: "HeavyHitters") -> "Table":
     for row in rows:
         error = 100 * row.standard_error
         value, low, high = (to_precision_of(100 * x, error) for x in (row.share, *row.interval))
-        view.add_row(Text(name_of(row.item)), f"{value} %", percent(row.standard_error, 2), f"{low} … {high} %")
+        view.add_row(Text(name_of(row.item)), f"{value} %", f"{to_precision_of(error, error)} %", f"{low} … {high} %")
     if len(rows) < len(found):
         view.add_row(Text(f"{len(found) - len(rows):,} more"), "", "", "")
     return view

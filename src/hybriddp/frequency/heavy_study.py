@@ -286,7 +286,10 @@ class HeavyHitterStudy:
     def _check_digest(self, digest: str, what: str) -> None:
         if digest != self.digest:
             mine = f"{self.digest[:12]}… ({self.name!r})"
-            raise ProtocolError(f"The {what} to study {digest[:12]}…, not to {mine}.")
+            raise ProtocolError(
+                f"The {what} to study {digest[:12]}…, not to {mine}: name, epsilon, delta and everything else about "
+                "the study must be the same."
+            )
 
     def _check_size(self, name: str, n_users: int) -> None:
         if n_users < self.min_group_size:
