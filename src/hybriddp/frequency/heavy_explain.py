@@ -142,7 +142,9 @@ def reordered(blended: Blend, order: IntArray) -> Blend:
 def _reordered_group(group: GroupShares | None, order: IntArray) -> GroupShares | None:
     if group is None:
         return None
-    noise: float | FloatArray = group.noise
-    if isinstance(noise, np.ndarray) and noise.ndim:
-        noise = noise[order]
-    return replace(group, shares=group.shares[order], noise=noise)
+    arrays: dict[str, FloatArray] = {}
+    for name in ("noise", "slope", "cap"):
+        value = getattr(group, name)
+        if np.ndim(value):
+            arrays[name] = value[order]
+    return replace(group, shares=group.shares[order], **arrays)  # type: ignore[arg-type]
