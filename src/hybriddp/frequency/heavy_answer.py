@@ -25,6 +25,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.hashing import LocalHashing
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency.blend import blend
+from hybriddp.frequency.categories import is_shown
 from hybriddp.frequency.check import bernoulli_divergence, check_counts
 from hybriddp.frequency.coding import CODE_BITS, NO_STRING, unscramble
 from hybriddp.frequency.discovery import DiscoveryCounts
@@ -119,7 +120,7 @@ def answer_discovery(
     found = search_prefixes(tallies, channel)
     texts = question.alphabet.decode(unscramble(found.codes))
     # Strings that no study shows are no items, whatever the reports say.
-    scores = {t: s for t, s in zip(texts, found.scores.tolist(), strict=True) if t and study.form.text(t) == t}
+    scores = {t: s for t, s in zip(texts, found.scores.tolist(), strict=True) if t and is_shown(t)}
     released: PrivateItems | None = None
     items, counts = tuple(scores), np.zeros(len(scores))
     reached = np.zeros(len(scores), np.bool_)

@@ -68,7 +68,10 @@ class HeavyHitters:
         n_without_code: int = 0,
     ) -> "HeavyHitters":
         """Items with their blended shares, that of all others last; sorted here."""
-        order = np.append(np.lexsort((np.array(items, np.str_), -blended.shares[:-1])), len(items)).astype(np.int64)
+        # Not by an array of texts: in it all are as wide as the longest one.
+        shares = (-blended.shares[:-1]).tolist()
+        ranked = sorted(range(len(items)), key=lambda i: (shares[i], items[i]))
+        order = np.array([*ranked, len(items)], np.int64)
         ordered = heavy_explain.reordered(blended, order)
         texts = tuple(str(items[i]) for i in order[:-1].tolist())
         return cls(study, texts, ordered, privacy, method, tied, n_without_code)

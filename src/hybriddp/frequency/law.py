@@ -1,7 +1,7 @@
 r"""How shares err, and intervals for them: every share that would explain the estimate is inside.
 
 The estimate $x$ of a share $f$ has the variance $v(f) = A + Bf - hf^2$: the noise for privacy, which grows with $f$ if
-hits vary more than misses, and sampling, $hf(1-f)$ (or $hf(1/m-f)$, see below). A share belongs to the interval if $|x - f| \le t\sqrt{v(f)}$, with
+hits vary more than misses, and sampling, $hf(1-f)$. A share belongs to the interval if $|x - f| \le t\sqrt{v(f)}$, with
 the variance that it would have *if $f$ were the share* (a score interval, Wilson 1927). The ends are the roots of
 
 $$
@@ -13,10 +13,9 @@ not. Users come in whole numbers, so the interval reaches half a user further: o
 of the group in which a user weighs more. An estimate outside of 0 to 1 counts as the nearer end: the interval never has
 no width, and covers more often, not less.
 
-**Several records per user.** Where all of a user's $m$ records count, $f$ is a share of $m$ places per user, of which an
-item fills one at most. So $f$ is at most the ``cap`` $1/m$, and users differ by $f(1/m - f)$ instead of $f(1-f)$. A
-local user reports on one place that their device draws, which adds $f(1-1/m)/n$ to the noise: it says less about the
-user, and even where everybody reports it does not average out to nothing.
+**Several records per user.** Where all of a user's $m$ records count, $f$ is a share of $m$ places per user, of which
+an item fills one at most. So $f$ is at most the ``cap`` $1/m$, and sampling is $hf(1/m - f)$. The device of a local
+user draws the place that it reports on, which adds $f(1 - 1/m)/n$ to the noise, however many of the users report.
 """
 
 import math
