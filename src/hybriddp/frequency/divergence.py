@@ -51,6 +51,16 @@ class ShareDivergence:
         """Which categories differ so much that the trusted group's extra weight yielded."""
         return self.kept < 1
 
+    @property
+    def differ(self) -> bool:
+        """Whether all together are more than two standard errors apart, as by chance alone in 5 % of studies."""
+        return self.z > 2
+
+    @property
+    def clearly_differ(self) -> bool:
+        """Whether they are more than four standard errors apart, which chance does not explain."""
+        return self.z > 4
+
     def limited(self, limit: FloatArray) -> "ShareDivergence":
         """With weights that yield from these numbers of standard errors on."""
         return replace(self, kept=(limit / np.maximum(np.abs(self.item_z), limit)) ** 2)
