@@ -187,6 +187,11 @@ class Categories:
         return missing
 
 
+def is_shown(item: object) -> bool:
+    """Whether a result can show an item of an open domain; what it cannot show counts as `OTHER`."""
+    return _check.is_readable(item) and len(str(item)) <= LONGEST_CATEGORY and item != OTHER
+
+
 def _plain(categories: Sequence[Any] | NDArray[Any]) -> tuple[Item, ...]:
     """Categories as plain texts or plain integers, all of one type."""
     items = categories.tolist() if isinstance(categories, np.ndarray) else list(categories)

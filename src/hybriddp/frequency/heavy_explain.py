@@ -60,7 +60,10 @@ def explanation(found: "HeavyHitters") -> str:
         fraction = f"{100 * found.n_trusted / n:.2g} % of the users"
         lines.append(f"The trusted group, {fraction}, got {got} of the weight, item by item.")
         lines.append(found.divergence.verdict)
-        lines.append("The intervals assume that those who trust are like those who do not.")
+        assumption = "assume that those who trust are like those who do not"
+        if found.divergence.differ:
+            assumption = "hold whether those who trust are like those who do not or other people"
+        lines.append(f"The intervals {assumption}.")
     lines.append(str(found.privacy))
     return "\n".join(lines)
 
@@ -147,7 +150,9 @@ def reordered(blended: Blend, order: IntArray) -> Blend:
 def _reordered_group(group: GroupShares | None, order: IntArray) -> GroupShares | None:
     if group is None:
         return None
-    noise: float | FloatArray = group.noise
-    if isinstance(noise, np.ndarray) and noise.ndim:
-        noise = noise[order]
-    return replace(group, shares=group.shares[order], noise=noise)
+    arrays: dict[str, FloatArray] = {}
+    for name in ("noise", "slope", "cap"):
+        value = getattr(group, name)
+        if np.ndim(value):
+            arrays[name] = value[order]
+    return replace(group, shares=group.shares[order], **arrays)  # type: ignore[arg-type]
