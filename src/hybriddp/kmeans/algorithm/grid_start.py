@@ -138,14 +138,18 @@ def thresholded_variance(values: FloatArray, threshold: float, sd: float) -> Flo
     return variance
 
 
-def main_grid(problem: Problem, projection: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:
+def main_grid(problem: Problem, axes: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:
     r"""A grid on the projection with $M = (\sqrt2 N/6)^{2q/(2+q)}$ vertices, and more, for the root precision $N$."""
-    q = len(variances)
     both = math.hypot(*root_precision(problem, effort))
-    vertices = np.clip((math.sqrt(2) * both / tuning.MAIN_BALANCE) ** (2 * q / (2 + q)), *tuning.MAIN_VERTICES)
-    size = int(np.clip(round(tuning.MAIN_MARGIN * vertices ** (1 / q)), *tuning.MAIN_SIZES))
-    half = tuning.MAIN_REACH * np.sqrt(variances)
-    return GridQuestion(projection, -half, 2 * half / (size - 1), (size,) * q)
+    rank = min(max(problem.n_clusters - 1, tuning.DIRECTIONS[0]), tuning.DIRECTIONS[1], len(variances))
+    for q in range(rank, 0, -1):
+        wanted = (math.sqrt(2) * both / tuning.MAIN_BALANCE) ** (2 / (2 + q))
+        if wanted * tuning.MAIN_MARGIN >= tuning.MAIN_FINE or q <= tuning.DIRECTIONS[0]:
+            break
+    size = int(np.clip(round(tuning.MAIN_MARGIN * wanted), *tuning.MAIN_SIZES))
+    size = min(size, int(tuning.MAIN_VERTICES ** (1 / q) + 1e-9))
+    half = tuning.MAIN_REACH * np.sqrt(variances[:q])
+    return GridQuestion(axes.first(q), -half, 2 * half / (size - 1), (size,) * q)
 
 
 def seeds(

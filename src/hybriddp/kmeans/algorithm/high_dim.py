@@ -27,7 +27,7 @@ from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.covariance import estimate_moments, initial_moments
 from hybriddp.kmeans.algorithm.grid_start import main_grid, root_precision, seeds
 from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem, Step, StepResult
-from hybriddp.kmeans.algorithm.rounds import Radii, measure_means, next_round, within_cluster_sd
+from hybriddp.kmeans.algorithm.rounds import Radii, measure_means, next_round, shift_noise, within_cluster_sd
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
 from hybriddp.kmeans.reports.base import Labels, Projection
 from hybriddp.kmeans.statistics import ClusterSizes
@@ -104,7 +104,7 @@ def plan_for(problem: Problem) -> BudgetPlan:
 
 def high_dim_algorithm(problem: Problem) -> Algorithm:
     """K-means in more than three dimensions."""
-    d, square, q = problem.n_dimensions, problem.mean_squared_width, tuning.DIRECTIONS
+    d, square, k = problem.n_dimensions, problem.mean_squared_width, problem.n_clusters
     plan = plan_for(problem)
     initial = yield from initial_moments(problem, plan.initial)
     mean, covariance = yield from estimate_moments(problem, initial, plan.final)
@@ -112,22 +112,27 @@ def high_dim_algorithm(problem: Problem) -> Algorithm:
     total = float(np.clip(trace, tuning.LEAST_TOTAL * d * square, tuning.MOST_TOTAL * d * square))
     values, vectors = np.linalg.eigh(covariance)
     least, most = tuning.MAIN_VARIANCE
-    variances = np.clip(values[::-1][:q], least * total / d, most * square)
-    projection = Projection(mean, _oriented(vectors[:, ::-1][:, :q].T))
+    axes = Projection(mean, _oriented(vectors[:, ::-1].T))
+    variances = np.clip(values[::-1], tuning.LEAST_REST * total / d, most * square)
 
-    grid = main_grid(problem, projection, variances, plan.grid)
-    n_seeds, bump_sd = tuning.OVER_SEED * problem.n_clusters, tuning.BUMP_SD * math.sqrt(total / d)
+    grid = main_grid(problem, axes, np.maximum(variances, least * total / d), plan.grid)
+    q = len(grid.sizes)
+    n_seeds, bump_sd = tuning.OVER_SEED * k, tuning.BUMP_SD * math.sqrt(total / d)
     found = yield from seeds(problem, grid, n_seeds, bump_sd, plan.grid)
-    rest = max((total - float(variances.sum())) / (d - q), tuning.LEAST_REST * total / d)
-    known = yield from _lifted(problem, projection, found, rest, plan.lift)
-    sd = within_cluster_sd(known, mean, total)
-    known = yield from next_round(problem, "a round with too many centers", known, sd, plan.first)
-    known = yield from _sized(problem, known, plan.sizes)
-    known = _merged(problem, known)
+    m = _directions(problem, n_seeds, variances, (plan.lift, plan.first), q)
+    known = yield from _lifted(problem, axes, found, variances, m, plan.lift)
+    known = yield from _round(problem, "a round with too many centers", axes, known, variances, m, plan.first)
+    known = yield from _sized(problem, axes, known, plan.sizes)
+    known = _merged(problem, known, variances, m)
+    m = _directions(problem, k, variances, plan.rounds, m)
     for turn, effort in enumerate(plan.rounds, start=1):
         purpose = f"refinement, round {turn} of {len(plan.rounds)}"
-        known = yield from next_round(problem, purpose, known, within_cluster_sd(known, mean, total), effort)
-    return known
+        known = yield from _round(problem, purpose, axes, known, variances, m, effort)
+    return replace(
+        known,
+        centers=np.clip(mean + known.centers @ axes.axes, 0.0, problem.widths),
+        variance=known.variance @ axes.axes**2,
+    )
 
 
 def _oriented(axes: FloatArray) -> FloatArray:
@@ -138,27 +143,69 @@ def _oriented(axes: FloatArray) -> FloatArray:
     return oriented
 
 
-def _lifted(
-    problem: Problem, projection: Projection, found: ClusterEstimate, rest: float, effort: Effort
-) -> Generator[Step, StepResult, ClusterEstimate]:
-    """Centers in all dimensions, from the projection; ``rest`` is the variance of a direction outside of it."""
-    n, d = len(found.centers), problem.n_dimensions
-    flat = replace(
-        found,
-        centers=projection.origin + found.centers @ projection.axes,
-        variance=np.full((n, d), tuning.LIFT_VARIANCE * rest),
+def _directions(problem: Problem, k: int, variances: FloatArray, efforts: tuple[Effort, ...], least: int) -> int:
+    """How many directions."""
+    effort = Effort(
+        sum((e.user_fraction for e in efforts), Fraction(0)), sum((e.fraction_of_rest for e in efforts), Fraction(0))
     )
+    best, most = least, -1.0
+    for m in range(least, len(variances) + 1):
+        between = tuning.LIFT_VARIANCE * variances[:m]
+        noise = shift_noise(problem, k, m, effort) * (1 - tuning.LIFT_VARIANCE) * float(variances[:m].mean())
+        worth = float(np.sum(between**2 / (between + noise)))
+        if worth > most:
+            best, most = m, worth
+    return best
+
+
+def _round(
+    problem: Problem,
+    purpose: str,
+    axes: Projection,
+    known: ClusterEstimate,
+    variances: FloatArray,
+    m: int,
+    effort: Effort,
+) -> Generator[Step, StepResult, ClusterEstimate]:
+    part = replace(known, centers=known.centers[:, :m], variance=known.variance[:, :m])
+    sd = within_cluster_sd(part, variances[:m])
+    part = yield from next_round(problem, purpose, part, sd, effort, projection=axes.first(m))
+    return _with(known, part, m)
+
+
+def _with(known: ClusterEstimate, part: ClusterEstimate, m: int) -> ClusterEstimate:
+    return replace(
+        part,
+        centers=np.hstack([part.centers, known.centers[:, m:]]),
+        variance=np.hstack([part.variance, known.variance[:, m:]]),
+    )
+
+
+def _lifted(
+    problem: Problem, axes: Projection, found: ClusterEstimate, variances: FloatArray, m: int, effort: Effort
+) -> Generator[Step, StepResult, ClusterEstimate]:
+    """Centers in all dimensions, from the projection."""
+    (n, q), d = found.centers.shape, problem.n_dimensions
+    rest = float(variances[q:m].mean()) if m > q else float(variances[q - 1])
+    prior = tuning.LIFT_VARIANCE * variances
+    prior[:q] = tuning.LIFT_VARIANCE * rest
+    known = replace(
+        found, centers=np.hstack([found.centers, np.zeros((n, d - q))]), variance=np.tile(prior, (n, 1))
+    )
+    part = replace(known, centers=known.centers[:, :m], variance=known.variance[:, :m])
     sd = np.full(n, math.sqrt(rest))
-    radii = Radii.of(problem, tuning.LIFT_RADIUS, sd)
-    labels = Labels(found.centers, projection)
-    known = yield from measure_means(problem, "lift", labels, flat, radii, sd, effort)
+    radii = Radii.of(problem, tuning.LIFT_RADIUS, sd, m)
+    part = yield from measure_means(problem, "lift", axes.first(m), part, radii, sd, effort)
+    known = _with(known, part, m)
     # In all dimensions some users are nearer to another center than in the projection.
     return replace(known, size_variance=known.size_variance + (tuning.LIFT_SIZE_ERROR * known.sizes) ** 2)
 
 
-def _sized(problem: Problem, known: ClusterEstimate, effort: Effort) -> Generator[Step, StepResult, ClusterEstimate]:
+def _sized(
+    problem: Problem, axes: Projection, known: ClusterEstimate, effort: Effort
+) -> Generator[Step, StepResult, ClusterEstimate]:
     """The sizes of the clusters as the trusted group knows them: merging depends on them."""
-    release = problem.release(ClusterSizes(Labels(known.centers)), effort)
+    release = problem.release(ClusterSizes(Labels(known.centers, axes)), effort)
     if release is None:
         return known
     published = (yield Step("sizes before merging", release=release)).require_release()
@@ -172,9 +219,9 @@ def _sized(problem: Problem, known: ClusterEstimate, effort: Effort) -> Generato
     )
 
 
-def _merged(problem: Problem, known: ClusterEstimate) -> ClusterEstimate:
+def _merged(problem: Problem, known: ClusterEstimate, variances: FloatArray, m: int) -> ClusterEstimate:
     """As many centers as are wanted, from too many: K-means of the centers, weighted by their sizes."""
-    k, d = problem.n_clusters, problem.n_dimensions
+    k = problem.n_clusters
     weights = np.maximum(known.sizes, tuning.LEAST_SEED_SIZE / len(known.sizes))
     starts, rng = tuning.MERGE_STARTS, problem.rng()
     centers = weighted_kmeans(known.centers, weights, k, starts=starts, generator=rng)[0].centers
@@ -182,9 +229,11 @@ def _merged(problem: Problem, known: ClusterEstimate) -> ClusterEstimate:
     mass = np.maximum(np.bincount(label, weights, k), 1e-9)
     sizes = mass / mass.sum()
     relative, least = tuning.MERGED_SIZE_ERROR
+    prior = tuning.LIFT_VARIANCE * variances
+    prior[:m] = tuning.MERGED_VARIANCE * problem.mean_squared_width
     return ClusterEstimate(
         centers=centers,
-        variance=np.full((k, d), tuning.MERGED_VARIANCE * problem.mean_squared_width),
+        variance=np.tile(prior, (k, 1)),
         sizes=sizes,
         size_variance=(relative * sizes + least / k) ** 2,
         trusted_weight=np.bincount(label, weights * known.trusted_weight, k) / mass,

@@ -16,7 +16,7 @@ from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.reports import label_signs
-from hybriddp.kmeans.reports.base import Ask, Labels, ResidualSums
+from hybriddp.kmeans.reports.base import Ask, Labels, Projection, ResidualSums
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs, clipping_factor_sums
 from hybriddp.kmeans.statistics import L1_UNIT, ClusterSums
 
@@ -29,9 +29,8 @@ class Radii:
     trusted: FloatArray
 
     @classmethod
-    def of(cls, problem: Problem, clip: tuning.ClipRadius, width: FloatArray) -> "Radii":
-        """The radii for residuals of this standard deviation of a coordinate."""
-        d = problem.n_dimensions
+    def of(cls, problem: Problem, clip: tuning.ClipRadius, width: FloatArray, d: int) -> "Radii":
+        """The radii for residuals of this standard deviation of a coordinate, in so many dimensions."""
         by_length = label_signs.by_directions(len(width), d, float(problem.epsilon))
         local = (clip.lengths * math.sqrt(d) if by_length else clip.signs) * width
         return cls(local, tuning.L1_RADIUS * d * width)
@@ -44,30 +43,39 @@ def next_round(
     sd: FloatArray,
     effort: Effort,
     clip: tuning.ClipRadius | None = None,
+    projection: Projection | None = None,
 ) -> Generator[Step, StepResult, ClusterEstimate]:
     """Move the centers to the means of their clusters; ``sd`` is that of a coordinate within each cluster, shape (K,).
 
-    Residuals are clipped at ``clip``, or else as far out as the noise allows.
+    Residuals are clipped at ``clip``, or else as far out as the noise allows. All is in the coordinates of the
+    ``projection``, if there is one.
     """
     k, d = known.centers.shape
-    clip = clip or widest_clip(problem, k, effort.user_fraction)
-    radii = Radii.of(problem, clip, _width(known, sd))
+    clip = clip or widest_clip(problem, k, d, effort.user_fraction)
+    radii = Radii.of(problem, clip, _width(known, sd), d)
     if not label_signs.by_directions(k, d, float(problem.epsilon)):
         most = np.maximum(half_distances(known.centers), tuning.LEAST_SIGN_RADIUS * sd)
         radii = Radii(np.minimum(radii.local, most), radii.trusted)
-    return (yield from measure_means(problem, purpose, Labels(known.centers), known, radii, sd, effort))
+    return (yield from measure_means(problem, purpose, projection, known, radii, sd, effort))
 
 
 def measure_means(
-    problem: Problem, purpose: str, labels: Labels, known: ClusterEstimate, radii: Radii, sd: FloatArray, effort: Effort
+    problem: Problem,
+    purpose: str,
+    projection: Projection | None,
+    known: ClusterEstimate,
+    radii: Radii,
+    sd: FloatArray,
+    effort: Effort,
 ) -> Generator[Step, StepResult, ClusterEstimate]:
     """Ask both groups where the means of the clusters are, undo the clipping, and update the estimate."""
-    d, epsilon = problem.n_dimensions, problem.epsilon
+    labels, epsilon = Labels(known.centers, projection), problem.epsilon
+    d = known.centers.shape[1]
     asks: tuple[Ask, ...] = ()
     if problem.n_local:
         users = effort.user_fraction
-        asks = label_signs.mean_asks(labels, known.centers, radii.local, epsilon=epsilon, user_fraction=users)
-    statistic = ClusterSums(labels, known.centers, radii.trusted, tuning.COUNT_WEIGHT)
+        asks = label_signs.mean_asks(labels, radii.local, epsilon=epsilon, user_fraction=users)
+    statistic = ClusterSums(labels, radii.trusted, tuning.COUNT_WEIGHT)
     release = problem.release(statistic, effort)
     if not asks and release is None:
         return known
@@ -81,12 +89,13 @@ def measure_means(
         factors = [clipping_factor_sums(r, d) for r in radii.trusted / sd]
         sums = trusted_sums(statistic, result.require_release(), problem.n_trusted, sd**2)
         trusted = sums.undo_clipping(np.array(factors))
-    return known.update(local, trusted, max_shift=tuning.MAX_SHIFT * _width(known, sd), widths=problem.widths)
+    widths = problem.widths if projection is None else None
+    return known.update(local, trusted, max_shift=tuning.MAX_SHIFT * _width(known, sd), widths=widths)
 
 
 def trusted_sums(statistic: ClusterSums, published: PublishedVector, n_users: int, spread: FloatArray) -> ResidualSums:
     """What the release says of every cluster; ``spread`` is the variance of a coordinate within each, shape (K,)."""
-    k, d = statistic.centers.shape
+    k, d = statistic.labels.centers.shape
     n = max(n_users, 1)
     sizes = published.values[:k] / statistic.count_weight / n
     unit = statistic.radii[:, None] / L1_UNIT / n
@@ -95,11 +104,11 @@ def trusted_sums(statistic: ClusterSums, published: PublishedVector, n_users: in
     return ResidualSums(sizes, size_noise, unit * published.values[k:].reshape(k, d), noise)
 
 
-def widest_clip(problem: Problem, k: int, user_fraction: Fraction) -> tuning.ClipRadius:
+def widest_clip(problem: Problem, k: int, d: int, user_fraction: Fraction) -> tuning.ClipRadius:
     """The largest radius at which the shifts of ``k`` centers are not too noisy."""
     if not problem.n_local:
         return tuning.CLIP_RADII[0]
-    d, epsilon = problem.n_dimensions, float(problem.epsilon)
+    epsilon = float(problem.epsilon)
     noise = k**2 / (float(user_fraction) * problem.n_local)
     if label_signs.by_directions(k, d, epsilon):
         noise *= d * label_signs.direction_variance(d, epsilon)
@@ -116,9 +125,27 @@ def _width(known: ClusterEstimate, sd: FloatArray) -> FloatArray:
     return width
 
 
-def within_cluster_sd(known: ClusterEstimate, mean: FloatArray, total: float) -> FloatArray:
+def shift_noise(problem: Problem, k: int, d: int, effort: Effort) -> float:
+    """The variance of a coordinate of a shift that noise adds, relative to that within a cluster, at usual radii."""
+    precision, epsilon = 0.0, float(problem.epsilon)
+    n = float(effort.user_fraction) * problem.n_local
+    if n:
+        if label_signs.by_directions(k, d, epsilon):
+            radius = 0.7 * math.sqrt(d)
+            noise = label_signs.direction_variance(d, epsilon) * (radius / clipping_factor_lengths(radius, d)) ** 2
+        else:
+            noise = label_signs.sign_variance(k, d, label_signs.best_signs(k, d, epsilon), epsilon)
+            noise *= (1.2 / clipping_factor_signs(1.2)) ** 2
+        precision += n / noise
+    spent = float(effort.fraction_of_rest) * problem.n_trusted * problem.trusted_epsilon
+    precision += (spent / (problem.changed_users * tuning.L1_RADIUS * d)) ** 2 / 2
+    return k**2 / precision
+
+
+def within_cluster_sd(known: ClusterEstimate, variances: FloatArray) -> FloatArray:
     """The standard deviation of a coordinate within clusters: the total variance without that between centers."""
     weights = known.sizes / max(float(known.sizes.sum()), 1e-9)
-    between = float(weights @ np.sum((known.centers - mean) ** 2, axis=1))
-    within = max(total - between, tuning.LEAST_WITHIN * total) / len(mean)
+    between = float(weights @ np.sum(known.centers**2, axis=1))
+    total = float(variances.sum())
+    within = max(total - between, tuning.LEAST_WITHIN * total) / len(variances)
     return np.full(len(known.sizes), math.sqrt(within))

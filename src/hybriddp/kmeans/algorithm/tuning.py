@@ -51,11 +51,12 @@ LEAST_SD = 0.005  # no cluster is taken to be narrower than this part of the wid
 UNSEEN_VARIANCE = 0.1  # of a cluster narrower than the grid, relative to that of rounding to the grid; plane
 
 # A grid on the directions of largest variance, in more dimensions.
-DIRECTIONS = 3  # space: two are 4 % worse
+DIRECTIONS = 3, 5  # least and most
 OVER_SEED = 3  # seeds per cluster: the more, the fewer clusters fall to one seed, and the noisier each is; space
 MAIN_BALANCE = 6.0  # as BOX_BALANCE; space
 MAIN_REACH = 2.2  # standard deviations that the grid covers to either side of the mean; space
-MAIN_VERTICES = 27, 2048  # least and most that noise and rounding call for; hand
+MAIN_VERTICES = 3500
+MAIN_FINE = 6
 MAIN_MARGIN = 1.6  # vertices in each direction, relative to the balance: bumps smooth what is too fine; space
 MAIN_SIZES = 3, 13  # least and most vertices in each direction; hand
 TYPICAL_SYMBOLS = 1000  # of a grid, as far as the variance of a report is concerned; hand
