@@ -111,11 +111,10 @@ def high_dim_algorithm(problem: Problem) -> Algorithm:
     trace = float(np.trace(covariance))
     total = float(np.clip(trace, tuning.LEAST_TOTAL * d * square, tuning.MOST_TOTAL * d * square))
     values, vectors = np.linalg.eigh(covariance)
-    least, most = tuning.MAIN_VARIANCE
     axes = Projection(mean, _oriented(vectors[:, ::-1].T))
-    variances = np.clip(values[::-1], tuning.LEAST_REST * total / d, most * square)
+    variances = np.clip(values[::-1], tuning.LEAST_REST * total / d, total)
 
-    grid = main_grid(problem, axes, np.maximum(variances, least * total / d), plan.grid)
+    grid = main_grid(problem, axes, np.maximum(variances, tuning.MAIN_VARIANCE * total / d), plan.grid)
     q = len(grid.sizes)
     n_seeds, bump_sd = tuning.OVER_SEED * k, tuning.BUMP_SD * math.sqrt(total / d)
     found = yield from seeds(problem, grid, n_seeds, bump_sd, plan.grid)

@@ -68,9 +68,9 @@ LEAST_SEED_SIZE = 0.02  # what a seed's size is uncertain or weighs by, relative
 # Moments of all points ------------------------------------------------------------------------------------------------
 
 # The variance of a coordinate: what is assumed at least, at most, and if nothing is known; space.
-LEAST_VARIANCE, MOST_VARIANCE, USUAL_VARIANCE = 0.012, 0.05, 0.03
-LEAST_TOTAL, MOST_TOTAL = 0.01, 0.08  # the same for the final trace, per dimension; space
-MAIN_VARIANCE = 0.5, 0.1  # of a main direction: least, relative to an average one; most; space
+LEAST_VARIANCE, MOST_VARIANCE, USUAL_VARIANCE = 0.004, 0.2, 0.03
+LEAST_TOTAL, MOST_TOTAL = 0.003, 0.25  # the same for the final trace, per dimension; space
+MAIN_VARIANCE = 0.5  # of a main direction: least, relative to an average one; most; space
 LEAST_REST = 0.3  # the variance outside of the main directions, at least, relative to the average; space
 
 # Fractions of the users who are asked for moments; all others are asked for second moments (first for the mean); space.
@@ -78,14 +78,15 @@ INITIAL_LENGTHS = Fraction(3, 10)
 FINAL_LENGTHS, FINAL_SHIFTS = Fraction(7, 100), Fraction(15, 100)
 
 # Clip radii of squared lengths, in variances of all coordinates together; space.
-INITIAL_LENGTH_RADIUS, INITIAL_SHIFT_RADIUS = 4.0, 1.3  # of the usual variance, about the middle of the box
+INITIAL_LENGTH_RADIUS, INITIAL_SHIFT_RADII, INITIAL_SHIFT_NOISE = 8.4, (8.4, 4.0, 2.0, 1.3), 0.1  # of the usual variance, about the middle of the box
 LENGTH_RADIUS, SHIFT_RADIUS = 1.7, 0.5
 SQUARE_RADII = (3.0, 2.0, 1.2)  # the largest at which noise stays below MOMENT_NOISE
 
 # Clip radii of second moments of the trusted group, relative to their mean size, and the bias that comes with each,
 # relative to a variance: the largest at which noise stays below MOMENT_NOISE; space.
 MATRIX_RADII = {3.0: 0.03, 2.0: 0.1, 1.2: 0.3}
-MOMENT_NOISE = 0.1  # on an entry, relative to a variance; space
+LEAST_SHAPE = 0.1
+MOMENT_NOISE = 0.05  # on an entry, relative to a variance; space
 
 # Weak priors, as standard deviations; hand.
 USUAL_ERROR = 0.5  # of the usual variance

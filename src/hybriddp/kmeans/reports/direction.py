@@ -90,7 +90,7 @@ class DirectionQuestion(ResidualQuestion):
     def from_fields(cls, d: int, fields: dict[str, Any]) -> "DirectionQuestion":
         labels, radii = cls.read_residuals(d, fields)
         q = labels.centers.shape[1]
-        most = codebook.most_bases(q, codebook.CODEBOOKS_OF_DIRECTIONS)
+        most = codebook.most_bases(q, codebook.CODEBOOKS_OF_SHIFTS)
         return cls(labels, radii, read_directions(q, fields, "sign_flips", most), read_chosen(q, fields))
 
 
@@ -125,11 +125,13 @@ def read_chosen(d: int, fields: dict[str, Any]) -> int:
     return int(chosen)
 
 
-def direction_ask(labels: Labels, radii: FloatArray, *, epsilon: str, user_fraction: Fraction) -> Ask:
-    """Ask where residuals point to."""
+def direction_ask(
+    labels: Labels, radii: FloatArray, *, epsilon: str, user_fraction: Fraction, fewest: int = codebook.CODEBOOKS_OF_DIRECTIONS
+) -> Ask:
+    """Ask where residuals point to, with at least so many codebooks."""
     d = labels.centers.shape[1]
     chosen = codebook.best_choice(direction_gains(d), float(epsilon))[0]
-    question = DirectionQuestion(labels, radii, codebook.Directions.of(d), chosen)
+    question = DirectionQuestion(labels, radii, codebook.Directions.of(d, fewest=fewest), chosen)
     return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=question.n_symbols, n_chosen=chosen), user_fraction)
 
 
@@ -142,7 +144,7 @@ def direction_means(ask: Ask, answers: ReportTally) -> tuple[FloatArray, float]:
 def shift_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction: Fraction) -> Ask:
     """Ask where $z = x - c$ points to."""
     labels = Labels(center[None, :])
-    return direction_ask(labels, np.array([radius]), epsilon=epsilon, user_fraction=user_fraction)
+    return direction_ask(labels, np.array([radius]), epsilon=epsilon, user_fraction=user_fraction, fewest=codebook.CODEBOOKS_OF_SHIFTS)
 
 
 def mean_shift(ask: Ask, answers: ReportTally, radius: float, sd: float) -> tuple[FloatArray, float]:
