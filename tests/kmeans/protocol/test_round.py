@@ -31,12 +31,12 @@ GRID = Ask(
     Fraction(1, 5),
 )
 LABEL = Ask(
-    LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.empty((1, 0), np.int64)),
+    LabelSignsQuestion(Labels(CENTERS), RADII, np.empty((1, 0), np.int64)),
     RandomizedResponse(epsilon=2, n_categories=2),
     Fraction(1, 10),
 )
 DIRECTION = Ask(
-    DirectionQuestion(Labels(CENTERS), CENTERS, RADII, Directions.of(2), 2),
+    DirectionQuestion(Labels(CENTERS), RADII, Directions.of(2), 2),
     ChoiceResponse(epsilon=2, n_codes=4, n_chosen=2),
     Fraction(3, 10),
 )

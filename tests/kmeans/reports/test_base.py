@@ -20,10 +20,10 @@ SEEN = Labels(np.array([[0.0], [0.5], [0.2]]), VIEW)
 QUESTIONS: dict[str, Question] = {
     "grid": GridQuestion(None, np.zeros(2), np.array([0.5, 0.25]), (3, 5)),
     "grid in a view": GridQuestion(VIEW, np.zeros(1), np.array([0.5]), (3,)),
-    "label_signs": LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.array([[0, 1], [1, 0]])),
+    "label_signs": LabelSignsQuestion(Labels(CENTERS), RADII, np.array([[0, 1], [1, 0]])),
     "residual in a view": LabelSignsQuestion(SEEN, CENTERS, RADII, np.array([[0], [1]])),
-    "label": LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.empty((1, 0), np.int64)),
-    "direction": DirectionQuestion(Labels(CENTERS), CENTERS, RADII, Directions.of(2), 2),
+    "label": LabelSignsQuestion(Labels(CENTERS), RADII, np.empty((1, 0), np.int64)),
+    "direction": DirectionQuestion(Labels(CENTERS), RADII, Directions.of(2), 2),
     "direction in a view": DirectionQuestion(SEEN, CENTERS, RADII, Directions.of(2), 1),
     "second_moment": SecondMomentQuestion(CENTERS[0], 0.4, Pairs.of(2), 2),
     "length": LengthQuestion(CENTERS[0], 0.4),

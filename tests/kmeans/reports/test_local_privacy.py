@@ -167,7 +167,7 @@ TURNED = Projection(np.array([0.5, 0.5]), np.array([[0.6, 0.8]]))
 QUESTIONS: list[Question] = [
     GridQuestion(None, np.zeros(2), np.array([0.5, 0.25]), (3, 5)),
     GridQuestion(TURNED, np.array([-0.2]), np.array([0.1]), (4,)),
-    LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.array([[0, 1], [1, 1]])),
+    LabelSignsQuestion(Labels(CENTERS), RADII, np.array([[0, 1], [1, 1]])),
     LabelSignsQuestion(Labels(TURNED.project(CENTERS), TURNED), CENTERS, RADII, np.empty((1, 0), np.int64)),
 ]
 
@@ -182,7 +182,7 @@ def test_the_oracles_law_is_that_of_the_question(question: Question, point: tupl
 MANY = np.random.default_rng(20).random((3, 20))
 LONG = np.full(3, 2.5)  # radii, so that residuals are neither sure of their sign nor hardly know it
 VECTOR_QUESTIONS: list[Question] = [
-    DirectionQuestion(Labels(MANY), MANY, LONG, Directions.of(20), 3),
+    DirectionQuestion(Labels(MANY), LONG, Directions.of(20), 3),
     SecondMomentQuestion(MANY[0], 2.2, Pairs.of(20), 5),
     LengthQuestion(MANY[1], 2.2),
 ]

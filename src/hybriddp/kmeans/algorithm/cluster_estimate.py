@@ -30,7 +30,12 @@ class ClusterEstimate:
     trusted_weight: FloatArray  # how much of each center the trusted group decided
 
     def update(
-        self, local: ResidualSums | None, trusted: ResidualSums | None, *, max_shift: FloatArray, widths: FloatArray | None
+        self,
+        local: ResidualSums | None,
+        trusted: ResidualSums | None,
+        *,
+        max_shift: FloatArray,
+        widths: FloatArray | None,
     ) -> "ClusterEstimate":
         """The estimate after both groups said how far the mean of each cluster is from its center.
 

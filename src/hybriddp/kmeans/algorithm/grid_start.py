@@ -139,16 +139,18 @@ def thresholded_variance(values: FloatArray, threshold: float, sd: float) -> Flo
 
 
 def main_grid(problem: Problem, axes: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:
-    r"""A grid on the projection with $M = (\sqrt2 N/6)^{2q/(2+q)}$ vertices, and more, for the root precision $N$."""
-    both = math.hypot(*root_precision(problem, effort))
-    rank = min(max(problem.n_clusters - 1, tuning.DIRECTIONS[0]), tuning.DIRECTIONS[1], len(variances))
-    for q in range(rank, 0, -1):
-        wanted = (math.sqrt(2) * both / tuning.MAIN_BALANCE) ** (2 / (2 + q))
-        if wanted * tuning.MAIN_MARGIN >= tuning.MAIN_FINE or q <= tuning.DIRECTIONS[0]:
-            break
-    size = int(np.clip(round(tuning.MAIN_MARGIN * wanted), *tuning.MAIN_SIZES))
-    size = min(size, int(tuning.MAIN_VERTICES ** (1 / q) + 1e-9))
-    half = tuning.MAIN_REACH * np.sqrt(variances[:q])
+    r"""A grid on the first $q$ axes with $1.6 (\sqrt2 N/6)^{2/(2+q)}$ vertices along each, for the root precision $N$.
+
+    Along as many axes as clusters may differ in, if the noise allows for so many vertices that a grid is fine.
+    """
+    fewest, most = tuning.DIRECTIONS
+    sharpness = math.sqrt(2) * math.hypot(*root_precision(problem, effort)) / tuning.MAIN_BALANCE
+    sizes = {q: tuning.MAIN_MARGIN * sharpness ** (2 / (2 + q)) for q in range(fewest, most + 1)}
+    rank = min(max(problem.n_clusters - 1, fewest), len(variances))
+    q = max((q for q, size in sizes.items() if q <= rank and size >= tuning.MAIN_FINE), default=fewest)
+    room = math.floor(tuning.MAIN_VERTICES ** (1 / q))
+    size = min(int(np.clip(round(sizes[q]), *tuning.MAIN_SIZES)), room)
+    half = tuning.MAIN_REACH * np.sqrt(np.maximum(variances[:q], tuning.MAIN_VARIANCE * float(variances.mean())))
     return GridQuestion(axes.first(q), -half, 2 * half / (size - 1), (size,) * q)
 
 
@@ -169,7 +171,7 @@ def seeds(
     if len(above) < n_seeds:  # hardly anything stands out of the noise: the vertices that stand out most
         above = np.lexsort((frequencies, weights))[-min(4 * n_seeds, m) :]
     mass = np.maximum(weights[above], 1e-9)
-    starts, rng = tuning.GRID_STARTS, problem.rng()
+    starts, rng = tuning.SEED_STARTS, problem.rng()
     centers = weighted_kmeans(vertices[above], mass, n_seeds, starts=starts, generator=rng)[0].centers
     sizes: FloatArray = np.bincount(nearest(vertices[above], centers), mass / mass.sum(), n_seeds).astype(float)
     cells = np.bincount(nearest(vertices, centers), minlength=n_seeds)

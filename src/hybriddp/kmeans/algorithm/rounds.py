@@ -8,6 +8,7 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -56,21 +57,20 @@ def next_round(
     if not label_signs.by_directions(k, d, float(problem.epsilon)):
         most = np.maximum(half_distances(known.centers), tuning.LEAST_SIGN_RADIUS * sd)
         radii = Radii(np.minimum(radii.local, most), radii.trusted)
-    return (yield from measure_means(problem, purpose, projection, known, radii, sd, effort))
+    return (yield from measure_means(problem, purpose, Labels(known.centers, projection), known, radii, sd, effort))
 
 
 def measure_means(
     problem: Problem,
     purpose: str,
-    projection: Projection | None,
+    labels: Labels,
     known: ClusterEstimate,
     radii: Radii,
     sd: FloatArray,
     effort: Effort,
 ) -> Generator[Step, StepResult, ClusterEstimate]:
     """Ask both groups where the means of the clusters are, undo the clipping, and update the estimate."""
-    labels, epsilon = Labels(known.centers, projection), problem.epsilon
-    d = known.centers.shape[1]
+    epsilon, d = problem.epsilon, known.centers.shape[1]
     asks: tuple[Ask, ...] = ()
     if problem.n_local:
         users = effort.user_fraction
@@ -89,7 +89,7 @@ def measure_means(
         factors = [clipping_factor_sums(r, d) for r in radii.trusted / sd]
         sums = trusted_sums(statistic, result.require_release(), problem.n_trusted, sd**2)
         trusted = sums.undo_clipping(np.array(factors))
-    widths = problem.widths if projection is None else None
+    widths = problem.widths if labels.projection is None else None
     return known.update(local, trusted, max_shift=tuning.MAX_SHIFT * _width(known, sd), widths=widths)
 
 
@@ -126,26 +126,21 @@ def _width(known: ClusterEstimate, sd: FloatArray) -> FloatArray:
 
 
 def shift_noise(problem: Problem, k: int, d: int, effort: Effort) -> float:
-    """The variance of a coordinate of a shift that noise adds, relative to that within a cluster, at usual radii."""
-    precision, epsilon = 0.0, float(problem.epsilon)
-    n = float(effort.user_fraction) * problem.n_local
-    if n:
-        if label_signs.by_directions(k, d, epsilon):
-            radius = 0.7 * math.sqrt(d)
-            noise = label_signs.direction_variance(d, epsilon) * (radius / clipping_factor_lengths(radius, d)) ** 2
-        else:
-            noise = label_signs.sign_variance(k, d, label_signs.best_signs(k, d, epsilon), epsilon)
-            noise *= (1.2 / clipping_factor_signs(1.2)) ** 2
-        precision += n / noise
+    """The variance that noise adds to a coordinate of a shift of ``k`` centers, relative to that within a cluster.
+
+    Of an average cluster, with the usual radii; both groups together.
+    """
+    n, epsilon = float(effort.user_fraction) * problem.n_local, float(problem.epsilon)
     spent = float(effort.fraction_of_rest) * problem.n_trusted * problem.trusted_epsilon
-    precision += (spent / (problem.changed_users * tuning.L1_RADIUS * d)) ** 2 / 2
-    return k**2 / precision
+    return k**2 / (n / _local_noise(k, d, epsilon) + (spent / (problem.changed_users * tuning.L1_RADIUS * d)) ** 2 / 2)
 
 
-def within_cluster_sd(known: ClusterEstimate, variances: FloatArray) -> FloatArray:
-    """The standard deviation of a coordinate within clusters: the total variance without that between centers."""
-    weights = known.sizes / max(float(known.sizes.sum()), 1e-9)
-    between = float(weights @ np.sum(known.centers**2, axis=1))
-    total = float(variances.sum())
-    within = max(total - between, tuning.LEAST_WITHIN * total) / len(variances)
-    return np.full(len(known.sizes), math.sqrt(within))
+@lru_cache(maxsize=1024)
+def _local_noise(k: int, d: int, epsilon: float) -> float:
+    """The variance that a local user adds to a coordinate of a sum, clipping undone, in variances of a cluster."""
+    if label_signs.by_directions(k, d, epsilon):
+        radius = tuning.USUAL_RADIUS.lengths * math.sqrt(d)
+        return label_signs.direction_variance(d, epsilon) * (radius / clipping_factor_lengths(radius, d)) ** 2
+    radius = tuning.USUAL_RADIUS.signs
+    noise = label_signs.sign_variance(k, d, label_signs.best_signs(k, d, epsilon), epsilon)
+    return noise * (radius / clipping_factor_signs(radius)) ** 2

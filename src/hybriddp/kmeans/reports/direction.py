@@ -126,7 +126,12 @@ def read_chosen(d: int, fields: dict[str, Any]) -> int:
 
 
 def direction_ask(
-    labels: Labels, radii: FloatArray, *, epsilon: str, user_fraction: Fraction, fewest: int = codebook.CODEBOOKS_OF_DIRECTIONS
+    labels: Labels,
+    radii: FloatArray,
+    *,
+    epsilon: str,
+    user_fraction: Fraction,
+    fewest: int = codebook.CODEBOOKS_OF_DIRECTIONS,
 ) -> Ask:
     """Ask where residuals point to, with at least so many codebooks."""
     d = labels.centers.shape[1]
@@ -144,7 +149,9 @@ def direction_means(ask: Ask, answers: ReportTally) -> tuple[FloatArray, float]:
 def shift_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction: Fraction) -> Ask:
     """Ask where $z = x - c$ points to."""
     labels = Labels(center[None, :])
-    return direction_ask(labels, np.array([radius]), epsilon=epsilon, user_fraction=user_fraction, fewest=codebook.CODEBOOKS_OF_SHIFTS)
+    return direction_ask(
+        labels, np.array([radius]), epsilon=epsilon, user_fraction=user_fraction, fewest=codebook.CODEBOOKS_OF_SHIFTS
+    )
 
 
 def mean_shift(ask: Ask, answers: ReportTally, radius: float, sd: float) -> tuple[FloatArray, float]:

@@ -132,9 +132,7 @@ def by_directions(k: int, d: int, epsilon: float) -> bool:
     return direction_variance(d, epsilon) * (usual / clipping_factor_lengths(usual, d)) ** 2 < signs
 
 
-def mean_asks(
-    labels: Labels, radii: FloatArray, *, epsilon: str, user_fraction: Fraction
-) -> tuple[Ask, ...]:
+def mean_asks(labels: Labels, radii: FloatArray, *, epsilon: str, user_fraction: Fraction) -> tuple[Ask, ...]:
     """What to ask some of the local users; radii are of lengths if `by_directions`, of coordinates if not."""
     k, d = labels.centers.shape
     if by_directions(k, d, float(epsilon)):
