@@ -10,8 +10,8 @@ from scipy.stats import norm
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, StepResult
-from hybriddp.kmeans.algorithm.rounds import next_round, widest_clip, within_cluster_sd
-from hybriddp.kmeans.algorithm.tuning import CLIP_RADII, L1_RADIUS, LEAST_WITHIN, ClipRadius
+from hybriddp.kmeans.algorithm.rounds import next_round, widest_clip
+from hybriddp.kmeans.algorithm.tuning import CLIP_RADII, L1_RADIUS, ClipRadius
 from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.direction import DirectionQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
@@ -31,14 +31,6 @@ def _known(variance: float, off: float = 0.0) -> ClusterEstimate:
     return ClusterEstimate(TRUE + off, np.full((K, D), variance), np.full(K, 0.5), np.full(K, 1e-4), np.zeros(K))
 
 
-def test_what_is_within_clusters_is_the_total_without_what_is_between_centers() -> None:
-    mean = TRUE.mean(axis=0)
-    total = D * SD**2 + float(np.sum((TRUE - mean) ** 2)) / K
-    np.testing.assert_allclose(within_cluster_sd(_known(0.0), mean, total), [SD] * K)
-    everything = replace(_known(0.0), centers=np.array([[0.0] * D, [1.0] * D]))
-    np.testing.assert_allclose(within_cluster_sd(everything, mean, total), [sqrt(LEAST_WITHIN * total / D)] * K)
-
-
 def test_the_usual_length_of_a_residual_is_a_bit_below_its_radius() -> None:
     absolute = 2 * quad(lambda x: x * norm.pdf(x), 0, 12)[0]
     assert pytest.approx(1.15 * absolute, abs=0.003) == L1_RADIUS
@@ -46,11 +38,11 @@ def test_the_usual_length_of_a_residual_is_a_bit_below_its_radius() -> None:
 
 def test_radii_are_wide_where_there_is_little_noise() -> None:
     for epsilon in ("0.3", "7"):  # directions, and signs
-        assert widest_clip(Problem(K, np.ones(D), epsilon, 2, 0, 10**8), K, Fraction(1, 10)) == CLIP_RADII[0]
-    assert widest_clip(Problem(K, np.ones(D), "7", 2, 0, 10), K, Fraction(1, 10)) == CLIP_RADII[-1]
-    assert widest_clip(Problem(K, np.ones(D), "0.1", 2, 0, 1000), K, Fraction(1, 10)) == CLIP_RADII[-1]
+        assert widest_clip(Problem(K, np.ones(D), epsilon, 2, 0, 10**8), K, D, Fraction(1, 10)) == CLIP_RADII[0]
+    assert widest_clip(Problem(K, np.ones(D), "7", 2, 0, 10), K, D, Fraction(1, 10)) == CLIP_RADII[-1]
+    assert widest_clip(Problem(K, np.ones(D), "0.1", 2, 0, 1000), K, D, Fraction(1, 10)) == CLIP_RADII[-1]
     assert (
-        widest_clip(Problem(K, np.ones(D), "1", 2, 1000, 0), K, Fraction(1, 10)) == CLIP_RADII[0]
+        widest_clip(Problem(K, np.ones(D), "1", 2, 1000, 0), K, D, Fraction(1, 10)) == CLIP_RADII[0]
     )  # nobody is clipped
 
 

@@ -168,7 +168,7 @@ QUESTIONS: list[Question] = [
     GridQuestion(None, np.zeros(2), np.array([0.5, 0.25]), (3, 5)),
     GridQuestion(TURNED, np.array([-0.2]), np.array([0.1]), (4,)),
     LabelSignsQuestion(Labels(CENTERS), RADII, np.array([[0, 1], [1, 1]])),
-    LabelSignsQuestion(Labels(TURNED.project(CENTERS), TURNED), CENTERS, RADII, np.empty((1, 0), np.int64)),
+    LabelSignsQuestion(Labels(TURNED.project(CENTERS), TURNED), RADII, np.array([[0]])),
 ]
 
 
