@@ -43,7 +43,7 @@ class BudgetPlan:
 
 # The steps in order: initial, final, grid, lift, first, sizes, rounds.
 SMALL = BudgetPlan.percent(
-    users=(4, 14, 12, 16, 10, 0, 9, 9, 9, 9, 8),
+    users=(4, 14, 15, 20, 11, 0, 8, 7, 7, 7, 7),
     epsilon=(0, 0, 45, 25, 0, 20, 0, 0, 0, 0, 10),
 )
 """A trusted group that says no more than the local users helps most where a start is found, and a little at the end.

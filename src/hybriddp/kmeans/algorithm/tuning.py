@@ -121,5 +121,5 @@ LOW_DIM_RADII = (ClipRadius(signs=2.5, lengths=1.6), ClipRadius(signs=1.7, lengt
 LIFT_RADIUS = ClipRadius(signs=1.7, lengths=0.6)  # space
 LIFT_SIZE_ERROR = 0.2  # relative: in all dimensions some users are nearer to another center than before; hand
 MERGE_STARTS = 20  # of K-means of the seeds; hand
-MERGED_VARIANCE = 0.17  # of a merged center, relative to that of a coordinate: large, so that the rounds decide; space
+MERGED_VARIANCE = 0.1  # of a merged center, relative to that of a coordinate: large, so that the rounds decide; space
 MERGED_SIZE_ERROR = 0.3, 0.1  # of a merged cluster: relative to its size, and to the average one; hand

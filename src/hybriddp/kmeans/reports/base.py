@@ -23,7 +23,7 @@ from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.box import SMALLEST
 from hybriddp.kmeans.clustering import nearest, nearest_constant_time, products, rows_constant_time
-from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, most_bases
+from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, CODEBOOKS_OF_SHIFTS, most_bases
 from hybriddp.kmeans.study import MOST_CHARACTERS, MOST_CLUSTERS, KMeansStudy
 
 MOST_ASKS = 3  # questions in one round
@@ -310,7 +310,8 @@ def read_ball(d: int, fields: dict[str, Any]) -> tuple[FloatArray, float]:
 def most_characters(n_clusters: int, d: int) -> int:
     """How long the text of a round may be: every question with as many numbers as it may have, each in full."""
     centers = CENTERS_PER_CLUSTER * n_clusters * (d + 1)  # with radii
-    question = centers + d * (d + 1) + d * MOST_SIGNS + 2 * d * most_bases(d, CODEBOOKS_OF_PAIRS) + 3 * d
+    bases = max(2 * most_bases(d, CODEBOOKS_OF_PAIRS), most_bases(d, CODEBOOKS_OF_SHIFTS))
+    question = centers + d * (d + 1) + d * MOST_SIGNS + d * bases + 3 * d
     return _FRAME + 12 * MOST_CHARACTERS + _NUMBER * (2 * d + MOST_ASKS * question)
 
 
