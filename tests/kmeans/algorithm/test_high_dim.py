@@ -59,7 +59,7 @@ def test_all_of_the_users_and_of_epsilon_is_asked_for_and_no_more(
     assert users == (1 if n_local else 0)
     assert cost == (1 if n_trusted else 0)
     rounds = plan_for(problem).rounds
-    asked = 5 + len(rounds) if n_local else 2 + sum(effort.fraction_of_rest > 0 for effort in rounds)
+    asked = 5 + len(rounds) if n_local else 3 + sum(effort.fraction_of_rest > 0 for effort in rounds)
     assert steps == asked + bool(n_trusted)
 
 

@@ -108,7 +108,10 @@ def _points(ask: Ask, d: int) -> FloatArray:
     corners = np.array(list(product((0.0, 1.0), repeat=min(d, 3))))
     corners = np.pad(corners, ((0, 0), (0, d - corners.shape[1])), mode="edge")
     question = ask.question
-    centers = question.centers if isinstance(question, LabelSignsQuestion | DirectionQuestion) else rng.random((2, d))
+    centers = rng.random((2, d))
+    if isinstance(question, LabelSignsQuestion | DirectionQuestion):
+        centers, view = question.centers, question.labels.projection
+        centers = centers if view is None else view.origin + centers @ view.axes
     between = (centers[:1] + centers[-1:]) / 2
     points: FloatArray = np.concatenate([corners, centers[:2], between, rng.random((2, d))])
     return points.clip(0, 1)
