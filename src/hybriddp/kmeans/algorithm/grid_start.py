@@ -150,7 +150,9 @@ def main_grid(problem: Problem, axes: Projection, variances: FloatArray, effort:
     q = max((q for q, size in sizes.items() if q <= rank and size >= tuning.MAIN_FINE), default=fewest)
     room = math.floor(tuning.MAIN_VERTICES ** (1 / q))
     size = min(int(np.clip(round(sizes[q]), *tuning.MAIN_SIZES)), room)
-    half = tuning.MAIN_REACH * np.sqrt(np.maximum(variances[:q], tuning.MAIN_VARIANCE * float(variances.mean())))
+    least, widest = tuning.MAIN_VARIANCE
+    covered = np.clip(variances[:q], least * float(variances.mean()), widest * problem.mean_squared_width)
+    half = tuning.MAIN_REACH * np.sqrt(covered)
     return GridQuestion(axes.first(q), -half, 2 * half / (size - 1), (size,) * q)
 
 

@@ -71,7 +71,9 @@ LEAST_SEED_SIZE = 0.02  # what a seed's size is uncertain or weighs by, relative
 # The variance of a coordinate: what is assumed at least, at most, and if nothing is known; space.
 LEAST_VARIANCE, MOST_VARIANCE, USUAL_VARIANCE = 0.004, 0.2, 0.03
 LEAST_TOTAL, MOST_TOTAL = 0.003, 0.25  # the same for the final trace, per dimension; space
-MAIN_VARIANCE, LEAST_REST = 0.5, 0.3  # of a main direction, and of any, at least, relative to the average; space
+# That a grid covers in a direction: least, relative to an average one; and most, since wider steps blur; space.
+MAIN_VARIANCE = 0.5, 0.1
+LEAST_REST = 0.3  # of any direction, at least, relative to the average; space
 BETWEEN = 0.7  # the part of the variance that is between clusters, a priori; space
 
 # Fractions of the users who are asked for moments; all others are asked for second moments (first for the mean); space.
