@@ -99,8 +99,7 @@ def estimate_moments(
         totals.append(total)
     precision = np.sum([1 / shape.variance for shape in shapes], axis=0)
     second = np.sum([shape.value / shape.variance for shape in shapes], axis=0) / precision
-    # The entries are too large by the noise on them [LW04]: eigenvalues would be too far apart.
-    second *= max(1 - float(np.sum(1 / precision) / max(np.sum(second**2), 1e-300)), tuning.LEAST_SHAPE)
+    second *= _shrinkage(second, 1 / precision)
     second += (_blended(totals) - np.trace(second)) / d * np.eye(d)
     return np.clip(mean + shift, 0.0, problem.widths), second - np.outer(shift, shift)
 
@@ -125,6 +124,15 @@ def released_moments(
 
 def _blended(totals: list[Measured[float]]) -> float:
     return sum(t.value / t.variance for t in totals) / sum(1 / t.variance for t in totals)
+
+
+def _shrinkage(entries: FloatArray, variance: FloatArray) -> float:
+    """How much of noisy entries is left, at best, so that their sum of squares is not too large by the noise [LW04].
+
+    Else eigenvalues would be too far apart.
+    """
+    noise, size = float(np.sum(variance)), float(np.sum(entries**2))
+    return max(1 - noise / size, tuning.LEAST_SHAPE) if size else 1.0
 
 
 def _shift_radius(problem: Problem, user_fraction: Fraction) -> float:

@@ -1,15 +1,17 @@
 r"""Every constant of the algorithm that was chosen rather than derived, step by step, with what it was chosen on.
 
 None of them bears on privacy: they say how far residuals are clipped, how fine a grid is, and how much is believed. How
-many users and how much of ε each step gets is in `high_dim`. After each constant stands where it comes from:
+many users and how much of ε each step gets is in `plans`. After each constant stands where it comes from:
 
 - *plane*: tuned on two-dimensional mixtures, the layout ``paper`` of ``benchmarks/kmeans_data.py`` and random others;
 - *space*: tuned on mixtures in more dimensions, ``blobs4``, ``blobs8``, ``blobs16`` and ``aniso8`` of that file and a
   few that are not in it;
+- *shapes*: tuned on letters, segments, answers and unequal sizes in more dimensions, those called ``tune-`` of
+  ``benchmarks/kmeans_shape_sets.py`` and a few that are not in it, with an eye on all of *space* and on ``digits``;
 - *hand*: chosen by hand, mostly to keep a number in its range; there is no record of tuning.
 
 The seeds that were tuned on are not those that ``benchmarks/README.md`` reports, and the sets ``paper-pair``,
-``paper-crowd``, ``s1`` and ``digits`` were never tuned on. Variances are relative to the mean squared width of the box.
+``paper-crowd`` and ``s1`` were never tuned on. Variances are relative to the mean squared width of the box.
 """
 
 from dataclasses import dataclass
