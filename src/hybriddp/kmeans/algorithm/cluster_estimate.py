@@ -20,6 +20,18 @@ from hybriddp.kmeans.reports.base import ResidualSums
 
 
 @dataclass(frozen=True, slots=True)
+class StartDoubt:
+    """How sure a start is: its cost against that of the best other one, both right on average.
+
+    Costs are mean squared distances in the unit box.
+    """
+
+    cost: float
+    rival_cost: float
+    difference_sd: float  # the standard deviation of the difference, through noise and sampling
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterEstimate:
     """Centers and sizes of the clusters, with their variances."""
 
@@ -28,6 +40,7 @@ class ClusterEstimate:
     sizes: FloatArray  # the fraction of users in each cluster, shape (K,)
     size_variance: FloatArray
     trusted_weight: FloatArray  # how much of each center the trusted group decided
+    start: StartDoubt | None = None  # how sure the first centers were; None if there was no rival
 
     def update(
         self,
@@ -65,6 +78,7 @@ class ClusterEstimate:
             sizes=np.maximum(sizes, 0),
             size_variance=1 / size_precision,
             trusted_weight=(1 - mean_gain) * self.trusted_weight + mean_gain * trusted_weight,
+            start=self.start,
         )
 
 

@@ -3,7 +3,7 @@ r"""First centers from noisy frequencies on a grid.
 Both groups say near which vertex their users are (`grid_frequencies`). What follows is post-processing, so that K-means
 may begin from as many starts as it likes:
 
-- on the box (`box_start`): both groups' frequencies are blended, and K-means runs on the vertices above a threshold;
+- on the box (`box_start`): both groups' frequencies are blended and denoised, and K-means runs on the vertices;
 - on the directions of largest variance (`seeds`), where there is more noise: clusters are wider than a step of the
   grid, so that a frequency that stands alone is noise. The frequencies are fitted by few bumps of the width of a
   cluster (`bump_weights`), and K-means runs on the weights of the bumps.
@@ -33,7 +33,6 @@ class GridFrequencies:
     values: FloatArray  # shape (M,); some are negative
     variance: float  # of the noise on each
     n_users: float  # of a blend, as many as would have the same sampling error
-    threshold: float  # what noise alone hardly exceeds anywhere
     trusted_weight: float  # how much of it the trusted group says
 
 
@@ -48,13 +47,12 @@ def grid_frequencies(
     result = yield Step(purpose, asks, problem.release(Histogram(grid), effort))
     if result.release is not None:
         n, published = problem.n_trusted, result.release
-        threshold = problem.changed_users / problem.trusted_epsilon * math.log(m) / n
-        found.append(GridFrequencies(published.values / n, published.variance / n**2, n, threshold, 1.0))
+        found.append(GridFrequencies(published.values / n, published.variance / n**2, n, 1.0))
     if asks:
         n = max(result.answers[0].n_users, 1)  # nobody may have answered
         variance = symbol_variance(float(problem.epsilon), m) / n
         values = result.answers[0].counts(asks[0].channel)[0] / n
-        found.append(GridFrequencies(values, variance, n, math.sqrt(2 * math.log(m) * variance), 0.0))
+        found.append(GridFrequencies(values, variance, n, 0.0))
     return found
 
 
@@ -81,61 +79,8 @@ def blended(trusted: GridFrequencies, local: GridFrequencies) -> GridFrequencies
         values=weight * trusted.values + (1 - weight) * local.values,
         variance=variance,
         n_users=1 / (weight**2 / trusted.n_users + (1 - weight) ** 2 / local.n_users),
-        threshold=math.sqrt(2 * math.log(m) * variance),
         trusted_weight=weight,
     )
-
-
-def box_start(
-    grid: GridQuestion, found: GridFrequencies, k: int, rng: np.random.Generator
-) -> tuple[ClusterEstimate, FloatArray]:
-    """K-means of the vertices above the threshold; and the variance of a coordinate within each cluster, shape (K,)."""
-    vertices = grid.vertices()
-    least = np.sort(found.values)[-min(2 * k, len(vertices))]  # enough vertices for all centers, always
-    threshold = min(found.threshold, least - 1e-12)
-    above = found.values > threshold
-    points, weights = vertices[above], np.maximum(found.values[above], 1e-9)
-    centers = weighted_kmeans(points, weights, k, starts=tuning.GRID_STARTS, generator=rng)[0].centers
-    label = nearest(points, centers)
-    mass = np.maximum(np.bincount(label, weights, k), 1e-9)
-    squares = (points - centers[label]) ** 2
-    rounding = float(np.mean(grid.step**2)) / 6  # of a value that is rounded to either side at random
-    within = np.bincount(label, weights * squares.mean(axis=1), k) / mass
-    spread = np.maximum(within - rounding, np.maximum(tuning.LEAST_SD**2, tuning.UNSEEN_VARIANCE * rounding))
-    owner = nearest(vertices, centers)
-    passed = thresholded_variance(found.values, threshold, math.sqrt(found.variance))
-    moments = (vertices - centers[owner]) ** 2 * passed[:, None]
-    noise = np.stack([np.bincount(owner, m, k) for m in moments.T], axis=1) / mass[:, None] ** 2
-    sampling = (spread + rounding) / (found.n_users * mass)
-    cells = np.bincount(label, minlength=k)
-    sizes = mass / mass.sum()
-    size_variance = cells * found.variance + sizes / found.n_users + (tuning.GRID_SIZE_ERROR * sizes) ** 2
-    weight = np.full(k, found.trusted_weight)
-    return ClusterEstimate(centers, noise + sampling[:, None], sizes, size_variance, weight), spread
-
-
-def thresholded_variance(values: FloatArray, threshold: float, sd: float) -> FloatArray:
-    r"""The variance of what passes the threshold, of each vertex: of $f 1[f > t]$ for normal $f$.
-
-    A vertex near the threshold is in or out by chance, and if it is in, with all of its weight. So it adds more than
-    the variance of its noise, and even one that is out adds something. With $a = (t - \mu)/\sigma$
-
-    $$
-    E = \mu \Phi(-a) + \sigma \varphi(a), \qquad
-    \operatorname{Var} = (\mu^2 + \sigma^2) \Phi(-a) + \sigma (\mu + t) \varphi(a) - E^2.
-    $$
-
-    Noisy frequencies stand for $\mu$ if they are above half of the threshold; else $\mu$ is taken to be 0.
-    """
-    from scipy.special import ndtr
-
-    mean = np.where(values > threshold / 2, values, 0.0)
-    a = (threshold - mean) / sd
-    passes, density = ndtr(-a), np.exp(-a * a / 2) / math.sqrt(2 * math.pi)
-    first = mean * passes + sd * density
-    second = (mean**2 + sd**2) * passes + sd * (mean + threshold) * density
-    variance: FloatArray = np.maximum(second - first**2, 0.0)
-    return variance
 
 
 def main_grid(problem: Problem, axes: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:
@@ -173,7 +118,7 @@ def seeds(
     if len(above) < n_seeds:  # hardly anything stands out of the noise: the vertices that stand out most
         above = np.lexsort((frequencies, weights))[-min(4 * n_seeds, m) :]
     mass = np.maximum(weights[above], 1e-9)
-    starts, rng = tuning.SEED_STARTS, problem.rng()
+    starts, rng = tuning.GRID_STARTS, problem.rng()
     centers = weighted_kmeans(vertices[above], mass, n_seeds, starts=starts, generator=rng)[0].centers
     sizes: FloatArray = np.bincount(nearest(vertices[above], centers), mass / mass.sum(), n_seeds).astype(float)
     cells = np.bincount(nearest(vertices, centers), minlength=n_seeds)

@@ -2,14 +2,17 @@ r"""Up to three dimensions: a grid on the box for first centers, then refinement
 
 1. The trusted group's histogram on a grid, with noise. If a grid of local reports is the sharper one, half of the local
    users are asked for their vertex too, and both are blended.
-2. K-means of the vertices, from several starts: post-processing, so local optima cost nothing.
-3. The other local users, in two rounds, say which center is nearest and on which side of it they are.
+2. The frequencies are denoised, and K-means of the vertices runs from many starts: post-processing, so that local
+   optima cost nothing (`box_start`).
+3. The other local users, in two rounds, say which center is nearest and on which side of it they are. What clipping
+   takes from their reports is known from the grid (`density`).
 
-The grid has $M = (n_T\epsilon/4h)^{2d/(2+d)}$ vertices, where noise and rounding are in balance, with $h$ = 2 for
+The grid has $M = (n_T\epsilon/2.8h)^{2d/(2+d)}$ vertices, where noise and rounding are in balance, with $h$ = 2 for
 replaced and 1 for added users; from local reports, $n_T\epsilon/h$ becomes $\sqrt{2n/V}$.
 """
 
 import math
+from collections.abc import Generator
 from fractions import Fraction
 
 import numpy as np
@@ -18,9 +21,14 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray
 from hybriddp.channels.unary import symbol_variance
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.grid_start import blended, box_start, grid_frequencies
-from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem
-from hybriddp.kmeans.algorithm.rounds import next_round
+from hybriddp.kmeans.algorithm.box_start import box_start
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
+from hybriddp.kmeans.algorithm.density import Clipping, Density, GridClusters
+from hybriddp.kmeans.algorithm.grid_start import blended, grid_frequencies
+from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem, Step, StepResult
+from hybriddp.kmeans.algorithm.rounds import Radii, measure_means
+from hybriddp.kmeans.reports import label_signs
+from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 
 
@@ -32,13 +40,37 @@ def low_dim_algorithm(problem: Problem) -> Algorithm:
     effort = Effort(grid_users, Fraction(1))
     found = yield from grid_frequencies(problem, "a grid for the first centers", grid, effort)
     frequencies = blended(*found) if len(found) == 2 else found[0]
-    known, spread = box_start(grid, frequencies, problem.n_clusters, problem.rng())
-    turns = len(tuning.LOW_DIM_RADII)
+    known, density = box_start(grid, frequencies, problem.n_clusters, problem.rng())
+    turns = tuning.BOX_ROUNDS
     effort = Effort((1 - grid_users) / turns, Fraction(0))
-    for turn, clip in enumerate(tuning.LOW_DIM_RADII, start=1):
+    for turn in range(1, turns + 1):
         purpose = f"refinement, round {turn} of {turns}"
-        known = yield from next_round(problem, purpose, known, np.sqrt(spread), effort, clip)
+        known = yield from _refined(problem, purpose, known, density, effort)
     return known
+
+
+def _refined(
+    problem: Problem, purpose: str, known: ClusterEstimate, density: Density, effort: Effort
+) -> Generator[Step, StepResult, ClusterEstimate]:
+    """Move the centers to the means of their clusters, by local users' reports and what clipping takes from them."""
+    if not problem.n_local:
+        return known
+    clusters = density.clusters(known.centers)
+    clipping = best_clipping(problem, known, clusters, effort)
+    radii = Radii(clipping.radii, clipping.radii)
+    labels, sd = Labels(known.centers), np.sqrt(clusters.spread)
+    return (yield from measure_means(problem, purpose, labels, known, radii, sd, effort, clipping))
+
+
+def best_clipping(problem: Problem, known: ClusterEstimate, clusters: GridClusters, effort: Effort) -> Clipping:
+    """The radius of each cluster with the least variance: a wider one means more noise, and less that is missing."""
+    k, d = known.centers.shape
+    by_length, noise = label_signs.report_variance(k, d, float(problem.epsilon))
+    noise /= max(float(effort.user_fraction) * problem.n_local, 1.0)
+    usual = np.sqrt(clusters.spread + known.variance.mean(axis=1)) * (math.sqrt(d) if by_length else 1.0)
+    tried = [clusters.clipping(radius * usual, by_length=by_length) for radius in tuning.BOX_RADII]
+    variances = [noise * (c.radii / c.inside) ** 2 + c.variance.mean(axis=1) for c in tried]
+    return Clipping.chosen(tried, np.argmin(variances, axis=0))
 
 
 def local_grid_users(problem: Problem) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
+from hybriddp.kmeans.algorithm.density import Clipping
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.reports import label_signs
 from hybriddp.kmeans.reports.base import Ask, Labels, Projection, ResidualSums
@@ -68,8 +69,12 @@ def measure_means(
     radii: Radii,
     sd: FloatArray,
     effort: Effort,
+    clipping: Clipping | None = None,
 ) -> Generator[Step, StepResult, ClusterEstimate]:
-    """Ask both groups where the means of the clusters are, undo the clipping, and update the estimate."""
+    """Ask both groups where the means of the clusters are, undo the clipping, and update the estimate.
+
+    What clipping does to local users' residuals is known from ``clipping``, or else that of normal clusters is assumed.
+    """
     epsilon, d = problem.epsilon, known.centers.shape[1]
     asks: tuple[Ask, ...] = ()
     if problem.n_local:
@@ -82,9 +87,13 @@ def measure_means(
     result = yield Step(purpose, asks, release)
     local = trusted = None
     if asks:
-        by_length = label_signs.by_directions(len(sd), d, float(epsilon))
-        factors = [clipping_factor_lengths(r, d) if by_length else clipping_factor_signs(r) for r in radii.local / sd]
-        local = label_signs.local_sums(asks, result.answers).undo_clipping(np.array(factors))
+        local = label_signs.local_sums(asks, result.answers)
+        if clipping is None:
+            length = label_signs.by_directions(len(sd), d, float(epsilon))
+            factors = [clipping_factor_lengths(r, d) if length else clipping_factor_signs(r) for r in radii.local / sd]
+            local = local.undo_clipping(np.array(factors))
+        else:
+            local = local.undo_clipping(clipping.inside).plus(clipping.missing, clipping.variance)
     if release is not None:
         factors = [clipping_factor_sums(r, d) for r in radii.trusted / sd]
         sums = trusted_sums(statistic, result.require_release(), problem.n_trusted, sd**2)

@@ -266,6 +266,10 @@ class ResidualSums:
         factor = factors[:, None]
         return replace(self, sums=self.sums / factor, variance=self.variance / factor**2)
 
+    def plus(self, sums: FloatArray, variance: FloatArray) -> "ResidualSums":
+        """With sums that are known from elsewhere, and their variance, both of shape (K, d)."""
+        return replace(self, sums=self.sums + sums, variance=self.variance + variance)
+
 
 # Texts of strangers ---------------------------------------------------------------------------------------------------
 

@@ -132,6 +132,13 @@ def by_directions(k: int, d: int, epsilon: float) -> bool:
     return direction_variance(d, epsilon) * (usual / clipping_factor_lengths(usual, d)) ** 2 < signs
 
 
+def report_variance(k: int, d: int, epsilon: float) -> tuple[bool, float]:
+    """Whether directions are reported, and the variance that a user adds to a coordinate of a sum, in squared radii."""
+    if by_directions(k, d, epsilon):
+        return True, direction_variance(d, epsilon)
+    return False, sign_variance(k, d, best_signs(k, d, epsilon), epsilon)
+
+
 def mean_asks(labels: Labels, radii: FloatArray, *, epsilon: str, user_fraction: Fraction) -> tuple[Ask, ...]:
     """What to ask some of the local users; radii are of lengths if `by_directions`, of coordinates if not."""
     k, d = labels.centers.shape

@@ -1,0 +1,80 @@
+r"""Frequencies on a grid without most of their noise: wavelet shrinkage, and no more users than there are.
+
+A cluster that is spread over many vertices stands out of the noise at none of them, and a threshold on frequencies
+would lose it. But it stands out in sums over blocks. Haar wavelets are differences of such sums, at all scales at once:
+where a frequency has noise of the standard deviation $\sigma$, a coefficient that is an average over $m$ vertices has
+$\sigma/\sqrt m$. With $M/m$ blocks, noise alone rarely exceeds $\sqrt{2\log(M/m)}$ standard deviations; what is below
+that is set to 0 [DJ94]. All placements of the blocks are averaged, so that their edges leave no trace [CD95]. Outside
+of the grid there is nobody.
+"""
+
+import math
+
+import numpy as np
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.algorithm import tuning
+
+
+def denoised(values: FloatArray, sizes: tuple[int, ...], noise_sd: float) -> FloatArray:
+    """Frequencies on a grid of these sizes that are not negative and add up to at most 1, from noisy ones."""
+    return at_most_all(haar_shrunk(values.reshape(sizes), noise_sd).ravel())
+
+
+def haar_shrunk(values: FloatArray, noise_sd: float) -> FloatArray:
+    """Values on a grid by those of their Haar coefficients that stand out of noise."""
+    d, scales = values.ndim, math.ceil(math.log2(max(values.shape)))
+    margin = 1 << scales
+    rough: FloatArray = np.pad(values, margin)
+    kept = []
+    for scale in range(scales):
+        rough, *details = _split(rough, 1 << scale)
+        least = _level(values.size / 2 ** (scale * d)) * noise_sd / 2 ** ((scale + 1) * d / 2)
+        kept.append([np.where(np.abs(band) > least, band, 0.0) for band in details])
+    for scale in reversed(range(scales)):
+        rough = _join([rough, *kept[scale]], 1 << scale)
+    inside: FloatArray = rough[tuple(slice(margin, margin + size) for size in values.shape)]
+    return inside
+
+
+def _level(blocks: float) -> float:
+    """How many standard deviations a coefficient must have, if there are so many of its scale."""
+    return max(tuning.HAAR_LEVEL * math.sqrt(2 * math.log(max(blocks, 1.0))), tuning.HAAR_LEAST)
+
+
+def _split(values: FloatArray, step: int) -> list[FloatArray]:
+    """Half sums and half differences of neighbors along every axis; sums along all of them come first."""
+    bands = [values]
+    for axis in range(values.ndim):
+        pairs = [(band, np.roll(band, -step, axis)) for band in bands]
+        bands = [(a + b) / 2 for a, b in pairs] + [(a - b) / 2 for a, b in pairs]
+    return bands
+
+
+def _join(bands: list[FloatArray], step: int) -> FloatArray:
+    """What `_split` was given: each value is in two pairs, and is the average of what they say."""
+    for axis in reversed(range(bands[0].ndim)):
+        half = len(bands) // 2
+        pairs = zip(bands[:half], bands[half:], strict=True)
+        bands = [((a + b) + np.roll(a - b, step, axis)) / 2 for a, b in pairs]
+    return bands[0]
+
+
+def at_most_all(values: FloatArray) -> FloatArray:
+    r"""The nearest values that are not negative and add up to at most 1: $\max(v - t, 0)$ with the least $t \ge 0$.
+
+    Examples
+    --------
+    >>> at_most_all(np.array([0.5, -0.1, 0.25])).tolist()
+    [0.5, 0.0, 0.25]
+    >>> at_most_all(np.array([1.0, 0.5, -0.25])).tolist()
+    [0.75, 0.25, 0.0]
+    """
+    positive: FloatArray = np.maximum(values, 0.0)
+    if positive.sum() <= 1:
+        return positive
+    largest = np.sort(values)[::-1]
+    excess = (np.cumsum(largest) - 1) / np.arange(1, len(values) + 1)
+    least = excess[np.flatnonzero(largest > excess)[-1]]
+    nearest: FloatArray = np.maximum(values - least, 0.0)
+    return nearest

@@ -1,0 +1,127 @@
+"""First centers in a box of up to three dimensions."""
+
+import numpy as np
+import pytest
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.algorithm.box_start import box_start, start_doubt
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
+from hybriddp.kmeans.algorithm.grid_start import GridFrequencies
+from hybriddp.kmeans.algorithm.tuning import LEAST_SD
+from hybriddp.kmeans.clustering import nearest
+from hybriddp.kmeans.reports.grid import GridQuestion
+
+GRID = GridQuestion(None, np.zeros(2), np.full(2, 0.05), (21, 21))
+CENTERS = np.array([[0.25, 0.3], [0.75, 0.7]])
+
+
+def _seen(points: FloatArray, noise_sd: float, rng: np.random.Generator) -> GridFrequencies:
+    n = len(points)
+    symbols = GRID.symbols(np.clip(points, 0, 1), np.zeros(n, np.int64), rng)
+    frequencies = np.bincount(symbols, minlength=GRID.n_symbols) / n + noise_sd * rng.standard_normal(GRID.n_symbols)
+    return GridFrequencies(frequencies, noise_sd**2, n, 0.25)
+
+
+def _frequencies(seed: int, n: int, noise_sd: float) -> tuple[GridFrequencies, FloatArray]:
+    rng = np.random.default_rng(seed)
+    points = CENTERS[rng.integers(2, size=n)] + 0.06 * rng.standard_normal((n, 2))
+    return _seen(points, noise_sd, rng), points
+
+
+def _ordered(found: ClusterEstimate) -> FloatArray:
+    return found.centers[nearest(CENTERS, found.centers)]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("n", "noise_sd", "seeds", "least", "most"),
+    [(2000, 1e-9, 1500, 0.87, 1.16), (5000, 1e-4, 500, 0.6, 1.4), (5000, 1e-3, 500, 0.4, 1.4)],
+)
+def test_first_centers_have_about_the_variance_that_they_claim(
+    n: int, noise_sd: float, seeds: int, least: float, most: float
+) -> None:
+    """The mean square of the deviations, known up to .02 and .035.
+
+    Without noise, a variance that is a fifth wrong is noticed; where there is noise, denoising has made it smaller
+    than its variance on the vertices that are left.
+    """
+    squares, claimed = [], []
+    for seed in range(seeds):
+        frequencies, _ = _frequencies(seed, n, noise_sd)
+        found, _ = box_start(GRID, frequencies, 2, np.random.default_rng(0))
+        squares.append((_ordered(found) - CENTERS) ** 2)
+        claimed.append(found.variance)
+    assert least < float(np.mean(squares) / np.mean(claimed)) < most
+
+
+def test_first_centers_know_sizes() -> None:
+    frequencies, points = _frequencies(0, 100_000, 1e-5)
+    found, _ = box_start(GRID, frequencies, 2, np.random.default_rng(0))
+    label = nearest(points, found.centers)
+    np.testing.assert_allclose(found.sizes, np.bincount(label) / len(points), atol=0.005)
+    assert found.sizes.sum() == pytest.approx(1)
+    assert (found.trusted_weight == 0.25).all()
+
+
+def test_a_cluster_is_never_taken_for_a_point() -> None:
+    frequencies = np.zeros(GRID.n_symbols)
+    frequencies[[50, 300]] = 0.5
+    found, density = box_start(GRID, GridFrequencies(frequencies, 1e-12, 10, 0.0), 2, np.random.default_rng(0))
+    spread = density.clusters(found.centers).spread
+    assert (spread >= LEAST_SD**2).all()
+    np.testing.assert_allclose(spread, np.mean(GRID.step**2) / 60)  # a tenth of what rounding adds
+    np.testing.assert_allclose(np.sort(found.centers, axis=0), np.sort(GRID.vertices()[[50, 300]], axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize("k", [1, 2, 50, 441, pytest.param(600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["nothing", "hardly anything", "negative"])
+def test_there_are_always_centers_inside_the_box(k: int, kind: str) -> None:
+    rng = np.random.default_rng(k)
+    frequencies = {
+        "nothing": np.zeros(GRID.n_symbols),
+        "hardly anything": 1e-4 * rng.standard_normal(GRID.n_symbols),
+        "negative": -rng.random(GRID.n_symbols),
+    }[kind]
+    found, density = box_start(GRID, GridFrequencies(frequencies, 1.0, 5, 0.0), k, rng)
+    assert found.centers.shape == found.variance.shape == (k, 2)
+    spread = density.clusters(found.centers).spread
+    for values in (found.centers, found.variance, found.sizes, found.size_variance, spread):
+        assert np.isfinite(values).all()
+        assert (values >= 0).all()
+    assert (found.centers <= 1).all()
+
+
+@pytest.mark.statistical
+def test_a_thin_cluster_beside_a_large_one_is_found() -> None:
+    """A tenth of the users, so thinly spread that hardly a vertex stands out of the noise: found in 20 of 20 cases."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        large = [0.3, 0.3] + 0.05 * rng.standard_normal((9000, 2))
+        thin = [0.75, 0.75] + 0.09 * rng.standard_normal((1000, 2))
+        frequencies = _seen(np.concatenate([large, thin]), 0.0015, rng)
+        found, _ = box_start(GRID, frequencies, 2, np.random.default_rng(0))
+        assert np.linalg.norm(found.centers - [0.75, 0.75], axis=1).min() < 0.15
+
+
+def test_the_doubt_of_a_start_is_its_cost_against_the_best_that_is_another() -> None:
+    frequencies, _ = _frequencies(3, 10_000, 1e-4)
+    _, density = box_start(GRID, frequencies, 2, np.random.default_rng(0))
+    near, worse, worst = CENTERS + 0.01, np.array([[0.2, 0.3], [0.3, 0.3]]), np.array([[0.9, 0.9], [0.95, 0.9]])
+    doubt = start_doubt(density, [CENTERS, near, worst, worse])
+    assert doubt is not None
+    assert doubt.cost == density.cost(CENTERS)
+    assert doubt.rival_cost == density.cost(worse)
+    assert doubt.difference_sd == density.difference_sd(CENTERS, worse)
+    assert start_doubt(density, [CENTERS, near]) is None
+    assert start_doubt(density, [CENTERS]) is None
+
+
+def test_a_start_with_a_rival_says_so_and_one_without_does_not() -> None:
+    rng = np.random.default_rng(0)
+    even = rng.random((20_000, 2))
+    found, _ = box_start(GRID, _seen(even, 1e-4, rng), 5, np.random.default_rng(0))
+    assert found.start is not None
+    assert found.start.rival_cost > 0
+    assert found.start.difference_sd > 0
+    frequencies, _ = _frequencies(0, 20_000, 1e-5)
+    assert box_start(GRID, frequencies, 1, np.random.default_rng(0))[0].start is None

@@ -1,0 +1,116 @@
+"""Where users are, as a grid says, and what clipping leaves of their residuals."""
+
+import numpy as np
+import pytest
+
+from hybriddp._check import FloatArray
+from hybriddp.kmeans.algorithm.density import Clipping, Density
+from hybriddp.kmeans.algorithm.grid_start import GridFrequencies
+from hybriddp.kmeans.clustering import nearest, wcss
+from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs
+from hybriddp.kmeans.reports.grid import GridQuestion
+
+GRID = GridQuestion(None, np.zeros(2), np.full(2, 0.01), (101, 101))
+CENTERS = np.array([[0.3, 0.3], [0.75, 0.7]])
+WIDE = np.full(2, 10.0)
+
+
+def _of(points: FloatArray, noise_sd: float = 0.0, seed: int = 0) -> Density:
+    rng = np.random.default_rng(seed)
+    symbols = GRID.symbols(points, np.zeros(len(points), np.int64), rng)
+    values = np.bincount(symbols, minlength=GRID.n_symbols) / len(points)
+    values = values + noise_sd * rng.standard_normal(len(values))
+    return Density.of(GRID, GridFrequencies(values, max(noise_sd, 1e-9) ** 2, len(points), 0.0))
+
+
+def _round(n: int = 50_000, sd: float = 0.06) -> FloatArray:
+    rng = np.random.default_rng(5)
+    return np.clip(CENTERS[rng.integers(2, size=n)] + sd * rng.standard_normal((n, 2)), 0, 1)
+
+
+def _with_village(n: int = 50_000) -> FloatArray:
+    """An eighth of the second cluster lives far to one side."""
+    points = _round(n)
+    label = nearest(points, CENTERS)
+    far = np.flatnonzero(label == 1)[: n // 16]
+    points[far] = (0.75, 0.96)
+    return points
+
+
+@pytest.mark.statistical
+def test_the_cost_is_that_of_the_points_and_knows_its_noise() -> None:
+    """200 grids with noise: the mean is within 5 standard errors, and the deviation within 5 of its own."""
+    points, others = _round(2000), np.array([[0.25, 0.4], [0.6, 0.7]])
+    exact = (wcss(points, CENTERS) - wcss(points, others)) / len(points)
+    found = [_of(points, 0.002, seed) for seed in range(200)]
+    differences = np.array([density.cost(CENTERS) - density.cost(others) for density in found])
+    sd = np.mean([density.difference_sd(CENTERS, others) for density in found])
+    assert abs(differences.mean() - exact) < 5 * sd / np.sqrt(200)
+    assert differences.std() == pytest.approx(sd, rel=5 / np.sqrt(400))
+    costs = np.array([density.cost(CENTERS) for density in found])
+    assert abs(costs.mean() - wcss(points, CENTERS) / len(points)) < 5 * costs.std() / np.sqrt(200)
+
+
+def test_clusters_know_their_sizes_and_spread() -> None:
+    points = _round()
+    clusters = _of(points).clusters(CENTERS)
+    np.testing.assert_allclose(clusters.mass, np.bincount(nearest(points, CENTERS)) / len(points), atol=0.005)
+    np.testing.assert_allclose(clusters.spread, 0.06**2, rtol=0.06)
+
+
+@pytest.mark.parametrize("by_length", [False, True])
+def test_in_round_clusters_clipping_leaves_what_is_derived_for_normal_ones(by_length: bool) -> None:
+    """The part of a shift, up to a few hundredths through rounding; and nothing is missing."""
+    clusters = _of(_round()).clusters(CENTERS)
+    for radius in (1.0, 1.5, 2.0):
+        found = clusters.clipping(np.full(2, radius * 0.06), by_length=by_length)
+        expected = clipping_factor_lengths(radius, 2) if by_length else clipping_factor_signs(radius)
+        np.testing.assert_allclose(found.inside, expected, atol=0.05)
+        np.testing.assert_allclose(found.missing, 0.0, atol=0.002)
+
+
+@pytest.mark.parametrize("by_length", [False, True])
+def test_what_is_missing_of_an_uneven_cluster_makes_up_for_clipping(by_length: bool) -> None:
+    points = _with_village()
+    label = nearest(points, CENTERS)
+    found = _of(points).clusters(CENTERS).clipping(np.full(2, 0.1), by_length=by_length)
+    residuals = points - CENTERS[label]
+    size = np.linalg.norm(residuals, axis=1)[:, None] if by_length else np.abs(residuals)
+    clipped = residuals * np.minimum(1, 0.1 / np.maximum(size, 1e-12))
+    for k in range(2):
+        mean = np.where((label == k)[:, None], residuals, 0.0).mean(axis=0)
+        reported = np.where((label == k)[:, None], clipped, 0.0).mean(axis=0)
+        np.testing.assert_allclose(reported / found.inside[k] + found.missing[k], mean, atol=0.0015)
+    assert found.missing[1, 1] > 0.005
+
+
+def test_what_does_not_stand_out_of_noise_is_not_added() -> None:
+    quiet = _of(_round(), 1e-4).clusters(CENTERS).clipping(np.full(2, 0.1), by_length=False)
+    np.testing.assert_array_equal(quiet.missing, 0.0)
+    np.testing.assert_array_equal(quiet.variance, 0.0)
+    loud = _of(_with_village(), 1e-4).clusters(CENTERS).clipping(np.full(2, 0.1), by_length=False)
+    assert loud.missing[1, 1] > 0.005
+    assert (loud.variance[1] > 0).all()
+
+
+def test_a_wide_radius_leaves_everything() -> None:
+    found = _of(_with_village(), 1e-4).clusters(CENTERS).clipping(WIDE, by_length=False)
+    np.testing.assert_array_equal(found.inside, 1.0)
+    np.testing.assert_array_equal(found.missing, 0.0)
+
+
+def test_each_cluster_gets_the_clipping_that_was_chosen_for_it() -> None:
+    clusters = _of(_with_village(), 1e-4).clusters(CENTERS)
+    tried = [clusters.clipping(np.full(2, r), by_length=False) for r in (0.05, 0.1, 0.2)]
+    chosen = Clipping.chosen(tried, np.array([2, 1]))
+    np.testing.assert_array_equal(chosen.radii, [0.2, 0.1])
+    for name in ("inside", "missing", "variance"):
+        np.testing.assert_array_equal(getattr(chosen, name)[0], getattr(tried[2], name)[0])
+        np.testing.assert_array_equal(getattr(chosen, name)[1], getattr(tried[1], name)[1])
+
+
+def test_a_cluster_without_anybody_has_finite_numbers() -> None:
+    centers = np.vstack([CENTERS, [[0.0, 1.0]]])
+    found = _of(_round(1000)).clusters(centers).clipping(np.full(3, 0.1), by_length=True)
+    for values in (found.inside, found.missing, found.variance):
+        assert np.isfinite(values).all()
