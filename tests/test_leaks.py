@@ -29,8 +29,8 @@ from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.tables import summarize, trusted_points
 from hybriddp.tables.frames import read_columns
-from hybriddp.tables.mean.query import Tally
-from hybriddp.tables.mean.report_files import write_table
+from hybriddp.tables.mean.query import MeanTally
+from hybriddp.tables.report_files import write_table
 
 WORD, NUMBER = "HIV-positive it's 'so'", 31337.125
 SECRETS = ("HIV", "31337")
@@ -244,7 +244,7 @@ def test_what_holds_raw_values_does_not_show_them() -> None:
     total = str(trusted.total)
     table = pl.DataFrame({"x": [NUMBER, 5.0], "country": ["DE", "FR"]})
     groups = summarize(table, STUDY, value="x", group="country", keys=["DE", "FR"])
-    tally = Tally(rows=1, count=1, total=trusted.total)
+    tally = MeanTally(rows=1, count=1, total=trusted.total)
     held = [trusted, groups, tuple(groups.values()), tally, STUDY.grid.place([NUMBER]), Crowd.of([NUMBER, 1], (0, 1e5))]
     held += [PointArray(Box.of([(0, 1e5)]), [[NUMBER]], "x"), Box.of([(0, 1e5)]).place([[NUMBER]])]
     held += [trusted_points(table.with_columns(y=pl.col("x")), POINTS, columns=["x", "y"])]

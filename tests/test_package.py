@@ -10,6 +10,8 @@ HEAVY = ["scipy.stats", "scipy.special", "scipy.optimize", "matplotlib", "opendp
 def test_the_public_names_are_these() -> None:
     assert sorted(hybriddp.__all__) == [
         "DistributionStudy",
+        "Frequencies",
+        "FrequencyStudy",
         "HybridKMeans",
         "Ledger",
         "MeanStudy",
@@ -19,6 +21,7 @@ def test_the_public_names_are_these() -> None:
         "channels",
         "errors",
         "plan",
+        "plan_frequencies",
         "simulate",
         "solve",
         "summarize",
@@ -32,6 +35,7 @@ def test_the_public_names_of_channels_are_these() -> None:
         "channel_from_json",
         "ChoiceResponse",
         "DiscreteLaplace",
+        "LocalHashing",
         "MaskedResponse",
         "NumericChannel",
         "RandomizedResponse",

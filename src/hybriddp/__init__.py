@@ -9,9 +9,12 @@ it costs.
 
 **For quantiles and histograms**: `DistributionStudy`.
 
+**For how frequent categories are**: `FrequencyStudy`, which gives `Frequencies`.
+
 **For K-means**: `HybridKMeans`; `hybriddp.kmeans` for running it as a protocol, round by round.
 
-**For knowing the error beforehand**: `plan` and `solve`; `simulate` for trying it out; `hybriddp.theory` for formulas.
+**For knowing the error beforehand**: `plan`, `plan_frequencies` and `solve`; `simulate` for trying it out;
+`hybriddp.theory` for formulas.
 
 **For what outsiders learn**: `amplify`.
 
@@ -23,9 +26,10 @@ it costs.
 from hybriddp import channels, errors, theory
 from hybriddp.amplification import amplify
 from hybriddp.distribution import DistributionStudy
+from hybriddp.frequency import Frequencies, FrequencyStudy
 from hybriddp.kmeans import HybridKMeans
 from hybriddp.mean import MeanStudy
-from hybriddp.planning import plan, solve
+from hybriddp.planning import plan, plan_frequencies, solve
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.simulation import simulate
@@ -35,6 +39,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DistributionStudy",
+    "Frequencies",
+    "FrequencyStudy",
     "HybridKMeans",
     "Ledger",
     "MeanStudy",
@@ -44,6 +50,7 @@ __all__ = [
     "channels",
     "errors",
     "plan",
+    "plan_frequencies",
     "simulate",
     "solve",
     "summarize",

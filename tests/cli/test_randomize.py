@@ -10,7 +10,7 @@ from hybriddp.channels import WindowChannel
 from hybriddp.cli import app
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
-from hybriddp.tables.mean.report_files import write_table
+from hybriddp.tables.report_files import write_table
 
 RUN = CliRunner()
 

@@ -22,7 +22,7 @@ EXPECTED = summarize(
 TWO_WAYS = "read in two ways.*--decimal"
 
 
-def read_both(path: Path, csv: CsvFormat | None = None, engine: str = "polars") -> Summaries:
+def read_both(path: Path, csv: CsvFormat | None = None, engine: str = "polars") -> Summaries[Any, Any]:
     return summarize(path, STUDY, value="x", report="code", csv=csv, engine=engine)
 
 

@@ -9,10 +9,10 @@ import pytest
 from hybriddp.errors import DataError, MissingExtraError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.tables import frames, summarize, summarize_both
-from hybriddp.tables.mean.report_files import write_table
 from hybriddp.tables.paths import expand
+from hybriddp.tables.report_files import write_table
 from hybriddp.tables.text import Wanted
-from tests.tables.mean.test_summarize import HOSTILE
+from tests.tables.mean.test_query import HOSTILE
 
 STUDY = MeanStudy("x", bounds=(-60, 1440), epsilon=0.5)
 FORMATS = ["parquet", "csv", "jsonl"]

@@ -13,10 +13,19 @@ from hybriddp.channels import WindowChannel
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.tables import simulate_devices, summarize
-from tests.tables import test_frames, test_paths
+from tests.tables import (
+    test_frames,
+    test_groups,
+    test_paths,
+    test_report_files,
+    test_simulate,
+    test_trust,
+    test_users,
+)
 from tests.tables.conftest import on_spark
+from tests.tables.frequency import test_query as test_items
 from tests.tables.kmeans import test_points, test_reports, test_study
-from tests.tables.mean import test_groups, test_report_files, test_simulate, test_summarize, test_trust, test_users
+from tests.tables.mean import test_query
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -29,13 +38,13 @@ def engine(spark: Any, tmp_path: Path) -> Engine:  # noqa: ANN401
 
 
 CLAIMS: list[Callable[[Engine], None]] = [
-    test_summarize.test_hostile_values_give_the_same_bits_on_every_engine,
-    test_summarize.test_random_values_give_the_same_bits_on_every_engine,
-    partial(test_summarize.test_every_numeric_type_is_a_value, dtype=pl.Decimal(10, 2)),
-    test_summarize.test_integers_beyond_exact_floats,
-    test_summarize.test_codes_that_are_none_are_counted_or_refused,
-    test_summarize.test_an_empty_table_is_an_empty_summary,
-    partial(test_summarize.test_laplace_reports_are_summed_to_the_last_bit_on_every_engine, dtype=pl.Int64),
+    test_query.test_hostile_values_give_the_same_bits_on_every_engine,
+    test_query.test_random_values_give_the_same_bits_on_every_engine,
+    partial(test_query.test_every_numeric_type_is_a_value, dtype=pl.Decimal(10, 2)),
+    test_query.test_integers_beyond_exact_floats,
+    test_query.test_codes_that_are_none_are_counted_or_refused,
+    test_query.test_an_empty_table_is_an_empty_summary,
+    partial(test_query.test_laplace_reports_are_summed_to_the_last_bit_on_every_engine, dtype=pl.Int64),
     partial(test_groups.test_every_group_has_the_summaries_of_its_own_rows, dtype=pl.String),
     partial(test_groups.test_groups_can_be_integers, dtype=pl.Int64),
     partial(test_users.test_a_user_with_two_rows_is_refused, ids=None),
@@ -45,6 +54,12 @@ CLAIMS: list[Callable[[Engine], None]] = [
     partial(test_trust.test_a_raw_value_of_somebody_who_does_not_trust_is_refused, kind="integers"),
     test_report_files.test_a_column_ties_the_rows_of_any_table,
     test_simulate.test_reports_are_simulated_for_those_who_do_not_trust,
+    partial(test_items.check_texts, other=False),
+    partial(test_items.check_integers, other=True),
+    partial(test_items.test_reports_of_every_oracle_are_counted_as_from_an_array, k=20),
+    partial(test_items.test_reports_of_every_oracle_are_counted_as_from_an_array, k=3000),
+    test_items.test_groups_users_and_consent,
+    test_items.test_reports_are_simulated_for_those_who_do_not_trust,
     test_points.check_bits,
     test_reports.check_counts,
 ]
@@ -73,7 +88,7 @@ def test_a_study_over_spark(engine: Engine, tmp_path: Path) -> None:
 def test_what_spark_says_about_a_row_is_not_passed_on(spark: Any) -> None:  # noqa: ANN401
     frame = spark.sql("SELECT cast(t AS double) x FROM VALUES ('1'), ('HIV-positive') AS rows(t)")
     with pytest.raises(DataError, match="The table cannot be read") as caught:
-        summarize(frame, test_summarize.STUDY, value="x")
+        summarize(frame, test_query.STUDY, value="x")
     error: BaseException = caught.value
     assert "HIV" not in str(error)
     assert error.__cause__ is error.__context__ is None

@@ -3,7 +3,8 @@
 **For a number**: `WindowChannel`, one byte near the least variance possible; `DiscreteLaplace`, the paper's own
 mechanism; `TableChannel`, a table of your own.
 
-**For a category**: `RandomizedResponse` and `UnaryEncoding`. **For a set of them**, all of one size: `ChoiceResponse`.
+**For a category**: `RandomizedResponse` and `UnaryEncoding`; out of any number of them, `LocalHashing`. **For a set of
+them**, all of one size: `ChoiceResponse`.
 
 **For an ordered bin**, of which a CDF is estimated: `MaskedResponse`.
 
@@ -13,6 +14,7 @@ Every channel is a table of whole numbers whose privacy is proven in exact arith
 """
 
 from hybriddp.channels.channel import Channel, channel_from_json
+from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.masked import MaskedResponse
 from hybriddp.channels.numeric import NumericChannel
@@ -25,6 +27,7 @@ __all__ = [
     "Channel",
     "ChoiceResponse",
     "DiscreteLaplace",
+    "LocalHashing",
     "MaskedResponse",
     "NumericChannel",
     "RandomizedResponse",

@@ -257,13 +257,20 @@ class ChoiceResponse(WindowResponse):
     def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
         """Per report, little endian: one word that chooses a place, those of the true codes first, in their order."""
         u = self.draws(raw)
-        place = self.window.code(np.zeros(len(u), u.dtype), u).astype(np.int8)
-        true = (inputs[:, None] >> np.arange(self.n_codes) & 1).astype(np.int8)
-        places = np.where(true > 0, np.cumsum(true, axis=1), self.n_chosen + np.cumsum(1 - true, axis=1)) - 1
-        # One place is the one drawn, in each row. A sum looks at all of them, whichever it is.
-        found = (places == place[:, None]) @ np.arange(self.n_codes)
-        codes: NDArray[Any] = found.astype(self.code_type)
-        return codes
+        drawn = self.window.code(np.zeros(len(u), u.dtype), u).astype(np.int8)
+        codes, before = np.zeros(len(u), np.int8), np.zeros(len(u), np.int8)  # before: true codes below this one
+        bits = np.empty(0, np.int8)
+        # One code's place is the one drawn. A sum looks at all of them, whichever it is.
+        for code in range(self.n_codes):
+            if code % 7 == 0:  # one byte at a time is eight times as fast
+                bits = (inputs >> code & 0x7F).astype(np.int8)
+            true = bits >> np.int8(code % 7) & np.int8(1)
+            # A true code is at place `before`, another one at n_chosen + code - before.
+            last = np.int8(self.n_chosen + code)
+            place = last - before + true * (before + before - last)
+            codes += (place == drawn) * np.int8(code)
+            before += true
+        return codes.astype(self.code_type)
 
     def fields(self) -> dict[str, Any]:
         w = self.window

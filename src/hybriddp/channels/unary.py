@@ -107,9 +107,11 @@ class UnaryEncoding(SymbolChannel):
         """Per report, little endian: one word for each category; its bit is 1 if the word is below the weight."""
         words = raw.view("<u4").reshape(len(inputs), self.n_categories)
         # All categories are compared, so that the memory that is touched does not depend on which one it is.
-        own = np.asarray(inputs)[:, None] == np.arange(self.n_categories)
-        weight = np.where(own, np.uint32(self.one), np.uint32(self.zero))
-        return np.packbits(words < weight, axis=1, bitorder="little")
+        own = np.asarray(inputs).astype(np.uint16)[:, None] == np.arange(self.n_categories, dtype=np.uint16)
+        own &= words < np.uint32(self.one)
+        bits = np.zeros((len(inputs), 8 * self.report_bytes), np.bool_)  # whole bytes are packed faster
+        np.logical_or(own, words < np.uint32(self.zero), out=bits[:, : self.n_categories])  # the smaller weight
+        return np.packbits(bits.ravel(), bitorder="little").reshape(len(inputs), self.report_bytes)
 
     @property
     def hit_probability(self) -> float:

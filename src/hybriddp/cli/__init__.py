@@ -17,9 +17,11 @@ from hybriddp.cli import (
     crowd,
     demo,
     figures,
+    frequencies,
     ledger,
     mean,
     plan,
+    plan_frequencies,
     randomize,
     serve,
     simulate,
@@ -58,8 +60,10 @@ def _options(
 
 app.command(name="demo")(demo.demo)
 app.command(name="plan")(plan.make_plan)
+app.command(name="plan-frequencies")(plan_frequencies.make_frequency_plan)
 app.command(name="simulate")(simulate.run_simulation)
 app.command(name="mean")(mean.mean)
+app.command(name="frequencies")(frequencies.frequencies)
 app.add_typer(ledger.app)
 app.command(name="amplify")(amplify.run_amplify)
 app.command(name="channel")(channel.channel)

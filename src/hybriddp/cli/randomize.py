@@ -14,8 +14,8 @@ from hybriddp.mean import MeanStudy
 from hybriddp.mean.explain import HEADING
 from hybriddp.tables import CsvFormat
 from hybriddp.tables.frames import read_columns
-from hybriddp.tables.mean.report_files import DIGEST_COLUMN, write_table
 from hybriddp.tables.paths import output_format
+from hybriddp.tables.report_files import DIGEST_COLUMN, write_table
 
 
 def randomize(

@@ -4,11 +4,12 @@
 numbers, words, a picture and a page. **To choose**: `Plan.epsilon_choices` and `Plan.bounds_choices` say what each
 would cost. **For the way back**: `solve` finds the smallest ε, number of users or fraction of opt-ins for a target.
 **For what could go wrong**: `Plan.differences` of the groups, `Plan.poisoning` by forged reports, and
-`Plan.crossovers` between estimators.
+`Plan.crossovers` between estimators. **For frequencies**: `plan_frequencies` gives a `FrequencyPlan`.
 """
 
 from hybriddp.planning.alternatives import BoundsChoice, Crossovers, Difference, EpsilonChoice, Poisoning
 from hybriddp.planning.evaluate import Option, Span
+from hybriddp.planning.frequencies import FrequencyPlan, RankRow, plan_frequencies
 from hybriddp.planning.plan import Plan, plan
 from hybriddp.planning.scenario import Scenario
 from hybriddp.planning.solve import Solution, solve
@@ -18,12 +19,15 @@ __all__ = [
     "Crossovers",
     "Difference",
     "EpsilonChoice",
+    "FrequencyPlan",
     "Option",
     "Plan",
     "Poisoning",
+    "RankRow",
     "Scenario",
     "Solution",
     "Span",
     "plan",
+    "plan_frequencies",
     "solve",
 ]

@@ -7,9 +7,9 @@ round. `simulate_local` and, in Spark, `simulate_devices` play the local users o
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.kmeans.points import TrustedTable, trusted_points
 from hybriddp.tables.kmeans.reports import count_reports, report_table
-from hybriddp.tables.mean.query import GroupedSummaries, Summaries
-from hybriddp.tables.mean.simulate import simulate_devices, simulate_local
-from hybriddp.tables.mean.summarize import summarize, summarize_both
+from hybriddp.tables.query import GroupedSummaries, Summaries
+from hybriddp.tables.simulate import simulate_devices, simulate_local
+from hybriddp.tables.summarize import summarize, summarize_both
 
 __all__ = [
     "CsvFormat",

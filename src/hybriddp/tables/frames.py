@@ -7,7 +7,7 @@ their summaries add up.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -55,6 +55,9 @@ class _Narwhals:
 
 nw: Any = _Narwhals()
 
+Converter = Callable[[list[Any]], tuple[list[Any], Any]]
+"""From the objects of a column to plain values, and the type of narwhals that they have."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
@@ -94,19 +97,28 @@ class TableSource:
         return table_title(self.names)
 
 
-def lazy_frame(table: Any, numbers: Sequence[str], *, answers: Sequence[str] = (), texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
+def lazy_frame(
+    table: Any,  # noqa: ANN401
+    numbers: Sequence[str],
+    *,
+    answers: Sequence[str] = (),
+    texts: Sequence[str] = (),
+    converters: Mapping[str, Converter] | None = None,
+) -> Any:  # noqa: ANN401
     """A table as a lazy frame.
 
     pandas keeps exact numbers, booleans of which some are missing, bytes, and texts among other things as objects. Of
-    these, ``numbers`` and ``answers``, which are yes and no, become floats, and ``texts``, however their names are
-    spelled, become texts.
+    these, ``numbers`` and ``answers``, which are yes and no, become floats, ``texts``, however their names are
+    spelled, become texts, and columns that have ``converters`` what these make of them.
     """
     try:
         frame = nw.from_native(table)
         if isinstance(frame, nw.DataFrame):
             for name in [name for name, dtype in frame.schema.items() if dtype == nw.Object]:
                 values: Any
-                if name in numbers:
+                if name in (converters or {}):
+                    values, dtype = (converters or {})[name](frame[name].to_list())
+                elif name in numbers:
                     values, dtype = as_floats(frame[name].to_numpy()), nw.Float64
                 elif name in answers:
                     flags = [float(x) if isinstance(x, (bool, np.bool_)) else x for x in frame[name].to_list()]

@@ -32,6 +32,7 @@ class Wanted:
     texts: Sequence[str] = ()  # even if they look like numbers
     others: Sequence[str] = ()  # of a type that is told from their first rows
     optional: Sequence[str] = ()  # texts that need not be there; in small letters, but may be spelled otherwise
+    items: Sequence[str] = ()  # those of the texts in which words for what is missing count as such
     csv: CsvFormat = field(default_factory=CsvFormat)
 
     @property
@@ -146,7 +147,8 @@ def _scan(file: File, wanted: Wanted, *, bad_in: str | None = None) -> "pl.LazyF
             columns[name] = _number_text(cell, dialect, wanted.csv).cast(pl.Float64)
         elif schema[spelled[name]] == pl.String:
             stripped = cell.str.strip_chars()
-            columns[name] = pl.when(stripped != "").then(stripped)
+            words = ["", *wanted.csv.missing] if name in wanted.items else [""]
+            columns[name] = pl.when(~stripped.is_in(words)).then(stripped)
         else:
             columns[name] = cell
     return frame.select(**columns)

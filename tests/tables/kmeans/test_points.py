@@ -23,7 +23,7 @@ from hybriddp.kmeans.statistics import (
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import batches
 from hybriddp.tables.kmeans.points import TrustedTable, trusted_points
-from hybriddp.tables.mean.report_files import write_table
+from hybriddp.tables.report_files import write_table
 
 Engine = Callable[[pl.DataFrame], Any]
 

@@ -21,7 +21,7 @@ from hybriddp.kmeans.reports.second_moment import LengthQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import batches
 from hybriddp.tables.kmeans.reports import count_reports, report_table
-from hybriddp.tables.mean.report_files import write_table
+from hybriddp.tables.report_files import write_table
 
 Engine = Callable[[pl.DataFrame], Any]
 

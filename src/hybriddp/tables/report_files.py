@@ -7,10 +7,9 @@ were drawn with a seed, which makes them a simulation.
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hybriddp.errors import DataError, ProtocolError, raise_unchained
-from hybriddp.mean.study import MeanStudy
 from hybriddp.tables.frames import nw, require_polars
 from hybriddp.tables.paths import File, output_format, writing_error
 from hybriddp.wording import counted
@@ -31,7 +30,18 @@ SEEDED_WORD = "seeded"
 """Stands after the digest of a row, and a space, if its report was drawn with a seed."""
 
 _DIGEST = rf"^[0-9a-f]{{64}}(?: {SEEDED_WORD})?$"
-_MUST_AGREE = "name, bounds, epsilon, delta, channel and min_group_size must all be the same"
+
+
+class ReportStudy(Protocol):
+    """A study that reports can belong to."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its text."""
+
+    @property
+    def title(self) -> str:
+        """Its name, and whom it is about."""
 
 
 class Origin(NamedTuple):
@@ -41,7 +51,7 @@ class Origin(NamedTuple):
     seeded: bool = False
 
 
-def by_digest(files: Sequence[File], study: MeanStudy, digests: Collection[str]) -> list[tuple[list[File], Origin]]:
+def by_digest(files: Sequence[File], study: ReportStudy, digests: Collection[str]) -> list[tuple[list[File], Origin]]:
     """Files by what their metadata say of their reports; `ProtocolError` if they name another study."""
     found: dict[Origin, list[File]] = {}
     for file in files:
@@ -49,7 +59,7 @@ def by_digest(files: Sequence[File], study: MeanStudy, digests: Collection[str])
         if digest is not None and digest not in digests:
             raise ProtocolError(
                 f"{file.name} has reports of study {digest[:12]}…, not of {study.digest[:12]}… ({study.title!r}): "
-                f"{_MUST_AGREE}."
+                f"{_must_agree(study)}."
             )
         found.setdefault(Origin(digest is not None, seeded), []).append(file)
     return [(found[origin], origin) for origin in sorted(found, key=lambda x: (not x.tied, x.seeded))]
@@ -73,13 +83,18 @@ def digest_matches(schema: Any, key: Any, whole: Collection[str], parts: dict[An
     return right, x.str.contains(_DIGEST) & ~right, right & x.str.ends_with(f" {SEEDED_WORD}")
 
 
-def refuse_foreign(count: int, table: str, study: MeanStudy) -> None:
+def refuse_foreign(count: int, table: str, study: ReportStudy) -> None:
     """Raise `ProtocolError` if rows of a table carry the digest of another study."""
     if count:
         raise ProtocolError(
             f"{table} has {counted(count, 'report', 'that carries', 'that carry')} the digest of another study "
-            f"than {study.digest[:12]}… ({study.title!r}): {_MUST_AGREE}."
+            f"than {study.digest[:12]}… ({study.title!r}): {_must_agree(study)}."
         )
+
+
+def _must_agree(study: ReportStudy) -> str:
+    told = "bounds, epsilon, delta" if hasattr(study, "bounds") else "categories, epsilon"
+    return f"name, {told}, channel and min_group_size must all be the same"
 
 
 def _stored(file: File) -> tuple[str | None, bool]:

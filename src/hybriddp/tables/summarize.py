@@ -10,14 +10,20 @@ import numpy as np
 
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError
+from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.mean.study import MeanStudy
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import Chunk, TableSource, collect, lazy_frame, library, nw, open_chunks, require_polars
-from hybriddp.tables.mean.query import NO_REPORT, GroupedSummaries, Key, Query, Summaries, Tally, check
-from hybriddp.tables.mean.report_files import DIGEST_COLUMN, Origin, by_digest
-from hybriddp.tables.mean.trust import Trust
+from hybriddp.tables.frequency.query import FrequencyQuery
+from hybriddp.tables.mean.query import MeanQuery
 from hybriddp.tables.paths import expand, file_names
+from hybriddp.tables.query import NO_REPORT, GroupedSummaries, Key, L, Query, Summaries, T, TableStudy, Tally, check
+from hybriddp.tables.report_files import DIGEST_COLUMN, Origin, by_digest
+from hybriddp.tables.trust import Trust
 from hybriddp.wording import counted
+
+QUERIES: dict[type[Any], type[Query]] = {MeanStudy: MeanQuery, FrequencyStudy: FrequencyQuery}
+"""What is counted for each kind of study."""
 
 Progress = Callable[[float | None], object]
 """Is told which share of a table has been counted, from 0 to 1; None while that is not known."""
@@ -36,7 +42,7 @@ _ORDERED = ("polars", "pandas", "pyarrow")
 @overload
 def summarize(
     table: Any,  # noqa: ANN401
-    study: MeanStudy,
+    study: TableStudy[T, L],
     *,
     value: str | None = None,
     report: str | None = None,
@@ -48,13 +54,13 @@ def summarize(
     engine: str | None = None,
     csv: CsvFormat | None = None,
     progress: Progress | None = None,
-) -> Summaries: ...
+) -> Summaries[T, L]: ...
 
 
 @overload
 def summarize(
     table: Any,  # noqa: ANN401
-    study: MeanStudy,
+    study: TableStudy[T, L],
     *,
     value: str | None = None,
     report: str | None = None,
@@ -66,12 +72,12 @@ def summarize(
     engine: str | None = None,
     csv: CsvFormat | None = None,
     progress: Progress | None = None,
-) -> GroupedSummaries: ...
+) -> GroupedSummaries[T, L]: ...
 
 
 def summarize(
     table: Any,
-    study: MeanStudy,
+    study: TableStudy[T, L],
     *,
     value: str | None = None,
     report: str | None = None,
@@ -83,7 +89,7 @@ def summarize(
     engine: str | None = None,
     csv: CsvFormat | None = None,
     progress: Progress | None = None,
-) -> Summaries | GroupedSummaries:
+) -> Summaries[T, L] | GroupedSummaries[T, L]:
     """The trusted and the local users of a table as summaries.
 
     Parameters
@@ -148,7 +154,7 @@ def summarize(
     public = public_keys(study, group, keys)
     _check.choice("repeated", repeated, REPEATED)
     trust = None if trusted_if is None else Trust.of(trusted_if)
-    query = Query(study, value, report, group, public, trust, user)
+    query = query_for(study, value, report, group, public, trust, user)
     source = CountedTable(table, query, engine, csv, in_chunks=progress is not None and user is None)
     tallies = count([source], public, progress, repeated=repeated)
     return as_summaries(study, group, tallies, trusted=value is not None, local=report is not None)
@@ -157,7 +163,7 @@ def summarize(
 def summarize_both(
     trusted: Any,  # noqa: ANN401
     local: Any,  # noqa: ANN401
-    study: MeanStudy,
+    study: TableStudy[T, L],
     *,
     value: str,
     report: str,
@@ -168,7 +174,7 @@ def summarize_both(
     engine: str | None = None,
     csv: CsvFormat | None = None,
     progress: Progress | None = None,
-) -> Summaries | GroupedSummaries:
+) -> Summaries[T, L] | GroupedSummaries[T, L]:
     """A table of trusted users and another of local ones, which may have other columns, as summaries.
 
     Without ``user`` it is the same as two calls of `summarize`. With it, nobody may be in both tables. A file or table
@@ -205,7 +211,7 @@ def summarize_both(
 
     def opened(table: Any, value: str | None, report: str | None) -> CountedTable:  # noqa: ANN401
         reader = None if file_names(table) is None else engine
-        query = Query(study, value, report, group, public, user=user)
+        query = query_for(study, value, report, group, public, user=user)
         return CountedTable(table, query, reader, csv, in_chunks=progress is not None and user is None)
 
     tables = [opened(trusted, value, None), opened(local, None, report)]
@@ -214,8 +220,13 @@ def summarize_both(
 
 
 def as_summaries(
-    study: MeanStudy, group: str | None, tallies: dict[Key | None, Tally], *, trusted: bool, local: bool
-) -> Summaries | GroupedSummaries:
+    study: TableStudy[T, L],
+    group: str | None,
+    tallies: dict[Key | None, Tally[Any, Any]],
+    *,
+    trusted: bool,
+    local: bool,
+) -> Summaries[T, L] | GroupedSummaries[T, L]:
     """Tallies as the summaries of a study, or of its part for every key."""
     other = tallies.pop(None)
     if group is None:
@@ -228,10 +239,11 @@ def as_summaries(
     return GroupedSummaries(group, parts, other.rows)
 
 
-def public_keys(study: MeanStudy, group: str | None, keys: Sequence[str] | Sequence[int] | None) -> list[Key]:
+def public_keys(study: TableStudy[T, L], group: str | None, keys: Sequence[str] | Sequence[int] | None) -> list[Key]:
     """The keys of the groups, once they and the study have been checked."""
-    if not isinstance(study, MeanStudy):
-        raise ParameterError("study", "a MeanStudy", type(study).__name__, shown_as="type")
+    if type(study) not in QUERIES:
+        kinds = " or ".join(f"a {kind.__name__}" for kind in QUERIES)
+        raise ParameterError("study", kinds, type(study).__name__, shown_as="type")
     if (group is None) != (keys is None):
         raise ParameterError("keys", "given exactly if group is", keys)
     if group is None or keys is None:
@@ -246,6 +258,11 @@ def public_keys(study: MeanStudy, group: str | None, keys: Sequence[str] | Seque
     if not public or not (texts or integers) or len(set(public)) < len(public):
         raise ParameterError("keys", words, keys)
     return public
+
+
+def query_for(study: TableStudy[Any, Any], *columns: Any, **more: Any) -> Query:  # noqa: ANN401
+    """What is counted for a study, in these columns."""
+    return QUERIES[type(study)](study, *columns, **more)
 
 
 class _Part(NamedTuple):
@@ -282,9 +299,9 @@ class CountedTable:
                 ]
             answers = [query.trust.column] if query.trust else []
             texts = [DIGEST_COLUMN] if query.report is not None else []
+            how: dict[str, Any] = {"answers": answers, "texts": texts, "converters": query.converters}
             self.parts = [
-                _Part(lazy_frame(chunk.table, query.numbers, answers=answers, texts=texts), chunk.size, origin)
-                for chunk, origin in opened
+                _Part(lazy_frame(chunk.table, query.numbers, **how), chunk.size, origin) for chunk, origin in opened
             ]
 
 
@@ -295,9 +312,9 @@ def count(
     *,
     repeated: str = "refuse",
     simulated: bool = False,
-) -> dict[Key | None, Tally]:
+) -> dict[Key | None, Tally[Any, Any]]:
     """The tallies of all keys, and of None for rows that have none of them."""
-    tallies: dict[Key | None, Tally] = {key: Tally() for key in (*keys, None)}
+    tallies: dict[Key | None, Tally[Any, Any]] = {key: tables[0].query.tally() for key in (*keys, None)}
     parts = [(table, part) for table in tables for part in table.parts]
     whole, done = sum(part.size for _, part in parts) or 1, 0
     tell = progress or (lambda _: None)
@@ -319,7 +336,7 @@ def count(
     return tallies
 
 
-def _count_users(tables: Sequence[CountedTable], tallies: dict[Key | None, Tally], repeated: str) -> None:
+def _count_users(tables: Sequence[CountedTable], tallies: dict[Key | None, Tally[Any, Any]], repeated: str) -> None:
     """Count all parts together, since a user may be in several of them."""
     cells: list[Any] = []
     for table in tables:
@@ -327,10 +344,10 @@ def _count_users(tables: Sequence[CountedTable], tallies: dict[Key | None, Tally
             cells += [table.query.cells(part.frame, part.origin) for part in table.parts]
     query = tables[0].query
     with tables[0].source.reading():
-        query.count(_one_row_each(cells, str(query.user), repeated), tallies)
+        query.count(_one_row_each(cells, str(query.user), repeated, query.no_item), tallies)
 
 
-def _one_row_each(frames: Sequence[Any], column: str, repeated: str) -> Any:  # noqa: ANN401
+def _one_row_each(frames: Sequence[Any], column: str, repeated: str, no_item: str | int) -> Any:  # noqa: ANN401
     """The cells of a query, from all frames, with at most one row per user that has a value or a report.
 
     A user with two rows would pay twice, and count twice.
@@ -346,7 +363,8 @@ def _one_row_each(frames: Sequence[Any], column: str, repeated: str) -> Any:  # 
     if repeated == "first" or len(frames) > 1:
         parts = [frame.collect(backend="polars").to_native() for frame in frames]
         joined = polars.concat(parts, how="diagonal_relaxed")
-        fill = {name: 0 if name != "code" else NO_REPORT for name in joined.columns if name not in ("user", "key")}
+        fill: dict[str, Any] = {name: 0 for name in joined.columns if name not in ("user", "key")}
+        fill |= {name: x for name, x in {"code": NO_REPORT, "item": no_item}.items() if name in fill}
         cells = nw.from_native(joined.lazy().with_columns(polars.col(name).fill_null(x) for name, x in fill.items()))
     else:
         cells = frames[0]

@@ -11,7 +11,7 @@ import pytest
 from hybriddp.errors import DataError, MissingExtraError, ParameterError
 from hybriddp.mean import LaplaceSummary, MeanStudy
 from hybriddp.tables import summarize
-from hybriddp.tables.mean.report_files import write_table
+from hybriddp.tables.report_files import write_table
 
 STUDY = MeanStudy("x", bounds=(-60, 1440), epsilon=0.5)
 

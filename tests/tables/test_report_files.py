@@ -11,7 +11,7 @@ import pytest
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.mean import LaplaceSummary, LocalSummary, MeanStudy
 from hybriddp.tables import summarize
-from hybriddp.tables.mean.report_files import write_table
+from hybriddp.tables.report_files import write_table
 
 STUDY = MeanStudy("x", bounds=(0, 100), epsilon=1)
 OTHER = MeanStudy("x", bounds=(0, 100), epsilon=8)

@@ -8,8 +8,8 @@ import pytest
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.tables import summarize
-from hybriddp.tables.mean.report_files import write_table
-from hybriddp.tables.mean.trust import Trust
+from hybriddp.tables.report_files import write_table
+from hybriddp.tables.trust import Trust
 
 Engine = Callable[[pl.DataFrame], Any]
 STUDY = MeanStudy("x", bounds=(0, 100), epsilon=1)

@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 
 from hybriddp import _check
 from hybriddp.errors import DataError
-from hybriddp.mean.study import MeanStudy
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports
+from hybriddp.mean.summary import Reports
 from hybriddp.tables.batches import computed
 from hybriddp.tables.dialect import CsvFormat
-from hybriddp.tables.frames import as_float, is_finite, nw
-from hybriddp.tables.mean.query import GroupedSummaries, Key, Query, Summaries
-from hybriddp.tables.mean.summarize import CountedTable, as_summaries, count, public_keys
-from hybriddp.tables.mean.trust import Trust
+from hybriddp.tables.frames import nw
+from hybriddp.tables.query import DeviceCodes, GroupedSummaries, Key, L, Query, Summaries, T, TableStudy
+from hybriddp.tables.summarize import CountedTable, as_summaries, count, public_keys, query_for
 from hybriddp.tables.text import require_column
+from hybriddp.tables.trust import Trust
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 def simulate_local(
     table: Any,  # noqa: ANN401
-    study: MeanStudy,
+    study: TableStudy[T, L],
     *,
     value: str,
     trusted_if: str,
@@ -38,7 +37,7 @@ def simulate_local(
     engine: str | None = None,
     csv: CsvFormat | None = None,
     random_state: int | np.random.Generator | None = None,
-) -> Summaries | GroupedSummaries:
+) -> Summaries[T, L] | GroupedSummaries[T, L]:
     """A raw table as summaries, with simulated reports of those who do not trust: for trying a study out.
 
     A simulation: the raw values were all in one place, and the reports protect nobody. Give ``estimate`` a
@@ -58,6 +57,7 @@ def simulate_local(
     Examples
     --------
     >>> import polars as pl
+    >>> from hybriddp import MeanStudy
     >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=0.5)
     >>> table = pl.DataFrame({"minutes": [30.0, 12.5, 99.0], "consent": ["yes", "no", "no"]})
     >>> trusted, local = simulate_local(table, study, value="minutes", trusted_if="consent")
@@ -66,14 +66,14 @@ def simulate_local(
     """
     public = public_keys(study, group, keys)
     trust = Trust.of(trusted_if)
-    query = Query(study, value, None, group, public, trust)
+    query = query_for(study, value, None, group, public, trust)
     raw = CountedTable(table, query, engine, csv, in_chunks=False)
     counted = as_summaries(study, group, count([raw], public, simulated=True), trusted=True, local=False)
     rng = None if random_state is None else np.random.default_rng(random_state)
 
-    def reports(part: MeanStudy, key: Key | None) -> LocalSummary | LaplaceSummary:
-        frames = (_untrusted_values(chunk.frame, value, trust, group, key) for chunk in raw.parts)
-        return _simulated(frames, part, rng)
+    def reports(part: TableStudy[T, L], key: Key | None) -> L:
+        frames = (_untrusted_values(chunk.frame, query, trust, key) for chunk in raw.parts)
+        return _simulated(frames, part, query, rng)
 
     with raw.source.reading():
         if isinstance(counted, Summaries):
@@ -83,40 +83,43 @@ def simulate_local(
     return GroupedSummaries(by, parts, counted.other)
 
 
-def _simulated(
-    frames: Iterable[Any], study: MeanStudy, rng: np.random.Generator | None
-) -> LocalSummary | LaplaceSummary:
+def _simulated(frames: Iterable[Any], study: TableStudy[T, L], query: Query, rng: np.random.Generator | None) -> L:
     """The reports that devices would have sent for the values of frames; in Spark the workers draw, without a seed."""
-    summary = study.summarize_local(Reports(np.empty(0, np.int64), study.digest))
+    summary: Any = study.summarize_local(Reports(np.empty(0, np.int64), study.digest))
     for values in frames:
         generator = None if hasattr(values.to_native(), "mapInArrow") else rng
-        for codes in computed(values, partial(_drawn, text=study.to_json(), rng=generator), np.int64):
+        work = partial(_drawn, make=query.device_codes, text=study.to_json(), rng=generator)
+        for codes in computed(values, work, np.int64):
             summary = summary + study.summarize_local(Reports(codes, study.digest, seeded=True))
-    return summary
+    simulated: L = summary
+    return simulated
 
 
-def _untrusted_values(frame: Any, value: str, trust: Trust, group: str | None, key: Key | None) -> Any:  # noqa: ANN401
-    """The finite values of those who do not trust, of all users or of a key's."""
+def _untrusted_values(frame: Any, query: Query, trust: Trust, key: Key | None) -> Any:  # noqa: ANN401
+    """The values of those who do not trust, of all users or of a key's."""
     schema = frame.collect_schema()
     trusts, _ = trust.expressions(schema[trust.column])
-    x = as_float(schema[value], value)
-    wanted = is_finite(x) & ~trusts
-    if group is not None:
-        wanted = wanted & (nw.col(group).cast(nw.String) == str(key))
+    x, present = query.raw_cells(schema[query.value])
+    wanted = present & ~trusts
+    if query.group is not None:
+        wanted = wanted & (nw.col(query.group).cast(nw.String) == str(key))
     return frame.filter(wanted).select(x=x)
 
 
 def _drawn(
-    batches: Iterable["pa.RecordBatch"], text: str, rng: np.random.Generator | None
+    batches: Iterable["pa.RecordBatch"],
+    make: Callable[[str], DeviceCodes],
+    text: str,
+    rng: np.random.Generator | None,
 ) -> Iterator[NDArray[np.int64]]:
-    study = MeanStudy.from_json(text)
+    device_codes = make(text)
     for batch in batches:
-        x = batch.column(0).to_numpy(zero_copy_only=False)
-        yield study.randomize(x, random_state=rng).astype(np.int64)
+        codes, answers = device_codes(batch.column(0), rng)
+        yield codes[answers]
 
 
 def simulate_devices(
-    frame: "DataFrame", study: MeanStudy, *, value: str, report: str = "code", seed: int | None = None
+    frame: "DataFrame", study: TableStudy[Any, Any], *, value: str, report: str = "code", seed: int | None = None
 ) -> "DataFrame":
     """A PySpark table with one more column: the code that each user's device would have sent.
 
@@ -128,10 +131,10 @@ def simulate_devices(
     ----------
     frame : pyspark.sql.DataFrame
         One row per user. Workers need hybriddp too.
-    study : MeanStudy
+    study : MeanStudy or FrequencyStudy
         The study that the devices take part in. It travels to the workers as its text.
     value : str
-        The column of raw values. Those that are missing, NaN or infinite get no code.
+        The column of raw values. Those that are missing, NaN or infinite, or none of the categories, get no code.
     report : str
         The name of the new column.
     seed : int, optional
@@ -145,22 +148,25 @@ def simulate_devices(
     """
     if not hasattr(frame, "mapInArrow"):
         raise DataError(f"frame must be a PySpark DataFrame, got {type(frame).__name__}.")
-    from pyspark.sql.types import LongType, NumericType, StructField, StructType
+    from pyspark.sql.types import LongType, NumericType, StringType, StructField, StructType
 
+    public_keys(study, None, None)
+    query = query_for(study, value, None)
     require_column(value, frame.columns, "The table")
-    if not isinstance(frame.schema[value].dataType, NumericType):
+    numeric = value in query.numbers
+    if not isinstance(frame.schema[value].dataType, NumericType if numeric else StringType):
         held = frame.schema[value].dataType.simpleString()
-        raise DataError(f"Column {value!r} must hold numbers, but holds {held}.")
+        raise DataError(f"Column {value!r} must hold {'numbers' if numeric else 'texts'}, but holds {held}.")
     if report in frame.columns:
         raise DataError(f"The table has a column {report!r} already. Name another one for the codes.")
     if seed is not None:
         _check.integer("seed", seed, at_least=0)
     schema = StructType([*frame.schema.fields, StructField(report, LongType())])
-    return frame.mapInArrow(_randomizer(study.to_json(), value, report, seed), schema)
+    return frame.mapInArrow(_randomizer(query.device_codes, study.to_json(), value, report, seed), schema)
 
 
 def _randomizer(
-    text: str, value: str, report: str, seed: int | None
+    make: Callable[[str], DeviceCodes], text: str, value: str, report: str, seed: int | None
 ) -> Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]:
     """What a worker does with the batches of a partition."""
 
@@ -171,12 +177,9 @@ def _randomizer(
         context = TaskContext.get()
         partition = 0 if context is None else int(context.partitionId())
         rng = None if seed is None else np.random.default_rng([seed, partition])
-        study = MeanStudy.from_json(text)
+        device_codes = make(text)
         for batch in batches:
-            x = batch.column(value).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # nulls become NaN
-            finite = np.isfinite(x)
-            codes = np.zeros(len(x), np.int64)
-            codes[finite] = study.randomize(x[finite], random_state=rng)
-            yield batch.append_column(report, pa.array(codes, mask=~finite))
+            codes, answers = device_codes(batch.column(value), rng)
+            yield batch.append_column(report, pa.array(codes, mask=~answers))
 
     return randomize

@@ -8,7 +8,7 @@ import pytest
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.tables import summarize, summarize_both
-from hybriddp.tables.mean.report_files import write_table
+from hybriddp.tables.report_files import write_table
 
 Engine = Callable[[pl.DataFrame], Any]
 STUDY = MeanStudy("x", bounds=(0, 100), epsilon=1)

@@ -1,0 +1,193 @@
+"""A picture of shares: a bar and its interval for each item, and thin beside it what each group says alone."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp._check import FloatArray
+from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, save
+from hybriddp.frequency.blend import Blend
+from hybriddp.frequency.estimate import Frequencies
+from hybriddp.frequency.heavy_estimate import HeavyHitters
+from hybriddp.frequency.heavy_explain import name_of
+from hybriddp.frequency.law import GroupShares, quantile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_BARS = 50
+_MOST_PARTS = 12
+_LONGEST = 32  # characters of a label
+_FEW = 15  # items up to which there is room for wide bars
+_LEVEL = 0.95
+_TITLE, _PANEL_TITLE = 80, 34  # characters of a line
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupMarks:
+    """What one group says alone, and the ends of its intervals, in percent of the users."""
+
+    name: str
+    color: str
+    shares: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bars:
+    """Shares of items in the order of the picture, in percent of the users."""
+
+    labels: list[str]
+    shares: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    groups: list[GroupMarks]
+    title: str
+    more: int = 0  # items that are not shown
+    seeded: bool = False
+
+
+def draw(found: Frequencies, *, path: Path | None = None) -> "Figure":
+    """The shares as bars with 95 % intervals: all in the study's order, or the largest ones if there are many."""
+    return draw_parts([found], path=path)
+
+
+def draw_parts(parts: Sequence[Frequencies], *, path: Path | None = None) -> "Figure":
+    """The shares of some parts of the users, side by side in one scale."""
+    return draw_bars([bars_of(part) for part in parts[:_MOST_PARTS]], path=path)
+
+
+def draw_items(found: HeavyHitters, *, path: Path | None = None) -> "Figure":
+    """The most frequent items as bars with 95 % intervals."""
+    n = min(len(found), _MOST_BARS)
+    order, f = np.arange(n), np.clip(found.blend.shares, 0.0, 1.0)
+    ends, factor = found.intervals(_LEVEL), found.study.form.counted
+    bars = Bars(
+        [short(name_of(item)) for item in found.items[:n]],
+        100 * found.shares[:n],
+        100 * ends.lower[:n],
+        100 * ends.upper[:n],
+        _both_groups(found.blend, f, order, factor),
+        f"{found.study.name}, ε = {found.privacy.epsilon}, δ = {found.privacy.delta}",
+        len(found) - n,
+        found.privacy.seeded,
+    )
+    return draw_bars([bars], path=path)
+
+
+def bars_of(found: Frequencies) -> Bars:
+    """What a picture shows of shares."""
+    n = len(found)
+    order = np.arange(n) if n <= _MOST_BARS else np.argsort(-found.unbiased, kind="stable")[:_MOST_BARS]
+    ends, f = found.stated_intervals(_LEVEL), found.shares
+    return Bars(
+        [short(str(found.items[i])) for i in order.tolist()],
+        100 * f[order],
+        100 * ends.lower[order],
+        100 * ends.upper[order],
+        _both_groups(found.blend, f, order),
+        f"{found.study.title}, ε = {found.privacy.epsilon}",
+        n - len(order),
+        found.privacy.seeded,
+    )
+
+
+def _both_groups(blend: Blend, f: FloatArray, order: NDArray[np.intp], factor: int = 1) -> list[GroupMarks]:
+    """Both groups, or none: a single one is the answer already."""
+    if blend.trusted is None or blend.local is None:
+        return []
+    named = (("trusted group", TRUSTED, blend.trusted), ("local group", LOCAL, blend.local))
+    return [_group_marks(name, color, group, f, order, factor) for name, color, group in named]
+
+
+def _group_marks(
+    name: str, color: str, group: GroupShares, f: FloatArray, order: NDArray[np.intp], factor: int
+) -> GroupMarks:
+    """The shares of one group alone, which may be negative, and how far they may be off if these are the shares."""
+    variance = group.variance(f)
+    laplace = np.full_like(f, 1.0) * group.noise / variance if group.laplace else np.zeros_like(f)
+    half = quantile(_LEVEL, np.clip(laplace, 0.0, 1.0)) * np.sqrt(variance)
+    x, h = 100 * factor * group.shares[order], 100 * factor * half[order]
+    return GroupMarks(name, color, x, x - h, x + h)
+
+
+def short(name: str) -> str:
+    """A label that leaves room for the bars; long names may differ at their ends, so these stay."""
+    if len(name) <= _LONGEST:
+        return name
+    tail = _LONGEST // 3
+    return f"{name[: _LONGEST - tail - 1].rstrip()}…{name[-tail:].lstrip()}"
+
+
+def draw_bars(panels: Sequence[Bars], *, path: Path | None = None) -> "Figure":
+    """Panels side by side, the same items in each."""
+    rows = max(len(panel.labels) for panel in panels)
+    step = 0.42 if rows <= _FEW else 0.25
+    columns = min(len(panels), 3)
+    lines = -(-len(panels) // columns)
+    with canvas(7.2 if columns == 1 else 3.6 * columns + 1.4, lines * (1.35 + step * max(rows, 2))) as figure:
+        grid = figure.subplots(lines, columns, squeeze=False, sharex=True).ravel()
+        for axes, panel in zip(grid, panels, strict=False):
+            _panel(axes, panel, alone=len(panels) == 1)
+        if len(panels) == 1:  # over the labels, too, where there is more room
+            figure.suptitle(
+                _title(panels[0], _TITLE), x=0.01, ha="left", fontsize=11, weight="bold", color=INK, parse_math=False
+            )
+        for axes in grid[len(panels) :]:
+            axes.set_visible(False)
+        handles, labels = grid[0].get_legend_handles_labels()
+        if panels[0].groups:
+            both = [*handles[-1:], *handles[:-1]], [*labels[-1:], *labels[:-1]]  # what is stated comes first
+            figure.legend(*both, loc="outside lower center", ncols=3, fontsize=9, labelcolor=INK)
+        return save(figure, path)
+
+
+def _panel(axes: "Axes", bars: Bars, *, alone: bool) -> None:
+    places = np.arange(len(bars.labels))
+    few = len(places) <= _FEW
+    together = bool(bars.groups)
+    axes.barh(places, bars.shares, height=0.5 if together else 0.62, color=HYBRID, alpha=0.55, linewidth=0)
+    whiskers = np.vstack([np.maximum(bars.shares - bars.lower, 0), np.maximum(bars.upper - bars.shares, 0)])
+    axes.errorbar(
+        bars.shares,
+        places,
+        xerr=whiskers,
+        fmt="none",
+        ecolor=INK,
+        elinewidth=1.6 if few else 1.2,
+        capsize=3.5 if few else 2,
+        label="both groups, 95 % intervals",
+    )
+    offsets = (-0.36, 0.36) if few else (-0.33, 0.33)
+    for group, offset in zip(bars.groups, offsets, strict=False):
+        axes.hlines(places + offset, group.lower, group.upper, color=group.color, linewidth=0.9, alpha=0.8)
+        size = 3 if few else 2
+        axes.plot(group.shares, places + offset, "o", color=group.color, markersize=size, label=f"{group.name} alone")
+    labels = bars.labels or ["(none)"]
+    axes.set_yticks(np.arange(len(labels)), labels, parse_math=False, fontsize=10 if few else 8)
+    axes.set_ylim(max(len(places), 1) - 0.35, -0.65)
+    axes.axvline(0, color=MUTED, linewidth=0.8)
+    axes.set_xlim(_least(bars), None)
+    rest = f" ({bars.more:,} more items are not shown)" if bars.more else ""
+    axes.set_xlabel(f"share of users, %{rest}")
+    if not alone:
+        axes.set_title(_title(bars, _PANEL_TITLE), parse_math=False)
+    axes.grid(axis="y", visible=False)
+
+
+def _title(bars: Bars, width: int) -> str:
+    return textwrap.fill(f"{bars.title}{' (a simulation)' if bars.seeded else ''}", width)
+
+
+def _least(bars: Bars) -> float:
+    """Where the picture begins: at 0, or a little below if a group alone goes there; its whiskers may be cut off."""
+    widest = max(float(bars.upper.max(initial=0.0)), 1e-6)
+    lowest = min((float(group.lower.min(initial=0.0)) for group in bars.groups), default=0.0)
+    return max(lowest, -0.15 * widest)

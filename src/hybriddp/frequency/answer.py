@@ -1,0 +1,156 @@
+r"""From two summaries to shares: check, release, blend.
+
+**The release.** The trusted group's counts leave through one release. If one user's item is replaced, one count goes
+down by 1 and another one up by 1, so the counts change by at most 2 all together, however many there are: discrete
+Laplace noise of scale $2/\epsilon$ on each is ε-private. Of two categories one count says it all, because the size of
+the group is public: the first one changes by at most 1 and gets noise of scale $1/\epsilon$, and the second one is the
+rest. The cost is written into the ledger before anything is drawn.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hybriddp._check import FloatArray
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.frequency.blend import blend
+from hybriddp.frequency.check import CheckedCounts, check_counts
+from hybriddp.frequency.estimate import Frequencies
+from hybriddp.frequency.law import GroupShares
+from hybriddp.frequency.summary import LocalCounts, TrustedCounts
+from hybriddp.mean.estimate import Statement
+from hybriddp.mean.summary import Reports
+from hybriddp.privacy import Neighbors
+from hybriddp.randomness import simulation_generator
+from hybriddp.release.event import Event, Part
+from hybriddp.release.ledger import Ledger, require_ledger
+from hybriddp.release.mechanisms import release_vector
+
+if TYPE_CHECKING:
+    from hybriddp.frequency.study import FrequencyStudy
+
+CountsPair = tuple[TrustedCounts | None, LocalCounts | None]
+"""The summaries of one part of the users."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateCounts:
+    """The trusted group's counts with noise: safe to publish unless they are ``seeded``."""
+
+    count: int  # of users, which is public
+    values: FloatArray  # one per category, with noise; some may be negative
+    variance: float  # of the noise on each
+    counted: bool  # whether a ledger has it
+    seeded: bool  # whether the noise can be repeated, and so hides nothing
+
+
+def sensitivity(n_categories: int) -> int:
+    """By how much one replaced item changes what is released, all changes added up: the first of two counts, or all."""
+    return 1 if n_categories == 2 else 2
+
+
+def release_counts(
+    study: "FrequencyStudy",
+    raw: TrustedCounts,
+    *,
+    ledger: Ledger | None = None,
+    paid: bool = False,
+    random_state: int | np.random.Generator | None = None,
+) -> PrivateCounts:
+    """The counts of the trusted group with noise, paid for first.
+
+    With ``paid`` the cost has been written down already, together with that of other parts. With a ``random_state`` it
+    is a simulation, which is no release and costs nothing.
+    """
+    exact, n, bound = raw.array(), raw.count, sensitivity(len(raw.counts))
+    seeded = random_state is not None
+    if ledger is not None and not seeded and not paid:
+        ledger.spend(counts_event(study, study.users), promised=study.privacy)
+    released = exact[:1] if bound == 1 else exact
+    private = release_vector(released, sensitivity=bound, privacy=study.privacy, random_state=random_state)
+    noisy = private.values.astype(np.float64)
+    values = np.array([noisy[0], n - noisy[0]]) if bound == 1 else noisy
+    counted = (ledger is not None or paid) and not seeded
+    return PrivateCounts(n, values, private.variance, counted=counted, seeded=seeded)
+
+
+def counts_event(study: "FrequencyStudy", part: Part | None) -> Event:
+    """The event that `release_counts` writes into the ledger."""
+    what = "counts of the trusted group"
+    return Event.now(what, who="trusted", study=study.whole_digest, privacy=study.privacy, part=part)
+
+
+def answer_shares(
+    study: "FrequencyStudy",
+    trusted: object,
+    local: LocalCounts | Reports | ArrayLike | None,
+    *,
+    single_group: bool,
+    ledger: Ledger | None,
+    random_state: int | np.random.Generator | None,
+) -> Frequencies:
+    """The shares of a study; see `FrequencyStudy.estimate`."""
+    require_ledger(ledger)
+    checked = check_counts(study, trusted, local, single_group=single_group)
+    return _estimate(checked, ledger=ledger, paid=False, random_state=random_state)
+
+
+def answer_share_parts(
+    study: "FrequencyStudy",
+    by: str,
+    summaries: Mapping[Any, CountsPair],
+    *,
+    single_group: bool,
+    ledger: Ledger | None,
+    random_state: int | np.random.Generator | None,
+) -> dict[str | int, Frequencies]:
+    """The shares of the parts of a study, all checked and paid for together; see `FrequencyStudy.estimate_parts`."""
+    require_ledger(ledger)
+    if not summaries:
+        raise ParameterError("summaries", "those of at least one part", summaries)
+    parts: dict[Any, CheckedCounts] = {}
+    problems = []
+    for key, pair in summaries.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise DataError(f"{key}: summaries must hold a pair of trusted and local counts, or None, for every key.")
+        try:
+            parts[key] = check_counts(study.part(by, key), *pair, single_group=single_group)
+        except DataError as problem:
+            problems.append(f"{key}: {problem}")
+    if problems:
+        raise DataError(f"{len(problems)} of {len(summaries)} parts cannot be estimated. {' '.join(problems[:5])}")
+    rng = None if random_state is None else simulation_generator(random_state, "parts")
+    paid = ledger is not None and rng is None
+    if ledger is not None and paid:
+        asked = [part.study.users for part in parts.values() if part.n_trusted]
+        ledger.spend_all([counts_event(study, users) for users in asked], promised=study.privacy)
+    return {key: _estimate(part, ledger=None, paid=paid, random_state=rng) for key, part in parts.items()}
+
+
+def _estimate(
+    checked: CheckedCounts, *, ledger: Ledger | None, paid: bool, random_state: int | np.random.Generator | None
+) -> Frequencies:
+    study, raw, reports = checked.study, checked.trusted, checked.local
+    local_shares = None
+    if reports is not None and reports.count:
+        local_shares = study.oracle.group_shares(reports.array(), reports.count)
+    released = None
+    if raw is not None and raw.count:  # last, so that nothing is paid for what fails
+        released = release_counts(study, raw, ledger=ledger, paid=paid, random_state=random_state)
+    trusted_shares = None
+    if released is not None:
+        trusted_shares = GroupShares.of_counts(released.values, released.count, released.variance)
+    seeded = random_state is not None or (reports is not None and reports.seeded)
+    statement = Statement(
+        study.privacy.epsilon,
+        study.privacy.delta,
+        Neighbors.REPLACE_ONE.value,
+        released=released is not None,
+        counted=released is not None and released.counted,
+        seeded=seeded,
+    )
+    tied = reports is None or not reports.count or reports.tied
+    return Frequencies(study, blend(trusted_shares, local_shares), statement, tied=tied)

@@ -1,0 +1,118 @@
+r"""First step of an estimate: everything is checked before anything is spent.
+
+Among it, whether the reports can have come out of the study's channel at all. Whatever a user's category is, their
+report has each code, or sets each bit, with a probability between two that are public. By Hoeffding (1963, theorem 1)
+the fraction $x$ of $n$ reports that do is above the larger one, $P$, with probability at most
+$e^{-n\,\mathrm{KL}(x \| P)}$, and likewise below the smaller one. Raw categories, a constant, or codes of a larger ε
+are too many on some codes and too few on others. With a union bound over all counts no set of real reports is refused
+with a probability above $10^{-6}$.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hybriddp._check import FloatArray
+from hybriddp.errors import DataError, ProtocolError
+from hybriddp.frequency.summary import LocalCounts, TrustedCounts
+from hybriddp.mean.summary import Reports
+from hybriddp.wording import counted
+
+if TYPE_CHECKING:
+    from hybriddp.frequency.study import FrequencyStudy
+
+FALSE_ALARM = 1e-6
+_REMEDY = "Nothing was released. Summarize the reports of this study: study.randomize makes them."
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCounts:
+    """What shares are estimated from. Nothing about the trusted group has been spent or released yet."""
+
+    study: "FrequencyStudy"
+    trusted: TrustedCounts | None
+    local: LocalCounts | None
+
+    @property
+    def n_trusted(self) -> int:
+        """How many trusted users there are."""
+        return self.trusted.count if self.trusted else 0
+
+    @property
+    def n_local(self) -> int:
+        """How many local users there are."""
+        return self.local.count if self.local else 0
+
+
+def check_counts(
+    study: "FrequencyStudy",
+    trusted: object,
+    local: LocalCounts | Reports | ArrayLike | None,
+    *,
+    single_group: bool,
+) -> CheckedCounts:
+    """Both groups summarized; `DataError` or `ProtocolError` if there can be no estimate from them."""
+    if local is not None and not isinstance(local, LocalCounts):
+        local = study.summarize_local(local)
+    if trusted is not None and not isinstance(trusted, TrustedCounts):
+        trusted = study.summarize_trusted(trusted)
+    checked = CheckedCounts(study, trusted, local)
+    expected = {"trusted": len(study.names), "local": study.oracle.n_counts}
+    for name, summary in (("trusted", trusted), ("local", local)):
+        if summary is not None:
+            _check_summary(study, name, summary, expected[name])
+    _check_sizes(checked, single_group=single_group)
+    if checked.local is not None and checked.local.count:
+        _check_plausible(study, checked.local)
+    return checked
+
+
+def _check_summary(study: "FrequencyStudy", name: str, summary: TrustedCounts | LocalCounts, n_counts: int) -> None:
+    if summary.study != study.digest:
+        mine = f"{study.digest[:12]}… ({study.name!r})"
+        raise ProtocolError(f"The summary belongs to study {summary.study[:12]}…, not to {mine}.")
+    if len(summary.counts) != n_counts:
+        raise ProtocolError(f"The {name} summary has {len(summary.counts):,} counts, the study {n_counts:,}.")
+
+
+def _check_sizes(checked: CheckedCounts, *, single_group: bool) -> None:
+    """Raise `DataError` if a group is too small for the study, or empty and asked for."""
+    sizes = {"trusted": checked.n_trusted, "local": checked.n_local}
+    least = checked.study.min_group_size
+    empty = [name for name, size in sizes.items() if not size]
+    if len(empty) == 2:
+        raise DataError("Both groups are empty.")
+    if empty and not single_group:
+        raise DataError(
+            f"The {empty[0]} group is empty. Pass single_group=True if the answer of the other group alone will do."
+        )
+    for name, size in sizes.items():
+        if 0 < size < least:
+            raise DataError(f"The {name} group has {counted(size, 'user')}; the study asks for {least:,}.")
+
+
+def _check_plausible(study: "FrequencyStudy", reports: LocalCounts) -> None:
+    """Raise `DataError` if no users can have sent these reports."""
+    counts = reports.array()
+    fraction, (least, most) = counts / reports.count, study.oracle.count_bounds
+    limit = math.log(2 * len(counts) / FALSE_ALARM) / reports.count
+    above = (fraction > most) & (_divergence(fraction, most) > limit)
+    below = (fraction < least) & (_divergence(fraction, least) > limit)
+    if above.any() or below.any():
+        constant = counts.max() > 0.9 * reports.count and study.oracle.hit < 0.8
+        looks = "a constant" if constant else "raw categories, or like codes of a larger ε"
+        raise DataError(
+            f"The local reports cannot come from this study's channel: they are too concentrated, so they look like "
+            f"{looks}. {_REMEDY}"
+        )
+
+
+def _divergence(x: FloatArray, p: float) -> FloatArray:
+    """KL between Bernoulli laws."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one = np.where(x > 0, x * np.log(x / p), 0.0)
+        other = np.where(x < 1, (1 - x) * np.log((1 - x) / (1 - p)), 0.0)
+    return np.asarray(one + other)

@@ -1,0 +1,274 @@
+"""The shares of all categories, how wrong they may be, and what they cost."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp import _check
+from hybriddp._check import FloatArray
+from hybriddp.errors import ParameterError
+from hybriddp.frequency import explain
+from hybriddp.frequency.blend import Blend, project_to_simplex
+from hybriddp.frequency.categories import Item
+from hybriddp.frequency.divergence import ShareDivergence
+from hybriddp.frequency.law import GroupShares, ShareIntervals
+from hybriddp.mean.estimate import Statement
+from hybriddp.mean.interval import Interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
+    from hybriddp.frequency.study import FrequencyStudy
+
+
+class ShareRow(NamedTuple):
+    """One category: its share, the standard error of that, and the 95 % interval that is stated beside it."""
+
+    item: Item
+    share: float
+    standard_error: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Frequencies:
+    """The share of every category among all users, from private numbers only."""
+
+    study: "FrequencyStudy"
+    blend: Blend  # of both groups' private shares
+    privacy: Statement
+    """What it cost."""
+    tied: bool = True
+    """Whether every local report came with the study's digest."""
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The categories, in the order of the study; other items, if it counts them, come last."""
+        return self.study.names
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of each category, clipped to 0 to 1. They need not add up to 1: see `distribution`."""
+        return np.clip(self.blend.shares, 0.0, 1.0)
+
+    @property
+    def unbiased(self) -> FloatArray:
+        """The same without clipping: for adding up, and for averaging over many estimates."""
+        return self.blend.shares
+
+    @property
+    def weight(self) -> FloatArray:
+        """The weight on the trusted group, for each category."""
+        return self.blend.weight
+
+    @property
+    def trusted(self) -> GroupShares | None:
+        """What the trusted group alone says; None where there was no such group."""
+        return self.blend.trusted
+
+    @property
+    def local(self) -> GroupShares | None:
+        """What the local group alone says; None where there was no such group."""
+        return self.blend.local
+
+    @property
+    def divergence(self) -> ShareDivergence | None:
+        """How far the groups are apart; None where there was only one."""
+        return self.blend.divergence
+
+    @property
+    def n_trusted(self) -> int:
+        """How many users trusted the curator."""
+        return self.trusted.count if self.trusted else 0
+
+    @property
+    def n_local(self) -> int:
+        """How many users reported locally."""
+        return self.local.count if self.local else 0
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """The root of the expected squared error of each share of all users, if the groups are alike."""
+        return self.blend.law().standard_errors
+
+    def intervals(
+        self, level: float = 0.95, *, population: bool = False, groups_may_differ: bool = False
+    ) -> ShareIntervals:
+        """Where the share of each category lies, one by one, at a level of confidence.
+
+        Parameters
+        ----------
+        level : float
+            How often such an interval holds the share.
+        population : bool
+            Whether it is about the population that these users were drawn from; about these users if not.
+        groups_may_differ : bool
+            By default the intervals assume that those who trust are like those who do not. With True they assume
+            nothing: they are made from the shares in which every user weighs the same, and are wider.
+        """
+        if groups_may_differ:
+            return self.blend.law_if_groups_differ(population=population).intervals(level)
+        return self.blend.law(population=population).intervals(level)
+
+    def stated_intervals(self, level: float = 0.95, *, population: bool = False) -> ShareIntervals:
+        """The intervals that are stated beside the shares: how much the groups differ decides which ones these are.
+
+        If all categories together are up to two standard errors apart, those that assume that the groups are alike;
+        from four on, those that do not. In between nobody can tell, so both are inside. A category that clearly differs
+        has the interval that assumes nothing, whatever the others do.
+        """
+        alike = self.intervals(level, population=population)
+        gap = self.divergence
+        if gap is None or not (self.groups_differ or gap.differing.any()):
+            return alike
+        honest = self.intervals(level, population=population, groups_may_differ=True)
+        lower, upper = np.minimum(alike.lower, honest.lower), np.maximum(alike.upper, honest.upper)
+        alone = gap.differing | self.groups_clearly_differ
+        if not self.groups_differ:  # only some categories do
+            lower, upper = alike.lower, alike.upper
+        shares = self.shares
+        lower = np.minimum(np.where(alone, honest.lower, lower), shares)
+        upper = np.maximum(np.where(alone, honest.upper, upper), shares)
+        return ShareIntervals(lower, upper, level)
+
+    @property
+    def groups_differ(self) -> bool:
+        """Whether the groups' shares are more than two standard errors apart, as by chance alone in 5 % of studies."""
+        return self.divergence is not None and self.divergence.z > 2
+
+    @property
+    def groups_clearly_differ(self) -> bool:
+        """Whether they are more than four standard errors apart, which chance does not explain."""
+        return self.divergence is not None and self.divergence.z > 4
+
+    def share(self, item: Item) -> float:
+        """The share of one category."""
+        return float(self.shares[self._number(item)])
+
+    def standard_error(self, item: Item) -> float:
+        """The standard error of one category's share."""
+        return float(self.standard_errors[self._number(item)])
+
+    def interval(
+        self, item: Item, level: float = 0.95, *, population: bool = False, groups_may_differ: bool = False
+    ) -> Interval:
+        """Where one category's share lies: see `intervals`."""
+        found = self.intervals(level, population=population, groups_may_differ=groups_may_differ)
+        number = self._number(item)
+        return Interval(float(found.lower[number]), float(found.upper[number]), level)
+
+    def top(self, n: int = 10) -> list[ShareRow]:
+        """The categories with the largest shares, the largest first; those of equal shares in the study's order."""
+        _check.integer("n", n, at_least=1)
+        order = np.argsort(-self.unbiased, kind="stable")[:n]
+        return self._rows(order)
+
+    def rows(self) -> list[ShareRow]:
+        """All categories, in the study's order."""
+        return self._rows(np.arange(len(self.items)))
+
+    def _rows(self, order: NDArray[np.intp]) -> list[ShareRow]:
+        shares, errors, ends = self.shares, self.standard_errors, self.stated_intervals()
+        return [
+            ShareRow(
+                self.items[i],
+                float(shares[i]),
+                float(errors[i]),
+                Interval(float(ends.lower[i]), float(ends.upper[i]), ends.level),
+            )
+            for i in order.tolist()
+        ]
+
+    def distribution(self) -> FloatArray:
+        """The nearest distribution: shares that are not negative and add up to 1.
+
+        For what needs one. It is biased: in a large domain the noise of rare categories lowers the frequent ones.
+        """
+        return project_to_simplex(self.unbiased)
+
+    def _number(self, item: Item) -> int:
+        try:
+            return self.study.domain.numbers[item]
+        except (KeyError, TypeError):
+            raise ParameterError("item", "one of the study's categories", item) from None
+
+    # How it is shown ----------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __str__(self) -> str:
+        return explain.one_line(self)
+
+    def __repr__(self) -> str:
+        name = self.study.title if len(self.study.title) <= 40 else f"{self.study.title[:39]}…"
+        seeded = ", a simulation" if self.privacy.seeded else ""
+        return f"Frequencies({name!r}: {len(self):,} categories, ε = {self.privacy.epsilon}{seeded})"
+
+    def explain(self) -> str:
+        """The shares, what they assume, how they came about and what they cost, in plain words."""
+        return explain.explanation(self)
+
+    def plot(self, path: Path | str | None = None) -> "Figure":
+        """A picture of the largest shares with their intervals; written to ``path`` if given.
+
+        Needs matplotlib (``pip install "hybriddp[plots]"``).
+        """
+        from hybriddp.figures import frequencies as picture
+
+        return picture.draw(self, path=None if path is None else Path(path))
+
+    def __rich__(self) -> "Table":
+        return explain.table(self)
+
+    def to_json(self, *, full: bool = False) -> str:
+        """What `to_dict` gives, as text."""
+        return json.dumps(self.to_dict(full=full), indent=2, ensure_ascii=False)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A table with a row for each category. Needs pandas."""
+        import pandas as pd
+
+        ends = self.stated_intervals()
+        columns = {"item": list(self.items), "share": self.shares, "standard_error": self.standard_errors}
+        return pd.DataFrame({**columns, "lower_95": ends.lower, "upper_95": ends.upper, "weight": self.weight})
+
+    def to_dict(self, *, full: bool = False) -> dict[str, Any]:
+        """The shares with their errors and intervals, and the promise, as plain values.
+
+        With ``full`` also what each group says alone, unclipped shares and weights.
+        """
+        users, ends = self.study.users, self.stated_intervals()
+        found = {
+            "warnings": list(explain.warnings(self)),  # before the numbers
+            "study": self.study.name,
+            "digest": self.study.digest,
+            "users": users and asdict(users),
+            "items": list(self.items),
+            "shares": self.shares.tolist(),
+            "standard_errors": self.standard_errors.tolist(),
+            "lower_95": ends.lower.tolist(),
+            "upper_95": ends.upper.tolist(),
+            "intervals_assume_groups_alike": explain.assumes_alike(self),
+            "n_trusted": self.n_trusted,
+            "n_local": self.n_local,
+            "tied": self.tied,
+            "privacy": self.privacy.to_dict(),
+        }
+        return found if not full else found | {"groups": self._groups()}
+
+    def _groups(self) -> dict[str, Any]:
+        gap = self.divergence
+        return {
+            "unbiased": self.unbiased.tolist(),
+            "weights": self.weight.tolist(),
+            "trusted_shares": None if self.trusted is None else self.trusted.shares.tolist(),
+            "local_shares": None if self.local is None else self.local.shares.tolist(),
+            "divergence": gap and {"z": gap.z, "item_z": gap.item_z.tolist(), "kept": gap.kept.tolist()},
+        }

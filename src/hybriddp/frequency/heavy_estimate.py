@@ -1,0 +1,237 @@
+"""Frequent items, their shares, how wrong these may be, and what they cost."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from hybriddp import _check
+from hybriddp._check import FloatArray
+from hybriddp.errors import ParameterError
+from hybriddp.frequency import heavy_explain
+from hybriddp.frequency.blend import Blend, project_to_simplex
+from hybriddp.frequency.categories import OTHER, Item
+from hybriddp.frequency.divergence import ShareDivergence
+from hybriddp.frequency.law import ShareIntervals
+from hybriddp.frequency.records import Record
+from hybriddp.mean.estimate import Statement
+from hybriddp.mean.interval import Interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
+    from hybriddp.frequency.heavy_study import HeavyHitterStudy
+
+
+class ItemRow(NamedTuple):
+    """One item: its share, the standard error of that, its 95 % interval, and the weight on the trusted group."""
+
+    item: Record
+    share: float
+    standard_error: float
+    interval: Interval
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HeavyHitters:
+    """The frequent items, the most frequent first, with their shares among all users; from private numbers only."""
+
+    study: "HeavyHitterStudy"
+    texts: tuple[str, ...]
+    """The items as texts; `items` has them as records."""
+    blend: Blend  # of the items in this order, and of all others together
+    privacy: Statement
+    """What it cost."""
+    method: str
+    """How they were found: ``"dictionary"``, ``"list"`` or ``"discovery"``."""
+    tied: bool = True
+    """Whether every local report came with the digest of its question."""
+    n_without_code: int = 0
+    """How many of the items are too long for local discovery, so that only the trusted group counts them."""
+
+    @classmethod
+    def of(
+        cls,
+        study: "HeavyHitterStudy",
+        items: Sequence[Item],
+        blended: Blend,
+        privacy: Statement,
+        method: str,
+        *,
+        tied: bool = True,
+        n_without_code: int = 0,
+    ) -> "HeavyHitters":
+        """Items with their blended shares, that of all others last; sorted here."""
+        order = np.append(np.lexsort((np.array(items, np.str_), -blended.shares[:-1])), len(items)).astype(np.int64)
+        ordered = heavy_explain.reordered(blended, order)
+        texts = tuple(str(items[i]) for i in order[:-1].tolist())
+        return cls(study, texts, ordered, privacy, method, tied, n_without_code)
+
+    @property
+    def items(self) -> tuple[Record, ...]:
+        """The frequent items, the most frequent first."""
+        return tuple(map(self.study.form.record, self.texts))
+
+    @property
+    def _factor(self) -> int:
+        return self.study.form.counted
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of each item among all users, not below 0. The shares need not add up: see `distribution`."""
+        return np.clip(self.unbiased, 0.0, 1.0)
+
+    @property
+    def unbiased(self) -> FloatArray:
+        """The same without clipping."""
+        return self._factor * self.blend.shares[:-1]
+
+    @property
+    def other_share(self) -> float:
+        """The share of all other items together; if all of a user's records count, of places without a listed one."""
+        return float(np.clip(self.blend.shares[-1], 0.0, 1.0))
+
+    @property
+    def weight(self) -> FloatArray:
+        """The weight on the trusted group, for each item."""
+        return self.blend.weight[:-1]
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """The root of the expected squared error of each share, if the groups are alike."""
+        return self._factor * self.blend.law().standard_errors[:-1]
+
+    @property
+    def divergence(self) -> ShareDivergence | None:
+        """How far the groups are apart; None where there was only one."""
+        return self.blend.divergence
+
+    @property
+    def n_trusted(self) -> int:
+        """How many users trusted the curator."""
+        return self.blend.trusted.count if self.blend.trusted else 0
+
+    @property
+    def n_local(self) -> int:
+        """How many users reported locally."""
+        return self.blend.local.count if self.blend.local else 0
+
+    def intervals(
+        self, level: float = 0.95, *, population: bool = False, groups_may_differ: bool = False
+    ) -> ShareIntervals:
+        """Where the share of each item lies, one by one; see `Frequencies.intervals`.
+
+        An item is on the list because its count, noise included, is large. So shares of items just above the threshold
+        are too large on average, and their intervals hold less often than others.
+        """
+        law = self.blend.law_if_groups_differ if groups_may_differ else self.blend.law
+        found = law(population=population).intervals(level)
+        lower, upper = (np.minimum(self._factor * ends[:-1], 1.0) for ends in (found.lower, found.upper))
+        return ShareIntervals(lower, upper, level)
+
+    def distribution(self) -> dict[Record, float]:
+        """The nearest distribution over the items and all others: shares that are not negative and add up to 1."""
+        if self._factor > 1:
+            raise ParameterError("records", '"sample" for a distribution', self.study.form.records)
+        projected = project_to_simplex(self.blend.shares).tolist()
+        return dict(zip((*self.items, OTHER), projected, strict=True))
+
+    def by_first(self) -> dict[str, float]:
+        """For pairs: the share of each first part, such as a query, summed over the listed pairs that have it."""
+        if self.study.form.levels == 1:
+            raise ParameterError("levels", "2 for items that have parts", 1)
+        found: dict[str, float] = {}
+        for item, share in zip(self.items, self.unbiased.tolist(), strict=True):
+            found[item[0]] = found.get(item[0], 0.0) + share
+        return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    def top(self, n: int = 10) -> list[ItemRow]:
+        """The most frequent items."""
+        _check.integer("n", n, at_least=1)
+        return self.rows()[:n]
+
+    def rows(self) -> list[ItemRow]:
+        """All items, the most frequent first."""
+        ends = self.intervals()
+        columns = (self.shares, self.standard_errors, ends.lower, ends.upper, self.weight)
+        return [
+            ItemRow(item, share, error, Interval(lower, upper, ends.level), weight)
+            for item, share, error, lower, upper, weight in zip(
+                self.items, *(column.tolist() for column in columns), strict=True
+            )
+        ]
+
+    # How it is shown
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __str__(self) -> str:
+        return heavy_explain.one_line(self)
+
+    def __repr__(self) -> str:
+        name = self.study.name if len(self.study.name) <= 40 else f"{self.study.name[:39]}…"
+        seeded = ", a simulation" if self.privacy.seeded else ""
+        return f"HeavyHitters({name!r}: {len(self):,} items by {self.method}, ε = {self.privacy.epsilon}{seeded})"
+
+    def explain(self) -> str:
+        """The items, how they were found, what their shares assume and what they cost, in plain words."""
+        return heavy_explain.explanation(self)
+
+    def __rich__(self) -> "Table":
+        return heavy_explain.table(self)
+
+    def plot(self, path: Path | str | None = None) -> "Figure":
+        """A picture of the largest shares with their intervals; written to ``path`` if given.
+
+        Needs matplotlib (``pip install "hybriddp[plots]"``).
+        """
+        from hybriddp.figures import frequencies as picture
+
+        return picture.draw_items(self, path=None if path is None else Path(path))
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A table with a row for each item. Needs pandas."""
+        import pandas as pd
+
+        ends = self.intervals()
+        columns = {"item": list(self.items), "share": self.shares, "standard_error": self.standard_errors}
+        return pd.DataFrame({**columns, "lower_95": ends.lower, "upper_95": ends.upper, "weight": self.weight})
+
+    def to_json(self, *, full: bool = False) -> str:
+        """What `to_dict` gives, as text."""
+        return json.dumps(self.to_dict(full=full), indent=2, ensure_ascii=False)
+
+    def to_dict(self, *, full: bool = False) -> dict[str, Any]:
+        """The items with their shares, errors and intervals, and the promise, as plain values.
+
+        With ``full`` also unclipped shares, weights, and what each group says alone.
+        """
+        ends = self.intervals()
+        found: dict[str, Any] = {
+            "warnings": list(heavy_explain.warnings(self)),  # before the numbers
+            "study": self.study.name,
+            "digest": self.study.digest,
+            "method": self.method,
+            "items": [list(item) if isinstance(item, tuple) else item for item in self.items],
+            "shares": self.shares.tolist(),
+            "standard_errors": self.standard_errors.tolist(),
+            "lower_95": ends.lower.tolist(),
+            "upper_95": ends.upper.tolist(),
+            "other_share": self.other_share,
+            "n_trusted": self.n_trusted,
+            "n_local": self.n_local,
+            "tied": self.tied,
+            "privacy": self.privacy.to_dict(),
+        }
+        if full:
+            groups = {"trusted_shares": self.blend.trusted, "local_shares": self.blend.local}
+            alone = {name: group and (self._factor * group.shares[:-1]).tolist() for name, group in groups.items()}
+            found |= {"groups": {"unbiased": self.unbiased.tolist(), "weights": self.weight.tolist(), **alone}}
+        return found

@@ -1,0 +1,307 @@
+"""`HeavyHitterStudy`: which items of an open domain are frequent, and how frequent they are."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hybriddp import _check
+from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.frequency.coding import Alphabet
+from hybriddp.frequency.discovery import DiscoveryCounts, DiscoveryQuestion, DiscoveryRule
+from hybriddp.frequency.heavy_answer import answer_dictionary, answer_discovery, answer_list
+from hybriddp.frequency.heavy_estimate import HeavyHitters
+from hybriddp.frequency.item_counts import ItemCounts
+from hybriddp.frequency.open_release import PrivateItems, ThresholdRule, release_items, require_delta
+from hybriddp.frequency.records import Record, RecordForm
+from hybriddp.frequency.study import FrequencyStudy
+from hybriddp.frequency.summary import LocalCounts, TrustedCounts
+from hybriddp.mean.summary import Reports
+from hybriddp.privacy import Privacy
+from hybriddp.release.ledger import Ledger
+from hybriddp.wording import counted
+
+DICTIONARY, LIST, DISCOVERY = "dictionary", "list", "discovery"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class HeavyHitterStudy:
+    """A study of the frequent items of an open domain: what is asked of whom, under which promise.
+
+    There are three ways, and public numbers decide (`method`):
+
+    - ``"dictionary"``: a public list of items (``domain``) beats everything else, because nothing must be discovered.
+      Both groups are asked about it.
+    - ``"list"``: one thresholded release of all trusted users' items is list and estimate (`release`). Local users then
+      report on the list and *other* (`question`).
+    - ``"discovery"``: where few people trust, local users report hashed prefixes of their strings first (`discovery`),
+      and the trusted group's release counts the strings that were found, and shows others above the threshold.
+
+    Parameters
+    ----------
+    name : str
+        What the items are.
+    epsilon, delta : float or str
+        What every user is promised in total. Without a dictionary δ must be above 0.
+    domain : sequence of str, optional
+        A public dictionary. It must not come from these users' data.
+    max_records : int
+        How many different records of a user count.
+    records : {"sample", "all"}
+        Whether one of a user's records is drawn, or all count: see `hybriddp.frequency.records`.
+    levels : int
+        1 if a record is a text, 2 if it is a pair of texts such as (query, URL).
+    alphabet : str
+        For local discovery: the characters of items as one text, or ``"bytes"``, ``"letters"``, ``"digits"``,
+        ``"letters and digits"``, ``"capitals and digits"``, ``"host names"``. Strings of up to 6 bytes can be
+        discovered, or more of a smaller alphabet; longer ones count as other.
+    min_group_size : int
+        A group with fewer users is refused.
+
+    Examples
+    --------
+    >>> study = HeavyHitterStudy("fruit", epsilon=2, delta=1e-6)
+    >>> people = ["apple"] * 6000 + ["pear"] * 3000 + ["quince"] * 10 + ["medlar"]
+    >>> released = study.release(study.summarize_trusted(people[::10]), random_state=1)
+    >>> released.items
+    ('apple', 'pear')
+    >>> question = study.question(released)  # a public text, which devices get
+    >>> reports = question.randomize([item for i, item in enumerate(people) if i % 10], random_state=2)
+    >>> found = study.estimate(trusted=released, local=reports)
+    >>> [(row.item, round(row.share, 1)) for row in found.rows()]
+    [('apple', 0.7), ('pear', 0.3)]
+    """
+
+    name: str
+    privacy: Privacy
+    domain: tuple[str, ...] | None
+    form: RecordForm
+    alphabet: Alphabet
+    min_group_size: int
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        epsilon: float | str,
+        delta: float | str = 0,
+        domain: Sequence[Record] | None = None,
+        max_records: int = 1,
+        records: str = "sample",
+        levels: int = 1,
+        alphabet: str = "bytes",
+        min_group_size: int = 2,
+    ) -> None:
+        _check.text("name", name, "what the items are")
+        privacy = Privacy.promised(epsilon=epsilon, delta=delta)
+        form = RecordForm(levels, max_records, records)
+        _check.integer("min_group_size", min_group_size, at_least=1)
+        listed = None if domain is None else _domain(domain, form)
+        if listed is None:
+            require_delta(privacy)
+        values = (name, privacy, listed, form, Alphabet.of(alphabet), int(min_group_size))
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
+        if listed is not None:
+            _ = self.dictionary  # an error if the domain is none
+
+    def __repr__(self) -> str:
+        name = self.name if len(self.name) <= 60 else f"{self.name[:59]}…"
+        listed = "" if self.domain is None else f", domain=[{len(self.domain):,} items]"
+        return f"HeavyHitterStudy({name!r}, epsilon={self.privacy.epsilon!r}, delta={self.privacy.delta!r}{listed})"
+
+    # As text
+
+    def to_json(self) -> str:
+        """The study as text."""
+        content = {
+            "type": "heavy-hitters",
+            "version": 1,
+            "name": self.name,
+            "epsilon": self.privacy.epsilon,
+            "delta": self.privacy.delta,
+            "domain": None if self.domain is None else list(self.domain),
+            "max_records": self.form.max_records,
+            "records": self.form.records,
+            "levels": self.form.levels,
+            "alphabet": self.alphabet.name,
+            "min_group_size": self.min_group_size,
+        }
+        return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "HeavyHitterStudy":
+        """The study that a text describes; refused unless it is in the form it is written in."""
+        try:
+            f = _check.json_fields(text)
+            names = ("epsilon", "delta", "max_records", "records", "levels", "alphabet", "min_group_size")
+            given = {name: f[name] for name in names}
+            form = RecordForm(f["levels"], f["max_records"], f["records"])
+            listed = f["domain"] and [form.record(item) for item in f["domain"]]
+            study = cls(f["name"], **given, domain=listed)
+        except (KeyError, TypeError, ValueError) as reason:
+            raise ProtocolError("The text does not describe a study of heavy hitters.") from reason
+        if study.to_json() != text:
+            raise ProtocolError("The text is not in the form that studies are written in. Write it anew with to_json.")
+        return study
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the text, by which summaries, lists and ledgers know the study."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    # Public numbers
+
+    @property
+    def rule(self) -> ThresholdRule:
+        """The noise and the threshold of the trusted group's release."""
+        return ThresholdRule.of(self.privacy, self.form.counted)
+
+    def discovery_rule(self, *, n_trusted: int, n_local: int) -> DiscoveryRule:
+        """The smallest shares that either group can find."""
+        return DiscoveryRule.of(self.rule, n_trusted=n_trusted, n_local=n_local, places=self.form.counted)
+
+    def method(self, *, n_trusted: int, n_local: int) -> str:
+        """Which way is best for groups of these sizes: ``"dictionary"``, ``"list"`` or ``"discovery"``.
+
+        Pairs of texts have no codes of 48 bits, so they are never discovered locally.
+        """
+        if self.domain is not None:
+            return DICTIONARY
+        if self.form.levels == 1 and self.discovery_rule(n_trusted=n_trusted, n_local=n_local).pays:
+            return DISCOVERY
+        return LIST
+
+    # What devices are asked
+
+    @cached_property
+    def dictionary(self) -> FrequencyStudy:
+        """The question about a public dictionary and all other items."""
+        if self.domain is None:
+            raise ProtocolError("This study has no public dictionary. Give it a domain, or release a list first.")
+        return self._about(self.domain)
+
+    def question(self, released: PrivateItems) -> FrequencyStudy:
+        """The public question about the items of a list and all others: a study with a text and a digest of its own."""
+        self._check_digest(released.study, "list belongs")
+        if not released.items:
+            raise DataError("No item is on the list, so there is nothing to ask the local group.")
+        return self._about(released.items)
+
+    @cached_property
+    def discovery(self) -> DiscoveryQuestion:
+        """The question of local discovery."""
+        if self.form.levels > 1:
+            raise ProtocolError("Pairs of texts have no codes of 48 bits: they cannot be discovered locally.")
+        return DiscoveryQuestion(self.name, epsilon=self.privacy.epsilon, alphabet=self.alphabet.name)
+
+    def _about(self, items: tuple[str, ...]) -> FrequencyStudy:
+        return FrequencyStudy(
+            self.name,
+            categories=items,
+            epsilon=self.privacy.epsilon,
+            other=True,
+            min_group_size=self.min_group_size,
+        )
+
+    def draw(self, users: object, *, random_state: int | np.random.Generator | None = None) -> list[str]:
+        """The one item that each local user reports about, as a text that the questions take."""
+        drawn = self.form.draw(users, random_state)
+        if drawn.missing:
+            raise DataError(
+                f"items must all be there, but {counted(drawn.missing, 'user')} of "
+                f"{drawn.n_users + drawn.missing:,} have none. Leave them out."
+            )
+        return drawn.items
+
+    # At the curator
+
+    def summarize_trusted(self, users: object, *, random_state: int | np.random.Generator | None = None) -> ItemCounts:
+        """How many trusted users have each item: exact, not private, and adding up over shards."""
+        counts, drawn = self.form.count(users, random_state)
+        return ItemCounts(self.digest, drawn.n_users, counts, drawn.missing)
+
+    def release(
+        self,
+        trusted: ItemCounts | object,
+        *,
+        ledger: Ledger | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> PrivateItems:
+        """The list of frequent items with noisy counts: the only release about the trusted group."""
+        summary = self._summary(trusted, random_state)
+        self._check_size("trusted", summary.n_users)
+        return release_items(
+            summary.counts, summary.n_users, self.rule, study=self.digest, ledger=ledger, random_state=random_state
+        )
+
+    def estimate(
+        self,
+        *,
+        trusted: PrivateItems | ItemCounts | TrustedCounts | object | None,
+        local: LocalCounts | DiscoveryCounts | Reports | ArrayLike | None,
+        single_group: bool = False,
+        ledger: Ledger | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> HeavyHitters:
+        """The frequent items and their shares among all users.
+
+        Parameters
+        ----------
+        trusted : PrivateItems, ItemCounts, TrustedCounts or array_like
+            After `release`, the list: its cost has been paid. For local discovery the trusted group's items or their
+            summary: the release is made here. With a dictionary, the items or their summary by `dictionary`.
+        local : LocalCounts, DiscoveryCounts, Reports or array_like
+            The local group's reports to the question that belongs to it, or their summary.
+        single_group : bool
+            Whether an empty group is fine: the answer is then that of a single model, and says so.
+        ledger : Ledger, optional
+            Where the cost is written down before anything is drawn.
+        random_state : int or numpy.random.Generator, optional
+            For simulation only: the result says that it is not a private release.
+        """
+        options: dict[str, Any] = {"single_group": single_group, "random_state": random_state}
+        if self.domain is not None:
+            return answer_dictionary(self, trusted, local, ledger=ledger, **options)
+        if isinstance(trusted, PrivateItems):
+            self._check_digest(trusted.study, "list belongs")
+            return answer_list(self, trusted, local, **options)
+        summary = None if trusted is None else self._summary(trusted, random_state)
+        if summary is not None and summary.n_users:
+            self._check_size("trusted", summary.n_users)
+        return answer_discovery(self, summary, local, ledger=ledger, **options)
+
+    def _summary(self, trusted: ItemCounts | object, random_state: int | np.random.Generator | None) -> ItemCounts:
+        if not isinstance(trusted, ItemCounts):
+            return self.summarize_trusted(trusted, random_state=random_state)
+        self._check_digest(trusted.study, "summary belongs")
+        return trusted
+
+    def _check_digest(self, digest: str, what: str) -> None:
+        if digest != self.digest:
+            mine = f"{self.digest[:12]}… ({self.name!r})"
+            raise ProtocolError(f"The {what} to study {digest[:12]}…, not to {mine}.")
+
+    def _check_size(self, name: str, n_users: int) -> None:
+        if n_users < self.min_group_size:
+            raise DataError(
+                f"The {name} group has {counted(n_users, 'user')}; the study asks for {self.min_group_size:,}."
+            )
+
+
+def _domain(domain: Sequence[Record], form: RecordForm) -> tuple[str, ...]:
+    """The texts of a public dictionary."""
+    if isinstance(domain, str | bytes) or not isinstance(domain, Sequence | np.ndarray):
+        raise ParameterError("domain", "a list of items", domain)
+    if form.records == "all":
+        remedy = "With a dictionary one of each user's records is drawn."
+        raise ParameterError("records", '"sample" if there is a domain', form.records, remedy=remedy)
+    try:
+        return tuple(form.text(item) for item in domain)
+    except DataError as reason:
+        raise ParameterError("domain", "a list of items like the users' own", str(reason), shown_as="one") from None

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+
+from hybriddp.errors import DataError, ProtocolError
+from hybriddp.frequency import FrequencyStudy, LocalCounts, TrustedCounts
+from hybriddp.privacy import Privacy
+from hybriddp.release import Ledger
+
+STUDIES = {
+    "response": FrequencyStudy("x", categories=range(5), epsilon=1),
+    "choice": FrequencyStudy("x", categories=range(12), epsilon="0.5"),
+    "unary": FrequencyStudy("x", categories=range(20), epsilon=1),
+    "hashing": FrequencyStudy("x", categories=range(100), epsilon=1),
+}
+STUDY = STUDIES["response"]
+RNG = np.random.default_rng(3)
+every_study = pytest.mark.parametrize("kind", STUDIES)
+
+
+@every_study
+def test_raw_categories_are_no_reports(kind: str) -> None:
+    study = STUDIES[kind]
+    assert study.channel.kind == kind
+    raw = RNG.choice(len(study.names), 5000, p=np.eye(len(study.names))[0] * 0.9 + 0.1 / len(study.names))
+    with pytest.raises(DataError, match="cannot come from this study's channel.*Nothing was released"):
+        study.estimate(trusted=[0, 1, 2], local=raw)
+
+
+@every_study
+def test_a_constant_is_no_report(kind: str) -> None:
+    with pytest.raises(DataError, match="look like a constant"):
+        STUDIES[kind].estimate(trusted=[0, 1, 2], local=np.full(5000, 1))
+
+
+def test_codes_of_a_larger_epsilon_are_refused() -> None:
+    generous = FrequencyStudy("x", categories=range(5), epsilon=4)
+    codes = generous.randomize(np.repeat([0, 1], [1500, 500])).codes
+    with pytest.raises(DataError, match="codes of a larger ε"):
+        STUDY.estimate(trusted=[0, 1, 2], local=codes)
+
+
+@every_study
+@pytest.mark.parametrize("n", [2, 40, 20_000])
+def test_real_reports_are_taken_whatever_the_categories(kind: str, n: int) -> None:
+    """Also if all users have the same one. The chance of a refusal is below 1e-6 each."""
+    study = STUDIES[kind]
+    found = study.estimate(trusted=None, local=study.randomize(np.zeros(n, int)), single_group=True)
+    assert found.n_local == n
+
+
+def test_nothing_is_spent_if_the_reports_are_refused() -> None:
+    ledger = Ledger(Privacy(epsilon=1))
+    with pytest.raises(DataError):
+        STUDY.estimate(trusted=[0, 1, 2], local=np.full(5000, 1), ledger=ledger)
+    assert ledger.events == ()
+
+
+def test_groups_have_users() -> None:
+    reports = STUDY.randomize([0, 1, 2])
+    with pytest.raises(DataError, match="Both groups are empty"):
+        STUDY.estimate(trusted=None, local=None)
+    with pytest.raises(DataError, match="Both groups are empty"):
+        STUDY.estimate(trusted=[None], local=[], single_group=True)
+    with pytest.raises(DataError, match="The trusted group is empty. Pass single_group=True"):
+        STUDY.estimate(trusted=[], local=reports)
+    with pytest.raises(DataError, match="The local group is empty. Pass single_group=True"):
+        STUDY.estimate(trusted=[0, 1], local=None)
+    with pytest.raises(DataError, match="The trusted group has 1 user; the study asks for 2"):
+        STUDY.estimate(trusted=[0], local=reports)
+    large = FrequencyStudy("x", categories=range(5), epsilon=1, min_group_size=10)
+    with pytest.raises(DataError, match="The local group has 3 users; the study asks for 10"):
+        large.estimate(trusted=[1] * 20, local=large.randomize([0, 1, 2]))
+
+
+def test_summaries_of_other_studies_are_refused() -> None:
+    other = FrequencyStudy("y", categories=range(5), epsilon=1)
+    reports, items = STUDY.randomize([0, 1, 2]), [0, 1, 2]
+    with pytest.raises(ProtocolError, match="The summary belongs to study"):
+        STUDY.estimate(trusted=other.summarize_trusted(items), local=reports)
+    with pytest.raises(ProtocolError, match="The summary belongs to study"):
+        STUDY.estimate(trusted=items, local=other.summarize_local([1, 2]))
+    with pytest.raises(ProtocolError, match="The reports belong to study"):
+        STUDY.estimate(trusted=items, local=other.randomize(items))
+    with pytest.raises(ProtocolError, match="trusted summary has 2 counts, the study 5"):
+        STUDY.estimate(trusted=TrustedCounts(STUDY.digest, (3, 4)), local=reports)
+    with pytest.raises(ProtocolError, match="local summary has 2 counts, the study 5"):
+        STUDY.estimate(trusted=items, local=LocalCounts(STUDY.digest, 7, (3, 4)))
