@@ -94,6 +94,7 @@ def refuse_foreign(count: int, table: str, study: ReportStudy) -> None:
 
 def _must_agree(study: ReportStudy) -> str:
     told = "bounds, epsilon, delta" if hasattr(study, "bounds") else "categories, epsilon"
+    told = "bounds, epsilon, scale" if hasattr(study, "bins") else told
     return f"name, {told}, channel and min_group_size must all be the same"
 
 

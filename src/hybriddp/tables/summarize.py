@@ -9,10 +9,12 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from hybriddp import _check
+from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.mean.study import MeanStudy
 from hybriddp.tables.dialect import CsvFormat
+from hybriddp.tables.distribution.query import DistributionQuery
 from hybriddp.tables.frames import Chunk, TableSource, collect, lazy_frame, library, nw, open_chunks, require_polars
 from hybriddp.tables.frequency.query import FrequencyQuery
 from hybriddp.tables.mean.query import MeanQuery
@@ -22,7 +24,11 @@ from hybriddp.tables.report_files import DIGEST_COLUMN, Origin, by_digest
 from hybriddp.tables.trust import Trust
 from hybriddp.wording import counted
 
-QUERIES: dict[type[Any], type[Query]] = {MeanStudy: MeanQuery, FrequencyStudy: FrequencyQuery}
+QUERIES: dict[type[Any], type[Query]] = {
+    MeanStudy: MeanQuery,
+    FrequencyStudy: FrequencyQuery,
+    DistributionStudy: DistributionQuery,
+}
 """What is counted for each kind of study."""
 
 Progress = Callable[[float | None], object]
@@ -97,7 +103,7 @@ def summarize(
     table : dataframe, relation, path, str, or list of paths
         Anything that narwhals understands, or the name of a .parquet, .csv, .tsv, .jsonl or .json file (text files also
         compressed: .gz, .zst), with ``*`` for many, or of a folder of Parquet files, or several names.
-    study : MeanStudy
+    study : MeanStudy, FrequencyStudy or DistributionStudy
         The study that the rows belong to.
     value : str, optional
         The column of raw values: filled in the rows of trusted users, empty in the others.
@@ -184,7 +190,7 @@ def summarize_both(
     ----------
     trusted, local : dataframe, relation, path, str, or list of paths
         As for `summarize`.
-    study : MeanStudy
+    study : MeanStudy, FrequencyStudy or DistributionStudy
         The study that the rows belong to.
     value : str
         The column of raw values in the first table.
