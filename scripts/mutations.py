@@ -30,6 +30,7 @@ MOST_BROKEN = 5  # tests that fail without the bug
 
 RELEASE = ("release/**", "mean/**")
 CHANNELS = ("channels/**",)
+FREQUENCY = ("frequency/test_answer.py", "frequency/**")
 KMEANS = ("kmeans/test_audit.py", "kmeans/protocol/**", "kmeans/test_*.py", "kmeans/**")
 DISTRIBUTION = ("distribution/**",)
 CONTRIBUTION = ("kmeans/test_sensitivity.py", "kmeans/test_statistics.py", *KMEANS)
@@ -87,6 +88,12 @@ BUGS = (
         "laplace_scale(UNITS // 2, privacy)",
         RELEASE,
     ),
+    Bug(
+        "sensitivity: counts of categories forget that one goes down when another one goes up",
+        "return 1 if n_categories == 2 else 2",
+        "return 1",
+        FREQUENCY,
+    ),
     # Noise
     Bug(
         "scale: what is drawn has half the scale of what is stated",
@@ -111,6 +118,12 @@ BUGS = (
         "return (Fraction(Decimal(self.epsilon)) - _SLACK) / UNITS",
         "return 2 * (Fraction(Decimal(self.epsilon)) - _SLACK) / UNITS",
         CHANNELS,
+    ),
+    Bug(
+        "ledger: the counts of categories are released without being paid for",
+        "ledger.spend(counts_event(study, study.users), promised=study.privacy)",
+        "counts_event(study, study.users)",
+        FREQUENCY,
     ),
     # Fractions of the budget
     Bug(

@@ -18,9 +18,17 @@ import pytest
 
 import hybriddp as hdp
 from hybriddp import cli
-from hybriddp.channels import DiscreteLaplace, MaskedResponse, RandomizedResponse, UnaryEncoding, WindowChannel
+from hybriddp.channels import (
+    DiscreteLaplace,
+    LocalHashing,
+    MaskedResponse,
+    RandomizedResponse,
+    UnaryEncoding,
+    WindowChannel,
+)
 from hybriddp.distribution import BinCounts, PatternCounts
 from hybriddp.errors import DataError, HybridDPError, ParameterError, raise_unchained
+from hybriddp.frequency import LocalCounts, TrustedCounts
 from hybriddp.grid import Grid
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.box import Box
@@ -36,6 +44,10 @@ WORD, NUMBER = "HIV-positive it's 'so'", 31337.125
 SECRETS = ("HIV", "31337")
 STUDY = hdp.MeanStudy("income", bounds=(0, 100_000), epsilon=1)
 SHAPE = hdp.DistributionStudy("income", bounds=(0, 100_000), epsilon=1)
+OPEN = hdp.HeavyHitterStudy("illness", epsilon=1, delta=1e-6)
+SEVERAL = hdp.HeavyHitterStudy("illnesses", epsilon=1, delta=1e-6, max_records=3, records="all")
+ILLNESS = hdp.FrequencyStudy("illness", categories=["flu", "none"], epsilon=1)
+NUMBERS = hdp.FrequencyStudy("number", categories=[1, 2], epsilon=1)
 POINTS = KMeansStudy("x", n_clusters=2, bounds=[(0, 1), (0, 1)], epsilon=1)
 
 
@@ -104,6 +116,21 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "response": RandomizedResponse(epsilon=1, n_categories=4).sample,
     "masked": MaskedResponse(epsilon=1).sample,
     "unary": UnaryEncoding(epsilon=1, n_categories=4).sample,
+    "trusted items": ILLNESS.summarize_trusted,
+    "trusted integers": NUMBERS.summarize_trusted,
+    "randomize items": ILLNESS.randomize,
+    "randomize integers": NUMBERS.randomize,
+    "frequency reports": ILLNESS.summarize_local,
+    "estimate trusted items": lambda x: ILLNESS.estimate(trusted=x, local=[0, 1, 1]),
+    "estimate frequency reports": lambda x: ILLNESS.estimate(trusted=["flu", "none"], local=x),
+    "open items": OPEN.summarize_trusted,
+    "open lists": SEVERAL.summarize_trusted,
+    "drawn items": OPEN.draw,
+    "discovery reports": OPEN.discovery.summarize,
+    "hashing": LocalHashing(epsilon=1).sample,
+    "hashed reports": LocalHashing(epsilon=1).tally,
+    "heavy hitters": lambda x: hdp.heavy_hitters(trusted=x, local=["flu"], epsilon=1, delta=1e-6, single_group=True),
+    "heavy hitters local": lambda x: hdp.heavy_hitters(trusted=["flu"] * 9, local=x, epsilon=1, delta=1e-6),
     "simulate": lambda x: hdp.simulate(x, study=STUDY, trusted_fraction=0.5, trials=1),
     "crowd": lambda x: Crowd.of(x, (0, 1)),
     "box": Box.of([(0, 1), (0, 1)]).place,
@@ -254,7 +281,9 @@ def test_what_holds_raw_values_does_not_show_them() -> None:
             assert not any(secret in text for secret in (*SECRETS, total, unit)), text
 
 
-@pytest.mark.parametrize("kind", [TrustedSummary, LocalSummary, LaplaceSummary, BinCounts, PatternCounts])
+@pytest.mark.parametrize(
+    "kind", [TrustedSummary, LocalSummary, LaplaceSummary, TrustedCounts, LocalCounts, BinCounts, PatternCounts]
+)
 def test_the_text_of_a_summary_is_not_quoted(kind: Any) -> None:  # noqa: ANN401
     for text in (f'{{"study":"x","total":31337, {WORD}', f'["{WORD}", 31337]', f'{{"study":"x","{WORD}":31337}}'):
         with pytest.raises(DataError) as caught:

@@ -9,7 +9,8 @@ it costs.
 
 **For quantiles and histograms**: `DistributionStudy`.
 
-**For how frequent categories are**: `FrequencyStudy`, which gives `Frequencies`.
+**For how frequent categories are**: `FrequencyStudy`, which gives `Frequencies`; `heavy_hitters` and
+`HeavyHitterStudy` where nobody knows the items beforehand.
 
 **For K-means**: `HybridKMeans`; `hybriddp.kmeans` for running it as a protocol, round by round.
 
@@ -26,7 +27,7 @@ it costs.
 from hybriddp import channels, errors, theory
 from hybriddp.amplification import amplify
 from hybriddp.distribution import DistributionStudy
-from hybriddp.frequency import Frequencies, FrequencyStudy
+from hybriddp.frequency import Frequencies, FrequencyStudy, HeavyHitterStudy, heavy_hitters
 from hybriddp.kmeans import HybridKMeans
 from hybriddp.mean import MeanStudy
 from hybriddp.planning import plan, plan_frequencies, solve
@@ -41,6 +42,7 @@ __all__ = [
     "DistributionStudy",
     "Frequencies",
     "FrequencyStudy",
+    "HeavyHitterStudy",
     "HybridKMeans",
     "Ledger",
     "MeanStudy",
@@ -49,6 +51,7 @@ __all__ = [
     "amplify",
     "channels",
     "errors",
+    "heavy_hitters",
     "plan",
     "plan_frequencies",
     "simulate",

@@ -158,7 +158,7 @@ def test_if_one_part_fails_none_is_released() -> None:
     with pytest.raises(DataError, match="1 of 2 parts cannot be estimated. FR: The trusted group is empty"):
         FIVE.estimate_parts("country", {**parts, "FR": (None, parts["FR"][1])}, ledger=ledger)
     with pytest.raises(DataError, match="FR: summaries must hold a pair"):
-        FIVE.estimate_parts("country", {**parts, "FR": parts["FR"][0]}, ledger=ledger)
+        FIVE.estimate_parts("country", {**parts, "FR": parts["FR"][0]}, ledger=ledger)  # type: ignore[dict-item]
     with pytest.raises(ParameterError, match="^summaries must be those of at least one part"):
         FIVE.estimate_parts("country", {}, ledger=ledger)
     assert ledger.events == ()

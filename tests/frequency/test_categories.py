@@ -74,7 +74,8 @@ def test_a_single_item_and_none_at_all() -> None:
     assert _plain(TEXTS.place("b")) == ([1], 0, 0)
     assert _plain(NUMBERS.place(7)) == ([2], 0, 0)
     assert _plain(TEXTS.place(None)) == ([], 1, 0)
-    for nothing in ([], (), np.array([]), pd.Series([], dtype=float)):
+    empty: list[Any] = [[], (), np.array([]), pd.Series([], dtype=float)]
+    for nothing in empty:
         assert _plain(TEXTS.place(nothing)) == ([], 0, 0)
 
 

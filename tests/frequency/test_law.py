@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 
 from hybriddp.errors import ParameterError
+from hybriddp.frequency.answer import sensitivity
 from hybriddp.frequency.blend import Blend, blend
 from hybriddp.frequency.law import GroupShares, ShareIntervals, ShareLaw, quantile
 from hybriddp.frequency.oracle import frequency_channel, oracle_of
-from hybriddp.frequency.answer import sensitivity
 from hybriddp.release.mechanisms import laplace_variance
 from tests.levels import LEVEL
 

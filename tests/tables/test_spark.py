@@ -24,6 +24,7 @@ from tests.tables import (
 )
 from tests.tables.conftest import on_spark
 from tests.tables.distribution import test_query as test_bins
+from tests.tables.frequency import test_items as test_open
 from tests.tables.frequency import test_query as test_items
 from tests.tables.kmeans import test_points, test_reports, test_study
 from tests.tables.mean import test_query
@@ -66,6 +67,9 @@ CLAIMS: list[Callable[[Engine], None]] = [
     test_bins.test_values_beside_reports_are_counted_as_from_arrays,
     test_bins.test_groups_users_and_consent,
     test_bins.test_reports_are_simulated_for_those_who_do_not_trust,
+    test_open.test_hostile_items_are_counted_as_from_a_list,
+    test_open.test_both_groups_of_local_discovery_in_one_table,
+    test_open.test_devices_are_simulated,
     test_points.check_bits,
     test_reports.check_counts,
 ]

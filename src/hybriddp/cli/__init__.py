@@ -18,6 +18,7 @@ from hybriddp.cli import (
     demo,
     figures,
     frequencies,
+    heavy_hitters,
     ledger,
     mean,
     plan,
@@ -64,6 +65,7 @@ app.command(name="plan-frequencies")(plan_frequencies.make_frequency_plan)
 app.command(name="simulate")(simulate.run_simulation)
 app.command(name="mean")(mean.mean)
 app.command(name="frequencies")(frequencies.frequencies)
+app.command(name="heavy-hitters")(heavy_hitters.heavy_hitters)
 app.add_typer(ledger.app)
 app.command(name="amplify")(amplify.run_amplify)
 app.command(name="channel")(channel.channel)

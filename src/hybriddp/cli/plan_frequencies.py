@@ -10,7 +10,6 @@ from hybriddp.cli.terminal import check_targets, print_table, say, say_written
 from hybriddp.planning import plan_frequencies
 from hybriddp.planning.frequency_words import HEADINGS, cells
 
-
 _LIKELY = 0.005  # items that are hardly ever listed are left out of the table
 
 

@@ -1,15 +1,23 @@
-"""``hybriddp randomize``: what the devices of local users would send, for a file of values."""
+"""``hybriddp randomize``: what the devices of local users would send, for a file of values or items."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from hybriddp.cli import options
+from hybriddp.cli.frequencies import Categories, CategoriesFile, MaxBytes, Other, public_categories
 from hybriddp.cli.options import option
 from hybriddp.cli.terminal import say
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.frequency import FrequencyStudy
+from hybriddp.frequency.categories import MISSING, OUTSIDE
+from hybriddp.frequency.discovery import DiscoveryQuestion
+from hybriddp.frequency.records import RecordForm
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.explain import HEADING
 from hybriddp.tables import CsvFormat
@@ -17,13 +25,27 @@ from hybriddp.tables.frames import read_columns
 from hybriddp.tables.paths import output_format
 from hybriddp.tables.report_files import DIGEST_COLUMN, write_table
 
+Study = MeanStudy | FrequencyStudy | DiscoveryQuestion
+
 
 def randomize(
     file: Annotated[Path, typer.Argument(help="Parquet, .csv, .tsv or .jsonl file, one row per user.")],
-    value: Annotated[str, option("Column of values.")],
-    bounds: options.Bounds,
-    epsilon: options.Epsilon,
+    value: Annotated[str, option("Column of values, or of items.")],
     output: Annotated[Path, option("File for the reports (.parquet, .csv, .jsonl).", "--output", "-o")],
+    epsilon: Annotated[
+        str | None, option("Privacy parameter ε of every user, from 0.01 to 20.", parser=options.decimal)
+    ] = None,
+    bounds: Annotated[
+        tuple[float, float] | None,
+        option("For a mean: public range of values, chosen without looking at the data.", parser=options.amount),
+    ] = None,
+    categories: Categories = None,
+    categories_file: CategoriesFile = None,
+    other: Other = False,
+    max_bytes: MaxBytes = None,
+    study_file: Annotated[
+        Path | None, option("File with the text of a study or question, instead of all that describes it.", "--study")
+    ] = None,
     name: Annotated[str | None, option("Name of the study; the column's if not given.")] = None,
     delta: Annotated[str, option("The study's δ, as for `mean`.", parser=options.decimal)] = "0",
     keep: Annotated[list[str] | None, option("Column to copy unchanged; may be repeated.")] = None,
@@ -36,12 +58,24 @@ def randomize(
     as_json: options.AsJson = False,
     diagnostics: Annotated[bool, option("Show what was left out. Not for publication.", "--diagnostics")] = False,
 ) -> None:
-    """Simulate the devices of local users: read values, write one randomized code per value.
+    """Simulate the devices of local users: read values or items, write one randomized code for each.
 
     On real devices a value never leaves. Here all of them are in one file, so this is for tests and for planning.
-    Missing, NaN and infinite values get no report. The file names the study that the reports were made for.
+    What is missing, not finite or none of the categories gets no report. The file names the study that the reports
+    were made for.
     """
-    study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
+    if study_file is not None:
+        study = read_study(study_file)
+    else:
+        asked = _asked(categories, categories_file, bounds)
+        if epsilon is None:
+            raise ParameterError("epsilon", "given, or --study is", None)
+        if asked is None and bounds is not None:
+            study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
+        else:
+            study = FrequencyStudy(
+                name or value, categories=asked or (), epsilon=epsilon, other=other, max_bytes=max_bytes
+            )
     kept = keep or []
     csv = CsvFormat(separator, decimal, thousands, encoding, missing or ())
     if (
@@ -57,29 +91,85 @@ def randomize(
     if output.resolve() == file.resolve():
         raise DataError(f"The reports cannot be written over the values in {file}. Name another file.")
     output_format(output)
-    frame = read_columns(file, [value], others=kept, csv=csv)
+    numeric = isinstance(study, MeanStudy) or (isinstance(study, FrequencyStudy) and not study.domain.are_texts)
+    frame = read_columns(file, [value] if numeric else [], items=[] if numeric else [value], others=kept, csv=csv)
     if frame.is_empty():
         raise DataError(f"{file.name} has no rows.")
-    placed = study.grid.place(frame.get_column(value).cast(float).to_numpy())
-    codes = study.channel.sample(placed.units, random_state=seed)
-    reports = frame.filter(placed.accepted).with_columns(code=codes).select([*kept, "code"])
+    sent = _reports(study, frame.get_column(value), seed)
+    reports = frame.filter(sent.answers).with_columns(code=sent.codes).select([*kept, "code"])
     write_table(reports, output, study=study.digest, seeded=seed is not None)
+    epsilon_of = study.epsilon if isinstance(study, DiscoveryQuestion) else study.privacy.epsilon
     summary = {
         "simulated": True,
         "seeded": seed is not None,
-        "reports": len(codes),
-        "epsilon": study.privacy.epsilon,
-        "bounds": list(study.bounds),
+        "reports": len(sent.codes),
+        "epsilon": epsilon_of,
+        **({"bounds": list(study.bounds)} if isinstance(study, MeanStudy) else {}),
+        **({"categories": len(study.names)} if isinstance(study, FrequencyStudy) else {}),
         "study": study.digest,
         "channel": study.channel.digest,
         "output": str(output),
     }
     if diagnostics:
-        say(f"{HEADING}\nLeft out: {placed.rejected:,} missing, NaN or infinite values.", err=True)
+        say(f"{HEADING}\nLeft out: {sent.left_out}.", err=True)
     if as_json:
         typer.echo(json.dumps(summary, indent=2))
         return
-    say(f"{len(codes):,} reports at ε = {study.privacy.epsilon} in {output}, tied to study {study.digest[:12]}….")
+    say(f"{len(sent.codes):,} reports at ε = {epsilon_of} in {output}, tied to study {study.digest[:12]}….")
     say("Simulated devices: the raw values were all in one place, so this protects nobody by itself.")
     if seed is not None:
         say(f"Seeded with {seed}: whoever knows the seed can undo the reports. Not private.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sent:
+    """What devices sent, by whom, and who sent nothing."""
+
+    codes: NDArray[Any]
+    answers: NDArray[np.bool_]
+    left_out: str
+
+
+def _reports(study: Study, column: Any, seed: int | None) -> _Sent:  # noqa: ANN401
+    """The reports for a column of a file."""
+    if isinstance(study, MeanStudy):
+        placed = study.grid.place(column.cast(float).to_numpy())
+        codes = study.channel.sample(placed.units, random_state=seed)
+        return _Sent(codes, placed.accepted, f"{placed.rejected:,} missing, NaN or infinite values")
+    if isinstance(study, DiscoveryQuestion):
+        there = column.is_not_null().to_numpy()
+        drawn = RecordForm().draw(column.to_list())
+        codes = study.randomize(drawn.items, random_state=seed).codes
+        return _Sent(codes, there, f"{drawn.missing:,} missing items")
+    found = study.domain.find(column.to_list())
+    missing, outside = (int(np.count_nonzero(found == which)) for which in (MISSING, OUTSIDE))
+    if study.other:
+        found[found == OUTSIDE], outside = len(study.categories), 0
+    answers = found >= 0
+    codes = study.oracle.randomize(found[answers], seed)
+    return _Sent(codes, answers, f"{missing:,} missing items, {outside:,} that are none of the categories")
+
+
+def _asked(
+    categories: str | None, categories_file: Path | None, bounds: tuple[float, float] | None
+) -> list[str] | list[int] | None:
+    """The categories, or None for a mean."""
+    listed = categories is not None or categories_file is not None
+    if listed == (bounds is not None):
+        raise ParameterError("bounds", "given, or --categories are, but not both", bounds)
+    return public_categories(categories, categories_file) if listed else None
+
+
+def read_study(path: Path) -> Study:
+    """The study or question whose text a file holds."""
+    try:
+        text = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise DataError(f"{path} cannot be read. It must hold the text of a study.") from None
+    readers: tuple[type[Study], ...] = (MeanStudy, FrequencyStudy, DiscoveryQuestion)
+    for reader in readers:
+        try:
+            return reader.from_json(text)
+        except ProtocolError:
+            continue
+    raise ProtocolError(f"{path} does not hold the text of a study that devices answer.")

@@ -7,10 +7,9 @@ import typer
 
 from hybriddp.cli.options import option
 from hybriddp.errors import ParameterError
-from hybriddp.tables import CsvFormat, GroupedSummaries, Summaries, simulate_local, summarize, summarize_both
+from hybriddp.tables import CsvFormat, simulate_local, summarize, summarize_both
+from hybriddp.tables.counting import REPEATED, Progress
 from hybriddp.tables.frames import ENGINES
-from hybriddp.tables.query import L, T, TableStudy
-from hybriddp.tables.summarize import REPEATED, Progress
 
 Files = Annotated[
     list[str] | None,
@@ -81,10 +80,8 @@ class Sources:
         """Whether there are values, of which something is released."""
         return bool(self.trusted_files) or (self.value is not None and not self.local_files)
 
-    def summarize(
-        self, study: TableStudy[T, L], group: str | None, keys: list[str], progress: Progress
-    ) -> Summaries[T, L] | GroupedSummaries[T, L]:
-        """The summaries of all users, or of each key."""
+    def summarize(self, study: Any, group: str | None, keys: list[str], progress: Progress) -> Any:  # noqa: ANN401
+        """The `Summaries` of all users for a study of any kind, or the `GroupedSummaries` of each key."""
         shared: dict[str, Any] = {"engine": self.engine, "csv": self.csv}
         if group is not None:
             shared |= {"group": group, "keys": keys}
@@ -97,10 +94,7 @@ class Sources:
             return summarize_both(self.trusted_files, self.local_files, study, **shared)
         shared |= {"value": None if self.local_files else self.value, "trusted_if": self.trusted_if}
         shared |= {"report": None if self.trusted_files else self.report}
-        found: Summaries[T, L] | GroupedSummaries[T, L] = summarize(
-            self.files or self.trusted_files or self.local_files, study, **shared
-        )
-        return found
+        return summarize(self.files or self.trusted_files or self.local_files, study, **shared)
 
 
 def study_title(name: str | None, value: str | None) -> str:

@@ -92,7 +92,8 @@ class Blend:
     def _half_a_user(self, w: FloatArray) -> FloatArray:
         """By how much half a user of the group in which they weigh more moves each share."""
         per_user = [share / group.count for share, group in ((w, self.trusted), (1 - w, self.local)) if group]
-        return 0.5 * np.max(per_user, axis=0)
+        half: FloatArray = 0.5 * np.max(per_user, axis=0)
+        return half
 
 
 def blend(

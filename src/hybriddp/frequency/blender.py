@@ -33,7 +33,7 @@ import numpy as np
 
 from hybriddp import _check
 from hybriddp._check import FloatArray, IntArray
-from hybriddp.errors import DataError
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.frequency.blend import project_to_simplex
 from hybriddp.frequency.categories import OTHER
 from hybriddp.frequency.open_release import require_delta
@@ -140,7 +140,7 @@ def blender(
     trusted: Sequence[Record],
     local: Sequence[Record],
     *,
-    random_state: int | np.random.Generator,
+    random_state: int | np.random.Generator | None,
     epsilon: float | str = 4,
     delta: float | str = 1e-6,
     head_size: int | None = 50,
@@ -180,6 +180,9 @@ def blender(
         _check.integer("head_size", head_size, at_least=1)
     if len(trusted) < 4 or len(local) < 2:
         raise DataError("BLENDER needs at least four opt-in users and two clients.")
+    if random_state is None:
+        remedy = "This is a simulation of BLENDER, never a private release."
+        raise ParameterError("random_state", "an integer or a numpy.random.Generator", None, remedy=remedy)
     rng = simulation_generator(random_state, "blender")
     scale = 2 / float(privacy.epsilon)
     order = rng.permutation(len(trusted))

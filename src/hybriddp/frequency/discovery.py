@@ -164,6 +164,12 @@ class DiscoveryQuestion:
         packed = (groups * self.channel.n_codes + reports).astype(np.uint32)
         return Reports(packed, self.digest, random_state is not None)
 
+    def refuse_bad_reports(self, rejected: int, count: int) -> None:
+        """Raise `DataError` if more than one in a hundred reports is invalid."""
+        if rejected > _MOST_INVALID * count:
+            outside = f"{rejected:,} of {count:,} reports are outside 0 to {self.n_codes - 1}"
+            raise DataError(f"{outside}; they probably belong to another study.")
+
     def summarize(self, reports: Reports | ArrayLike) -> "DiscoveryCounts":
         """Tallies of the reports, which add up; what is no code is left out and counted."""
         tied = seeded = False
@@ -179,9 +185,7 @@ class DiscoveryQuestion:
             raise DataError(f"reports must be a one-dimensional array of integers, got {type_words(array)}.")
         good = (array >= 0) & (array < self.n_codes)
         rejected = len(array) - int(np.count_nonzero(good))
-        if rejected > _MOST_INVALID * len(array):
-            outside = f"{rejected:,} of {len(array):,} reports are outside 0 to {self.n_codes - 1}"
-            raise DataError(f"{outside}; they probably belong to another study.")
+        self.refuse_bad_reports(rejected, len(array))
         tally = np.bincount(array[good].astype(np.int64), minlength=self.n_codes).astype(np.int64)
         return DiscoveryCounts(self.digest, tally, rejected, tied, seeded)
 

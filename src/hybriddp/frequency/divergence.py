@@ -87,7 +87,7 @@ def _standard_errors(tail: float) -> float:
     """How many standard errors a normal variable exceeds, to either side, with this probability."""
     from scipy.special import ndtri
 
-    return float(min(-ndtri(tail / 2), _LARGEST_Z)) if tail > 0 else _LARGEST_Z
+    return float(np.clip(-ndtri(tail / 2), 0.0, _LARGEST_Z)) + 0.0  # no minus zero, and infinity for a tail of 0
 
 
 def _largest(z: FloatArray, laplace: FloatArray) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
+from hybriddp.frequency.categories import OTHER
 from hybriddp.frequency.coding import Alphabet
 from hybriddp.frequency.discovery import DiscoveryCounts, DiscoveryQuestion, DiscoveryRule
 from hybriddp.frequency.heavy_answer import answer_dictionary, answer_discovery, answer_list
@@ -302,6 +303,9 @@ def _domain(domain: Sequence[Record], form: RecordForm) -> tuple[str, ...]:
         remedy = "With a dictionary one of each user's records is drawn."
         raise ParameterError("records", '"sample" if there is a domain', form.records, remedy=remedy)
     try:
-        return tuple(form.text(item) for item in domain)
+        texts = tuple(form.text(item) for item in domain)
     except DataError as reason:
         raise ParameterError("domain", "a list of items like the users' own", str(reason), shown_as="one") from None
+    if not texts or OTHER in texts or len(set(texts)) < len(texts):
+        raise ParameterError("domain", "different readable items, at least one", len(texts), shown_as="their number")
+    return texts

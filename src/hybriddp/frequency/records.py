@@ -120,7 +120,7 @@ class RecordForm:
         """One item for each user: their only one, a drawn one, or `OTHER` from a place that no record fills."""
         if self.max_records == 1:
             listed = _listed(users)
-            present = [item for item in listed if not _is_missing(item)] if _may_miss(listed) else listed
+            present = [item for item in listed if not is_missing(item)] if _may_miss(listed) else listed
             texts = {item: self.text(item) for item in _distinct(present, self.text)}
             return DrawnItems([texts[item] for item in present], len(present), len(listed) - len(present))
         return self._each(users, self._one_of, _generator(random_state))
@@ -131,7 +131,7 @@ class RecordForm:
         items: list[str] = []
         missing = 0
         for user, u in zip(listed, draws, strict=True):
-            if _is_missing(user):
+            if is_missing(user):
                 missing += 1
             else:
                 items += choose(self._texts(user), u)
@@ -192,7 +192,8 @@ def _may_miss(items: Sequence[Any]) -> bool:
     return bool({kind for kind in set(map(type, items)) if not issubclass(kind, str | tuple)})
 
 
-def _is_missing(item: object) -> bool:
+def is_missing(item: object) -> bool:
+    """Whether there is no item: None, NaN, or what pandas writes instead."""
     if isinstance(item, float | np.floating):
         return bool(np.isnan(item))
     return item is None or type(item).__name__ in ("NAType", "NaTType")

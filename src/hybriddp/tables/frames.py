@@ -189,11 +189,17 @@ def open_chunks(files: Sequence[File], engine: str, wanted: Wanted, *, small: bo
 
 
 def read_columns(
-    path: Path, columns: Sequence[str], *, others: Sequence[str] = (), csv: CsvFormat | None = None
+    path: Path,
+    columns: Sequence[str],
+    *,
+    items: Sequence[str] = (),
+    others: Sequence[str] = (),
+    csv: CsvFormat | None = None,
 ) -> "pl.DataFrame":
-    """Columns of numbers, and others, of a file, or of several named with ``*``."""
+    """Columns of numbers, of items that are texts, and others, of a file, or of several named with ``*``."""
     polars = require_polars()
-    files, wanted = expand([str(path)]), Wanted(numbers=columns, others=others, csv=csv or CsvFormat())
+    files = expand([str(path)])
+    wanted = Wanted(numbers=columns, texts=items, others=others, items=items, csv=csv or CsvFormat())
     with reading([str(path)], partial(bad_cell, files, wanted)):
         parts = open_files(files, "polars", wanted)
         for frame in parts:

@@ -5,19 +5,21 @@ That is a simulation. It shows what the study would give; it protects nobody, si
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp import _check
 from hybriddp.errors import DataError
+from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.mean.summary import Reports
 from hybriddp.tables.batches import computed
+from hybriddp.tables.counting import CountedTable, count
 from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import nw
 from hybriddp.tables.query import DeviceCodes, GroupedSummaries, Key, L, Query, Summaries, T, TableStudy
-from hybriddp.tables.summarize import CountedTable, as_summaries, count, public_keys, query_for
+from hybriddp.tables.summarize import as_summaries, public_keys, query_for, table_study
 from hybriddp.tables.text import require_column
 from hybriddp.tables.trust import Trust
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@overload
 def simulate_local(
     table: Any,  # noqa: ANN401
     study: TableStudy[T, L],
@@ -37,7 +40,34 @@ def simulate_local(
     engine: str | None = None,
     csv: CsvFormat | None = None,
     random_state: int | np.random.Generator | None = None,
-) -> Summaries[T, L] | GroupedSummaries[T, L]:
+) -> Summaries[T, L] | GroupedSummaries[T, L]: ...
+
+
+@overload
+def simulate_local(
+    table: Any,  # noqa: ANN401
+    study: HeavyHitterStudy,
+    *,
+    value: str,
+    trusted_if: str,
+    engine: str | None = None,
+    csv: CsvFormat | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Summaries[Any, Any]: ...
+
+
+def simulate_local(
+    table: Any,
+    study: TableStudy[Any, Any] | HeavyHitterStudy,
+    *,
+    value: str,
+    trusted_if: str,
+    group: str | None = None,
+    keys: Sequence[str] | Sequence[int] | None = None,
+    engine: str | None = None,
+    csv: CsvFormat | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Summaries[Any, Any] | GroupedSummaries[Any, Any]:
     """A raw table as summaries, with simulated reports of those who do not trust: for trying a study out.
 
     A simulation: the raw values were all in one place, and the reports protect nobody. Give ``estimate`` a
@@ -64,6 +94,7 @@ def simulate_local(
     >>> trusted.count, local.count
     (1, 2)
     """
+    study = table_study(study)
     public = public_keys(study, group, keys)
     trust = Trust.of(trusted_if)
     query = query_for(study, value, None, group, public, trust)
@@ -71,7 +102,7 @@ def simulate_local(
     counted = as_summaries(study, group, count([raw], public, simulated=True), trusted=True, local=False)
     rng = None if random_state is None else np.random.default_rng(random_state)
 
-    def reports(part: TableStudy[T, L], key: Key | None) -> L:
+    def reports(part: TableStudy[Any, L], key: Key | None) -> L:
         frames = (_untrusted_values(chunk.frame, query, trust, key) for chunk in raw.parts)
         return _simulated(frames, part, query, rng)
 

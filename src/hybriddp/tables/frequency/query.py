@@ -92,13 +92,7 @@ class FrequencyQuery(Query):
         column, never = nw.col(self.value), nw.lit(value=False)
         there = ~column.is_null()
         if self._domain.are_texts:
-            if frames.is_text(dtype):
-                return column.cast(nw.String), there, never
-            if dtype.is_float():  # a column without any text may be one of missing numbers
-                return nw.lit("", nw.String), never, there & ~column.is_nan()
-            if dtype == nw.Unknown:
-                return nw.lit("", nw.String), never, there
-            raise DataError(f"Column {self.value!r} must hold texts, as the categories are, but holds {dtype}.")
+            return text_items(dtype, str(self.value), "as the categories are")
         far = nw.lit(self.no_item, nw.Int64)
         if dtype.is_integer() and dtype not in (nw.UInt64, nw.Int128, nw.UInt128):
             whole = column.cast(nw.Int64)
@@ -146,6 +140,19 @@ class FrequencyQuery(Query):
             return drawn, answers
 
         return codes
+
+
+def text_items(dtype: Any, name: str, why: str) -> tuple[Any, Any, Any]:  # noqa: ANN401
+    """A column of texts, which of them are there, and which cells hold something else."""
+    column, never = nw.col(name), nw.lit(value=False)
+    there = ~column.is_null()
+    if frames.is_text(dtype):
+        return column.cast(nw.String), there, never
+    if dtype.is_float():  # a column without any text may be one of missing numbers
+        return nw.lit("", nw.String), never, there & ~column.is_nan()
+    if dtype == nw.Unknown:
+        return nw.lit("", nw.String), never, there
+    raise DataError(f"Column {name!r} must hold texts, {why}, but holds {dtype}.")
 
 
 @dataclass(slots=True)

@@ -1,0 +1,306 @@
+"""``hybriddp heavy-hitters``: which items of an open domain are frequent, in one step or in two."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from hybriddp import tables
+from hybriddp.cli import options, releasing, sources
+from hybriddp.cli.options import option
+from hybriddp.cli.releasing import SIMULATION, Targets, View
+from hybriddp.cli.sources import Sources, study_title
+from hybriddp.cli.terminal import check_targets, print_wide, say, say_written, waiting, write_text
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.frequency import HeavyHitters, HeavyHitterStudy, PrivateItems, counts_diagnostics
+from hybriddp.frequency.heavy_study import DISCOVERY
+from hybriddp.frequency.item_counts import ItemCounts
+from hybriddp.frequency.summary import TrustedCounts
+from hybriddp.mean.explain import HEADING
+from hybriddp.randomness import simulation_generator
+from hybriddp.tables import CsvFormat
+
+TOLD = 5  # items that an explanation lists
+
+
+def heavy_hitters(
+    epsilon: options.Epsilon,
+    files: sources.Files = None,
+    delta: Annotated[str, option("Small number; 0 only with --domain-file.", parser=options.decimal)] = "0",
+    domain_file: Annotated[
+        Path | None, option("Public dictionary, one item per line. Finds more than anything else.")
+    ] = None,
+    value: Annotated[str | None, option("Column of raw items, of trusted users.")] = None,
+    report: sources.Report = None,
+    trusted_file: sources.TrustedFile = None,
+    local_file: sources.LocalFile = None,
+    trusted_if: sources.TrustedIf = None,
+    simulate_local: sources.SimulateLocal = False,
+    seed: sources.Seed = None,
+    write_list: Annotated[
+        Path | None, option("First step: release the list of trusted users' items to this file.")
+    ] = None,
+    write_question: Annotated[
+        Path | None, option("Write what devices are asked to this file: about the list, or for local discovery.")
+    ] = None,
+    released_list: Annotated[
+        Path | None, option("Second step: the file of the first step, with --report.", "--list")
+    ] = None,
+    alphabet: Annotated[str, option("Characters of items, for local discovery: bytes, letters, …")] = "bytes",
+    user: sources.User = None,
+    repeated: sources.Repeated = "refuse",
+    ledger: releasing.LedgerFile = None,
+    name: Annotated[str | None, option("Name of the study; the column's if not given.")] = None,
+    single_group: sources.SingleGroup = False,
+    engine: sources.Engine = "polars",
+    separator: options.Separator = None,
+    encoding: options.Encoding = None,
+    missing: Annotated[list[str] | None, option("Word for a missing item, such as NA; may be repeated.")] = None,
+    plot: options.Plot = None,
+    as_json: options.AsJson = False,
+    full: releasing.Full = False,
+    diagnostics: releasing.Diagnostics = False,
+    dry_run: releasing.DryRun = False,
+) -> None:
+    """Find the frequent items of trusted and local users, and how frequent they are.
+
+    With a public dictionary (--domain-file) it is one step, like `frequencies`. Without one there are two: first the
+    list of frequent items is released from trusted users' items (--write-list, --write-question), then local users'
+    devices answer the question about the list, and their reports give the final shares (--list, --report).
+
+    Where few people trust, devices are asked for local discovery instead: --write-question without any file writes
+    that question; items and reports then give the answer in one step.
+
+    Every release is written into the ledger before it is made. A second one about the same users is refused (exit
+    code 3).
+    """
+    study = HeavyHitterStudy(
+        study_title(name, value),
+        epsilon=epsilon,
+        delta=delta,
+        domain=None if domain_file is None else _domain(domain_file),
+        alphabet=alphabet,
+    )
+    targets = Targets(plot, None, as_json, full, diagnostics, dry_run)
+    first, second = write_list is not None, released_list is not None
+    named = bool(files or trusted_file or local_file)
+    _check_steps(study, write_list, write_question, released_list, named=named)
+    if not named and write_question is not None:
+        _write_discovery(study, write_question)
+        return
+    found = Sources(
+        files or [],
+        trusted_file or [],
+        local_file or [],
+        value,
+        report,
+        trusted_if,
+        simulate_local,
+        seed,
+        user,
+        repeated,
+        engine,
+        CsvFormat(separator=separator, encoding=encoding, missing=missing or ()),
+        single_group or first or second,
+    )
+    if first:
+        _release_list(study, found, targets, ledger, _Step(write_list, write_question))
+    elif second:
+        _finish(study, found, targets, ledger, _read_list(released_list))
+    elif simulate_local and study.domain is None:
+        _simulate(study, found, targets)
+    else:
+        releasing.release(study, found, _VIEW, targets, ledger=ledger, group=None, keys=[])
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What the first step writes."""
+
+    write_list: Path | None
+    write_question: Path | None
+
+
+def _check_steps(
+    study: HeavyHitterStudy,
+    write_list: Path | None,
+    write_question: Path | None,
+    released_list: Path | None,
+    *,
+    named: bool,
+) -> None:
+    """Raise `ParameterError` if the steps do not fit together."""
+    if released_list is not None and (write_list is not None or write_question is not None):
+        raise ParameterError("released_list", "left out in the first step, which writes it", str(released_list))
+    if study.domain is not None and (write_list or released_list or write_question):
+        raise ParameterError("domain_file", "left out if there is a list: a dictionary needs none", None)
+    if named and write_question is not None and write_list is None:
+        raise ParameterError("write_question", "given with --write-list, or without any file", str(write_question))
+    check_targets(None)
+    for path in (write_list, write_question):
+        if path is not None and not path.parent.is_dir():
+            raise DataError(f"{path} cannot be written: there is no folder {path.parent}.")
+
+
+# The steps
+
+
+def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, ledger: Path | None, step: _Step) -> None:
+    """The first step: the list, and what devices are asked about it."""
+    if found.report is not None or found.local_files or found.simulated:
+        raise ParameterError("write_list", "given without reports: devices are asked once there is a list", None)
+    releasing.check_ledger(ledger, found, dry_run=targets.dry_run)
+    check_targets(targets.plot)
+    with waiting("counting") as progress:
+        counts = found.summarize(study, None, [], progress).trusted
+    if targets.diagnostics or targets.dry_run:
+        say(_diagnostics([counts], []), err=True)
+    new = ledger is not None and not ledger.exists()
+    spent = releasing.open_ledger(ledger, study.privacy, dry_run=targets.dry_run)
+    released = study.release(counts, ledger=spent)
+    if targets.dry_run:
+        typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
+        return
+    answer = study.estimate(trusted=released, local=None, single_group=True)
+    # The list has been paid for: it is kept before anything else can fail.
+    write_text(Path(str(step.write_list)), released.to_json() + "\n")
+    _show(answer, targets)
+    if new:
+        releasing.say_new_ledger(ledger, study.privacy)
+    if step.write_question is not None and released.items:
+        write_text(step.write_question, study.question(released).to_json() + "\n")
+    if not targets.as_json:
+        say_written(step.write_list, step.write_question if released.items else None)
+        if not released.items:
+            say("No item is on the list, so there is nothing to ask the local group.")
+    releasing.write_files([answer], _VIEW, targets, ledger)
+
+
+def _finish(
+    study: HeavyHitterStudy, found: Sources, targets: Targets, ledger: Path | None, released: PrivateItems
+) -> None:
+    """The second step: the list and the reports about it. It costs nothing more."""
+    if found.value is not None or found.trusted_files:
+        raise ParameterError("value", "left out in the second step: the list is there", found.value)
+    if ledger is not None:
+        raise ParameterError("ledger", "left out in the second step: the list has been paid for", str(ledger))
+    check_targets(targets.plot)
+    question = study.question(released)
+    with waiting("counting") as progress:
+        reports = found.summarize(question, None, [], progress).local
+    if targets.diagnostics or targets.dry_run:
+        say(counts_diagnostics(None, reports), err=True)
+    answer = study.estimate(trusted=released, local=reports)
+    if targets.dry_run:
+        typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
+        return
+    _show(answer, targets)
+    releasing.write_files([answer], _VIEW, targets, None)
+
+
+def _simulate(study: HeavyHitterStudy, found: Sources, targets: Targets) -> None:
+    """Both steps on a raw table, by the way that suits the sizes of the groups."""
+    check_targets(targets.plot)
+    seed = found.seed  # one seed must not give both the same noise
+    curator, devices = (
+        np.random.default_rng() if seed is None else simulation_generator(seed, who) for who in ("curator", "devices")
+    )
+    how: dict[str, Any] = {"value": found.value, "trusted_if": found.trusted_if}
+    how |= {"engine": found.engine, "csv": found.csv, "random_state": devices}
+    with waiting("counting"):
+        counts, reports = _simulated(found.files, study, **how)
+    if targets.diagnostics or targets.dry_run:
+        say(_diagnostics([counts], []), err=True)
+    if study.method(n_trusted=counts.n_users, n_local=reports.count) == DISCOVERY:
+        answer = study.estimate(trusted=counts, local=reports, single_group=found.single_group, random_state=curator)
+    else:
+        released = study.release(counts, random_state=curator)
+        asked = None
+        if released.items:
+            with waiting("asking about the list"):
+                _, asked = _simulated(found.files, study.question(released), **how)
+        answer = study.estimate(trusted=released, local=asked, single_group=not released.items, random_state=curator)
+    if targets.dry_run:
+        typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
+        return
+    _show(answer, targets, simulated=True)
+    releasing.write_files([answer], _VIEW, targets, None)
+
+
+def _simulated(files: list[str], study: Any, **how: Any) -> tuple[Any, Any]:  # noqa: ANN401
+    """The summaries of both groups."""
+    trusted, local = tables.simulate_local(files, study, **how)
+    return trusted, local
+
+
+# Files
+
+
+def _domain(path: Path) -> list[str]:
+    return _lines(path, "a text file in UTF-8 with an item per line")
+
+
+def _lines(path: Path, words: str) -> list[str]:
+    try:
+        return [line.strip() for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError):
+        raise DataError(f"{path} cannot be read. It must be {words}.") from None
+
+
+def _read_list(path: Path | None) -> PrivateItems:
+    lines = _lines(Path(str(path)), "the list that --write-list wrote")
+    return PrivateItems.from_json("\n".join(lines))
+
+
+def _write_discovery(study: HeavyHitterStudy, path: Path) -> None:
+    write_text(path, study.discovery.to_json() + "\n")
+    say(f"What devices are asked for local discovery ({study.alphabet.words}) is in {path}.")
+
+
+# What is shown
+
+
+def _show(answer: HeavyHitters, targets: Targets, *, simulated: bool = False) -> None:
+    if targets.as_json:
+        published = answer.to_dict(full=targets.full)
+        typer.echo(json.dumps({"simulation": SIMULATION, **published} if simulated else published, indent=2))
+        return
+    if simulated:
+        say(SIMULATION, bold=True)
+    _show_all([answer])
+
+
+def _show_all(answers: Sequence[HeavyHitters]) -> None:
+    for answer in answers:
+        if len(answer) > TOLD:
+            print_wide(answer.__rich__())
+        say(answer.explain())
+
+
+def _draw(answers: Sequence[HeavyHitters], path: Path) -> None:
+    answers[0].plot(path)
+
+
+def _diagnostics(trusted: Iterable[Any], local: Iterable[Any]) -> str:
+    """How many items were missing, and how many reports were rejected: for the curator."""
+    items, reports = ([s for s in group if s is not None] for group in (trusted, local))
+    if all(isinstance(s, TrustedCounts) for s in items) and items:
+        return counts_diagnostics(items, reports)
+    lines = [HEADING]
+    for summary in items:
+        if isinstance(summary, ItemCounts):
+            different = f"{len(summary.counts):,} different items"
+            lines.append(
+                f"Trusted users: {summary.n_users:,}, with {different}; {summary.missing:,} items are missing."
+            )
+    for summary in reports:
+        tied = "all tied to the study" if summary.tied or not summary.count else "not tied to the study"
+        lines.append(f"Local reports: {summary.count:,} counted, {tied}; {summary.rejected:,} are no codes.")
+    return "\n".join(lines)
+
+
+_VIEW = View(_show_all, _draw, _diagnostics)

@@ -1,0 +1,180 @@
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner, Result
+
+from hybriddp import cli
+from hybriddp.cli.frequencies import public_categories
+from hybriddp.errors import BudgetError, DataError, ParameterError
+from hybriddp.frequency import FrequencyStudy
+from hybriddp.release import Ledger
+
+RUN = CliRunner()
+STUDY = FrequencyStudy("opened", categories=["yes", "no"], epsilon=1)
+ITEMS = np.random.default_rng(0).choice(["yes", "no"], 5000, p=[0.3, 0.7])
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Path:
+    codes = STUDY.randomize(ITEMS[500:], random_state=1)
+    path = tmp_path / "users.parquet"
+    pl.DataFrame(
+        {
+            "opened": pl.Series([*ITEMS[:500].tolist(), "maybe", None] + [None] * 4500, dtype=pl.String),
+            "code": pl.Series([None] * 502 + codes.tolist(), dtype=pl.UInt8),
+            "country": ["DE", "FR"] * 2501,
+        }
+    ).write_parquet(path)
+    return path
+
+
+def _run(users: Path, ledger: Path, *more: str) -> Result:
+    options = ["--value", "opened", "--report", "code", "--categories", "yes,no", "--epsilon", "1"]
+    return RUN.invoke(cli.app, ["frequencies", str(users), *options, "--ledger", str(ledger), *more])
+
+
+def test_it_tells_the_story_and_writes_the_ledger(users: Path, tmp_path: Path) -> None:
+    result = _run(users, tmp_path / "ledger.json")
+    assert result.exit_code == 0
+    for words in ("opened: yes:", "500 trusted the curator and 4,500 reported locally", "ledger.json"):
+        assert words in " ".join(result.output.split())
+    assert len(Ledger.open(tmp_path / "ledger.json").events) == 1
+
+
+def test_a_second_release_ends_with_code_3(users: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _run(users, tmp_path / "ledger.json").exit_code == 0
+    again = _run(users, tmp_path / "ledger.json")
+    assert isinstance(again.exception, BudgetError)
+    arguments = ["frequencies", str(users), "--value", "opened", "--report", "code", "--categories", "yes,no"]
+    monkeypatch.setattr(sys, "argv", ["hybriddp", *arguments, "--epsilon", "1", "--ledger", f"{tmp_path}/ledger.json"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 3
+
+
+def test_it_prints_json_and_nothing_else(users: Path, tmp_path: Path) -> None:
+    found = json.loads(_run(users, tmp_path / "ledger.json", "--json").stdout)
+    assert found["items"] == ["yes", "no"]
+    assert found["shares"][0] == pytest.approx(0.3, abs=0.1)
+    assert "groups" not in found
+    full = json.loads(_run(users, tmp_path / "other.json", "--json", "--full").stdout)
+    assert "groups" in full
+
+
+def test_a_picture_is_written_for_one_answer_and_for_several(users: Path, tmp_path: Path) -> None:
+    one = _run(users, tmp_path / "one.json", "--plot", str(tmp_path / "one.png"))
+    assert one.exit_code == 0
+    several = _run(
+        users, tmp_path / "two.json", "--group", "country", "--keys", "DE,FR", "--plot", str(tmp_path / "two.svg")
+    )
+    assert several.exit_code == 0
+    assert "nobody is in two parts" in several.output
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+    assert "country: FR" in (tmp_path / "two.svg").read_text() or "FR" in (tmp_path / "two.svg").read_text()
+    assert len(Ledger.open(tmp_path / "two.json").events) == 2
+
+
+def test_what_was_left_out_is_for_the_curator(users: Path, tmp_path: Path) -> None:
+    result = _run(users, tmp_path / "ledger.json", "--dry-run")
+    assert result.exit_code == 0
+    assert "none of the categories: 1" in " ".join(result.stderr.split())
+    assert "Nothing was spent" in result.stderr
+    assert not result.stdout
+    assert not (tmp_path / "ledger.json").exists()
+
+
+def test_all_others_may_be_a_category(tmp_path: Path) -> None:
+    path = tmp_path / "raw.csv"
+    path.write_text("fruit,trusts\n" + "apple,yes\npear,no\nfig,no\nNA,yes\nkiwi,yes\n" * 200, encoding="utf-8")
+    base = ["frequencies", str(path), "--value", "fruit", "--trusted-if", "trusts", "--categories", "apple,pear"]
+    more = ["--other", "--epsilon", "2", "--simulate-local", "--seed", "1", "--json"]
+    found = json.loads(RUN.invoke(cli.app, [*base, *more]).stdout)
+    assert "SIMULATION" in found["simulation"]
+    assert found["items"] == ["apple", "pear", "(other)"]
+    assert (found["n_trusted"], found["n_local"]) == (600, 400)
+    fewer = json.loads(RUN.invoke(cli.app, [*base, *more, "--missing", "NA"]).stdout)
+    assert fewer["n_trusted"] == 400
+
+
+def test_many_categories_are_a_table_and_may_come_from_a_file(tmp_path: Path) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text("\n".join(f"item {i}" for i in range(30)) + "\n\n", encoding="utf-8")
+    raw = tmp_path / "raw.parquet"
+    pl.DataFrame(
+        {"item": [f"item {i % 30}" for i in range(3000)], "trusts": [i % 2 for i in range(3000)]}
+    ).write_parquet(raw)
+    base = ["frequencies", str(raw), "--value", "item", "--trusted-if", "trusts", "--categories-file", str(names)]
+    result = RUN.invoke(cli.app, [*base, "--epsilon", "2", "--simulate-local"])
+    assert result.exit_code == 0
+    assert "10 more" in result.output
+    assert "standard error" in result.output
+
+
+def test_categories_are_integers_if_all_are_written_so(tmp_path: Path) -> None:
+    assert public_categories("1, 2,-3", None) == [1, 2, -3]
+    assert public_categories("01,2", None) == ["01", "2"]
+    assert public_categories("yes,no", None) == ["yes", "no"]
+    names = tmp_path / "zip.txt"
+    names.write_text("7\n8\n", encoding="utf-8")
+    assert public_categories(None, names) == [7, 8]
+    with pytest.raises(ParameterError, match="categories must be given"):
+        public_categories(None, None)
+    with pytest.raises(ParameterError, match="with commas between them"):
+        public_categories("a,,b", None)
+    with pytest.raises(DataError, match="cannot be read"):
+        public_categories(None, tmp_path / "nothing.txt")
+
+
+# Devices
+
+
+def test_devices_are_simulated_for_a_file(users: Path, tmp_path: Path) -> None:
+    raw, reports = tmp_path / "raw.csv", tmp_path / "reports.parquet"
+    pl.DataFrame({"opened": [*ITEMS[:2000].tolist(), "maybe", None], "country": ["DE"] * 2002}).write_csv(raw)
+    arguments = ["randomize", str(raw), "--value", "opened", "--categories", "yes,no", "--epsilon", "1"]
+    result = RUN.invoke(
+        cli.app, [*arguments, "-o", str(reports), "--keep", "country", "--diagnostics", "--json", "--seed", "3"]
+    )
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["reports"] == 2000
+    assert json.loads(result.stdout)["study"] == STUDY.digest
+    assert "1 missing" in result.stderr
+    options = ["--value", "opened", "--report", "code", "--categories", "yes,no", "--epsilon", "1"]
+    found = RUN.invoke(
+        cli.app,
+        [
+            "frequencies",
+            *("--trusted-file", str(users), "--local-file", str(reports)),
+            *options,
+            *("--ledger", str(tmp_path / "l.json"), "--json"),
+        ],
+    )
+    assert json.loads(found.stdout)["tied"]
+    assert json.loads(found.stdout)["privacy"]["private_release"] is False
+
+
+def test_bounds_or_categories_but_not_both(tmp_path: Path) -> None:
+    raw = tmp_path / "raw.csv"
+    raw.write_text("x\n1\n", encoding="utf-8")
+    base = ["randomize", str(raw), "--value", "x", "--epsilon", "1", "-o", str(tmp_path / "o.csv")]
+    for more in ([], ["--bounds", "0", "1", "--categories", "1,2"]):
+        result = RUN.invoke(cli.app, [*base, *more])
+        assert isinstance(result.exception, ParameterError)
+        assert "bounds must be given" in str(result.exception)
+
+
+# Planning
+
+
+def test_a_plan_says_how_long_the_list_will_be(tmp_path: Path) -> None:
+    base = ["plan-frequencies", "--users", "1,000,000", "--trusted", "1%", "--epsilon", "1", "--items", "10,000"]
+    result = RUN.invoke(cli.app, [*base, "--delta", "1e-6", "--plot", str(tmp_path / "plan.png")])
+    assert result.exit_code == 0
+    assert "about 38 items" in result.output
+    assert (tmp_path / "plan.png").exists()
+    found = json.loads(RUN.invoke(cli.app, [*base, "--json", "--slope", "1.3"]).stdout)
+    assert (found["method"], found["slope"]) == ("dictionary", 1.3)

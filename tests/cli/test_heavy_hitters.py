@@ -1,0 +1,165 @@
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner, Result
+
+from hybriddp import cli
+from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
+from hybriddp.frequency import FrequencyStudy
+from hybriddp.release import Ledger
+
+RUN = CliRunner()
+WORDS = np.array(["apple", "pear", "plum", "fig", "quince"])
+PEOPLE = WORDS[np.random.default_rng(0).choice(5, 6000, p=[0.5, 0.3, 0.15, 0.0499, 0.0001])]
+PROMISE = ["--epsilon", "2", "--delta", "1e-6", "--name", "fruit"]
+
+
+def _run(*arguments: str) -> Result:
+    return RUN.invoke(cli.app, ["heavy-hitters", *arguments])
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    path = tmp_path / "raw.parquet"
+    trusts = ["yes" if i < 1500 else "no" for i in range(6000)]
+    pl.DataFrame({"item": PEOPLE.tolist(), "consent": trusts}).write_parquet(path)
+    return path
+
+
+@pytest.fixture
+def trusted(tmp_path: Path) -> Path:
+    path = tmp_path / "trusted.parquet"
+    pl.DataFrame({"item": [*PEOPLE[:1500].tolist(), None]}).write_parquet(path)
+    return path
+
+
+def test_two_steps_from_a_list_to_the_shares(trusted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed, asked, ledger = tmp_path / "list.json", tmp_path / "question.json", tmp_path / "ledger.json"
+    first = [str(trusted), "--value", "item", *PROMISE, "--ledger", str(ledger), "--write-list", str(listed)]
+    result = _run(*first, "--write-question", str(asked), "--diagnostics")
+    assert result.exit_code == 0
+    said = " ".join(result.output.split())
+    assert "apple" in said
+    assert "Written" in said
+    assert "1 items are missing" in " ".join(result.stderr.split())
+    assert len(Ledger.open(ledger).events) == 1
+    question = FrequencyStudy.from_json(asked.read_text().strip())
+    assert question.categories[0] == "apple"
+    # Devices answer, ...
+    values, reports = tmp_path / "local.csv", tmp_path / "reports.parquet"
+    pl.DataFrame({"item": PEOPLE[1500:].tolist()}).write_csv(values)
+    sent = RUN.invoke(cli.app, ["randomize", str(values), "--value", "item", "--study", str(asked), "-o", str(reports)])
+    assert sent.exit_code == 0
+    # ... and the second step costs nothing more.
+    second = [str(reports), "--report", "code", *PROMISE, "--list", str(listed)]
+    found = json.loads(_run(*second, "--json", "--plot", str(tmp_path / "items.png")).stdout)
+    assert found["items"][:3] == ["apple", "pear", "plum"]
+    assert found["shares"][0] == pytest.approx(0.5, abs=0.06)
+    assert (found["method"], found["n_trusted"], found["n_local"], found["tied"]) == ("list", 1500, 4500, True)
+    assert found["privacy"]["private_release"] is True
+    assert (tmp_path / "items.png").exists()
+    # A second list about the same users is refused.
+    monkeypatch.setattr(sys, "argv", ["hybriddp", "heavy-hitters", *first])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == BudgetError.exit_code == 3
+
+
+def test_a_raw_table_is_tried_out_in_one_line_and_says_so(raw: Path, tmp_path: Path) -> None:
+    base = [str(raw), "--value", "item", "--trusted-if", "consent", "--simulate-local", "--seed", "1", *PROMISE]
+    result = _run(*base, "--plot", str(tmp_path / "items.svg"))
+    assert result.exit_code == 0
+    assert "SIMULATION, NOT a private release" in " ".join(result.output.split())
+    assert "The list holds every item that reached" in " ".join(result.output.split())
+    one, two = (json.loads(_run(*base, "--json").stdout) for _ in range(2))
+    assert one == two
+    assert one["items"][:3] == ["apple", "pear", "plum"]
+    assert "quince" not in one["items"]
+    assert one["privacy"]["private_release"] is False
+
+
+def test_few_who_trust_are_helped_by_local_discovery(tmp_path: Path) -> None:
+    raw = tmp_path / "raw.parquet"
+    pl.DataFrame({"item": ["apple", "pear"] * 10_000, "trusts": [1] * 4 + [0] * 19_996}).write_parquet(raw)
+    base = [str(raw), "--value", "item", "--trusted-if", "trusts", "--simulate-local", "--seed", "1"]
+    found = json.loads(_run(*base, "--epsilon", "4", "--delta", "1e-6", "--json").stdout)
+    assert found["method"] == "discovery"
+    assert sorted(found["items"]) == ["apple", "pear"]
+
+
+def test_local_discovery_in_real_life(trusted: Path, tmp_path: Path) -> None:
+    asked, values, reports = tmp_path / "question.json", tmp_path / "local.csv", tmp_path / "reports.csv"
+    promise = ["--epsilon", "4", "--delta", "1e-6", "--name", "fruit"]
+    result = _run(*promise, "--alphabet", "letters", "--write-question", str(asked))
+    assert result.exit_code == 0
+    assert "local discovery" in result.output
+    pl.DataFrame({"item": PEOPLE[1500:].tolist()}).write_csv(values)
+    sent = RUN.invoke(
+        cli.app, ["randomize", str(values), "--value", "item", "--study", str(asked), "-o", str(reports), "--json"]
+    )
+    assert json.loads(sent.stdout)["reports"] == 4500
+    both = ["--trusted-file", str(trusted), "--local-file", str(reports), "--value", "item", "--report", "code"]
+    more = ["--alphabet", "letters", "--ledger", str(tmp_path / "ledger.json"), "--json"]
+    found = json.loads(_run(*both, *promise, *more).stdout)
+    assert (found["method"], found["tied"]) == ("discovery", True)
+    assert found["items"][:3] == ["apple", "pear", "plum"]
+
+
+def test_a_public_dictionary_is_one_step(raw: Path, tmp_path: Path) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text("\n".join(WORDS), encoding="utf-8")
+    base = [str(raw), "--value", "item", "--trusted-if", "consent", "--simulate-local", "--seed", "1"]
+    found = json.loads(_run(*base, "--epsilon", "2", "--domain-file", str(names), "--json").stdout)
+    assert (found["method"], len(found["items"])) == ("dictionary", 5)
+    assert found["items"][0] == "apple"
+
+
+def test_a_dry_run_writes_and_spends_nothing(trusted: Path, tmp_path: Path) -> None:
+    listed, ledger = tmp_path / "list.json", tmp_path / "ledger.json"
+    base = [str(trusted), "--value", "item", *PROMISE, "--ledger", str(ledger), "--write-list", str(listed)]
+    result = _run(*base, "--dry-run")
+    assert result.exit_code == 0
+    assert "Nothing was spent" in result.stderr
+    assert "different items" in result.stderr
+    assert not listed.exists()
+    assert not ledger.exists()
+
+
+def test_mistakes_are_found_before_anything_is_spent(trusted: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "list.json"
+    base = [str(trusted), "--value", "item", *PROMISE]
+    ledger = ["--ledger", str(tmp_path / "ledger.json")]
+    names = tmp_path / "names.txt"
+    names.write_text("apple\npear\n", encoding="utf-8")
+    wrong: list[tuple[list[str], type[Exception], str]] = [
+        ([str(trusted), "--value", "item", "--epsilon", "1"], ParameterError, "delta must be above 0"),
+        ([*base, "--write-list", str(listed)], ParameterError, "ledger must be given"),
+        ([*base, *ledger], ParameterError, "report must be the column of codes"),
+        ([*base, *ledger, "--write-question", str(listed)], ParameterError, "with --write-list, or without any file"),
+        ([*base, "--list", str(listed), "--write-list", str(listed)], ParameterError, "left out in the first step"),
+        ([*base, "--list", str(listed), "--domain-file", str(names)], ParameterError, "a dictionary needs none"),
+        ([*base, *ledger, "--write-list", str(tmp_path / "no" / "list.json")], DataError, "there is no folder"),
+        ([*base, *ledger, "--write-list", str(listed), "--report", "code"], ParameterError, "once there is a list"),
+        ([*base, "--list", str(tmp_path / "none.json")], DataError, "cannot be read"),
+        ([*base, "--domain-file", str(tmp_path / "none.txt")], DataError, "cannot be read"),
+        ([str(trusted), "--report", "code", *PROMISE, "--list", str(names)], ProtocolError, "list"),
+    ]
+    for arguments, kind, words in wrong:
+        result = _run(*arguments)
+        assert isinstance(result.exception, kind), (arguments, result.output, result.exception)
+        assert words in str(result.exception)
+    assert not (tmp_path / "ledger.json").exists()
+
+
+def test_the_second_step_takes_no_items_and_no_ledger(trusted: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "list.json"
+    first = [str(trusted), "--value", "item", *PROMISE, "--ledger", str(tmp_path / "l.json")]
+    assert _run(*first, "--write-list", str(listed)).exit_code == 0
+    again = _run(*first, "--list", str(listed))
+    assert "value must be left out in the second step" in str(again.exception)
+    paid = _run(str(trusted), "--report", "code", *PROMISE, "--ledger", str(tmp_path / "l.json"), "--list", str(listed))
+    assert "ledger must be left out in the second step" in str(paid.exception)

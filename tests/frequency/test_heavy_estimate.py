@@ -1,0 +1,137 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from hybriddp.errors import ParameterError
+from hybriddp.frequency import HeavyHitters, HeavyHitterStudy, project_to_simplex
+
+ITEMS = np.random.default_rng(3).choice(["sun", "moon", "star"], 9000, p=[0.6, 0.3, 0.1]).tolist()
+
+
+def _found(**given: object) -> HeavyHitters:
+    study = HeavyHitterStudy("sky", **{"epsilon": 2, "delta": 1e-6, **given})
+    users = ITEMS
+    if given.get("levels") == 2:
+        users = [("query", item) if item != "sun" else ("other query", item) for item in ITEMS]
+    released = study.release(study.summarize_trusted(users[:2000], random_state=1), random_state=1)
+    question = study.question(released)
+    reports = question.randomize(study.draw(users[2000:], random_state=4), random_state=2)
+    return study.estimate(trusted=released, local=reports)
+
+
+FOUND = _found()
+
+
+def test_rows_columns_and_texts_agree() -> None:
+    rows, ends = FOUND.rows(), FOUND.intervals()
+    assert [row.item for row in rows] == list(FOUND.items) == ["sun", "moon", "star"]
+    assert len(FOUND) == 3
+    for i, row in enumerate(rows):
+        assert (row.share, row.standard_error, row.weight) == (
+            FOUND.shares[i],
+            FOUND.standard_errors[i],
+            FOUND.weight[i],
+        )
+        assert (row.interval.lower, row.interval.upper) == (ends.lower[i], ends.upper[i])
+        assert row.interval.lower < row.share < row.interval.upper
+    plain = FOUND.to_dict(full=True)
+    assert json.loads(FOUND.to_json(full=True)) == plain
+    assert plain["shares"] == FOUND.shares.tolist()
+    assert plain["privacy"]["private_release"] is False
+    assert len(plain["groups"]["local_shares"]) == 3
+    assert "groups" not in FOUND.to_dict()
+    frame = FOUND.to_pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["item"].tolist() == ["sun", "moon", "star"]
+    assert FOUND.top(2) == rows[:2]
+
+
+def test_intervals_that_assume_nothing_are_wider() -> None:
+    alike, honest = FOUND.intervals(), FOUND.intervals(groups_may_differ=True)
+    population = FOUND.intervals(population=True)
+    assert np.all(honest.upper - honest.lower > alike.upper - alike.lower)
+    assert np.all(population.upper - population.lower > alike.upper - alike.lower)
+
+
+def test_a_distribution_is_the_projection_of_all_shares() -> None:
+    distribution = FOUND.distribution()
+    assert list(distribution) == ["sun", "moon", "star", "(other)"]
+    assert sum(distribution.values()) == pytest.approx(1)
+    np.testing.assert_allclose(list(distribution.values()), project_to_simplex(FOUND.blend.shares))
+
+
+def test_shares_of_all_records_are_of_users() -> None:
+    study = HeavyHitterStudy("sky", epsilon=8, delta=1e-6, max_records=2, records="all")
+    users = [["sun", "moon"], ["sun"]] * 3000
+    released = study.release(users[:2000], random_state=1)
+    reports = study.question(released).randomize(study.draw(users[2000:], random_state=1), random_state=2)
+    found = study.estimate(trusted=released, local=reports)
+    np.testing.assert_allclose(found.shares, [1, 0.5], atol=0.05)
+    assert found.intervals().upper.max() <= 1
+    assert "fraction of users who have an item" in found.explain()
+    with pytest.raises(ParameterError, match="^records must be"):
+        found.distribution()
+
+
+def test_pairs_add_up_to_queries() -> None:
+    found = _found(levels=2)
+    assert found.items[0] == ("other query", "sun")
+    by_query = found.by_first()
+    assert list(by_query) == ["other query", "query"]
+    assert by_query["query"] == pytest.approx(found.unbiased[1] + found.unbiased[2])
+    assert "query | moon" in str(found)
+    assert found.to_dict()["items"][0] == ["other query", "sun"]
+    with pytest.raises(ParameterError, match="^levels must be 2"):
+        FOUND.by_first()
+
+
+def test_it_explains_itself() -> None:
+    told = FOUND.explain()
+    for words in (
+        "sky: sun: ",
+        "reached 15 trusted users, noise included",
+        "only one person has is shown with a probability of",
+        "a public dictionary (domain=…), where there is one, finds more",
+        "Of 9,000 users 2,000 trusted the curator and 7,000 reported locally.",
+        "of the weight, item by item.",
+        "A simulation: NOT a private release.",
+    ):
+        assert words in told
+    assert str(FOUND).startswith("sky: sun: ")
+    assert repr(FOUND) == "HeavyHitters('sky': 3 items by list, ε = 2, a simulation)"
+    sampled = _found(max_records=3)
+    assert "one was drawn" in sampled.explain()
+
+
+def test_reports_that_nothing_ties_are_named() -> None:
+    study = FOUND.study
+    released = study.release(ITEMS[:2000], random_state=1)
+    codes = study.question(released).randomize(ITEMS[2000:], random_state=2).codes
+    found = study.estimate(trusted=released, local=codes)
+    assert not found.tied
+    assert "Nothing ties the local reports to this study" in found.explain()
+
+
+def test_it_is_a_table_in_the_terminal() -> None:
+    console = Console(width=100, record=True, file=None, quiet=False)
+    with console.capture() as shown:
+        console.print(FOUND)
+    text = shown.get()
+    assert "sky" in text
+    assert "moon" in text
+    assert "%" in text
+
+
+def test_it_draws_itself() -> None:
+    figure = FOUND.plot()
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels == ["sun", "moon", "star"]
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5])
+def test_the_number_of_rows_is_checked(bad: object) -> None:
+    with pytest.raises(ParameterError, match="^n must be"):
+        FOUND.top(bad)
