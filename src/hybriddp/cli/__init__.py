@@ -23,6 +23,7 @@ from hybriddp.cli import (
     mean,
     plan,
     plan_frequencies,
+    quantiles,
     randomize,
     serve,
     simulate,
@@ -64,6 +65,7 @@ app.command(name="plan")(plan.make_plan)
 app.command(name="plan-frequencies")(plan_frequencies.make_frequency_plan)
 app.command(name="simulate")(simulate.run_simulation)
 app.command(name="mean")(mean.mean)
+app.command(name="quantiles")(quantiles.quantiles)
 app.command(name="frequencies")(frequencies.frequencies)
 app.command(name="heavy-hitters")(heavy_hitters.heavy_hitters)
 app.add_typer(ledger.app)

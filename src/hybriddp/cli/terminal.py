@@ -41,7 +41,7 @@ RENAMED = {
 
 _IN_RESULTS = {
     name: f"--{name.replace('_', '-')}"
-    for name in ("sd_at_most", "single_group", "mean_gap", "target_rmse", "trusted_if", "simulate_local")
+    for name in ("sd_at_most", "single_group", "mean_gap", "target_rmse", "trusted_if", "simulate_local", "scale")
 }
 """Parameters that results, written for Python too, may speak of, and their options."""
 

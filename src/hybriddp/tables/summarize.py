@@ -291,7 +291,7 @@ def public_keys(
 ) -> list[Key]:
     """The keys of the groups, once they and the study have been checked."""
     if type(study) not in QUERIES:
-        kinds = "a MeanStudy, a FrequencyStudy or a HeavyHitterStudy"
+        kinds = "a MeanStudy, a FrequencyStudy, a HeavyHitterStudy or a DistributionStudy"
         raise ParameterError("study", kinds, type(study).__name__, shown_as="type")
     if group is not None and isinstance(study, ItemStudy):
         raise ParameterError("group", "left out: heavy hitters are those of everybody", group)
