@@ -3,9 +3,9 @@
     make distribution                       (or python -m benchmarks.distribution_accuracy [TRIALS] [PART ...])
 
 Parts: targets, bands, scales, awkward, differ, mean, peers, new. Reports are drawn as counts, by their exact law;
-summaries, release and estimate are the real ones, seeded. A rank error is how far the fraction of users below the answer is from
-q, in percentage points; it is pooled over p50, p90, p95 and p99 as a root mean square. Takes some twenty minutes on
-one core with 40 trials.
+summaries, release and estimate are the real ones, seeded. A rank error is how far the fraction of users below the
+answer is from q, in percentage points; it is pooled over p50, p90, p95 and p99 as a root mean square. Takes some
+twenty minutes on one core with 40 trials.
 """
 
 import json
@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from opendp.mod import enable_features
@@ -314,13 +315,14 @@ def _opendp(shape: Shape, n: int, trials: int) -> float:
     rng, errors = np.random.default_rng(19), []
     candidates = (np.arange(N_BINS - 1) / (N_BINS - 2)).tolist()
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=n), dp.symmetric_distance()
-    asked = []
+    asked: list[Any] = []
     for q in AT:
         score = dp.t.make_quantile_score_candidates(*space, candidates, q)
 
-        def make(scale: float, score: object = score) -> object:
-            choose = dp.m.make_noisy_max(score.output_domain, score.output_metric, dp.max_divergence(), scale, True)  # type: ignore[attr-defined]
-            return score >> choose  # type: ignore[operator]
+        def make(scale: float, score: Any = score) -> Any:  # noqa: ANN401
+            return score >> dp.m.make_noisy_max(
+                score.output_domain, score.output_metric, dp.max_divergence(), scale, negate=True
+            )
 
         asked.append(dp.binary_search_chain(make, d_in=2, d_out=1 / len(AT), bounds=(1.0, 1e20)))
     for _ in range(trials):
