@@ -78,6 +78,11 @@ class _Refuses:
         raise RuntimeError(WORD)
 
 
+def _cells(x: object) -> pd.DataFrame:
+    """A column of pandas with something in it that is no item."""
+    return pd.DataFrame({"x": pd.Series([x, None, 5.5, ["flu"]], dtype=object)})
+
+
 BAD_VALUES: dict[str, Callable[[], Any]] = {
     "a word": lambda: [1.0, WORD],
     "an object": lambda: np.array([1.0, WORD], object),
@@ -138,6 +143,9 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
     "k-means": lambda x: hdp.HybridKMeans(n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1).fit(x, None),
     "k-means local": lambda x: hdp.HybridKMeans(n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1).fit(None, x),
     "a table": lambda x: summarize(x, STUDY, value="x"),
+    "a cell of items": lambda x: summarize(_cells(x), ILLNESS, value="x"),
+    "a cell of integers": lambda x: summarize(_cells(x), NUMBERS, value="x"),
+    "a cell of an open domain": lambda x: summarize(_cells(x), OPEN, value="x"),
     "a K-means study": lambda x: trusted_points(x, x, columns=["x", "y"]),
     "a study": lambda x: summarize(x, x, value="x"),
 }

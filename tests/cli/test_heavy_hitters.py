@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from hybriddp import cli
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
-from hybriddp.frequency import FrequencyStudy
+from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy, PrivateItems
 from hybriddp.release import Ledger
 
 RUN = CliRunner()
@@ -63,7 +63,8 @@ def test_two_steps_from_a_list_to_the_shares(trusted: Path, tmp_path: Path, monk
     assert found["privacy"]["private_release"] is True
     assert (tmp_path / "items.png").exists()
     # A second list about the same users is refused.
-    monkeypatch.setattr(sys, "argv", ["hybriddp", "heavy-hitters", *first])
+    other = [*first[:-1], str(tmp_path / "another.json")]
+    monkeypatch.setattr(sys, "argv", ["hybriddp", "heavy-hitters", *other])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == BudgetError.exit_code == 3
@@ -153,6 +154,29 @@ def test_mistakes_are_found_before_anything_is_spent(trusted: Path, tmp_path: Pa
         assert isinstance(result.exception, kind), (arguments, result.output, result.exception)
         assert words in str(result.exception)
     assert not (tmp_path / "ledger.json").exists()
+
+
+def test_a_list_that_was_paid_for_is_never_lost(trusted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = tmp_path / "list.json"
+    base = [str(trusted), "--value", "item", *PROMISE, "--ledger", str(tmp_path / "l.json")]
+
+    def full_disk(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full_disk)
+        result = _run(*base, "--write-list", str(listed))
+    assert "The list above has been released" in str(result.exception)
+    listed.write_text(result.stdout, encoding="utf-8")
+    again = _run(*base, "--write-list", str(listed))
+    assert "is not overwritten" in str(again.exception)
+    question = study_of(listed)
+    assert question.categories[0] == "apple"
+
+
+def study_of(listed: Path) -> FrequencyStudy:
+    released = PrivateItems.from_json(listed.read_text().strip())
+    return HeavyHitterStudy("fruit", epsilon=2, delta=1e-6).question(released)
 
 
 def test_the_second_step_takes_no_items_and_no_ledger(trusted: Path, tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ def frequencies(
     single_group: sources.SingleGroup = False,
     engine: sources.Engine = "polars",
     separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
     encoding: options.Encoding = None,
     missing: Annotated[list[str] | None, option("Word for a missing item, such as NA; may be repeated.")] = None,
     plot: options.Plot = None,
@@ -77,7 +79,7 @@ def frequencies(
         user,
         repeated,
         engine,
-        CsvFormat(separator=separator, encoding=encoding, missing=missing or ()),
+        CsvFormat(separator, decimal, thousands, encoding, missing or ()),
         single_group,
     )
     targets = Targets(plot, None, as_json, full, diagnostics, dry_run)

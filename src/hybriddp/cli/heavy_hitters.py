@@ -142,8 +142,10 @@ def _check_steps(
         raise ParameterError("write_question", "given with --write-list, or without any file", str(write_question))
     check_targets(None)
     for path in (write_list, write_question):
-        if path is not None and not path.parent.is_dir():
-            raise DataError(f"{path} cannot be written: there is no folder {path.parent}.")
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise DataError(f"{path} cannot be written: it is a folder, or there is no folder {path.parent}.")
+    if write_list is not None and write_list.exists():
+        raise DataError(f"{write_list} is there already. A list that has been paid for is not overwritten.")
 
 
 # The steps
@@ -166,8 +168,12 @@ def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, led
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
         return
     answer = study.estimate(trusted=released, local=None, single_group=True)
-    # The list has been paid for: it is kept before anything else can fail.
-    write_text(Path(str(step.write_list)), released.to_json() + "\n")
+    # The list has been paid for: it is kept before anything else can fail, and shown if it cannot be kept.
+    try:
+        write_text(Path(str(step.write_list)), released.to_json() + "\n")
+    except DataError as problem:
+        typer.echo(released.to_json())
+        raise DataError(f"The list above has been released, but is in no file: save it. {problem}") from None
     _show(answer, targets)
     if new:
         releasing.say_new_ledger(ledger, study.privacy)

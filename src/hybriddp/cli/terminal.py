@@ -36,13 +36,24 @@ RENAMED = {
     "colluding_local": "colluding",
     "random_state": "seed",
     "for_": "solve_for",
+    "domain": "domain_file",
+    "n_items": "items",
 }
 """Parameters in Python whose option is called differently."""
 
 _IN_RESULTS = {
     name: f"--{name.replace('_', '-')}"
-    for name in ("sd_at_most", "single_group", "mean_gap", "target_rmse", "trusted_if", "simulate_local", "scale")
-}
+    for name in (
+        "sd_at_most",
+        "single_group",
+        "mean_gap",
+        "target_rmse",
+        "trusted_if",
+        "simulate_local",
+        "other",
+        "scale",
+    )
+} | {"domain": "--domain-file"}
 """Parameters that results, written for Python too, may speak of, and their options."""
 
 _TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=[\d)]) (?=±)|(?<=±) (?=\d)|(?<=[εδ]) (?==)|(?<=[εδ] =) (?=\d)")

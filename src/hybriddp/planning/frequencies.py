@@ -11,7 +11,7 @@ Shares are assumed to follow Zipf's law, $f_r \propto r^{-s}$ for the item of ra
 
 Where local discovery pays, an item of share $f$ is shown if $z^2/2 + y\epsilon/2 > 48 \ln 2$, with $z$ its score in
 standard deviations, a normal variable of mean $f/\sqrt{V/n_L}$, and $y = n_T f$: the chance is that of $z$, and
-approximate, since a search that loses a prefix is not in it.
+approximate, since a search that loses a prefix is not in it (lists are about a tenth shorter).
 """
 
 import json
@@ -42,7 +42,7 @@ from hybriddp.release.mechanisms import laplace_scale, laplace_variance
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_ITEMS = 10**7
+MOST_ITEMS = 10**6
 _COMPUTED = 500  # shares for which the chance of being listed is computed; between them it is interpolated
 _SURE = 40  # scales of the noise beyond which an item is surely listed
 _SHOWN_RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
