@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hybriddp.distribution.axis import label, places, ticks, values_at
+from hybriddp.distribution.axis import label, places, readable_ticks, ticks, values_at
 from hybriddp.distribution.bins import Bins
 from hybriddp.grid import Grid
 
@@ -34,3 +34,9 @@ def test_ticks_of_a_log_scale_have_room_between_them(bounds: tuple[float, float]
 
 def test_labels_are_written_as_people_do() -> None:
     assert [label(x) for x in (10_000, 0.5, -0.2, 1e6, 0)] == ["10,000", "0.5", "-0.2", "1,000,000", "0"]
+
+
+def test_wide_labels_get_fewer_ticks() -> None:
+    assert len(readable_ticks(Bins(Grid(0, 100)))) == 11
+    assert readable_ticks(Bins(Grid(0, 2_349_033))) == [0, 500_000, 1_000_000, 1_500_000, 2_000_000]
+    assert len(readable_ticks(Bins(Grid(0, 10_000)), 48)) == 6

@@ -12,6 +12,7 @@ from hybriddp._check import FloatArray
 from hybriddp.distribution.bins import N_EDGES, Bins
 
 _MANTISSAS = (1.0, 2.0, 5.0)
+_FEWER = (10, 8, 6, 5, 4, 3)
 
 
 def places(bins: Bins, values: ArrayLike) -> FloatArray:
@@ -39,6 +40,16 @@ def ticks(bins: Bins, most: int = 10) -> list[float]:
     rounded = sorted({sign * x for x in steps for sign in (-1, 1)} | {0.0})
     inside = [x for x in rounded if lower <= x <= upper]
     return _apart(bins, [lower, upper, *inside[::-1]], 1 / most)
+
+
+def readable_ticks(bins: Bins, characters: int = 70) -> list[float]:
+    """As many ticks as there is room for, on an axis on which so many characters fit."""
+    found: list[float] = []
+    for most in _FEWER:
+        found = ticks(bins, most)
+        if most * (1 + max(len(label(x)) for x in found)) <= characters:
+            break
+    return found
 
 
 def _apart(bins: Bins, candidates: list[float], gap: float) -> list[float]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.distribution import explain
-from hybriddp.distribution.axis import label, places, ticks
+from hybriddp.distribution.axis import label, places, readable_ticks
 from hybriddp.distribution.fit import DistributionFit
 from hybriddp.page import Section, alerts, paragraphs, render_page, table
 
@@ -108,7 +108,7 @@ def _axes(estimate: "DistributionEstimate") -> str:
     along = "".join(
         f'<line x1="{_x(p)}" x2="{_x(p)}" y1="{_TOP}" y2="{base}" stroke="{_GRID}"/>'
         f'<text x="{_x(p)}" y="{base + 16}" text-anchor="middle">{label(value)}</text>'
-        for value, p in ((value, float(places(bins, value))) for value in ticks(bins))
+        for value, p in ((value, float(places(bins, value))) for value in readable_ticks(bins))
     )
     return along + across
 

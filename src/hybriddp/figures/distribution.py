@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.distribution.axis import label, places, ticks, values_at
+from hybriddp.distribution.axis import label, places, readable_ticks, values_at
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.explain import USUAL, quantile_words
 from hybriddp.distribution.fit import DistributionFit
@@ -57,7 +57,7 @@ def _panel(axes: "Axes", estimate: DistributionEstimate, at: Sequence[float], wi
     _mark_quantiles(axes, estimate, at)
     axes.set_ylim(0, 1.02)
     axes.set_xlim(*estimate.study.bounds)
-    axes.set_xticks(shown := ticks(bins), [label(x) for x in shown])
+    axes.set_xticks(shown := readable_ticks(bins, 70 if width == _TITLE else 48), [label(x) for x in shown])
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.0f} %")
     axes.set_ylabel("users at or below")
