@@ -9,6 +9,7 @@
 # make accuracy measure how accurate the mean is, on the paper's and on real data
 # make coverage measure how often the mean's intervals hold the mean, and how wide they are
 # make kmeans  measure how accurate K-means is         make peers    … against diffprivlib and scikit-learn
+# make distribution measure how accurate quantiles are, and how often their intervals hold them
 # make frequencies measure hybrid frequencies beside BLENDER and single groups, on npm packages and on tail numbers
 # make frequency-peers compare frequency oracles with those of pure-LDP and multi-freq-ldpy
 # make load    measure how many contributions per second the server takes, with millions stored
@@ -49,7 +50,7 @@ TOGETHER = $(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURE
 # Workers, and every command that a test starts, use the bytecode that is there.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo shell test quick test-long faults check lint types contracts js-types js-test site format docs js bench accuracy coverage kmeans peers frequencies frequency-peers load mutations vectors lock clean
+.PHONY: demo shell test quick test-long faults check lint types contracts js-types js-test site format docs js bench accuracy coverage distribution kmeans peers frequencies frequency-peers load mutations vectors lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
@@ -115,6 +116,10 @@ accuracy: $(VENV)/.dev
 # Takes ten minutes or so.
 coverage: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.mean_coverage
+
+# Takes twenty minutes or so, and an environment of its own for diffprivlib.
+distribution: $(VENV)/.dev $(PEERS)/.installed
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.distribution_accuracy
 
 # Needs scikit-learn, and ten minutes or so.
 kmeans: $(VENV)/.dev

@@ -24,8 +24,11 @@ def test_the_public_names_are_these() -> None:
         "heavy_hitters",
         "plan",
         "plan_frequencies",
+        "plan_quantiles",
         "simulate",
+        "simulate_quantiles",
         "solve",
+        "solve_quantiles",
         "summarize",
         "theory",
     ]

@@ -14,8 +14,8 @@ it costs.
 
 **For K-means**: `HybridKMeans`; `hybriddp.kmeans` for running it as a protocol, round by round.
 
-**For knowing the error beforehand**: `plan`, `plan_frequencies` and `solve`; `simulate` for trying it out;
-`hybriddp.theory` for formulas.
+**For knowing the error beforehand**: `plan` and `solve`, `plan_quantiles` and `solve_quantiles`, `plan_frequencies`;
+`simulate` and `simulate_quantiles` for trying it out; `hybriddp.theory` for formulas.
 
 **For what outsiders learn**: `amplify`.
 
@@ -30,10 +30,10 @@ from hybriddp.distribution import DistributionStudy
 from hybriddp.frequency import Frequencies, FrequencyStudy, HeavyHitterStudy, heavy_hitters
 from hybriddp.kmeans import HybridKMeans
 from hybriddp.mean import MeanStudy
-from hybriddp.planning import plan, plan_frequencies, solve
+from hybriddp.planning import plan, plan_frequencies, plan_quantiles, solve, solve_quantiles
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
-from hybriddp.simulation import simulate
+from hybriddp.simulation import simulate, simulate_quantiles
 from hybriddp.tables import summarize
 
 __version__ = "0.1.0"
@@ -54,8 +54,11 @@ __all__ = [
     "heavy_hitters",
     "plan",
     "plan_frequencies",
+    "plan_quantiles",
     "simulate",
+    "simulate_quantiles",
     "solve",
+    "solve_quantiles",
     "summarize",
     "theory",
 ]

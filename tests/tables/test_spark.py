@@ -23,6 +23,7 @@ from tests.tables import (
     test_users,
 )
 from tests.tables.conftest import on_spark
+from tests.tables.distribution import test_query as test_bins
 from tests.tables.frequency import test_items as test_open
 from tests.tables.frequency import test_query as test_items
 from tests.tables.kmeans import test_points, test_reports, test_study
@@ -61,6 +62,11 @@ CLAIMS: list[Callable[[Engine], None]] = [
     partial(test_items.test_reports_of_every_oracle_are_counted_as_from_an_array, k=3000),
     test_items.test_groups_users_and_consent,
     test_items.test_reports_are_simulated_for_those_who_do_not_trust,
+    partial(test_bins.test_values_at_and_around_every_cut_are_counted_as_numpy_does, scale="equal"),
+    partial(test_bins.test_values_at_and_around_every_cut_are_counted_as_numpy_does, scale="log"),
+    test_bins.test_values_beside_reports_are_counted_as_from_arrays,
+    test_bins.test_groups_users_and_consent,
+    test_bins.test_reports_are_simulated_for_those_who_do_not_trust,
     test_open.test_hostile_items_are_counted_as_from_a_list,
     test_open.test_both_groups_of_local_discovery_in_one_table,
     test_open.test_devices_are_simulated,

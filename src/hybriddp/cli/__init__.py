@@ -23,6 +23,8 @@ from hybriddp.cli import (
     mean,
     plan,
     plan_frequencies,
+    plan_quantiles,
+    quantiles,
     randomize,
     serve,
     simulate,
@@ -61,9 +63,12 @@ def _options(
 
 app.command(name="demo")(demo.demo)
 app.command(name="plan")(plan.make_plan)
+app.command(name="plan-quantiles")(plan_quantiles.make_quantile_plan)
 app.command(name="plan-frequencies")(plan_frequencies.make_frequency_plan)
 app.command(name="simulate")(simulate.run_simulation)
+app.command(name="simulate-quantiles")(plan_quantiles.run_quantile_simulation)
 app.command(name="mean")(mean.mean)
+app.command(name="quantiles")(quantiles.quantiles)
 app.command(name="frequencies")(frequencies.frequencies)
 app.command(name="heavy-hitters")(heavy_hitters.heavy_hitters)
 app.add_typer(ledger.app)

@@ -84,7 +84,7 @@ def make_plan(
     """
     check_targets(plot, html)
     others = {"bounds": bounds, "sd": sd, "sd_at_most": sd_at_most, "mean": mean, "mean_gap": mean_gap, "delta": delta}
-    known = {"n_users": users, "trusted_fraction": _fraction(trusted, users), "epsilon": epsilon}
+    known = {"n_users": users, "trusted_fraction": fraction_of(trusted, users), "epsilon": epsilon}
     with waiting("planning"):
         made, found = _make(known, others, solve_for, target_rmse)
         answer, lines = headline(made), [*details(made), DIFFERING]
@@ -140,7 +140,8 @@ def make_plan(
     say_written(plot, html)
 
 
-def _fraction(trusted: options.UserShare | None, users: int | None) -> float | None:
+def fraction_of(trusted: options.UserShare | None, users: int | None) -> float | None:
+    """The fraction of users who trust, as the option says; None if it does not."""
     if trusted is None:
         return None
     if trusted.fraction is None and users is None:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from hybriddp.cli import options
 from hybriddp.cli.frequencies import Categories, CategoriesFile, MaxBytes, Other, public_categories
 from hybriddp.cli.options import option
+from hybriddp.cli.quantiles import EdgesFile, Kappa, make_study, public_scale
 from hybriddp.cli.terminal import say
+from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.frequency import FrequencyStudy
 from hybriddp.frequency.categories import MISSING, OUTSIDE
@@ -25,7 +27,7 @@ from hybriddp.tables.frames import read_columns
 from hybriddp.tables.paths import output_format
 from hybriddp.tables.report_files import DIGEST_COLUMN, write_table
 
-Study = MeanStudy | FrequencyStudy | DiscoveryQuestion
+Study = MeanStudy | DistributionStudy | FrequencyStudy | DiscoveryQuestion
 
 
 def randomize(
@@ -37,8 +39,13 @@ def randomize(
     ] = None,
     bounds: Annotated[
         tuple[float, float] | None,
-        option("For a mean: public range of values, chosen without looking at the data.", parser=options.amount),
+        option("For numbers: public range of values, chosen without looking at the data.", parser=options.amount),
     ] = None,
+    scale: Annotated[
+        str | None, option("For quantiles, as for `quantiles`: equal or log. Without it reports are for a mean.")
+    ] = None,
+    kappa: Kappa = None,
+    edges_file: EdgesFile = None,
     categories: Categories = None,
     categories_file: CategoriesFile = None,
     other: Other = False,
@@ -73,7 +80,8 @@ def randomize(
         if epsilon is None:
             raise ParameterError("epsilon", "given, or --study is", None)
         if asked is None and bounds is not None:
-            study = MeanStudy(name or value, bounds=bounds, epsilon=epsilon, delta=delta)
+            edges = None if scale is None and edges_file is None else public_scale(scale, edges_file)
+            study = _number_study(name or value, bounds, epsilon, delta, edges, kappa)
         else:
             study = FrequencyStudy(
                 name or value, categories=asked or (), epsilon=epsilon, other=other, max_bytes=max_bytes
@@ -93,7 +101,9 @@ def randomize(
     if output.resolve() == file.resolve():
         raise DataError(f"The reports cannot be written over the values in {file}. Name another file.")
     output_format(output)
-    numeric = isinstance(study, MeanStudy) or (isinstance(study, FrequencyStudy) and not study.domain.are_texts)
+    numeric = isinstance(study, MeanStudy | DistributionStudy) or (
+        isinstance(study, FrequencyStudy) and not study.domain.are_texts
+    )
     frame = read_columns(file, [value] if numeric else [], items=[] if numeric else [value], others=kept, csv=csv)
     if frame.is_empty():
         raise DataError(f"{file.name} has no rows.")
@@ -106,7 +116,7 @@ def randomize(
         "seeded": seed is not None,
         "reports": len(sent.codes),
         "epsilon": epsilon_of,
-        **({"bounds": list(study.bounds)} if isinstance(study, MeanStudy) else {}),
+        **({"bounds": list(study.bounds)} if isinstance(study, MeanStudy | DistributionStudy) else {}),
         **({"categories": len(study.names)} if isinstance(study, FrequencyStudy) else {}),
         "study": study.digest,
         "channel": study.channel.digest,
@@ -138,6 +148,11 @@ def _reports(study: Study, column: Any, seed: int | None) -> _Sent:  # noqa: ANN
         placed = study.grid.place(column.cast(float).to_numpy())
         codes = study.channel.sample(placed.units, random_state=seed)
         return _Sent(codes, placed.accepted, f"{placed.rejected:,} missing, NaN or infinite values")
+    if isinstance(study, DistributionStudy):
+        x = column.cast(float).to_numpy()
+        finite = np.isfinite(x)
+        codes = study.randomize(x[finite], random_state=seed).codes
+        return _Sent(codes, finite, f"{len(x) - len(codes):,} missing, NaN or infinite values")
     if isinstance(study, DiscoveryQuestion):
         there = column.is_not_null().to_numpy()
         drawn = RecordForm().draw(column.to_list())
@@ -150,6 +165,22 @@ def _reports(study: Study, column: Any, seed: int | None) -> _Sent:  # noqa: ANN
     answers = found >= 0
     codes = study.oracle.randomize(found[answers], seed)
     return _Sent(codes, answers, f"{missing:,} missing items, {outside:,} that are none of the categories")
+
+
+def _number_study(
+    name: str,
+    bounds: tuple[float, float],
+    epsilon: str,
+    delta: str,
+    scale: str | list[float] | None,
+    kappa: float | None,
+) -> MeanStudy | DistributionStudy:
+    """A study of quantiles if there is a scale, and of a mean if not."""
+    if scale is not None:
+        return make_study(name, bounds=bounds, epsilon=epsilon, scale=scale, kappa=kappa)
+    if kappa is not None:
+        raise ParameterError("kappa", "given with --scale log only", kappa)
+    return MeanStudy(name, bounds=bounds, epsilon=epsilon, delta=delta)
 
 
 def _asked(
@@ -168,7 +199,7 @@ def read_study(path: Path) -> Study:
         text = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):
         raise DataError(f"{path} cannot be read. It must hold the text of a study.") from None
-    readers: tuple[type[Study], ...] = (MeanStudy, FrequencyStudy, DiscoveryQuestion)
+    readers: tuple[type[Study], ...] = (MeanStudy, DistributionStudy, FrequencyStudy, DiscoveryQuestion)
     for reader in readers:
         try:
             return reader.from_json(text)

@@ -1,7 +1,7 @@
 """What every command that releases something does: count, check, pay, show, and write files last."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,6 +50,7 @@ class View:
     draw: Callable[[Sequence[Any], Path], object]
     diagnostics: Callable[[Sequence[Any], Sequence[Any]], str]
     page: Callable[[Sequence[Any]], str] | None = None
+    publish: Callable[[Any, bool], dict[str, Any]] = lambda answer, full: answer.to_dict(full=full)
 
 
 def release(
@@ -61,8 +62,9 @@ def release(
     ledger: Path | None,
     group: str | None,
     keys: list[str],
+    how: Mapping[str, Any] | None = None,
 ) -> None:
-    """Estimate from the sources, pay, and show the answer, or that of each key."""
+    """Estimate from the sources, pay, and show the answer, or that of each key; ``how`` is what estimates take."""
     dry_run = targets.dry_run
     check_ledger(ledger, sources, dry_run=dry_run)
     check_targets(targets.plot, targets.html)
@@ -71,12 +73,12 @@ def release(
     if targets.diagnostics or dry_run:
         _diagnose(summaries, view)
     new = ledger is not None and not ledger.exists()
-    how: dict[str, Any] = {"single_group": sources.single_group}
+    options = {"single_group": sources.single_group, **(how or {})}
     if sources.simulated:
-        how["random_state"] = np.random.default_rng(sources.seed)
+        options["random_state"] = np.random.default_rng(sources.seed)
     else:
-        how["ledger"] = open_ledger(ledger, study.privacy, dry_run=dry_run)
-    answers, published = _estimate(study, summaries, full=targets.full, **how)
+        options["ledger"] = open_ledger(ledger, study.privacy, dry_run=dry_run)
+    answers, published = _estimate(study, summaries, lambda answer: view.publish(answer, targets.full), **options)
     if dry_run:  # what was computed is thrown away: it was there to be checked on its way
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
         return
@@ -96,16 +98,15 @@ def release(
 def _estimate(
     study: Any,  # noqa: ANN401
     summaries: Summaries[Any, Any] | GroupedSummaries[Any, Any],
-    *,
-    full: bool,
+    publish: Callable[[Any], dict[str, Any]],
     **how: Any,  # noqa: ANN401
 ) -> tuple[list[Any], dict[str, Any]]:
     """The estimate, or that of each key, and what is published of it."""
     if isinstance(summaries, Summaries):
         estimate = study.estimate(trusted=summaries.trusted, local=summaries.local, **how)
-        return [estimate], estimate.to_dict(full=full)
+        return [estimate], publish(estimate)
     parts = study.estimate_parts(summaries.by, summaries, **how)
-    published = [{"key": key, "estimate": part.to_dict(full=full)} for key, part in parts.items()]
+    published = [{"key": key, "estimate": publish(part)} for key, part in parts.items()]
     return list(parts.values()), {"by": summaries.by, "parts": published}
 
 

@@ -45,7 +45,7 @@ def run_simulation(
     """
     study = MeanStudy("simulation", bounds=bounds, epsilon=epsilon, channel=channel)
     _check.integer("trials", trials, at_least=2)
-    values = _values(data, value)
+    values = data_values(data, value)
     if isinstance(values, str) and users is None:
         raise ParameterError("users", "given with a distribution: how many people are drawn", users)
     with trials_bar("simulating", trials, quiet=as_json) as update:
@@ -94,7 +94,7 @@ def clamped(result: Simulation) -> str | None:
     )
 
 
-def _values(data: str, value: str | None) -> Any:  # noqa: ANN401
+def data_values(data: str, value: str | None) -> Any:  # noqa: ANN401
     """A column of a file, or the name of a distribution as it is."""
     if "(" in data or data.strip().lower() == "uniform":
         if value is not None:

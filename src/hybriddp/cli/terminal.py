@@ -43,7 +43,16 @@ RENAMED = {
 
 _IN_RESULTS = {
     name: f"--{name.replace('_', '-')}"
-    for name in ("sd_at_most", "single_group", "mean_gap", "target_rmse", "trusted_if", "simulate_local", "other")
+    for name in (
+        "sd_at_most",
+        "single_group",
+        "mean_gap",
+        "target_rmse",
+        "trusted_if",
+        "simulate_local",
+        "other",
+        "scale",
+    )
 } | {"domain": "--domain-file"}
 """Parameters that results, written for Python too, may speak of, and their options."""
 

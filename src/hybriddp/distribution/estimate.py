@@ -1,21 +1,26 @@
 """The estimated distribution: quantiles, CDF, histogram, how wrong they may be, and what they cost."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hybriddp.distribution import explain, quantile
+from hybriddp.distribution import explain, page, quantile
+from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
 from hybriddp.errors import DataError
 from hybriddp.mean.estimate import Statement
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
     from hybriddp.distribution.study import DistributionStudy
 
 
@@ -128,19 +133,41 @@ class DistributionEstimate:
         median = explain.shown(self.quantile(0.5))
         return f"DistributionEstimate({name!r}: median {median}, ε = {self.privacy.epsilon}{seeded})"
 
-    def explain(self) -> str:
-        """The quantiles, which of them are determined, what they assume and what they cost, in plain words."""
-        return explain.explanation(self)
+    def explain(self, *, at: Sequence[float] = USUAL) -> str:
+        """The quantiles ``at``, which of them are determined, what they assume and what they cost, in plain words."""
+        return explain.explanation(self, at)
 
-    def to_json(self) -> str:
+    def plot(self, path: Path | str | None = None, *, at: Sequence[float] = USUAL) -> "Figure":
+        """A picture of the CDF with its 95 % band, the quantiles ``at`` marked, and both groups thin beside it.
+
+        It is written to ``path`` if that is given. Needs matplotlib (``pip install "hybriddp[plots]"``).
+        """
+        from hybriddp.figures import distribution as picture
+
+        return picture.draw([self], at=at, path=None if path is None else Path(path))
+
+    def __rich__(self) -> "Table":
+        return explain.table(self)
+
+    def _repr_html_(self) -> str:
+        return page.fragment(self)
+
+    def to_html(self, *, at: Sequence[float] = USUAL) -> str:
+        """A page of its own: the quantiles ``at``, a picture of the CDF and the explanation."""
+        return page.page([self], at)
+
+    def to_json(self, *, at: Sequence[float] = USUAL, full: bool = False) -> str:
         """What `to_dict` gives, as text."""
-        return json.dumps(self.to_dict(), indent=2)
+        return json.dumps(self.to_dict(at=at, full=full), indent=2)
 
-    def to_dict(self) -> dict[str, Any]:
-        """All answers as plain values: the usual quantiles, the CDF at all edges with standard errors, the promise."""
+    def to_dict(self, *, at: Sequence[float] = USUAL, full: bool = False) -> dict[str, Any]:
+        """All answers as plain values: quantiles ``at``, the CDF at all edges with standard errors, the promise.
+
+        With ``full`` also what each group says alone.
+        """
         study, compared, mean = self.study, self.comparison, self.mean()
-        return {
-            "warnings": list(self.warnings),  # before the numbers
+        found = {
+            "warnings": list(explain.warnings(self, at)),  # before the numbers
             "study": study.name,
             "digest": study.digest,
             "users": study.users and asdict(study.users),
@@ -152,7 +179,7 @@ class DistributionEstimate:
                     "determined_from_below": not one.touches_lower,
                     "determined_from_above": not one.touches_upper,
                 }
-                for one in self.quantiles(explain.USUAL)
+                for one in self.quantiles(at)
             ],
             "cdf": {
                 "edges": study.bins.edges.tolist(),
@@ -172,4 +199,9 @@ class DistributionEstimate:
             },
             "tied": self.tied,
             "privacy": self.privacy.to_dict(),
+        }
+        alone = {"trusted": self.fits.trusted, "local": self.fits.local} if full else {}
+        return found | {
+            f"{name}_alone": fit and {"cdf": fit.cdf.tolist(), "standard_errors": fit.standard_errors.tolist()}
+            for name, fit in alone.items()
         }

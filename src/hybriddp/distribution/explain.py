@@ -1,14 +1,17 @@
 """An estimated distribution in plain words, with warnings first."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hybriddp.channels.masked import N_BINS
 from hybriddp.distribution.quantile import Quantile
-from hybriddp.mean.explain import FAR_APART, UNTIED
+from hybriddp.mean.explain import FAR_APART, UNTIED, empty_table
 from hybriddp.wording import percent, significant, to_precision_of
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from hybriddp.distribution.estimate import DistributionEstimate
 
 USUAL = (0.5, 0.9, 0.95, 0.99)
@@ -17,17 +20,46 @@ LARGE_RANK_ERROR = 0.05
 """The standard error of the CDF from which on it is mostly noise."""
 COARSE_BIN = 0.05
 """The mass of a bin from which on a quantile in it depends on how values lie within the bin."""
+CELL_HEADINGS = ("", "value", "95 % interval", "determined")
 
 
 def shown(quantile: Quantile) -> str:
     """A quantile and its interval, rounded outward, with as many digits as are known."""
+    value, lower, upper = _digits(quantile)
+    return f"{value}, between {lower} and {upper} ({100 * quantile.interval.level:g} %)"
+
+
+def quantile_words(quantile: Quantile) -> str:
+    """The same beside a picture: short."""
+    value, lower, upper = _digits(quantile)
+    within = "the bound" if lower == upper else f"{lower} … {upper}"
+    return f"{quantile.name}: {value} ({within})"
+
+
+def cells(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> list[tuple[str, str, str, str]]:
+    """Quantiles as text: name, value, 95 % interval, and whether it is determined."""
+    rows = []
+    for one in estimate.quantiles(at):
+        value, lower, upper = _digits(one)
+        rows.append((one.name, value, f"{lower} … {upper}", _verdict(one)))
+    return rows
+
+
+def _digits(quantile: Quantile) -> tuple[str, str, str]:
     low, high = quantile.interval
     error = (high - low) / 4
     if error > 0:
         step = 10.0 ** (math.floor(math.log10(error)) - 1)
         low, high = math.floor(low / step) * step, math.ceil(high / step) * step
     value, lower, upper = (to_precision_of(x, error) for x in (quantile.value, low, high))
-    return f"{value}, between {lower} and {upper} ({100 * quantile.interval.level:g} %)"
+    return value, lower, upper
+
+
+def _verdict(quantile: Quantile) -> str:
+    sides = [s for s, touches in (("below", quantile.touches_lower), ("above", quantile.touches_upper)) if touches]
+    if quantile.interval.lower == quantile.interval.upper:
+        return "the bound itself"
+    return f"not from {' or '.join(sides)}" if sides else "yes"
 
 
 def assumes_alike(estimate: "DistributionEstimate") -> bool:
@@ -35,9 +67,9 @@ def assumes_alike(estimate: "DistributionEstimate") -> bool:
     return estimate.comparison is not None and not estimate.groups_may_differ
 
 
-def warnings(estimate: "DistributionEstimate") -> tuple[str, ...]:
+def warnings(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> tuple[str, ...]:
     """What a reader must know before the numbers, the worst first, told from released numbers alone."""
-    quantiles = estimate.quantiles(USUAL)
+    quantiles = estimate.quantiles(at)
     return (*_about_groups(estimate), *_about_noise(estimate), *_undetermined(quantiles), *_coarse(estimate, quantiles))
 
 
@@ -144,14 +176,14 @@ def _assumption(estimate: "DistributionEstimate") -> list[str]:
     ]
 
 
-def explanation(estimate: "DistributionEstimate") -> str:
+def explanation(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> str:
     """The quantiles, which of them are determined, what they assume and what they cost, a sentence per line."""
     e, study = estimate, estimate.study
     mean = e.mean()
     lines = [
-        *warnings(e),
+        *warnings(e, at),
         f"{study.title}:",
-        *(_told(one) for one in e.quantiles(USUAL)),
+        *(_told(one) for one in e.quantiles(at)),
         f"Of {e.n_trusted + e.n_local:,} users {e.n_trusted:,} trusted the curator and {e.n_local:,} reported locally.",
         "The intervals are about the population that these users come from, each on its own, and reach outward to the "
         "edges of bins.",
@@ -171,3 +203,25 @@ def explanation(estimate: "DistributionEstimate") -> str:
     if study.users is not None:
         lines.append(f"Who has which {study.users.by} is public.")
     return "\n".join(lines)
+
+
+def table(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> "Table":
+    """The quantiles, a line each."""
+    view = empty_table([*warnings(estimate, at), estimate.study.title], CELL_HEADINGS, [str(estimate.privacy)])
+    for row in cells(estimate, at):
+        view.add_row(*row)
+    return view
+
+
+def parts_table(estimates: Sequence["DistributionEstimate"], at: Sequence[float] = USUAL) -> "Table":
+    """The quantiles of many parts, a line per part and quantile, and whether the part's two groups agree."""
+    from rich.text import Text
+
+    doubtful = [f"{e.study.title}: {warning}" for e in estimates for warning in warnings(e, at)]
+    view = empty_table([*doubtful, estimates[0].study.name], ("", "users", "quantile", *CELL_HEADINGS[1:]), [])
+    for e in estimates:
+        key = str(e.study.users.key) if e.study.users else e.study.name
+        for i, row in enumerate(cells(e, at)):
+            name, users = (key, f"{e.n_trusted + e.n_local:,}") if i == 0 else ("", "")
+            view.add_row(Text(name), users, *row)
+    return view

@@ -219,7 +219,7 @@ def diagnostics(
 def table(estimate: "Estimate") -> "Table":
     """The answers of the groups and of both together."""
     title, caption = [*warnings(estimate), estimate.study.title], [*notes(estimate), str(estimate.privacy)]
-    view = _empty_table(title, CELL_HEADINGS, caption)
+    view = empty_table(title, CELL_HEADINGS, caption)
     for row in cells(estimate):
         view.add_row(*row, style="bold green" if row[0] == "hybrid" else None)
     return view
@@ -231,7 +231,7 @@ def parts_table(estimates: Sequence["Estimate"]) -> "Table":
 
     doubtful = [f"{e.study.title}: {warning}" for e in estimates for warning in warnings(e)]
     headings = ("", "trusted", "local", "weight", "mean", "95 % interval", "groups")
-    view = _empty_table([*doubtful, estimates[0].study.name], headings, [FIRST_TIER_ONLY])
+    view = empty_table([*doubtful, estimates[0].study.name], headings, [FIRST_TIER_ONLY])
     for e in estimates:
         answer, gap = e.published(level=0.95), e.divergence
         agree = "one only" if gap is None else "agree" if abs(gap.z) < 2 else f"differ, z = {gap.z:.1f}"
@@ -247,7 +247,8 @@ def parts_table(estimates: Sequence["Estimate"]) -> "Table":
     return view
 
 
-def _empty_table(title: list[str], headings: Sequence[str], caption: list[str]) -> "Table":
+def empty_table(title: list[str], headings: Sequence[str], caption: list[str]) -> "Table":
+    """A table with words above and below it, shown as they are."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

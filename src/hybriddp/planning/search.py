@@ -11,7 +11,7 @@ from hybriddp.planning.evaluate import OURS, errors, readable
 from hybriddp.planning.scenario import Scenario, scenario_of
 
 MOST_USERS = 10**10
-_EPSILONS = [  # with three digits, from 0.01 to 20: what one would write into a study
+EPSILONS = [  # with three digits, from 0.01 to 20: what one would write into a study
     format((Decimal(digits) * Decimal(10) ** exponent).normalize(), "f")
     for exponent in (-4, -3, -2, -1)
     for digits in range(100, 1000)
@@ -25,10 +25,10 @@ def smallest_epsilon(target: float, **known: Any) -> str:  # noqa: ANN401
     """The smallest ε with three digits; ``known`` are the other arguments of `plan`."""
 
     def at(index: int) -> Scenario:
-        return scenario_of(epsilon=_EPSILONS[index], **known)
+        return scenario_of(epsilon=EPSILONS[index], **known)
 
-    few = [_EPSILONS.index(epsilon) for epsilon in _FEW_EPSILONS]
-    return _EPSILONS[_smallest(few, at, target, f"no ε up to {_EPSILONS[-1]} gives less", log_scale=False)]
+    few = [EPSILONS.index(epsilon) for epsilon in _FEW_EPSILONS]
+    return EPSILONS[_smallest(few, at, target, f"no ε up to {EPSILONS[-1]} gives less", log_scale=False)]
 
 
 def smallest_users(target: float, **known: Any) -> int:  # noqa: ANN401

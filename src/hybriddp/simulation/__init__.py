@@ -4,6 +4,14 @@ Simulation only: it knows every raw value and its randomness is seeded. Nothing 
 """
 
 from hybriddp.simulation.outcome import Outcome, Simulation
+from hybriddp.simulation.quantiles import QuantileOutcome, QuantileSimulation, simulate_quantiles
 from hybriddp.simulation.simulate import simulate
 
-__all__ = ["Outcome", "Simulation", "simulate"]
+__all__ = [
+    "Outcome",
+    "QuantileOutcome",
+    "QuantileSimulation",
+    "Simulation",
+    "simulate",
+    "simulate_quantiles",
+]

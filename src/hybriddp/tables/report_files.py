@@ -96,6 +96,7 @@ def _must_agree(study: ReportStudy) -> str:
     if not hasattr(study, "bounds") and not hasattr(study, "categories"):  # a question of local discovery
         return "name, epsilon and alphabet must all be the same"
     told = "bounds, epsilon, delta" if hasattr(study, "bounds") else "categories, other, epsilon"
+    told = "bounds, epsilon, scale" if hasattr(study, "bins") else told
     return f"name, {told}, channel and min_group_size must all be the same"
 
 

@@ -116,12 +116,12 @@ def simulate_local(
 
 def _simulated(frames: Iterable[Any], study: TableStudy[T, L], query: Query, rng: np.random.Generator | None) -> L:
     """The reports that devices would have sent for the values of frames; in Spark the workers draw, without a seed."""
-    summary: Any = study.summarize_local(Reports(np.empty(0, np.int64), study.digest))
+    summary: Any = study.summarize_local(Reports(np.empty(0, np.int64), study.whole_digest))
     for values in frames:
         generator = None if hasattr(values.to_native(), "mapInArrow") else rng
         work = partial(_drawn, make=query.device_codes, text=study.to_json(), rng=generator)
         for codes in computed(values, work, np.int64):
-            summary = summary + study.summarize_local(Reports(codes, study.digest, seeded=True))
+            summary = summary + study.summarize_local(Reports(codes, study.whole_digest, seeded=True))
     simulated: L = summary
     return simulated
 
@@ -162,7 +162,7 @@ def simulate_devices(
     ----------
     frame : pyspark.sql.DataFrame
         One row per user. Workers need hybriddp too.
-    study : MeanStudy or FrequencyStudy
+    study : MeanStudy, FrequencyStudy or DistributionStudy
         The study that the devices take part in. It travels to the workers as its text.
     value : str
         The column of raw values. Those that are missing, NaN or infinite, or none of the categories, get no code.

@@ -9,12 +9,14 @@ from typing import Any, overload
 import numpy as np
 
 from hybriddp import _check
+from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.mean.study import MeanStudy
 from hybriddp.tables.counting import REPEATED, CountedTable, Progress, count
 from hybriddp.tables.dialect import CsvFormat
+from hybriddp.tables.distribution.query import DistributionQuery
 from hybriddp.tables.frequency.items import ItemQuery, ItemStudy
 from hybriddp.tables.frequency.query import FrequencyQuery
 from hybriddp.tables.mean.query import MeanQuery
@@ -22,7 +24,12 @@ from hybriddp.tables.paths import expand, file_names
 from hybriddp.tables.query import GroupedSummaries, Key, L, Query, Summaries, T, TableStudy, Tally
 from hybriddp.tables.trust import Trust
 
-QUERIES: dict[type[Any], type[Query]] = {MeanStudy: MeanQuery, FrequencyStudy: FrequencyQuery, ItemStudy: ItemQuery}
+QUERIES: dict[type[Any], type[Query]] = {
+    MeanStudy: MeanQuery,
+    FrequencyStudy: FrequencyQuery,
+    ItemStudy: ItemQuery,
+    DistributionStudy: DistributionQuery,
+}
 """What is counted for each kind of study."""
 
 
@@ -100,7 +107,7 @@ def summarize(
     table : dataframe, relation, path, str, or list of paths
         Anything that narwhals understands, or the name of a .parquet, .csv, .tsv, .jsonl or .json file (text files also
         compressed: .gz, .zst), with ``*`` for many, or of a folder of Parquet files, or several names.
-    study : MeanStudy, FrequencyStudy or HeavyHitterStudy
+    study : MeanStudy, FrequencyStudy, HeavyHitterStudy or DistributionStudy
         The study that the rows belong to. Heavy hitters have no groups, and reports in their tables are those on the
         dictionary, if there is one, or of local discovery; reports on a list are those of its `question`.
     value : str, optional
@@ -223,7 +230,7 @@ def summarize_both(
     ----------
     trusted, local : dataframe, relation, path, str, or list of paths
         As for `summarize`.
-    study : MeanStudy, FrequencyStudy or HeavyHitterStudy
+    study : MeanStudy, FrequencyStudy, HeavyHitterStudy or DistributionStudy
         The study that the rows belong to.
     value : str
         The column of raw values in the first table.
@@ -284,7 +291,7 @@ def public_keys(
 ) -> list[Key]:
     """The keys of the groups, once they and the study have been checked."""
     if type(study) not in QUERIES:
-        kinds = "a MeanStudy, a FrequencyStudy or a HeavyHitterStudy"
+        kinds = "a MeanStudy, a FrequencyStudy, a HeavyHitterStudy or a DistributionStudy"
         raise ParameterError("study", kinds, type(study).__name__, shown_as="type")
     if group is not None and isinstance(study, ItemStudy):
         raise ParameterError("group", "left out: heavy hitters are those of everybody", group)

@@ -1,0 +1,187 @@
+"""``hybriddp quantiles``: quantiles of a number from the two groups of a file, of several, or per part of the users."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hybriddp.cli import options, releasing, sources
+from hybriddp.cli.options import option
+from hybriddp.cli.releasing import Targets, View
+from hybriddp.cli.sources import Sources, public_keys, study_title
+from hybriddp.cli.terminal import print_wide, say
+from hybriddp.distribution import DistributionEstimate, DistributionStudy
+from hybriddp.distribution.explain import USUAL, parts_table
+from hybriddp.distribution.page import page
+from hybriddp.errors import DataError, ParameterError
+from hybriddp.mean import MeanStudy
+from hybriddp.mean.explain import diagnostics as value_diagnostics
+from hybriddp.tables import CsvFormat
+
+Scale = Annotated[
+    str | None, option("Where bins are dense: equal (everywhere alike) or log (towards the lower bound).")
+]
+Kappa = Annotated[
+    float | None,
+    option("With --scale log: how much denser at the lower bound; 1,000 by default.", parser=options.amount),
+]
+EdgesFile = Annotated[Path | None, option("File with 255 public edges of bins, one per line, instead of --scale.")]
+
+
+def quantiles(
+    bounds: options.Bounds,
+    epsilon: options.Epsilon,
+    files: sources.Files = None,
+    at: Annotated[
+        list[str] | None, option("Quantiles to report: 0.5 0.95 99.9%. By default 0.5 0.9 0.95 0.99.")
+    ] = None,
+    scale: Scale = None,
+    kappa: Kappa = None,
+    edges_file: EdgesFile = None,
+    mean_reports: Annotated[
+        bool, option("The reports were collected for a mean (`mean`, `randomize`).", "--mean-reports")
+    ] = False,
+    groups_may_differ: Annotated[
+        bool, option("Let each group count for its own users only: wider intervals.", "--groups-may-differ")
+    ] = False,
+    value: Annotated[str | None, option("Column of raw values, of trusted users.")] = None,
+    report: sources.Report = None,
+    trusted_file: sources.TrustedFile = None,
+    local_file: sources.LocalFile = None,
+    trusted_if: sources.TrustedIf = None,
+    simulate_local: sources.SimulateLocal = False,
+    seed: sources.Seed = None,
+    user: sources.User = None,
+    repeated: sources.Repeated = "refuse",
+    ledger: releasing.LedgerFile = None,
+    name: Annotated[str | None, option("Name of the study; the column's if not given.")] = None,
+    group: Annotated[str | None, option("Column for one answer per group, with --keys.")] = None,
+    keys: sources.Keys = None,
+    single_group: sources.SingleGroup = False,
+    engine: sources.Engine = "polars",
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    thousands: options.Thousands = None,
+    encoding: options.Encoding = None,
+    missing: options.Missing = None,
+    plot: options.Plot = None,
+    html: options.Html = None,
+    as_json: options.AsJson = False,
+    full: Annotated[bool, option("With --json: what each group says alone, too.", "--full")] = False,
+    diagnostics: Annotated[
+        bool, option("Show what was clamped and left out. Not for publication.", "--diagnostics")
+    ] = False,
+    dry_run: releasing.DryRun = False,
+) -> None:
+    """Estimate quantiles from trusted users' values and local users' reports, once.
+
+    Every release is written into the ledger before it is made. A second one about the same users is refused (exit
+    code 3).
+    """
+    asked, tables = asked_quantiles(at, files or [])
+    study = make_study(
+        study_title(name, value),
+        bounds=bounds,
+        epsilon=epsilon,
+        scale=public_scale(scale, edges_file),
+        kappa=kappa,
+        mean_reports=mean_reports,
+    )
+    found = Sources(
+        tables,
+        trusted_file or [],
+        local_file or [],
+        value,
+        report,
+        trusted_if,
+        simulate_local,
+        seed,
+        user,
+        repeated,
+        engine,
+        CsvFormat(separator, decimal, thousands, encoding, missing or ()),
+        single_group,
+    )
+
+    def show(estimates: Sequence[DistributionEstimate]) -> None:
+        _show(estimates, asked)
+
+    def draw(estimates: Sequence[DistributionEstimate], path: Path) -> None:
+        from hybriddp.figures.distribution import draw
+
+        draw(estimates, at=asked, path=path)
+
+    view = View(
+        show,
+        draw,
+        value_diagnostics,
+        lambda estimates: page(estimates, asked),
+        lambda estimate, full: estimate.to_dict(at=asked, full=full),
+    )
+    targets = Targets(plot, html, as_json, full, diagnostics, dry_run)
+    how = {"groups_may_differ": groups_may_differ}
+    releasing.release(study, found, view, targets, ledger=ledger, group=group, keys=public_keys(group, keys), how=how)
+
+
+def make_study(
+    name: str,
+    *,
+    bounds: tuple[float, float],
+    epsilon: str,
+    scale: str | list[float],
+    kappa: float | None,
+    mean_reports: bool = False,
+) -> DistributionStudy:
+    """The study that the options describe."""
+    if mean_reports:
+        mean = MeanStudy(name, bounds=bounds, epsilon=epsilon)
+        return DistributionStudy.from_mean_study(mean, scale=scale, kappa=kappa)
+    return DistributionStudy(name, bounds=bounds, epsilon=epsilon, scale=scale, kappa=kappa)
+
+
+def public_scale(scale: str | None, edges_file: Path | None) -> str | list[float]:
+    """The scale, or the edges in a file."""
+    if edges_file is None:
+        return scale or "equal"
+    if scale is not None:
+        raise ParameterError("scale", "left out if --edges-file is given", scale)
+    try:
+        lines = [line for line in edges_file.read_text("utf-8-sig").splitlines() if line.strip()]
+        return [options.amount(line) for line in lines]
+    except (OSError, UnicodeDecodeError, typer.BadParameter):
+        raise DataError(f"{edges_file} cannot be read. It must be a text file with a number per line.") from None
+
+
+def asked_quantiles(at: list[str] | None, files: list[str]) -> tuple[tuple[float, ...], list[str]]:
+    """The quantiles, each once, in their order, and the files; checked before anything is spent.
+
+    ``--at 0.5 0.9`` gives the option its first number only, and the others come as if they were files.
+    """
+    if at is None:
+        return USUAL, files
+    more = [name for name in files if _is_quantile(name) and not Path(name).exists()]
+    texts = [part for text in (*at, *more) for part in text.split(",")]
+    asked = tuple(sorted({round(options.number(text), 12) for text in texts}))
+    for q in asked:
+        if not 0 < q < 1:
+            raise ParameterError("at", "above 0 and below 1", q)
+    return asked, [name for name in files if name not in more]
+
+
+def _is_quantile(text: str) -> bool:
+    try:
+        options.number(text)
+    except typer.BadParameter:
+        return False
+    return True
+
+
+def _show(estimates: Sequence[DistributionEstimate], at: Sequence[float]) -> None:
+    if len(estimates) == 1:
+        say(estimates[0].explain(at=at).replace("allowing_groups_to_differ()", "--groups-may-differ"))
+        return
+    print_wide(parts_table(estimates, at))
+    say(str(estimates[0].privacy))
+    users = estimates[0].study.users
+    say(f"Who has which {users.by if users else 'key'} is public; nobody is in two parts.")

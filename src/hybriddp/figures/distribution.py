@@ -1,0 +1,108 @@
+"""A picture of a distribution: the CDF with its band, quantiles with their intervals, and thin beside it each group."""
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hybriddp._check import FloatArray
+from hybriddp.distribution.axis import label, places, readable_ticks, values_at
+from hybriddp.distribution.estimate import DistributionEstimate
+from hybriddp.distribution.explain import USUAL, quantile_words
+from hybriddp.distribution.fit import DistributionFit
+from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LEVEL = 0.95
+_MOST_PARTS = 12
+_LEAST_GAP = 0.047  # between labels of quantiles, of the height of a panel
+_TITLE, _PANEL_TITLE = 90, 60  # characters of a line
+
+
+def draw(
+    estimates: Sequence[DistributionEstimate], *, at: Sequence[float] = USUAL, path: Path | None = None
+) -> "Figure":
+    """Draw the estimates, a panel each, with the quantiles ``at`` marked, and write them to ``path`` if it is given."""
+    panels = estimates[:_MOST_PARTS]
+    columns = min(len(panels), 2)
+    lines = -(-len(panels) // columns)
+    with canvas(8.2 if columns == 1 else 13.0, 4.6 * lines) as figure:
+        grid = figure.subplots(lines, columns, squeeze=False).ravel()
+        for axes, estimate in zip(grid, panels, strict=False):
+            _panel(axes, estimate, at, _TITLE if columns == 1 else _PANEL_TITLE)
+        for axes in grid[len(panels) :]:
+            axes.set_visible(False)
+        return save(figure, path)
+
+
+def _panel(axes: "Axes", estimate: DistributionEstimate, at: Sequence[float], width: int) -> None:
+    bins, band = estimate.study.bins, estimate.band(_LEVEL)
+    axes.set_xscale("function", functions=(lambda x: places(bins, x), lambda p: values_at(bins, p)))
+    axes.fill_between(
+        bins.edges, band.lower, band.upper, color=HYBRID, alpha=0.2, linewidth=0, label="95 % band of the CDF"
+    )
+    fits = estimate.fits
+    if fits.released is not None and fits.reports is not None:
+        for name, color, fit in (("trusted", TRUSTED, fits.trusted), ("local", LOCAL, fits.local)):
+            if fit is not None:
+                _curve(axes, estimate, fit, color=color, linewidth=0.8, alpha=0.9, label=f"{name} group alone")
+    both = fits.released is not None and fits.reports is not None
+    said = "both groups" if both else "the only group"
+    _curve(axes, estimate, estimate.fit, color=HYBRID, linewidth=2.0, label=said)
+    _mark_quantiles(axes, estimate, at)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlim(*estimate.study.bounds)
+    axes.set_xticks(shown := readable_ticks(bins, 70 if width == _TITLE else 48), [label(x) for x in shown])
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter(lambda y, _: f"{100 * y:.0f} %")
+    axes.set_ylabel("users at or below")
+    seeded = " (a simulation)" if estimate.privacy.seeded else ""
+    title = f"{estimate.study.title}, ε = {estimate.privacy.epsilon}{seeded}"
+    axes.set_title(textwrap.fill(title, width), parse_math=False)
+    axes.legend(loc="lower right" if _room_below(estimate) else "upper left", fontsize=9, labelcolor=INK)
+
+
+def _curve(axes: "Axes", estimate: DistributionEstimate, fit: DistributionFit, **look: object) -> None:
+    """A CDF from 0 to 1; it jumps at the bounds if values pile up there."""
+    x, y = outline(estimate.study.bins.edges, fit.cdf)
+    axes.plot(x, y, **look)  # type: ignore[arg-type]
+
+
+def outline(edges: FloatArray, cdf: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The corners of a CDF, the jumps at both bounds included."""
+    return np.concatenate([edges[:1], edges, edges[-1:]]), np.concatenate([[0.0], cdf, [1.0]])
+
+
+def _mark_quantiles(axes: "Axes", estimate: DistributionEstimate, at: Sequence[float]) -> None:
+    """A dot and a whisker for each, and what it says at the right."""
+    found = sorted(estimate.quantiles(at, level=_LEVEL), key=lambda one: -one.q)
+    height, first = 1.1, True
+    for one in found:
+        low, high = one.interval
+        axes.plot([low, high], [one.q, one.q], color=INK, linewidth=1.6, solid_capstyle="butt", zorder=3)
+        name = "quantiles, 95 % intervals" if first else None
+        axes.plot(one.value, one.q, "o", color=INK, markersize=4.5, zorder=4, label=name)
+        axes.axhline(one.q, color=MUTED, linewidth=0.6, linestyle=(0, (1, 3)), zorder=1)
+        height, first = min(one.q, height - _LEAST_GAP), False
+        axes.annotate(
+            quantile_words(one),
+            xy=(1.0, one.q),
+            xytext=(1.02, height),
+            xycoords=("axes fraction", "data"),
+            textcoords=("axes fraction", "data"),
+            va="center",
+            fontsize=8.5,
+            color=INK,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": MUTED, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 0},
+        )
+
+
+def _room_below(estimate: DistributionEstimate) -> bool:
+    """Whether the lower right corner is free: the CDF is high there already."""
+    return float(np.interp(0.55, np.linspace(0, 1, len(estimate.fit.cdf)), estimate.fit.cdf)) > 0.45

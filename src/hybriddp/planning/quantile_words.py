@@ -1,0 +1,92 @@
+"""A plan of quantiles in plain words: what you get, whether both groups help, and what it rests on."""
+
+import math
+from typing import TYPE_CHECKING
+
+from hybriddp.distribution.explain import LARGE_RANK_ERROR
+from hybriddp.wording import percent, significant, to_precision_of
+
+if TYPE_CHECKING:
+    from hybriddp.planning.quantiles import QuantilePlan, QuantileRow
+
+HEADINGS = ("", "value", "error", "95 % interval", "rank error", "trusted", "local")
+_HELPS = 0.95  # an error below this fraction of another one is worth a word
+
+
+def name(row: "QuantileRow") -> str:
+    """As people write it: p95."""
+    return f"p{100 * row.q:.10g}"
+
+
+def cells(row: "QuantileRow") -> tuple[str, ...]:
+    """A line of the table."""
+    errors = (
+        percent(x, 2) if math.isfinite(x) else ""
+        for x in (row.rank_error, row.trusted_rank_error, row.local_rank_error)
+    )
+    if row.value is None or row.value_error is None or row.lower is None or row.upper is None:
+        return (name(row), "", "", "", *errors)
+    low, high = (to_precision_of(end, row.value_error or 1.0) for end in (row.lower, row.upper))
+    value = to_precision_of(row.value, row.value_error or 1.0)
+    return (name(row), value, significant(row.value_error, 2), f"{low} … {high}", *errors)
+
+
+def explanation(made: "QuantilePlan") -> str:
+    """The plan, a sentence per line."""
+    return "\n".join([*what_you_get(made), *worth(made), *doubts(made), assumptions(made)])
+
+
+def what_you_get(made: "QuantilePlan") -> list[str]:
+    """Each quantile and its typical error."""
+    lines = []
+    for row in made.rows:
+        rank = f"{percent(row.rank_error, 2)} of rank"
+        if row.value is None or row.value_error is None:
+            lines.append(f"{name(row)}: typically off by {rank}.")
+            continue
+        value, error = to_precision_of(row.value, row.value_error or 1.0), significant(row.value_error, 2)
+        lines.append(f"{name(row)}: about {value}, typically off by {error} ({rank}).")
+    return ["You get:", *lines]
+
+
+def worth(made: "QuantilePlan") -> list[str]:
+    """What both groups together are better than."""
+    if not made.n_trusted or not made.n_local:
+        return ["There is one group only: a single model, not a hybrid."]
+    mine, trusted, local = (
+        (sum(getattr(row, field) ** 2 for row in made.rows) / len(made.rows)) ** 0.5
+        for field in ("rank_error", "trusted_rank_error", "local_rank_error")
+    )
+    better, who = min((trusted, "trusted group"), (local, "local group"))
+    if mine > _HELPS * better:
+        return [f"The {who} alone would be about as good: the other one hardly adds to it."]
+    users = (better / mine) ** 2
+    return [
+        f"Over these quantiles the {who} alone would be off by {significant(better / mine, 3)} times as much; it would "
+        f"take about {significant(users, 2)} times as many of its users to be as good."
+    ]
+
+
+def doubts(made: "QuantilePlan") -> list[str]:
+    """What would be mostly noise, or not determined."""
+    lines = []
+    if made.rank_error > LARGE_RANK_ERROR:
+        lines.append(
+            "Not recommended: the answer would be mostly noise. It takes more users, more of whom trust, or a larger ε."
+        )
+    lower, upper = made.bins.grid.lower, made.bins.grid.upper
+    open_ended = [name(row) for row in made.rows if row.upper == upper or row.lower == lower]
+    if open_ended:
+        lines.append(f"Touching a bound, and so not determined from that side: {', '.join(open_ended)}.")
+    return lines
+
+
+def assumptions(made: "QuantilePlan") -> str:
+    """What the numbers rest on."""
+    shape = "nothing about the shape: ranks are for equal masses of the bins"
+    if made.shape is not None:
+        shape = "values like those given" if made.shape == "values" else f"values like {made.shape}"
+    return (
+        f"Assumed: {shape}, {made.n_users:,} users, {made.n_trusted:,} of whom trust, ε = {made.privacy.epsilon}, "
+        "and those who trust are like those who do not."
+    )

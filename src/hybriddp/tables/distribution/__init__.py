@@ -1,0 +1,1 @@
+"""Distributions of a column: bins and reports, counted by the engine."""

@@ -1,0 +1,95 @@
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybriddp.channels.masked import MaskedResponse
+from hybriddp.distribution import DistributionStudy
+from hybriddp.errors import ParameterError
+from hybriddp.planning.quantiles import plan_quantiles, solve_quantiles
+from hybriddp.simulation import simulate_quantiles
+
+LATENCY: dict[str, Any] = {"bounds": (0, 10_000), "scale": "log", "shape": "lognormal(550, 520)"}
+
+
+def test_without_a_shape_there_are_ranks_only() -> None:
+    made = plan_quantiles(n_users=10**6, trusted_fraction=0, epsilon=1, bounds=(0, 1))
+    assert made.rank_error == pytest.approx((MaskedResponse(epsilon=1).rank_variance / 10**6) ** 0.5, rel=0.01)
+    (median, *_) = made.rows
+    assert median.value is median.value_error is None
+    assert np.isnan(median.trusted_rank_error)
+    assert "single model" in made.explain()
+    assert "nothing about the shape" in made.explain()
+
+
+def test_with_a_shape_there_are_values_too() -> None:
+    made = plan_quantiles(n_users=10**6, trusted_fraction=0.01, epsilon=1, **LATENCY)
+    row = made.row(0.95)
+    assert row.value == pytest.approx(1486, rel=0.01)
+    assert row.value_error == pytest.approx(row.rank_error / 7.9e-5, rel=0.15)  # by the density at p95
+    assert row.lower is not None
+    assert row.upper is not None
+    assert row.lower < 1486 < row.upper
+    assert row.rank_error < min(row.trusted_rank_error, row.local_rank_error)
+    assert "lognormal(550, 520)" in made.explain()
+    assert json.loads(made.to_json())["quantiles"][2]["q"] == 0.95
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("fraction", [0.002, 0.05])
+def test_the_plan_is_what_the_pipeline_does(fraction: float) -> None:
+    """Of 50 trials and 4 quantiles; isotonic regression may make the local group's noise a fifth smaller."""
+    study = DistributionStudy("x", bounds=(0, 10_000), epsilon=2, scale="log")
+    made = plan_quantiles(n_users=100_000, trusted_fraction=fraction, epsilon=2, **LATENCY)
+    seen = simulate_quantiles(
+        LATENCY["shape"], study=study, n_users=100_000, trusted_fraction=fraction, trials=50, random_state=1
+    )
+    planned = np.sqrt(np.mean([row.rank_error**2 for row in made.rows]))
+    observed = np.sqrt(np.mean([outcome.rank_error**2 for outcome in seen.outcomes]))
+    assert 0.65 < observed / planned < 1.3
+    for row in made.rows[:2]:
+        assert row.value_error is not None
+        assert 0.55 < seen[row.q].value_error / row.value_error < 1.5
+
+
+@pytest.mark.parametrize("for_", ["n_users", "trusted_fraction", "epsilon"])
+def test_what_is_found_is_enough_and_a_little_less_is_not(for_: str) -> None:
+    known: dict[str, Any] = {"n_users": 200_000, "trusted_fraction": 0.01, "epsilon": 1}
+    del known[for_]
+    found = solve_quantiles(for_=for_, q=0.95, target_error=60, **known, **LATENCY)
+    (row,) = found.plan.rows
+    assert row.value_error is not None
+    assert row.value_error <= 60
+    less = 0.95 * found.value
+    fewer = plan_quantiles(**known, **{for_: int(less) if for_ == "n_users" else less}, **LATENCY).row(0.95)
+    assert fewer.value_error is not None
+    assert fewer.value_error > 60
+    assert for_ in repr(found)
+
+
+def test_a_rank_error_needs_no_shape() -> None:
+    found = solve_quantiles(for_="n_users", q=0.5, target_rank_error=0.01, trusted_fraction=0, epsilon=1, bounds=(0, 1))
+    assert found.plan.row(0.5).rank_error == pytest.approx(0.01, rel=0.01)
+
+
+def test_what_is_wrong_or_out_of_reach_is_refused() -> None:
+    known: dict[str, Any] = {"trusted_fraction": 0.01, "epsilon": 1}
+    with pytest.raises(ParameterError, match="target_error must be given, or target_rank_error is, but not both"):
+        solve_quantiles(for_="n_users", q=0.5, **known, **LATENCY)
+    with pytest.raises(ParameterError, match="shape must be given for an error in the units of the values"):
+        solve_quantiles(for_="n_users", q=0.5, target_error=1, **known, bounds=(0, 1))
+    with pytest.raises(ParameterError, match="epsilon must be left out when solving for epsilon"):
+        solve_quantiles(for_="epsilon", q=0.5, target_error=1, n_users=100, **known, **LATENCY)
+    with pytest.raises(ParameterError, match="target_rank_error must be at least .*, which is all that can be reached"):
+        solve_quantiles(for_="trusted_fraction", q=0.5, target_rank_error=1e-6, n_users=1000, epsilon=1, bounds=(0, 1))
+    with pytest.raises(ParameterError, match="at must be"):
+        plan_quantiles(n_users=1000, bounds=(0, 1), at=(0.0,), **known)
+
+
+def test_what_is_mostly_noise_or_open_is_told() -> None:
+    few = plan_quantiles(n_users=2000, trusted_fraction=0.01, epsilon=0.5, **LATENCY).explain()
+    assert "Not recommended: the answer would be mostly noise." in few
+    assert "Touching a bound" in few
+    one_sided = plan_quantiles(n_users=10**6, trusted_fraction=0.3, epsilon=1, **LATENCY)
+    assert "trusted group alone would be about as good" in one_sided.explain()
