@@ -52,10 +52,8 @@ VERTICES_PER_CLUSTER = 4  # at least; hand
 LEAST_SD = 0.005  # no cluster is taken to be narrower than this part of the widest dimension; hand
 UNSEEN_VARIANCE = 0.1  # of a cluster narrower than the grid, relative to that of rounding to the grid; plane
 BOX_STARTS, BOX_DISTANCES = (8, 32), 1 << 17  # of K-means on the vertices: as many as are quick; hand
-HAAR_LEVEL, HAAR_LEAST = (
-    0.9,
-    2.25,
-)  # what of the universal threshold a coefficient must have, and noise at least; shapes
+HAAR_LEVEL, HAAR_LEAST = 0.9, 2.25  # what of the universal threshold is enough, and what is not; shapes
+HAAR_FALSE = 0.1  # of the coefficients that pass, as many as noise may have made; shapes
 
 # A grid on the directions of largest variance, in more dimensions.
 DIRECTIONS = 3  # space: two are 4 % worse
