@@ -42,7 +42,7 @@ def direction_question(d: int, chosen: int, radius: float = TINY, n_centers: int
     """With centers that are far from each other; a single one is at the origin. At most a codebook is chosen."""
     centers = 10.0 * np.arange(n_centers)[:, None] * np.ones(d)
     return DirectionQuestion(
-        Labels(centers), centers, np.full(n_centers, radius), Directions.of(d), min(chosen, codebook_size(d))
+        Labels(centers), np.full(n_centers, radius), Directions.of(d), min(chosen, codebook_size(d))
     )
 
 

@@ -56,7 +56,7 @@ def symbol_law(question: Question, point: FloatArray, variant: int) -> Law:
         return _set_law(question.pairs.products(rest[None], np.array([variant]))[0], length, question.chosen)
     assert isinstance(question, LabelSignsQuestion | DirectionQuestion)
     label = int(question.labels.nearest(point[None])[0])
-    rest = (point - question.centers[label]) / question.radii[label]
+    rest = (question.labels.seen(point[None])[0] - question.centers[label]) / question.radii[label]
     if isinstance(question, DirectionQuestion):
         row, hand = divmod(variant, question.directions.n_codebooks)
         products = question.directions.products(rest[None], np.array([hand]))[0]

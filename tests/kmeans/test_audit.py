@@ -34,7 +34,7 @@ MIDDLES = np.array([[0.25], [0.75]])
 STATISTICS: list[Statistic] = [
     Histogram(GridQuestion(None, np.zeros(1), np.array([0.5]), (3,))),
     ClusterSizes(Labels(MIDDLES)),
-    ClusterSums(Labels(MIDDLES), MIDDLES, np.array([0.2, 0.3]), COUNT_WEIGHT),
+    ClusterSums(Labels(MIDDLES), np.array([0.2, 0.3]), COUNT_WEIGHT),
     SecondMoments(np.array([0.5]), 0.2),
 ]
 

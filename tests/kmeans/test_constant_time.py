@@ -53,7 +53,8 @@ def _steps(asked: Round, point: list[float]) -> list[Any]:
 
 # Halves of the box that differ: two of the centers coincide, others are equally far from points of a line.
 TWICE: dict[str, Any] = {"centers": [[0.0, 0.5], [1.0, 0.5], [1.0, 0.5]], "radii": [0.3, 0.3, 0.3]}
-SEEN = {"label_centers": [[0.0], [1.0], [1.0]], "origin": [0.0, 0.0], "axes": [[1.0, 0.0]]}
+SEEN = {"centers": [[0.0], [1.0], [1.0]], "origin": [0.0, 0.0], "axes": [[1.0, 0.0]]}
+TURNED = {"origin": [0.5, 0.5], "axes": [[0.6, 0.8], [-0.8, 0.6]]}
 FLIPS = Directions.of(2).sign_flips.tolist()
 QUESTIONS: dict[str, dict[str, Any]] = {
     "grid": {"kind": "grid", "low": [0.0, 0.0], "step": [0.5, 1.0], "sizes": [3, 2]},
@@ -61,7 +62,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "label in a view": {"kind": "label_signs", **TWICE, **SEEN, "coordinates": [[]]},
     "signs": {"kind": "label_signs", **TWICE, "coordinates": [[0, 1]]},
     "direction": {"kind": "direction", **TWICE, "sign_flips": FLIPS, "chosen": 2},
-    "direction in a view": {"kind": "direction", **TWICE, **SEEN, "sign_flips": FLIPS, "chosen": 1},
+    "direction in a view": {"kind": "direction", **TWICE, **TURNED, "sign_flips": FLIPS, "chosen": 1},
     "second_moment": {
         "kind": "second_moment",
         "center": [0.5, 0.5],

@@ -41,9 +41,9 @@ def _statistics(d: int) -> list[Statistic]:
         Histogram(GridQuestion(None, np.zeros(d), np.full(d, 1 / 4), (5,) * d)),
         Histogram(GridQuestion(view, np.full(q, -0.3), np.full(q, 0.1), (7,) * q)),
         ClusterSizes(Labels(corners)),
-        ClusterSums(Labels(corners), corners, np.array([0.01, 0.5, 2.0]), COUNT_WEIGHT),
-        ClusterSums(Labels(view.project(corners), view), corners, np.full(3, 0.1), COUNT_WEIGHT),
-        ClusterSums(Labels(corners[:1]), corners[:1], np.array([1e-12]), 1),
+        ClusterSums(Labels(corners), np.array([0.01, 0.5, 2.0]), COUNT_WEIGHT),
+        ClusterSums(Labels(view.project(corners), view), np.full(3, 0.1), COUNT_WEIGHT),
+        ClusterSums(Labels(corners[:1]), np.array([1e-12]), 1),
         SecondMoments(np.full(d, 0.5), 0.05 * d),
         SecondMoments(np.full(d, 0.5), 1e-9),
     ]
@@ -83,7 +83,7 @@ def test_one_user_changes_no_more_than_is_claimed_and_some_change_nearly_that(d:
         assert replaces.max() == 0  # nothing to hide where the size is public
     elif d == 1 and isinstance(statistic, SecondMoments):
         assert replaces.max() >= 0.9 * statistic.max_contribution  # squares do not change their sign
-    elif isinstance(statistic, ClusterSums) and len(statistic.centers) == 1:
+    elif isinstance(statistic, ClusterSums) and len(statistic.radii) == 1:
         assert replaces.max() >= 0.9 * 2 * L1_UNIT  # one cluster: the count stays
     else:
         assert replaces.max() >= 0.9 * 2 * statistic.max_contribution
@@ -118,8 +118,8 @@ def test_who_leaves_does_not_change_the_labels_of_those_who_stay(d: int, k: int)
         between = (centers[0] + centers[1]) / 2
         view = Projection(rng.random(d), np.linalg.qr(rng.standard_normal((d, d)))[0][:2])
         statistics = [
-            ClusterSums(Labels(centers), centers, np.ones(k), COUNT_WEIGHT),
-            ClusterSums(Labels(view.project(centers), view), centers, np.ones(k), COUNT_WEIGHT),
+            ClusterSums(Labels(centers), np.ones(k), COUNT_WEIGHT),
+            ClusterSums(Labels(view.project(centers), view), np.ones(k), COUNT_WEIGHT),
             Histogram(GridQuestion(view, view.project(between[None])[0], np.full(2, 0.1), (4, 4))),
         ]
         crowds = [np.tile(between, (n, 1)) for n in (0, 1, 2, 3, 4, 5, 8, 9, 16, 17)]
@@ -144,7 +144,7 @@ def test_a_group_is_the_sum_of_its_users_across_blocks() -> None:
     study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1)
     centers = np.array([[0.2, 0.3], [0.9, 0.4]])
     between = centers.mean(axis=0)
-    statistic = ClusterSums(Labels(centers), centers, np.ones(2), COUNT_WEIGHT)
+    statistic = ClusterSums(Labels(centers), np.ones(2), COUNT_WEIGHT)
     for n in (BLOCK, BLOCK + 1, BLOCK + 2):
         whole = PointArray(study.box, np.tile(between, (n, 1)), "points").exact(statistic)
         assert np.array_equal(whole, n * statistic.compute(between[None]))

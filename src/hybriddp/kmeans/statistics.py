@@ -137,13 +137,12 @@ class ClusterSums(Statistic):
     """
 
     labels: Labels
-    centers: FloatArray
     radii: FloatArray
     count_weight: int
 
     @property
     def size(self) -> int:
-        return int(len(self.centers) * (1 + self.centers.shape[1]))
+        return int(len(self.radii) * (1 + self.labels.centers.shape[1]))
 
     @property
     def max_contribution(self) -> int:
@@ -151,11 +150,13 @@ class ClusterSums(Statistic):
 
     def compute(self, points: FloatArray) -> IntArray:
         """Weighted counts, then sums cluster by cluster."""
-        k, d = self.centers.shape
+        centers = self.labels.centers
+        k, d = centers.shape
         counts, sums = np.zeros(k, np.int64), np.zeros((k, d), np.int64)
         for part in blocks(len(points)):
-            label = self.labels.nearest(points[part])
-            residuals = (points[part] - self.centers[label]) / self.radii[label, None]
+            seen = self.labels.seen(points[part])
+            label = self.labels.nearest_seen(seen, constant_time=False)
+            residuals = (seen - centers[label]) / self.radii[label, None]
             counts += np.bincount(label, minlength=k)
             np.add.at(sums, label, clip_l1(residuals))
         return np.concatenate([self.count_weight * counts, sums.ravel()])

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.covariance import InitialMoments, estimate_moments, initial_moments
+from hybriddp.kmeans.algorithm.covariance import InitialMoments, _shrinkage, estimate_moments, initial_moments
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.algorithm.tuning import (
+    LEAST_SHAPE,
     LEAST_VARIANCE,
     MATRIX_RADII,
     MOST_VARIANCE,
@@ -69,6 +70,30 @@ def test_initial_moments_are_about_right() -> None:
     initial = _answered(initial_moments(_problem(0, N), EVERYBODY), points, points)
     np.testing.assert_allclose(initial.mean, points.mean(axis=0), atol=0.02)
     assert initial.coordinate_variance == pytest.approx(np.trace(spread) / D, rel=0.1)
+
+
+@pytest.mark.parametrize("epsilon", ["7", "2"])
+def test_a_mean_far_from_the_middle_is_found(epsilon: str) -> None:
+    """All points on one side of it agree most with the same direction of a codebook, so that many are needed.
+
+    With four of them, the mean would be off by three quarters of its distance from the middle.
+    """
+    d = 18
+    center = np.where(np.arange(d) < 9, 0.05, 0.3)
+    points = np.clip(center + 0.1 * np.random.default_rng(0).standard_normal((N, d)), 0, 1)
+    initial = _answered(initial_moments(_problem(0, N, d, epsilon), EVERYBODY), points, points)
+    assert float(np.linalg.norm(initial.mean - points.mean(axis=0))) < 0.3 * float(np.linalg.norm(center - 0.5))
+
+
+def test_noise_shrinks_the_entries_of_a_covariance() -> None:
+    rng = np.random.default_rng(0)
+    true, sd = rng.standard_normal((40, 40)), 1.5
+    noisy = true + sd * rng.standard_normal((40, 40))
+    left = _shrinkage(noisy, np.full((40, 40), sd**2))
+    best = float(np.sum(true * noisy) / np.sum(noisy**2))  # by least squares, from the truth
+    assert left == pytest.approx(best, abs=0.1)
+    assert _shrinkage(noisy, np.zeros((40, 40))) == _shrinkage(np.zeros((2, 2)), np.ones((2, 2))) == 1
+    assert _shrinkage(noisy, np.full((40, 40), 100.0)) == LEAST_SHAPE
 
 
 def test_without_local_users_initial_moments_are_a_guess() -> None:

@@ -15,7 +15,7 @@ from hybriddp.kmeans.algorithm.grid_start import (
     seeds,
 )
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, StepResult
-from hybriddp.kmeans.algorithm.tuning import BUMP_PENALTY, MAIN_REACH, MAIN_SIZES
+from hybriddp.kmeans.algorithm.tuning import BUMP_PENALTY, MAIN_REACH, MAIN_SIZES, MAIN_VERTICES
 from hybriddp.kmeans.reports.base import Projection
 from hybriddp.kmeans.reports.grid import GridQuestion
 
@@ -54,6 +54,18 @@ def test_the_grid_covers_the_view_and_has_not_too_many_vertices(n_trusted: int, 
     vertices = grid.vertices()
     np.testing.assert_allclose(vertices.max(axis=0), MAIN_REACH * np.sqrt(VARIANCES))
     np.testing.assert_allclose(vertices.min(axis=0), -MAIN_REACH * np.sqrt(VARIANCES))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "k", "d", "axes"),
+    [("7", 26, 16, 5), ("7", 5, 16, 4), ("7", 26, 4, 4), ("1", 26, 16, 3), ("7", 2, 9, 3)],
+)
+def test_the_grid_has_more_axes_where_there_is_little_noise(epsilon: str, k: int, d: int, axes: int) -> None:
+    """But no more than clusters may differ in, or than there are."""
+    problem = Problem(k, np.ones(d), epsilon, 2, 0, 100_000)
+    grid = main_grid(problem, Projection(np.zeros(d), np.eye(d)), np.full(d, 0.03), EFFORT)
+    assert len(grid.sizes) == axes
+    assert grid.n_symbols <= MAIN_VERTICES
 
 
 @pytest.mark.parametrize("counts", ["three", "nothing", "negative"])

@@ -3,23 +3,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hybriddp.channels.unary import symbol_variance
-from hybriddp.errors import ParameterError
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.grid_start import root_precision
-from hybriddp.kmeans.algorithm.high_dim import (
-    DOMINANT,
-    LARGE,
-    LEAST_FRACTION_OF_REST,
-    SMALL,
-    BudgetPlan,
-    _merged,
-    high_dim_algorithm,
-    plan_for,
-    trusted_takes_part,
-)
-from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, StepResult
-from hybriddp.kmeans.algorithm.tuning import OVER_SEED
+from hybriddp.kmeans.algorithm.high_dim import _merged, high_dim_algorithm, within_cluster_sd
+from hybriddp.kmeans.algorithm.main_axes import MainAxes
+from hybriddp.kmeans.algorithm.plans import plan_for
+from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, StepResult
+from hybriddp.kmeans.algorithm.tuning import BETWEEN, LEAST_WITHIN, MERGED_VARIANCE, OVER_SEED
 from hybriddp.kmeans.reports.base import ReportTally
 
 
@@ -65,10 +54,13 @@ def _silence(problem: Problem) -> tuple[Fraction, Fraction, int]:
 def test_all_of_the_users_and_of_epsilon_is_asked_for_and_no_more(
     n_trusted: int, n_local: int, k: int, d: int, epsilon: str
 ) -> None:
-    users, cost, steps = _silence(_problem(n_trusted, n_local, k, d, epsilon))
+    problem = _problem(n_trusted, n_local, k, d, epsilon)
+    users, cost, steps = _silence(problem)
     assert users == (1 if n_local else 0)
     assert cost == (1 if n_trusted else 0)
-    assert steps == (8 if n_local else 5) + bool(n_trusted)
+    rounds = plan_for(problem).rounds
+    asked = 5 + len(rounds) if n_local else 3 + sum(effort.fraction_of_rest > 0 for effort in rounds)
+    assert steps == asked + bool(n_trusted)
 
 
 def test_centers_that_are_close_are_merged() -> None:
@@ -80,47 +72,19 @@ def test_centers_that_are_close_are_merged() -> None:
     sizes = rng.uniform(0.05, 0.2, n)
     weight = np.repeat([0.0, 0.2, 0.5, 1.0], OVER_SEED)
     known = ClusterEstimate(centers, np.full((n, d), 0.01), sizes, np.full(n, 0.01), weight)
-    merged = _merged(_problem(10, 10, k, d), known)
+    axes = MainAxes.of(np.zeros(d), np.diag([0.05, 0.04, 0.03, 0.02, 0.01]), 1.0)
+    merged = _merged(_problem(10, 10, k, d), axes, known, 3)
     order = np.argmin(np.sum((true[:, None] - merged.centers) ** 2, axis=2), axis=1)
     np.testing.assert_allclose(merged.centers[order], true, atol=0.005)
     np.testing.assert_allclose(merged.sizes[order], sizes.reshape(k, OVER_SEED).sum(axis=1) / sizes.sum())
     np.testing.assert_allclose(merged.trusted_weight[order], [0.0, 0.2, 0.5, 1.0])
+    np.testing.assert_allclose(merged.variance, [[MERGED_VARIANCE * 0.03] * 3 + [BETWEEN * 0.02, BETWEEN * 0.01]] * k)
 
 
-@pytest.mark.parametrize("plan", [SMALL, LARGE, DOMINANT])
-def test_fractions_of_users_and_of_epsilon_add_up_to_one(plan: BudgetPlan) -> None:
-    assert sum(effort.user_fraction for effort in plan.efforts) == 1
-    assert sum(effort.fraction_of_rest for effort in plan.efforts) == 1
-    assert min(effort.fraction_of_rest for effort in plan.efforts if effort.fraction_of_rest) >= LEAST_FRACTION_OF_REST
-
-
-@pytest.mark.parametrize("name", ["users", "epsilon"])
-@pytest.mark.parametrize("percentages", [(20,) * 6, (10,) * 9, (110, -10, *(0,) * 7)])
-def test_a_plan_that_is_not_all_of_it_is_refused(name: str, percentages: tuple[int, ...]) -> None:
-    good = {"users": (100, *(0,) * 8), "epsilon": (100, *(0,) * 8)}
-    with pytest.raises(ParameterError, match=f"^{name} must be percentages that add up to 100"):
-        BudgetPlan.percent(**{**good, name: percentages})
-
-
-def test_a_group_that_says_more_than_local_users_refines_too() -> None:
-    assert plan_for(_problem(1000, 99_000, epsilon="2")) is SMALL
-    assert plan_for(_problem(5000, 95_000, epsilon="2")) is LARGE
-    assert plan_for(_problem(50_000, 50_000, epsilon="2")) is DOMINANT
-    assert plan_for(_problem(10, 0)) is DOMINANT  # there is nobody else
-    assert plan_for(_problem(0, 1000)) is SMALL  # which makes no difference
-
-
-def test_the_trusted_group_takes_part_if_it_is_large_enough() -> None:
-    assert not trusted_takes_part(_problem(10, 100_000))
-    assert trusted_takes_part(_problem(10_000, 100_000))
-    sizes = [n for n in range(1, 3000) if trusted_takes_part(_problem(n, 100_000))]
-    assert sizes == list(range(sizes[0], 3000))
-
-
-def test_the_root_precision_is_one_over_the_standard_error() -> None:
-    """Of discrete Laplace noise of the scale 2/.15, and of .15 of the local users."""
-    effort = Effort(Fraction(15, 100), Fraction(15, 100))
-    local, trusted = root_precision(_problem(500, 10_000), effort)
-    assert local == pytest.approx(np.sqrt(1500 / symbol_variance(1.0, 1000)))
-    assert trusted == pytest.approx(500 / (np.sqrt(2) * 2 / 0.15))
-    assert root_precision(_problem(0, 0), effort) == (0, 0)
+def test_what_is_within_clusters_is_the_total_without_what_is_between_centers() -> None:
+    centers, sizes = np.array([[0.2] * 5, [-0.2] * 5]), np.full(2, 0.5)
+    known = ClusterEstimate(centers, np.ones((2, 5)), sizes, np.ones(2), np.zeros(2))
+    variances = 0.2**2 + np.array([0.01, 0.005, 0.003, 0.001, 0.001])
+    np.testing.assert_allclose(within_cluster_sd(known, variances), [np.sqrt(0.004)] * 2)
+    least = np.sqrt(LEAST_WITHIN * 0.005 / 5)
+    np.testing.assert_allclose(within_cluster_sd(known, np.full(5, 0.001)), [least] * 2)

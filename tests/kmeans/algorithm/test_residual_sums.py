@@ -39,15 +39,15 @@ K, D = 3, 4
 CENTERS = RNG.uniform(0.2, 0.8, (K, D))
 RADII = np.array([0.15, 0.3, 0.2])
 LABEL = Labels(CENTERS)
-RELEASED = ClusterSums(LABEL, CENTERS, RADII * D, COUNT_WEIGHT)
+RELEASED = ClusterSums(LABEL, RADII * D, COUNT_WEIGHT)
 SIGNS, DIRECTIONS, UNARY = "5", "0.5", "1.7"  # at which ε which kind of report is looked at
 
 
 def _asks(epsilon: str) -> tuple[Ask, ...]:
     if epsilon == UNARY:
-        question = LabelSignsQuestion(LABEL, CENTERS, RADII, cyclic(D, 2))
+        question = LabelSignsQuestion(LABEL, RADII, cyclic(D, 2))
         return (Ask(question, UnaryEncoding(epsilon=epsilon, n_categories=12), Fraction(1, 2)),)
-    return mean_asks(LABEL, CENTERS, RADII, epsilon=epsilon, user_fraction=Fraction(1, 2))
+    return mean_asks(LABEL, RADII, epsilon=epsilon, user_fraction=Fraction(1, 2))
 
 
 def _clipped(points: FloatArray) -> tuple[Any, FloatArray]:
@@ -241,7 +241,7 @@ def test_sizes_have_their_exact_variance_which_is_about_what_they_claim(group: s
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 7.0, 20.0])
 def test_there_is_always_a_question_that_its_channel_can_carry(k: int, d: int, epsilon: float) -> None:
     centers = np.zeros((k, d))
-    asks = mean_asks(Labels(centers), centers, np.ones(k), epsilon=f"{epsilon:g}", user_fraction=Fraction(1, 3))
+    asks = mean_asks(Labels(centers), np.ones(k), epsilon=f"{epsilon:g}", user_fraction=Fraction(1, 3))
     assert sum(ask.user_fraction for ask in asks) == Fraction(1, 3)
     for ask in asks:
         assert ask.question.n_symbols <= ask.channel.n_symbols <= 4096

@@ -10,8 +10,8 @@ from scipy.stats import norm
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, StepResult
-from hybriddp.kmeans.algorithm.rounds import next_round, widest_clip, within_cluster_sd
-from hybriddp.kmeans.algorithm.tuning import CLIP_RADII, L1_RADIUS, LEAST_WITHIN, ClipRadius
+from hybriddp.kmeans.algorithm.rounds import next_round, shift_noise, widest_clip
+from hybriddp.kmeans.algorithm.tuning import CLIP_RADII, L1_RADIUS, USUAL_RADIUS, ClipRadius
 from hybriddp.kmeans.protocol.devices import simulate_devices
 from hybriddp.kmeans.reports.direction import DirectionQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
@@ -31,14 +31,6 @@ def _known(variance: float, off: float = 0.0) -> ClusterEstimate:
     return ClusterEstimate(TRUE + off, np.full((K, D), variance), np.full(K, 0.5), np.full(K, 1e-4), np.zeros(K))
 
 
-def test_what_is_within_clusters_is_the_total_without_what_is_between_centers() -> None:
-    mean = TRUE.mean(axis=0)
-    total = D * SD**2 + float(np.sum((TRUE - mean) ** 2)) / K
-    np.testing.assert_allclose(within_cluster_sd(_known(0.0), mean, total), [SD] * K)
-    everything = replace(_known(0.0), centers=np.array([[0.0] * D, [1.0] * D]))
-    np.testing.assert_allclose(within_cluster_sd(everything, mean, total), [sqrt(LEAST_WITHIN * total / D)] * K)
-
-
 def test_the_usual_length_of_a_residual_is_a_bit_below_its_radius() -> None:
     absolute = 2 * quad(lambda x: x * norm.pdf(x), 0, 12)[0]
     assert pytest.approx(1.15 * absolute, abs=0.003) == L1_RADIUS
@@ -46,12 +38,33 @@ def test_the_usual_length_of_a_residual_is_a_bit_below_its_radius() -> None:
 
 def test_radii_are_wide_where_there_is_little_noise() -> None:
     for epsilon in ("0.3", "7"):  # directions, and signs
-        assert widest_clip(Problem(K, np.ones(D), epsilon, 2, 0, 10**8), K, Fraction(1, 10)) == CLIP_RADII[0]
-    assert widest_clip(Problem(K, np.ones(D), "7", 2, 0, 10), K, Fraction(1, 10)) == CLIP_RADII[-1]
-    assert widest_clip(Problem(K, np.ones(D), "0.1", 2, 0, 1000), K, Fraction(1, 10)) == CLIP_RADII[-1]
+        assert widest_clip(Problem(K, np.ones(D), epsilon, 2, 0, 10**8), K, D, Fraction(1, 10)) == CLIP_RADII[0]
+    assert widest_clip(Problem(K, np.ones(D), "7", 2, 0, 10), K, D, Fraction(1, 10)) == CLIP_RADII[-1]
+    assert widest_clip(Problem(K, np.ones(D), "0.1", 2, 0, 1000), K, D, Fraction(1, 10)) == CLIP_RADII[-1]
     assert (
-        widest_clip(Problem(K, np.ones(D), "1", 2, 1000, 0), K, Fraction(1, 10)) == CLIP_RADII[0]
+        widest_clip(Problem(K, np.ones(D), "1", 2, 1000, 0), K, D, Fraction(1, 10)) == CLIP_RADII[0]
     )  # nobody is clipped
+
+
+@pytest.mark.parametrize("epsilon", ["7", "0.5"])
+def test_the_noise_of_a_shift_is_that_of_its_update(epsilon: str) -> None:
+    """With the usual radius and a cluster of average size; of both groups together, less than of either."""
+    n, users, cost = 50_000, Fraction(1, 5), Fraction(1, 4)
+    local, both = Problem(K, np.ones(D), epsilon, 2, 0, n), Problem(K, np.ones(D), epsilon, 2, 2000, n)
+    alone = shift_noise(local, K, D, Effort(users, cost))
+    algorithm = next_round(local, "", _known(1e-12), np.full(K, SD), Effort(users, cost), USUAL_RADIUS)
+    step = next(algorithm)
+    points, rng = _points(int(n * users), 3), np.random.default_rng(0)
+    parts = [(ask, points[: int(ask.user_fraction * n)]) for ask in step.asks]
+    answers = [simulate_devices(ask, iter([some]), source=byte_source(1), rng=rng) for ask, some in parts]
+    with pytest.raises(StopIteration) as end:
+        algorithm.send(StepResult(tuple(answers)))
+    gain = 1 - end.value.value.variance / 1e-12  # tiny: the variance before over that of the shift
+    np.testing.assert_allclose(1e-12 / gain, alone * SD**2, rtol=0.15)
+    trusted = shift_noise(Problem(K, np.ones(D), epsilon, 2, 2000, 0), K, D, Effort(users, cost))
+    assert 1 / shift_noise(both, K, D, Effort(users, cost)) == pytest.approx(1 / alone + 1 / trusted)
+    scale = 2 * L1_RADIUS * D * SD / (2000 * float(epsilon) * float(cost) / K)  # of Laplace noise on a mean, but counts
+    assert trusted == pytest.approx(2 * scale**2 / SD**2)
 
 
 def _asked(epsilon: str, known: ClusterEstimate, clip: ClipRadius) -> tuple[FloatArray, FloatArray]:

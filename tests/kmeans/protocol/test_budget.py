@@ -34,7 +34,7 @@ CONTRIBUTIONS: list[tuple[Statistic, int]] = [  # what one user adds at most, al
     (UserCount(), 1),
     (Histogram(GridQuestion(None, np.zeros(2), np.full(2, 0.5), (3, 3))), 1),
     (ClusterSizes(Labels(MIDDLES)), 1),
-    (ClusterSums(Labels(MIDDLES), MIDDLES, np.full(2, 0.2), 1 << 18), (1 << 20) + (1 << 18)),
+    (ClusterSums(Labels(MIDDLES), np.full(2, 0.2), 1 << 18), (1 << 20) + (1 << 18)),
     (SecondMoments(np.full(2, 0.5), 0.3), 1 << 20),
 ]
 

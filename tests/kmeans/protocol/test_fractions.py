@@ -85,7 +85,7 @@ def _devices(asked: Round, points: FloatArray) -> RoundTally:
 
 def _finish(server: HybridKMeansServer, local: FloatArray) -> None:
     while server.round is not None:
-        server.absorb(_devices(server.round, local[: max(len(local) // 8, 1)]))
+        server.absorb(_devices(server.round, local[: max(len(local) // 10, 1)]))
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s.d}-{s.neighbors}-{s.n_trusted}-{s.n_local}")

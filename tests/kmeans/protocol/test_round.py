@@ -31,12 +31,12 @@ GRID = Ask(
     Fraction(1, 5),
 )
 LABEL = Ask(
-    LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.empty((1, 0), np.int64)),
+    LabelSignsQuestion(Labels(CENTERS), RADII, np.empty((1, 0), np.int64)),
     RandomizedResponse(epsilon=2, n_categories=2),
     Fraction(1, 10),
 )
 DIRECTION = Ask(
-    DirectionQuestion(Labels(CENTERS), CENTERS, RADII, Directions.of(2), 2),
+    DirectionQuestion(Labels(CENTERS), RADII, Directions.of(2), 2),
     ChoiceResponse(epsilon=2, n_codes=4, n_chosen=2),
     Fraction(3, 10),
 )
@@ -220,7 +220,7 @@ def test_rounds_in_a_thin_box_are_within_the_limits(thin: float) -> None:
         on_device = Round.from_json(server.round.to_json(), study=study)
         server.absorb(server.round.count(on_device.answer(points[:400], random_state=1)))
         rounds += 1
-    assert rounds == 8
+    assert rounds == 10
 
 
 def test_a_view_in_more_directions_than_there_are_is_refused() -> None:

@@ -20,11 +20,11 @@ SEEN = Labels(np.array([[0.0], [0.5], [0.2]]), VIEW)
 QUESTIONS: dict[str, Question] = {
     "grid": GridQuestion(None, np.zeros(2), np.array([0.5, 0.25]), (3, 5)),
     "grid in a view": GridQuestion(VIEW, np.zeros(1), np.array([0.5]), (3,)),
-    "label_signs": LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.array([[0, 1], [1, 0]])),
-    "residual in a view": LabelSignsQuestion(SEEN, CENTERS, RADII, np.array([[0], [1]])),
-    "label": LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.empty((1, 0), np.int64)),
-    "direction": DirectionQuestion(Labels(CENTERS), CENTERS, RADII, Directions.of(2), 2),
-    "direction in a view": DirectionQuestion(SEEN, CENTERS, RADII, Directions.of(2), 1),
+    "label_signs": LabelSignsQuestion(Labels(CENTERS), RADII, np.array([[0, 1], [1, 0]])),
+    "residual in a view": LabelSignsQuestion(SEEN, RADII, np.array([[0]])),
+    "label": LabelSignsQuestion(Labels(CENTERS), RADII, np.empty((1, 0), np.int64)),
+    "direction": DirectionQuestion(Labels(CENTERS), RADII, Directions.of(2), 2),
+    "direction in a view": DirectionQuestion(SEEN, RADII, Directions.of(1), 1),
     "second_moment": SecondMomentQuestion(CENTERS[0], 0.4, Pairs.of(2), 2),
     "length": LengthQuestion(CENTERS[0], 0.4),
 }
@@ -83,7 +83,8 @@ NAN, INF = float("nan"), float("inf")
         (SEEN_GRID, {"axes": [[1.0]]}),
         (SEEN_GRID, {"axes": [[1e308, -1e308]]}),
         (SEEN_GRID, {"origin": [0.5]}),
-        (SEEN_DIRECTION, {"label_centers": [[0.0, 1.0]] * 3}),
+        (SEEN_DIRECTION, {"centers": [[0.0, 1.0]] * 3}),
+        (SEEN_DIRECTION, {"sign_flips": [[1, -1]] * 4}),
         (DIRECTION, {"sign_flips": []}),
         (DIRECTION, {"sign_flips": [[1, 0]] * 8}),
         (DIRECTION, {"sign_flips": [[1]] * 8}),
@@ -113,7 +114,7 @@ NAN, INF = float("nan"), float("inf")
         (RESIDUAL, {"coordinates": [[0], [1], [0]]}),  # more lists than dimensions
         (SEEN_GRID, {"axes": [[0.6, 0.8]] * 3}),  # more directions than dimensions
         (SEEN_GRID, {"axes": [[0.6, 1e-307]]}),  # products that a processor takes longer over, for some points
-        (DIRECTION, {"sign_flips": [[1, -1]] * 16}),  # more rows than are ever made
+        (DIRECTION, {"sign_flips": [[1, -1]] * 256}),  # more rows than are ever made
         (PAIR, {"left_sign_flips": [[1, -1]] * 64, "right_sign_flips": [[1, -1]] * 64}),
     ],
 )
@@ -132,7 +133,7 @@ def test_what_lacks_something_is_refused(fields: dict[str, Any], name: str) -> N
 
 
 def test_directions_that_make_no_whole_hand_are_refused() -> None:
-    fields = _plain(DirectionQuestion(Labels(np.zeros((1, 5))), np.zeros((1, 5)), np.ones(1), Directions.of(5), 3))
+    fields = _plain(DirectionQuestion(Labels(np.zeros((1, 5))), np.ones(1), Directions.of(5), 3))
     assert isinstance(question_of(5, fields), DirectionQuestion)
     with pytest.raises(ProtocolError, match="directions are malformed"):
         question_of(5, {**fields, "sign_flips": fields["sign_flips"][:-1]})
@@ -150,7 +151,7 @@ def test_no_number_in_a_question_can_make_a_symbol_that_is_none(size: float) -> 
     rng = np.random.default_rng(0)
     points = rng.random((200, 2))
     for fields in (_plain(question) for question in QUESTIONS.values()):
-        for name in ("low", "origin", "axes", "centers", "center", "label_centers", "step", "radii", "radius"):
+        for name in ("low", "origin", "axes", "centers", "center", "step", "radii", "radius"):
             if name not in fields:
                 continue
             sign = 1 if name in ("step", "radii", "radius") else rng.choice([-1, 1], np.shape(fields[name]))

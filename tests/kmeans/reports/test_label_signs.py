@@ -30,7 +30,7 @@ def test_a_sign_has_the_mean_of_the_clipped_residual(point: list[float]) -> None
     """A symbol is a label and a sign; of two signs in one symbol each has its own mean."""
     x = np.array(point)
     k, z = _clipped(x)
-    question = LabelSignsQuestion(LABELS, CENTERS, RADII, np.array([[0, 1], [2, 2]]))
+    question = LabelSignsQuestion(LABELS, RADII, np.array([[0, 1], [2, 2]]))
     assert (question.n_symbols, question.n_variants, question.n_signs) == (12, 2, 2)
     for variant, coordinates in enumerate(question.coordinates):
         shares = symbol_shares(question, x, variant).reshape(3, 4)
@@ -44,7 +44,7 @@ def test_a_sign_has_the_mean_of_the_clipped_residual(point: list[float]) -> None
 def test_products_of_two_signs_have_the_mean_of_the_product() -> None:
     x = np.array([0.25, 0.13, 0.21])
     _, z = _clipped(x)
-    question = LabelSignsQuestion(LABELS, CENTERS, RADII, np.array([[0, 1], [0, 0]]))
+    question = LabelSignsQuestion(LABELS, RADII, np.array([[0, 1], [0, 0]]))
     n = 400_000
     for variant, expected in ((0, z[0] * z[1]), (1, z[0] ** 2)):
         symbols = question.symbols(np.tile(x, (n, 1)), np.full(n, variant), np.random.default_rng(0))
@@ -61,8 +61,8 @@ def test_labels_in_a_view_look_only_there() -> None:
 def test_no_points_give_no_symbols() -> None:
     nobody, none, rng = np.empty((0, 3)), np.empty(0, np.int64), np.random.default_rng(0)
     for question in (
-        LabelSignsQuestion(LABELS, CENTERS, RADII, np.array([[0, 1]])),
-        DirectionQuestion(LABELS, CENTERS, RADII, Directions.of(3), 4),
+        LabelSignsQuestion(LABELS, RADII, np.array([[0, 1]])),
+        DirectionQuestion(LABELS, RADII, Directions.of(3), 4),
         SecondMomentQuestion(CENTERS[0], 0.5, Pairs.of(3), 4),
         LengthQuestion(CENTERS[0], 0.5),
         GridQuestion(None, np.zeros(3), np.ones(3), (2, 2, 2)),

@@ -108,7 +108,10 @@ def _points(ask: Ask, d: int) -> FloatArray:
     corners = np.array(list(product((0.0, 1.0), repeat=min(d, 3))))
     corners = np.pad(corners, ((0, 0), (0, d - corners.shape[1])), mode="edge")
     question = ask.question
-    centers = question.centers if isinstance(question, LabelSignsQuestion | DirectionQuestion) else rng.random((2, d))
+    centers = rng.random((2, d))
+    if isinstance(question, LabelSignsQuestion | DirectionQuestion):
+        centers, view = question.centers, question.labels.projection
+        centers = centers if view is None else view.origin + centers @ view.axes
     between = (centers[:1] + centers[-1:]) / 2
     points: FloatArray = np.concatenate([corners, centers[:2], between, rng.random((2, d))])
     return points.clip(0, 1)
@@ -167,8 +170,8 @@ TURNED = Projection(np.array([0.5, 0.5]), np.array([[0.6, 0.8]]))
 QUESTIONS: list[Question] = [
     GridQuestion(None, np.zeros(2), np.array([0.5, 0.25]), (3, 5)),
     GridQuestion(TURNED, np.array([-0.2]), np.array([0.1]), (4,)),
-    LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.array([[0, 1], [1, 1]])),
-    LabelSignsQuestion(Labels(TURNED.project(CENTERS), TURNED), CENTERS, RADII, np.empty((1, 0), np.int64)),
+    LabelSignsQuestion(Labels(CENTERS), RADII, np.array([[0, 1], [1, 1]])),
+    LabelSignsQuestion(Labels(TURNED.project(CENTERS), TURNED), RADII, np.array([[0]])),
 ]
 
 
@@ -182,7 +185,7 @@ def test_the_oracles_law_is_that_of_the_question(question: Question, point: tupl
 MANY = np.random.default_rng(20).random((3, 20))
 LONG = np.full(3, 2.5)  # radii, so that residuals are neither sure of their sign nor hardly know it
 VECTOR_QUESTIONS: list[Question] = [
-    DirectionQuestion(Labels(MANY), MANY, LONG, Directions.of(20), 3),
+    DirectionQuestion(Labels(MANY), LONG, Directions.of(20), 3),
     SecondMomentQuestion(MANY[0], 2.2, Pairs.of(20), 5),
     LengthQuestion(MANY[1], 2.2),
 ]

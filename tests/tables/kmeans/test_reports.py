@@ -28,9 +28,9 @@ Engine = Callable[[pl.DataFrame], Any]
 STUDY = KMeansStudy("x", n_clusters=2, bounds=[(0, 1), (0, 1)], epsilon=1)
 CENTERS, RADII = np.array([[0.2, 0.3], [0.8, 0.7]]), np.array([0.2, 0.3])
 GRID = GridQuestion(None, np.zeros(2), np.full(2, 0.25), (5, 5))  # 25 symbols: 7 bits of 4 bytes stand for nothing
-SIGNS = LabelSignsQuestion(Labels(CENTERS), CENTERS, RADII, np.array([[0, 1, 0], [1, 0, 1]]))  # 16 symbols, 2 variants
+SIGNS = LabelSignsQuestion(Labels(CENTERS), RADII, np.array([[0, 1, 0], [1, 0, 1]]))  # 16 symbols, 2 variants
 LENGTH = LengthQuestion(CENTERS[0], 0.5)  # 2 symbols
-DIRECTION = DirectionQuestion(Labels(CENTERS), CENTERS, RADII, Directions.of(2), 2)  # 4 codes, 8 variants
+DIRECTION = DirectionQuestion(Labels(CENTERS), RADII, Directions.of(2), 2)  # 4 codes, 8 variants
 
 
 def _round(*questions: Any) -> Round:  # noqa: ANN401

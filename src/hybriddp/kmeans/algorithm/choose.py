@@ -8,8 +8,9 @@ from fractions import Fraction
 
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.algorithm import tuning
-from hybriddp.kmeans.algorithm.high_dim import LEAST_FRACTION_OF_REST, high_dim_algorithm, trusted_takes_part
+from hybriddp.kmeans.algorithm.high_dim import high_dim_algorithm
 from hybriddp.kmeans.algorithm.low_dim import low_dim_algorithm
+from hybriddp.kmeans.algorithm.plans import LEAST_FRACTION_OF_REST, trusted_takes_part
 from hybriddp.kmeans.algorithm.problem import Algorithm, Problem, Release, Step
 from hybriddp.kmeans.statistics import UserCount
 from hybriddp.kmeans.study import SIZE_EPSILON_FRACTION, KMeansStudy

@@ -33,9 +33,9 @@ class StartDoubt:
 
 @dataclass(frozen=True, slots=True)
 class ClusterEstimate:
-    """Centers and sizes of the clusters, with their variances; the centers are those of the unit box."""
+    """Centers and sizes of the clusters, with their variances."""
 
-    centers: FloatArray  # shape (K, d)
+    centers: FloatArray  # shape (K, d), in the unit box; or (K, q) in the coordinates of a projection
     variance: FloatArray  # of each coordinate: what noise and sampling leave, as far as is known
     sizes: FloatArray  # the fraction of users in each cluster, shape (K,)
     size_variance: FloatArray
@@ -43,12 +43,17 @@ class ClusterEstimate:
     start: StartDoubt | None = None  # how sure the first centers were; None if there was no rival
 
     def update(
-        self, local: ResidualSums | None, trusted: ResidualSums | None, *, max_shift: FloatArray, widths: FloatArray
+        self,
+        local: ResidualSums | None,
+        trusted: ResidualSums | None,
+        *,
+        max_shift: FloatArray,
+        widths: FloatArray | None,
     ) -> "ClusterEstimate":
         """The estimate after both groups said how far the mean of each cluster is from its center.
 
         Everything is weighted by its precision. A mean is a ratio of sums to sizes; no center shifts by more than
-        ``max_shift``, shape (K,), in a coordinate, and none leaves the box.
+        ``max_shift``, shape (K,), in a coordinate, and none leaves the box, where its ``widths`` are given.
         """
         measured = [sums for sums in (local, trusted) if sums is not None]
         if not measured:
@@ -66,8 +71,9 @@ class ClusterEstimate:
         variance = _guarded(self.variance, shift, shift_variance)
         gain = variance / (variance + shift_variance)
         mean_gain = gain.mean(axis=1)
+        centers = self.centers + gain * shift
         return ClusterEstimate(
-            centers=np.clip(self.centers + gain * shift, 0.0, widths),
+            centers=centers if widths is None else np.clip(centers, 0.0, widths),
             variance=(1 - gain) * variance,
             sizes=np.maximum(sizes, 0),
             size_variance=1 / size_precision,

@@ -13,7 +13,8 @@ from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, 
 from hybriddp.kmeans.reports import second_moment
 from hybriddp.kmeans.reports.base import Ask, Measured
 from hybriddp.kmeans.reports.clipping import usual_size
-from hybriddp.kmeans.reports.direction import mean_shift, shift_ask
+from hybriddp.kmeans.reports.codebook import best_choice
+from hybriddp.kmeans.reports.direction import direction_gains, mean_shift, shift_ask
 from hybriddp.kmeans.statistics import L1_UNIT, SecondMoments
 
 _SECOND_MOMENTS = 1 - tuning.FINAL_LENGTHS - tuning.FINAL_SHIFTS
@@ -34,7 +35,7 @@ def initial_moments(problem: Problem, effort: Effort) -> Generator[Step, StepRes
     if not problem.n_local:
         return InitialMoments(middle, np.full(d, usual), usual)
     epsilon, users = problem.epsilon, effort.user_fraction
-    radius = math.sqrt(tuning.INITIAL_SHIFT_RADIUS * d * usual)
+    radius = math.sqrt(_shift_radius(problem, users) * d * usual)
     far = math.sqrt(tuning.INITIAL_LENGTH_RADIUS * d * usual)
     lengths = second_moment.length_ask(middle, far, epsilon=epsilon, user_fraction=users * tuning.INITIAL_LENGTHS)
     shifts = shift_ask(middle, radius, epsilon=epsilon, user_fraction=users * (1 - tuning.INITIAL_LENGTHS))
@@ -98,6 +99,7 @@ def estimate_moments(
         totals.append(total)
     precision = np.sum([1 / shape.variance for shape in shapes], axis=0)
     second = np.sum([shape.value / shape.variance for shape in shapes], axis=0) / precision
+    second *= _shrinkage(second, 1 / precision)
     second += (_blended(totals) - np.trace(second)) / d * np.eye(d)
     return np.clip(mean + shift, 0.0, problem.widths), second - np.outer(shift, shift)
 
@@ -122,6 +124,23 @@ def released_moments(
 
 def _blended(totals: list[Measured[float]]) -> float:
     return sum(t.value / t.variance for t in totals) / sum(1 / t.variance for t in totals)
+
+
+def _shrinkage(entries: FloatArray, variance: FloatArray) -> float:
+    """How much of noisy entries is left, at best, so that their sum of squares is not too large by the noise [LW04].
+
+    Else eigenvalues would be too far apart.
+    """
+    noise, size = float(np.sum(variance)), float(np.sum(entries**2))
+    return max(1 - noise / size, tuning.LEAST_SHAPE) if size else 1.0
+
+
+def _shift_radius(problem: Problem, user_fraction: Fraction) -> float:
+    """Where first shifts are clipped: as far out as their noise allows."""
+    d, users = problem.n_dimensions, float(user_fraction * (1 - tuning.INITIAL_LENGTHS)) * problem.n_local
+    noise = d / best_choice(direction_gains(d), float(problem.epsilon))[1] ** 2 / users
+    radii = tuning.INITIAL_SHIFT_RADII
+    return next((radius for radius in radii if radius * noise < tuning.INITIAL_SHIFT_NOISE), radii[-1])
 
 
 def _square_radius(problem: Problem, user_fraction: Fraction) -> float:

@@ -83,14 +83,22 @@ def blended(trusted: GridFrequencies, local: GridFrequencies) -> GridFrequencies
     )
 
 
-def main_grid(problem: Problem, projection: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:
-    r"""A grid on the projection with $M = (\sqrt2 N/6)^{2q/(2+q)}$ vertices, and more, for the root precision $N$."""
-    q = len(variances)
-    both = math.hypot(*root_precision(problem, effort))
-    vertices = np.clip((math.sqrt(2) * both / tuning.MAIN_BALANCE) ** (2 * q / (2 + q)), *tuning.MAIN_VERTICES)
-    size = int(np.clip(round(tuning.MAIN_MARGIN * vertices ** (1 / q)), *tuning.MAIN_SIZES))
-    half = tuning.MAIN_REACH * np.sqrt(variances)
-    return GridQuestion(projection, -half, 2 * half / (size - 1), (size,) * q)
+def main_grid(problem: Problem, axes: Projection, variances: FloatArray, effort: Effort) -> GridQuestion:
+    r"""A grid on the first $q$ axes with $1.6 (\sqrt2 N/6)^{2/(2+q)}$ vertices along each, for the root precision $N$.
+
+    Along as many axes as clusters may differ in, if the noise allows for so many vertices that a grid is fine.
+    """
+    fewest, most = tuning.DIRECTIONS
+    sharpness = math.sqrt(2) * math.hypot(*root_precision(problem, effort)) / tuning.MAIN_BALANCE
+    sizes = {q: tuning.MAIN_MARGIN * sharpness ** (2 / (2 + q)) for q in range(fewest, most + 1)}
+    rank = min(max(problem.n_clusters - 1, fewest), len(variances))
+    q = max((q for q, size in sizes.items() if q <= rank and size >= tuning.MAIN_FINE), default=fewest)
+    room = math.floor(tuning.MAIN_VERTICES ** (1 / q))
+    size = min(int(np.clip(round(sizes[q]), *tuning.MAIN_SIZES)), room)
+    least, widest = tuning.MAIN_VARIANCE
+    covered = np.clip(variances[:q], least * float(variances.mean()), widest * problem.mean_squared_width)
+    half = tuning.MAIN_REACH * np.sqrt(covered)
+    return GridQuestion(axes.first(q), -half, 2 * half / (size - 1), (size,) * q)
 
 
 def seeds(
@@ -110,7 +118,7 @@ def seeds(
     if len(above) < n_seeds:  # hardly anything stands out of the noise: the vertices that stand out most
         above = np.lexsort((frequencies, weights))[-min(4 * n_seeds, m) :]
     mass = np.maximum(weights[above], 1e-9)
-    starts, rng = tuning.GRID_STARTS, problem.rng()
+    starts, rng = tuning.SEED_STARTS, problem.rng()
     centers = weighted_kmeans(vertices[above], mass, n_seeds, starts=starts, generator=rng)[0].centers
     sizes: FloatArray = np.bincount(nearest(vertices[above], centers), mass / mass.sum(), n_seeds).astype(float)
     cells = np.bincount(nearest(vertices, centers), minlength=n_seeds)

@@ -1,164 +1,98 @@
 r"""More than three dimensions: project, over-seed, lift, merge, refine.
 
-1. Moments: mean and total variance, then the covariance about that mean.
-2. A grid on the three directions of largest variance; `bump_weights` tells clusters from noise.
-3. K-means in these directions with $3K$ centers: too many rather than too few.
-4. Lift: users say where they are relative to the centers, in all dimensions.
-5. One round in all dimensions on all of these centers, then K-means of them, weighted by the sizes of their clusters,
-   merges them to $K$.
-6. Refinement in three rounds.
+1. Moments: mean and total variance, then the covariance about that mean. From here on all coordinates are those of its
+   eigenvectors (`MainAxes`), the largest variance first.
+2. A grid on the first three to five of them; `bump_weights` tells clusters from noise.
+3. K-means of the grid with $3K$ centers: too many rather than too few.
+4. Lift: users say where they are relative to the centers, along as many axes as are worth the noise.
+5. One round on all of these centers, then K-means of them, weighted by the sizes of their clusters, merges them to $K$.
+6. Refinement in a few rounds, along as many axes as are worth the noise, now that there are fewer clusters.
 
-What each step may cost is in a `BudgetPlan`. The trusted group's ε goes to few steps rather than to all: halving the ε
-of a release quarters what it is worth, while a local user is worth the same in every step. All percentages were tuned
-on the sets called *space* in `tuning`.
+What each step may cost is in a `BudgetPlan`.
 """
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.errors import ParameterError
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.covariance import estimate_moments, initial_moments
-from hybriddp.kmeans.algorithm.grid_start import main_grid, root_precision, seeds
+from hybriddp.kmeans.algorithm.grid_start import main_grid, seeds
+from hybriddp.kmeans.algorithm.main_axes import MainAxes, first_axes, with_first_axes
+from hybriddp.kmeans.algorithm.plans import plan_for
 from hybriddp.kmeans.algorithm.problem import Algorithm, Effort, Problem, Step, StepResult
-from hybriddp.kmeans.algorithm.rounds import Radii, measure_means, next_round, within_cluster_sd
+from hybriddp.kmeans.algorithm.rounds import Radii, measure_means, next_round
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
-from hybriddp.kmeans.reports.base import Labels, Projection
+from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.statistics import ClusterSizes
-
-_LEAST_COORDINATE = 1e-50  # of a direction; below, it is set to 0: devices refuse tiny numbers other than 0
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetPlan:
-    """What each step takes: all fractions of users add up to 1, and so do all fractions of what is left of ε."""
-
-    initial: Effort  # moments of all points
-    final: Effort  # moments about that mean
-    grid: Effort  # on the main directions
-    lift: Effort  # centers in all dimensions
-    first: Effort  # the round with too many centers
-    sizes: Effort  # of their clusters
-    rounds: tuple[Effort, ...]  # refinement
-
-    @classmethod
-    def percent(cls, users: tuple[int, ...], epsilon: tuple[int, ...]) -> "BudgetPlan":
-        """The plan with these percentages of the local users and of what is left of ε, step by step."""
-        for name, percentages in (("users", users), ("epsilon", epsilon)):
-            if sum(percentages) != 100 or min(percentages) < 0:
-                raise ParameterError(name, "percentages that add up to 100", percentages)
-        efforts = (Effort(Fraction(n, 100), Fraction(cost, 100)) for n, cost in zip(users, epsilon, strict=True))
-        initial, final, grid, lift, first, sizes, *rounds = efforts
-        return cls(initial, final, grid, lift, first, sizes, tuple(rounds))
-
-    @property
-    def efforts(self) -> tuple[Effort, ...]:
-        """The efforts of all steps."""
-        return self.initial, self.final, self.grid, self.lift, self.first, self.sizes, *self.rounds
-
-
-# The steps in order: initial, final, grid, lift, first, sizes, rounds.
-SMALL = BudgetPlan.percent(
-    users=(4, 14, 15, 20, 12, 0, 12, 11, 12),
-    epsilon=(0, 0, 45, 25, 0, 20, 0, 0, 10),
-)
-"""A trusted group that says no more than the local users helps most where a start is found, and a little at the end."""
-
-LARGE = BudgetPlan.percent(
-    users=(4, 26, 12, 18, 10, 0, 10, 8, 12),
-    epsilon=(0, 0, 20, 20, 0, 10, 15, 0, 35),
-)
-"""One that says more takes part until the end, and leaves to local users what it is worst at: moments."""
-
-DOMINANT = BudgetPlan.percent(
-    users=(4, 26, 12, 18, 10, 0, 10, 8, 12),
-    epsilon=(0, 10, 15, 20, 0, 10, 15, 0, 30),
-)
-"""One beside which local users hardly count does everything."""
-
-LEAST_FRACTION_OF_REST = min(
-    effort.fraction_of_rest for plan in (SMALL, LARGE, DOMINANT) for effort in plan.efforts if effort.fraction_of_rest
-)
-"""What the cheapest release of any plan costs."""
-
-
-def trusted_takes_part(problem: Problem) -> bool:
-    """Whether the trusted group's grid would be at least about a third as sharp as the local users'."""
-    local, trusted = root_precision(problem, LARGE.grid)
-    return trusted > tuning.TAKES_PART * local
-
-
-def plan_for(problem: Problem) -> BudgetPlan:
-    """By the same measure, what the trusted group's ε is spent on."""
-    local, trusted = root_precision(problem, LARGE.grid)
-    if trusted > tuning.DOMINANT_FROM * local:
-        return DOMINANT
-    return LARGE if trusted > tuning.LARGE_FROM * local else SMALL
 
 
 def high_dim_algorithm(problem: Problem) -> Algorithm:
     """K-means in more than three dimensions."""
-    d, square, q = problem.n_dimensions, problem.mean_squared_width, tuning.DIRECTIONS
-    plan = plan_for(problem)
+    k, plan = problem.n_clusters, plan_for(problem)
     initial = yield from initial_moments(problem, plan.initial)
     mean, covariance = yield from estimate_moments(problem, initial, plan.final)
-    trace = float(np.trace(covariance))
-    total = float(np.clip(trace, tuning.LEAST_TOTAL * d * square, tuning.MOST_TOTAL * d * square))
-    values, vectors = np.linalg.eigh(covariance)
-    least, most = tuning.MAIN_VARIANCE
-    variances = np.clip(values[::-1][:q], least * total / d, most * square)
-    projection = Projection(mean, _oriented(vectors[:, ::-1][:, :q].T))
+    axes = MainAxes.of(mean, covariance, problem.mean_squared_width)
 
-    grid = main_grid(problem, projection, variances, plan.grid)
-    n_seeds, bump_sd = tuning.OVER_SEED * problem.n_clusters, tuning.BUMP_SD * math.sqrt(total / d)
+    grid = main_grid(problem, axes.projection, axes.variances, plan.grid)
+    n_seeds, bump_sd = tuning.OVER_SEED * k, tuning.BUMP_SD * math.sqrt(axes.average)
     found = yield from seeds(problem, grid, n_seeds, bump_sd, plan.grid)
-    rest = max((total - float(variances.sum())) / (d - q), tuning.LEAST_REST * total / d)
-    known = yield from _lifted(problem, projection, found, rest, plan.lift)
-    sd = within_cluster_sd(known, mean, total)
-    known = yield from next_round(problem, "a round with too many centers", known, sd, plan.first)
-    known = yield from _sized(problem, known, plan.sizes)
-    known = _merged(problem, known)
+    m = axes.worthwhile(problem, n_seeds, (plan.lift, plan.first), len(grid.sizes))
+    known = yield from _lifted(problem, axes, found, m, plan.lift)
+    known = yield from _round(problem, "a round with too many centers", axes, known, m, plan.first)
+    known = yield from _sized(problem, axes, known, plan.sizes)
+    known = _merged(problem, axes, known, m)
+    m = axes.worthwhile(problem, k, plan.rounds, m)
     for turn, effort in enumerate(plan.rounds, start=1):
         purpose = f"refinement, round {turn} of {len(plan.rounds)}"
-        known = yield from next_round(problem, purpose, known, within_cluster_sd(known, mean, total), effort)
-    return known
-
-
-def _oriented(axes: FloatArray) -> FloatArray:
-    """Directions whose largest coordinate is positive: of the two that are the same, every machine takes this one."""
-    largest = np.argmax(np.abs(axes), axis=1)
-    oriented: FloatArray = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
-    oriented[np.abs(oriented) < _LEAST_COORDINATE] = 0.0
-    return oriented
+        known = yield from _round(problem, purpose, axes, known, m, effort)
+    return axes.in_box(known, problem.widths)
 
 
 def _lifted(
-    problem: Problem, projection: Projection, found: ClusterEstimate, rest: float, effort: Effort
+    problem: Problem, axes: MainAxes, found: ClusterEstimate, m: int, effort: Effort
 ) -> Generator[Step, StepResult, ClusterEstimate]:
-    """Centers in all dimensions, from the projection; ``rest`` is the variance of a direction outside of it."""
-    n, d = len(found.centers), problem.n_dimensions
-    flat = replace(
-        found,
-        centers=projection.origin + found.centers @ projection.axes,
-        variance=np.full((n, d), tuning.LIFT_VARIANCE * rest),
-    )
+    """Centers along all axes: from the grid on the first ones, and from what users say along the first ``m``."""
+    (n, q), d = found.centers.shape, problem.n_dimensions
+    rest = float(axes.variances[q:m].mean()) if m > q else float(axes.variances[q - 1])
+    centers = np.hstack([found.centers, np.zeros((n, d - q))])
+    known = replace(found, centers=centers, variance=axes.prior(n, q, tuning.BETWEEN * rest))
     sd = np.full(n, math.sqrt(rest))
-    radii = Radii.of(problem, tuning.LIFT_RADIUS, sd)
-    labels = Labels(found.centers, projection)
-    known = yield from measure_means(problem, "lift", labels, flat, radii, sd, effort)
-    # In all dimensions some users are nearer to another center than in the projection.
-    return replace(known, size_variance=known.size_variance + (tuning.LIFT_SIZE_ERROR * known.sizes) ** 2)
+    part, radii = first_axes(known, m), Radii.of(problem, tuning.LIFT_RADIUS, sd, m)
+    labels = Labels(part.centers, axes.projection.first(m))
+    part = yield from measure_means(problem, "lift", labels, part, radii, sd, effort)
+    # Along more axes some users are nearer to another center than before.
+    size_variance = part.size_variance + (tuning.LIFT_SIZE_ERROR * part.sizes) ** 2
+    return with_first_axes(known, replace(part, size_variance=size_variance))
 
 
-def _sized(problem: Problem, known: ClusterEstimate, effort: Effort) -> Generator[Step, StepResult, ClusterEstimate]:
+def _round(
+    problem: Problem, purpose: str, axes: MainAxes, known: ClusterEstimate, m: int, effort: Effort
+) -> Generator[Step, StepResult, ClusterEstimate]:
+    """A round of K-means along the first ``m`` axes."""
+    part = first_axes(known, m)
+    sd = within_cluster_sd(part, axes.variances[:m])
+    part = yield from next_round(problem, purpose, part, sd, effort, projection=axes.projection.first(m))
+    return with_first_axes(known, part)
+
+
+def within_cluster_sd(known: ClusterEstimate, variances: FloatArray) -> FloatArray:
+    """The standard deviation of a coordinate within clusters: the total variance without that between centers."""
+    weights, total = known.sizes / max(float(known.sizes.sum()), 1e-9), float(variances.sum())
+    between = float(weights @ np.sum(known.centers**2, axis=1))
+    within = max(total - between, tuning.LEAST_WITHIN * total) / len(variances)
+    return np.full(len(known.sizes), math.sqrt(within))
+
+
+def _sized(
+    problem: Problem, axes: MainAxes, known: ClusterEstimate, effort: Effort
+) -> Generator[Step, StepResult, ClusterEstimate]:
     """The sizes of the clusters as the trusted group knows them: merging depends on them."""
-    release = problem.release(ClusterSizes(Labels(known.centers)), effort)
+    release = problem.release(ClusterSizes(Labels(known.centers, axes.projection)), effort)
     if release is None:
         return known
     published = (yield Step("sizes before merging", release=release)).require_release()
@@ -172,9 +106,9 @@ def _sized(problem: Problem, known: ClusterEstimate, effort: Effort) -> Generato
     )
 
 
-def _merged(problem: Problem, known: ClusterEstimate) -> ClusterEstimate:
+def _merged(problem: Problem, axes: MainAxes, known: ClusterEstimate, m: int) -> ClusterEstimate:
     """As many centers as are wanted, from too many: K-means of the centers, weighted by their sizes."""
-    k, d = problem.n_clusters, problem.n_dimensions
+    k = problem.n_clusters
     weights = np.maximum(known.sizes, tuning.LEAST_SEED_SIZE / len(known.sizes))
     starts, rng = tuning.MERGE_STARTS, problem.rng()
     centers = weighted_kmeans(known.centers, weights, k, starts=starts, generator=rng)[0].centers
@@ -184,7 +118,7 @@ def _merged(problem: Problem, known: ClusterEstimate) -> ClusterEstimate:
     relative, least = tuning.MERGED_SIZE_ERROR
     return ClusterEstimate(
         centers=centers,
-        variance=np.full((k, d), tuning.MERGED_VARIANCE * problem.mean_squared_width),
+        variance=axes.prior(k, m, tuning.MERGED_VARIANCE * axes.average),
         sizes=sizes,
         size_variance=(relative * sizes + least / k) ** 2,
         trusted_weight=np.bincount(label, weights * known.trusted_weight, k) / mass,

@@ -8,6 +8,7 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_dis
 from hybriddp.kmeans.algorithm.density import Clipping
 from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, Step, StepResult
 from hybriddp.kmeans.reports import label_signs
-from hybriddp.kmeans.reports.base import Ask, Labels, ResidualSums
+from hybriddp.kmeans.reports.base import Ask, Labels, Projection, ResidualSums
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs, clipping_factor_sums
 from hybriddp.kmeans.statistics import L1_UNIT, ClusterSums
 
@@ -30,9 +31,8 @@ class Radii:
     trusted: FloatArray
 
     @classmethod
-    def of(cls, problem: Problem, clip: tuning.ClipRadius, width: FloatArray) -> "Radii":
-        """The radii for residuals of this standard deviation of a coordinate."""
-        d = problem.n_dimensions
+    def of(cls, problem: Problem, clip: tuning.ClipRadius, width: FloatArray, d: int) -> "Radii":
+        """The radii for residuals of this standard deviation of a coordinate, in so many dimensions."""
         by_length = label_signs.by_directions(len(width), d, float(problem.epsilon))
         local = (clip.lengths * math.sqrt(d) if by_length else clip.signs) * width
         return cls(local, tuning.L1_RADIUS * d * width)
@@ -45,18 +45,20 @@ def next_round(
     sd: FloatArray,
     effort: Effort,
     clip: tuning.ClipRadius | None = None,
+    projection: Projection | None = None,
 ) -> Generator[Step, StepResult, ClusterEstimate]:
     """Move the centers to the means of their clusters; ``sd`` is that of a coordinate within each cluster, shape (K,).
 
-    Residuals are clipped at ``clip``, or else as far out as the noise allows.
+    Residuals are clipped at ``clip``, or else as far out as the noise allows. All is in the coordinates of the
+    ``projection``, if there is one.
     """
     k, d = known.centers.shape
-    clip = clip or widest_clip(problem, k, effort.user_fraction)
-    radii = Radii.of(problem, clip, _width(known, sd))
+    clip = clip or widest_clip(problem, k, d, effort.user_fraction)
+    radii = Radii.of(problem, clip, _width(known, sd), d)
     if not label_signs.by_directions(k, d, float(problem.epsilon)):
         most = np.maximum(half_distances(known.centers), tuning.LEAST_SIGN_RADIUS * sd)
         radii = Radii(np.minimum(radii.local, most), radii.trusted)
-    return (yield from measure_means(problem, purpose, Labels(known.centers), known, radii, sd, effort))
+    return (yield from measure_means(problem, purpose, Labels(known.centers, projection), known, radii, sd, effort))
 
 
 def measure_means(
@@ -73,12 +75,12 @@ def measure_means(
 
     What clipping does to local users' residuals is known from ``clipping``, or else that of normal clusters is assumed.
     """
-    d, epsilon = problem.n_dimensions, problem.epsilon
+    d, epsilon = known.centers.shape[1], problem.epsilon
     asks: tuple[Ask, ...] = ()
     if problem.n_local:
         users = effort.user_fraction
-        asks = label_signs.mean_asks(labels, known.centers, radii.local, epsilon=epsilon, user_fraction=users)
-    statistic = ClusterSums(labels, known.centers, radii.trusted, tuning.COUNT_WEIGHT)
+        asks = label_signs.mean_asks(labels, radii.local, epsilon=epsilon, user_fraction=users)
+    statistic = ClusterSums(labels, radii.trusted, tuning.COUNT_WEIGHT)
     release = problem.release(statistic, effort)
     if not asks and release is None:
         return known
@@ -96,12 +98,13 @@ def measure_means(
         factors = [clipping_factor_sums(r, d) for r in radii.trusted / sd]
         sums = trusted_sums(statistic, result.require_release(), problem.n_trusted, sd**2)
         trusted = sums.undo_clipping(np.array(factors))
-    return known.update(local, trusted, max_shift=tuning.MAX_SHIFT * _width(known, sd), widths=problem.widths)
+    widths = problem.widths if labels.projection is None else None
+    return known.update(local, trusted, max_shift=tuning.MAX_SHIFT * _width(known, sd), widths=widths)
 
 
 def trusted_sums(statistic: ClusterSums, published: PublishedVector, n_users: int, spread: FloatArray) -> ResidualSums:
     """What the release says of every cluster; ``spread`` is the variance of a coordinate within each, shape (K,)."""
-    k, d = statistic.centers.shape
+    k, d = statistic.labels.centers.shape
     n = max(n_users, 1)
     sizes = published.values[:k] / statistic.count_weight / n
     unit = statistic.radii[:, None] / L1_UNIT / n
@@ -110,11 +113,11 @@ def trusted_sums(statistic: ClusterSums, published: PublishedVector, n_users: in
     return ResidualSums(sizes, size_noise, unit * published.values[k:].reshape(k, d), noise)
 
 
-def widest_clip(problem: Problem, k: int, user_fraction: Fraction) -> tuning.ClipRadius:
+def widest_clip(problem: Problem, k: int, d: int, user_fraction: Fraction) -> tuning.ClipRadius:
     """The largest radius at which the shifts of ``k`` centers are not too noisy."""
     if not problem.n_local:
         return tuning.CLIP_RADII[0]
-    d, epsilon = problem.n_dimensions, float(problem.epsilon)
+    epsilon = float(problem.epsilon)
     noise = k**2 / (float(user_fraction) * problem.n_local)
     if label_signs.by_directions(k, d, epsilon):
         noise *= d * label_signs.direction_variance(d, epsilon)
@@ -131,9 +134,22 @@ def _width(known: ClusterEstimate, sd: FloatArray) -> FloatArray:
     return width
 
 
-def within_cluster_sd(known: ClusterEstimate, mean: FloatArray, total: float) -> FloatArray:
-    """The standard deviation of a coordinate within clusters: the total variance without that between centers."""
-    weights = known.sizes / max(float(known.sizes.sum()), 1e-9)
-    between = float(weights @ np.sum((known.centers - mean) ** 2, axis=1))
-    within = max(total - between, tuning.LEAST_WITHIN * total) / len(mean)
-    return np.full(len(known.sizes), math.sqrt(within))
+def shift_noise(problem: Problem, k: int, d: int, effort: Effort) -> float:
+    """The variance that noise adds to a coordinate of a shift of ``k`` centers, relative to that within a cluster.
+
+    Of an average cluster, with the usual radii; both groups together.
+    """
+    n, epsilon = float(effort.user_fraction) * problem.n_local, float(problem.epsilon)
+    spent = float(effort.fraction_of_rest) * problem.n_trusted * problem.trusted_epsilon
+    return k**2 / (n / _local_noise(k, d, epsilon) + (spent / (problem.changed_users * tuning.L1_RADIUS * d)) ** 2 / 2)
+
+
+@lru_cache(maxsize=1024)
+def _local_noise(k: int, d: int, epsilon: float) -> float:
+    """The variance that a local user adds to a coordinate of a sum, clipping undone, in variances of a cluster."""
+    if label_signs.by_directions(k, d, epsilon):
+        radius = tuning.USUAL_RADIUS.lengths * math.sqrt(d)
+        return label_signs.direction_variance(d, epsilon) * (radius / clipping_factor_lengths(radius, d)) ** 2
+    radius = tuning.USUAL_RADIUS.signs
+    noise = label_signs.sign_variance(k, d, label_signs.best_signs(k, d, epsilon), epsilon)
+    return noise * (radius / clipping_factor_signs(radius)) ** 2

@@ -1,17 +1,18 @@
 r"""Every constant of the algorithm that was chosen rather than derived, step by step, with what it was chosen on.
 
 None of them bears on privacy: they say how far residuals are clipped, how fine a grid is, and how much is believed. How
-many users and how much of ε each step gets is in `high_dim`. After each constant stands where it comes from:
+many users and how much of ε each step gets is in `plans`. After each constant stands where it comes from:
 
 - *plane*: tuned on two-dimensional mixtures, the layout ``paper`` of ``benchmarks/kmeans_data.py`` and random others;
 - *shapes*: tuned on the sets ``tune-…`` of ``benchmarks/kmeans_shape_sets.py`` up to three dimensions and, so that
-  round clusters do not suffer, on seeds from 500 on of ``paper``, ``paper-pair``, ``paper-crowd`` and ``s1``;
+  round clusters do not suffer, on seeds from 500 on of ``paper``, ``paper-pair``, ``paper-crowd`` and ``s1``. In more
+  dimensions, on those and a few that are not in it, with an eye on all of *space* and on ``digits``;
 - *space*: tuned on mixtures in more dimensions, ``blobs4``, ``blobs8``, ``blobs16`` and ``aniso8`` of that file and a
   few that are not in it;
 - *hand*: chosen by hand, mostly to keep a number in its range; there is no record of tuning.
 
-The seeds that were tuned on are not those that ``benchmarks/README.md`` reports, and the set ``digits`` was never tuned
-on. Variances are relative to the mean squared width of the box.
+The seeds that were tuned on are not those that ``benchmarks/README.md`` reports. Variances are relative to the mean
+squared width of the box.
 """
 
 from dataclasses import dataclass
@@ -56,11 +57,13 @@ HAAR_LEVEL, HAAR_LEAST = 0.9, 2.25  # what of the universal threshold is enough,
 HAAR_FALSE = 0.1  # of the coefficients that pass, as many as noise may have made; shapes
 
 # A grid on the directions of largest variance, in more dimensions.
-DIRECTIONS = 3  # space: two are 4 % worse
+DIRECTIONS = 3, 5  # least and most; space and shapes: two are 4 % worse, and three too few for 26 clusters at ε = 7
+MAIN_FINE = 6.0  # vertices along each of more than the least directions, as far as noise goes; space and shapes
 OVER_SEED = 3  # seeds per cluster: the more, the fewer clusters fall to one seed, and the noisier each is; space
 MAIN_BALANCE = 6.0  # as BOX_BALANCE; space
 MAIN_REACH = 2.2  # standard deviations that the grid covers to either side of the mean; space
-MAIN_VERTICES = 27, 2048  # least and most that noise and rounding call for; hand
+MAIN_VERTICES = 3500  # in all; hand
+SEED_STARTS = 8  # starts of K-means on them; hand
 MAIN_MARGIN = 1.6  # vertices in each direction, relative to the balance: bumps smooth what is too fine; space
 MAIN_SIZES = 3, 13  # least and most vertices in each direction; hand
 TYPICAL_SYMBOLS = 1000  # of a grid, as far as the variance of a report is concerned; hand
@@ -72,24 +75,29 @@ LEAST_SEED_SIZE = 0.02  # what a seed's size is uncertain or weighs by, relative
 # Moments of all points ------------------------------------------------------------------------------------------------
 
 # The variance of a coordinate: what is assumed at least, at most, and if nothing is known; space.
-LEAST_VARIANCE, MOST_VARIANCE, USUAL_VARIANCE = 0.012, 0.05, 0.03
-LEAST_TOTAL, MOST_TOTAL = 0.01, 0.08  # the same for the final trace, per dimension; space
-MAIN_VARIANCE = 0.5, 0.1  # of a main direction: least, relative to an average one; most; space
-LEAST_REST = 0.3  # the variance outside of the main directions, at least, relative to the average; space
+LEAST_VARIANCE, MOST_VARIANCE, USUAL_VARIANCE = 0.004, 0.2, 0.03
+LEAST_TOTAL, MOST_TOTAL = 0.003, 0.25  # the same for the final trace, per dimension; space
+# That a grid covers in a direction: least, relative to an average one; and most, since wider steps blur; space.
+MAIN_VARIANCE = 0.5, 0.1
+LEAST_REST = 0.3  # of any direction, at least, relative to the average; space
+BETWEEN = 0.7  # the part of the variance that is between clusters, a priori; space
 
 # Fractions of the users who are asked for moments; all others are asked for second moments (first for the mean); space.
 INITIAL_LENGTHS = Fraction(3, 10)
 FINAL_LENGTHS, FINAL_SHIFTS = Fraction(7, 100), Fraction(15, 100)
 
 # Clip radii of squared lengths, in variances of all coordinates together; space.
-INITIAL_LENGTH_RADIUS, INITIAL_SHIFT_RADIUS = 4.0, 1.3  # of the usual variance, about the middle of the box
+INITIAL_LENGTH_RADIUS = 8.4  # of the usual variance, about the middle of the box: all of it
+INITIAL_SHIFT_RADII = (8.4, 4.0, 2.0, 1.3)  # the same: the largest at which noise stays below INITIAL_SHIFT_NOISE
+INITIAL_SHIFT_NOISE = 0.03  # on a coordinate of the mean, relative to the usual variance; space and shapes
 LENGTH_RADIUS, SHIFT_RADIUS = 1.7, 0.5
 SQUARE_RADII = (3.0, 2.0, 1.2)  # the largest at which noise stays below MOMENT_NOISE
 
 # Clip radii of second moments of the trusted group, relative to their mean size, and the bias that comes with each,
 # relative to a variance: the largest at which noise stays below MOMENT_NOISE; space.
 MATRIX_RADII = {3.0: 0.03, 2.0: 0.1, 1.2: 0.3}
-MOMENT_NOISE = 0.1  # on an entry, relative to a variance; space
+MOMENT_NOISE = 0.05  # on an entry, relative to a variance; space and shapes
+LEAST_SHAPE = 0.1  # the part of the entries that is not taken for noise, at least; hand
 
 # Weak priors, as standard deviations; hand.
 USUAL_ERROR = 0.5  # of the usual variance
@@ -109,6 +117,7 @@ LEAST_SIGN_RADIUS = 1.2  # signs are clipped halfway to the next center, but not
 
 # The radii of a round: the largest at which the variance of a shift, relative to that within a cluster, stays below
 # SHIFT_NOISE; space.
+USUAL_RADIUS = ClipRadius(signs=1.2, lengths=0.7)  # by which the noise of a round is told beforehand; hand
 CLIP_RADII = (ClipRadius(2.5, 1.6), ClipRadius(1.7, 1.2), ClipRadius(1.2, 0.7), ClipRadius(0.8, 0.7))
 SHIFT_NOISE = 0.01
 
@@ -122,8 +131,7 @@ LEAST_INSIDE = 0.3  # the part of a shift that clipping leaves, at least; hand
 # Lift and merge -------------------------------------------------------------------------------------------------------
 
 LIFT_RADIUS = ClipRadius(signs=1.7, lengths=0.6)  # space
-LIFT_VARIANCE = 0.7  # the part of the variance outside of the main directions that is between clusters, a priori; space
 LIFT_SIZE_ERROR = 0.2  # relative: in all dimensions some users are nearer to another center than before; hand
 MERGE_STARTS = 20  # of K-means of the seeds; hand
-MERGED_VARIANCE = 0.005  # of a merged center: large, so that the rounds decide; space
+MERGED_VARIANCE = 0.1  # of a merged center, relative to that of a coordinate: large, so that the rounds decide; space
 MERGED_SIZE_ERROR = 0.3, 0.1  # of a merged cluster: relative to its size, and to the average one; hand

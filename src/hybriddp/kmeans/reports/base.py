@@ -23,7 +23,7 @@ from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.box import SMALLEST
 from hybriddp.kmeans.clustering import nearest, nearest_constant_time, products, rows_constant_time
-from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, most_bases
+from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, CODEBOOKS_OF_SHIFTS, most_bases
 from hybriddp.kmeans.study import MOST_CHARACTERS, MOST_CLUSTERS, KMeansStudy
 
 MOST_ASKS = 3  # questions in one round
@@ -173,6 +173,10 @@ class Projection:
         """The coordinates of the points in these directions."""
         return products(points - self.origin, self.axes)
 
+    def first(self, count: int) -> "Projection":
+        """The projection onto the first few of its directions."""
+        return Projection(self.origin, self.axes[:count])
+
     def fields(self) -> dict[str, Any]:
         return {"origin": self.origin, "axes": self.axes}
 
@@ -193,43 +197,51 @@ class Labels:
     centers: FloatArray  # shape (K, d), or (K, q) if they are projected
     projection: Projection | None = None
 
+    def seen(self, points: FloatArray) -> FloatArray:
+        """The points in the coordinates of the centers."""
+        return points if self.projection is None else self.projection.project(points)
+
     def nearest(self, points: FloatArray, *, constant_time: bool = False) -> NDArray[np.intp]:
         """The label of each point, the same either way; ``constant_time`` if nobody may tell by the time it takes."""
-        seen = points if self.projection is None else self.projection.project(points)
+        return self.nearest_seen(self.seen(points), constant_time=constant_time)
+
+    def nearest_seen(self, seen: FloatArray, *, constant_time: bool) -> NDArray[np.intp]:
+        """The same of points in the coordinates of the centers."""
         return nearest_constant_time(seen, self.centers) if constant_time else nearest(seen, self.centers)
 
 
 @dataclass(frozen=True, slots=True)
 class ResidualQuestion(Question):
-    """A question about the residual $x - c$ of a point from the center of its label."""
+    """A question about the residual $z - c$ of a point from the nearest center, in the coordinates of the centers."""
 
     labels: Labels
-    centers: FloatArray  # c, shape (K, d)
     radii: FloatArray  # shape (K,): residuals are clipped to it, by coordinate or by length
 
+    @property
+    def centers(self) -> FloatArray:
+        """$c$, shape (K, d), or (K, q) if they are projected."""
+        return self.labels.centers
+
     def residuals(
-        self, points: FloatArray, label: NDArray[np.intp], *, constant_time: bool
+        self, seen: FloatArray, label: NDArray[np.intp], *, constant_time: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """The residual of each point, shape (n, d), and the radius of its cluster, shape (n,)."""
+        """The residual of each point as it is seen, shape (n, q), and the radius of its cluster, shape (n,)."""
         if constant_time:
-            return points - rows_constant_time(self.centers, label), rows_constant_time(self.radii, label)
-        return points - self.centers[label], self.radii[label]
+            return seen - rows_constant_time(self.centers, label), rows_constant_time(self.radii, label)
+        return seen - self.centers[label], self.radii[label]
 
     def fields(self) -> dict[str, Any]:
-        labels, seen = self.labels, {}
-        if labels.projection is not None:
-            seen = {"label_centers": labels.centers, **labels.projection.fields()}
+        seen = {} if self.labels.projection is None else self.labels.projection.fields()
         return {"centers": self.centers, "radii": self.radii, **seen}
 
     @staticmethod
-    def read_residuals(d: int, fields: dict[str, Any]) -> tuple[Labels, FloatArray, FloatArray]:
-        """Labels, centers and radii of a text."""
-        k = len(fields["centers"])
-        centers, radii = read_array(fields, "centers", (k, d)), read_array(fields, "radii", (k,))
-        projection = Projection.from_fields(d, fields)
-        seen = centers if projection is None else read_array(fields, "label_centers", (k, len(projection.axes)))
+    def read_residuals(d: int, fields: dict[str, Any]) -> tuple[Labels, FloatArray]:
+        """Labels and radii of a text."""
+        k, projection = len(fields["centers"]), Projection.from_fields(d, fields)
+        q = d if projection is None else len(projection.axes)
+        centers, radii = read_array(fields, "centers", (k, q)), read_array(fields, "radii", (k,))
         require(k > 0 and bool((radii >= SMALLEST).all()), "it has no centers, or radii that are not positive")
-        return Labels(seen, projection), centers, radii
+        return Labels(centers, projection), radii
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +313,9 @@ def read_ball(d: int, fields: dict[str, Any]) -> tuple[FloatArray, float]:
 @lru_cache(maxsize=64)
 def most_characters(n_clusters: int, d: int) -> int:
     """How long the text of a round may be: every question with as many numbers as it may have, each in full."""
-    centers = CENTERS_PER_CLUSTER * n_clusters * (2 * d + 1)  # with those of labels, and radii
-    question = centers + d * (d + 1) + d * MOST_SIGNS + 2 * d * most_bases(d, CODEBOOKS_OF_PAIRS) + 3 * d
+    centers = CENTERS_PER_CLUSTER * n_clusters * (d + 1)  # with radii
+    bases = max(2 * most_bases(d, CODEBOOKS_OF_PAIRS), most_bases(d, CODEBOOKS_OF_SHIFTS))
+    question = centers + d * (d + 1) + d * MOST_SIGNS + d * bases + 3 * d
     return _FRAME + 12 * MOST_CHARACTERS + _NUMBER * (2 * d + MOST_ASKS * question)
 
 

@@ -28,7 +28,7 @@ from hybriddp.grid import read_only
 from hybriddp.kmeans.clustering import largest_constant_time
 
 LARGEST_CODEBOOK = 16  # directions that a device looks at, at most; with the opposite ones, twice as many
-CODEBOOKS_OF_DIRECTIONS, CODEBOOKS_OF_PAIRS = 4, 16  # how many there are, at least
+CODEBOOKS_OF_DIRECTIONS, CODEBOOKS_OF_PAIRS, CODEBOOKS_OF_SHIFTS = 4, 16, 64  # how many there are, at least
 _VECTORS = 1 << 14  # for the mean of what agrees most
 
 

@@ -63,9 +63,10 @@ class DirectionQuestion(ResidualQuestion):
         return _public_signs(np.arange(self.n_rows)[:, None], np.arange(len(self.centers)))
 
     def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, constant_time: bool = True) -> IntArray:
-        label = self.labels.nearest(points, constant_time=constant_time)
+        seen = self.labels.seen(points)
+        label = self.labels.nearest_seen(seen, constant_time=constant_time)
         row, book = np.divmod(variants, self.directions.n_codebooks)
-        residuals, radii = self.residuals(points, label, constant_time=constant_time)
+        residuals, radii = self.residuals(seen, label, constant_time=constant_time)
         products, lengths = self.directions.products(residuals, book), codebook.relative_lengths(residuals, radii)
         return codebook.nearest_sets(
             products, lengths, _public_signs(row, label), self.chosen, rng, constant_time=constant_time
@@ -87,8 +88,10 @@ class DirectionQuestion(ResidualQuestion):
 
     @classmethod
     def from_fields(cls, d: int, fields: dict[str, Any]) -> "DirectionQuestion":
-        residuals, most = cls.read_residuals(d, fields), codebook.most_bases(d, codebook.CODEBOOKS_OF_DIRECTIONS)
-        return cls(*residuals, read_directions(d, fields, "sign_flips", most), read_chosen(d, fields))
+        labels, radii = cls.read_residuals(d, fields)
+        q = labels.centers.shape[1]
+        most = codebook.most_bases(q, codebook.CODEBOOKS_OF_SHIFTS)
+        return cls(labels, radii, read_directions(q, fields, "sign_flips", most), read_chosen(q, fields))
 
 
 def _public_signs(rows: IntArray, labels: NDArray[np.integer]) -> IntArray:
@@ -123,12 +126,17 @@ def read_chosen(d: int, fields: dict[str, Any]) -> int:
 
 
 def direction_ask(
-    labels: Labels, centers: FloatArray, radii: FloatArray, *, epsilon: str, user_fraction: Fraction
+    labels: Labels,
+    radii: FloatArray,
+    *,
+    epsilon: str,
+    user_fraction: Fraction,
+    fewest: int = codebook.CODEBOOKS_OF_DIRECTIONS,
 ) -> Ask:
-    """Ask where residuals point to."""
-    d = centers.shape[1]
+    """Ask where residuals point to, with at least so many codebooks."""
+    d = labels.centers.shape[1]
     chosen = codebook.best_choice(direction_gains(d), float(epsilon))[0]
-    question = DirectionQuestion(labels, centers, radii, codebook.Directions.of(d), chosen)
+    question = DirectionQuestion(labels, radii, codebook.Directions.of(d, fewest=fewest), chosen)
     return Ask(question, ChoiceResponse(epsilon=epsilon, n_codes=question.n_symbols, n_chosen=chosen), user_fraction)
 
 
@@ -140,8 +148,10 @@ def direction_means(ask: Ask, answers: ReportTally) -> tuple[FloatArray, float]:
 
 def shift_ask(center: FloatArray, radius: float, *, epsilon: str, user_fraction: Fraction) -> Ask:
     """Ask where $z = x - c$ points to."""
-    centers = center[None, :]
-    return direction_ask(Labels(centers), centers, np.array([radius]), epsilon=epsilon, user_fraction=user_fraction)
+    labels = Labels(center[None, :])
+    return direction_ask(
+        labels, np.array([radius]), epsilon=epsilon, user_fraction=user_fraction, fewest=codebook.CODEBOOKS_OF_SHIFTS
+    )
 
 
 def mean_shift(ask: Ask, answers: ReportTally, radius: float, sd: float) -> tuple[FloatArray, float]:

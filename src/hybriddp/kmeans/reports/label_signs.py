@@ -63,19 +63,20 @@ class LabelSignsQuestion(ResidualQuestion):
 
     def symbols(self, points: FloatArray, variants: IntArray, rng: Rng, *, constant_time: bool = True) -> IntArray:
         """The label and the signs of each point: sign *i* is bit *i*."""
-        label = self.labels.nearest(points, constant_time=constant_time)
+        seen = self.labels.seen(points)
+        label = self.labels.nearest_seen(seen, constant_time=constant_time)
         symbol = label.astype(np.int64) << self.n_signs
         if not self.n_signs:
             return symbol
         users = np.arange(len(points))
         if constant_time:
-            residuals, radii = self.residuals(points, label, constant_time=True)
+            residuals, radii = self.residuals(seen, label, constant_time=True)
         for bit, column in enumerate(self.coordinates.T):
             at = column[variants]
             if constant_time:
                 z = residuals[users, at] / radii
             else:  # only the coordinates that are asked for
-                z = (points[users, at] - self.centers[label, at]) / self.radii[label]
+                z = (seen[users, at] - self.centers[label, at]) / self.radii[label]
             # The sign is +1 with probability (1 + z)/2; beyond ±1 it is sure.
             symbol += (2 * rng.random(len(points), np.float32) - 1 < z).astype(np.int64) << bit
         return symbol
@@ -95,14 +96,15 @@ class LabelSignsQuestion(ResidualQuestion):
 
     @classmethod
     def from_fields(cls, d: int, fields: dict[str, Any]) -> "LabelSignsQuestion":
-        residuals, variants = cls.read_residuals(d, fields), len(fields["coordinates"])
-        require(0 < variants <= d, f"it comes in other than 1 to {d} variants")
+        labels, radii = cls.read_residuals(d, fields)
+        q, variants = labels.centers.shape[1], len(fields["coordinates"])
+        require(0 < variants <= q, f"it comes in other than 1 to {q} variants")
         coordinates = np.array(fields["coordinates"], np.int64).reshape(variants, -1)
         signs = coordinates.shape[1]
         twice = any(len(set(row)) < signs for row in coordinates.tolist())
-        outside = ((coordinates < 0) | (coordinates >= d)).any()
-        require(signs <= min(d, MOST_SIGNS) and not twice and not outside, "its coordinates are malformed")
-        return cls(*residuals, coordinates)
+        outside = ((coordinates < 0) | (coordinates >= q)).any()
+        require(signs <= min(q, MOST_SIGNS) and not twice and not outside, "its coordinates are malformed")
+        return cls(labels, radii, coordinates)
 
 
 def sign_variance(k: int, d: int, signs: int, epsilon: float) -> float:
@@ -137,18 +139,16 @@ def report_variance(k: int, d: int, epsilon: float) -> tuple[bool, float]:
     return False, sign_variance(k, d, best_signs(k, d, epsilon), epsilon)
 
 
-def mean_asks(
-    labels: Labels, centers: FloatArray, radii: FloatArray, *, epsilon: str, user_fraction: Fraction
-) -> tuple[Ask, ...]:
+def mean_asks(labels: Labels, radii: FloatArray, *, epsilon: str, user_fraction: Fraction) -> tuple[Ask, ...]:
     """What to ask some of the local users; radii are of lengths if `by_directions`, of coordinates if not."""
-    k, d = centers.shape
+    k, d = labels.centers.shape
     if by_directions(k, d, float(epsilon)):
-        label = LabelSignsQuestion(labels, centers, radii, np.empty((1, 0), np.int64))
+        label = LabelSignsQuestion(labels, radii, np.empty((1, 0), np.int64))
         return (
             Ask(label, symbol_channel(epsilon, max(k, 2)), user_fraction * LABEL_FRACTION),
-            direction_ask(labels, centers, radii, epsilon=epsilon, user_fraction=user_fraction * (1 - LABEL_FRACTION)),
+            direction_ask(labels, radii, epsilon=epsilon, user_fraction=user_fraction * (1 - LABEL_FRACTION)),
         )
-    question = LabelSignsQuestion(labels, centers, radii, cyclic(d, best_signs(k, d, float(epsilon))))
+    question = LabelSignsQuestion(labels, radii, cyclic(d, best_signs(k, d, float(epsilon))))
     return (Ask(question, symbol_channel(epsilon, question.n_symbols), user_fraction),)
 
 
