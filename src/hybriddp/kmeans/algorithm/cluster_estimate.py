@@ -8,8 +8,15 @@ $$
 
 If the shift is longer than both variances can explain (a chi-square test for all clusters together), then $v$ was too
 small, and is raised to what the shift says.
+
+**Doubt.** Noise that moves centers is noise that has moved users from one cluster to another, and before that, chosen
+the start. What it costs in all is not known, but the mean squared error $v_k$ of a center (over all coordinates) is,
+and so is the mean squared distance of a user to their center, $W$. Where $\max_k v_k / W$ is small, everything was seen
+well, the least certain cluster too. Where it is above a tenth, the cost is likely to be more than 1.2 times the best:
+the limit was set by measurement (`tuning.DOUBTFUL`), and holds in few and in many dimensions.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +37,11 @@ class StartDoubt:
     rival_cost: float
     difference_sd: float  # the standard deviation of the difference, through noise and sampling
 
+    @property
+    def has_rival(self) -> bool:
+        """Whether the other start is as good, or better, as far as noise lets see: to one standard deviation."""
+        return self.rival_cost < self.cost + self.difference_sd
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterEstimate:
@@ -41,6 +53,17 @@ class ClusterEstimate:
     size_variance: FloatArray
     trusted_weight: FloatArray  # how much of each center the trusted group decided
     start: StartDoubt | None = None  # how sure the first centers were; None if there was no rival
+    cost: float = math.inf  # the mean squared distance of a user to their center, as far as is known
+
+    @property
+    def doubt(self) -> float:
+        """The mean squared error of the least certain center, over the mean squared distance of a user to theirs."""
+        return float(self.variance.sum(axis=1).max()) / self.cost
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the cost is likely to be more than 1.2 times the best one."""
+        return self.doubt > tuning.DOUBTFUL
 
     def update(
         self,
@@ -79,6 +102,7 @@ class ClusterEstimate:
             size_variance=1 / size_precision,
             trusted_weight=(1 - mean_gain) * self.trusted_weight + mean_gain * trusted_weight,
             start=self.start,
+            cost=self.cost,
         )
 
 

@@ -128,6 +128,10 @@ BOX_RADII = (0.8, 1.2, 1.7, 2.5, 3.5, 5.0, 7.0, 10.0)
 MISSING_LEVEL = 0.001
 LEAST_INSIDE = 0.3  # the part of a shift that clipping leaves, at least; hand
 
+# From which mean squared error of the least certain center on, relative to the mean squared distance of a user to their
+# center, an answer is called doubtful; shapes.
+DOUBTFUL = 0.1
+
 # Lift and merge -------------------------------------------------------------------------------------------------------
 
 LIFT_RADIUS = ClipRadius(signs=1.7, lengths=0.6)  # space
