@@ -115,9 +115,7 @@ def _doubt(model: "HybridKMeans") -> list[str]:
     off = f"{100 * math.sqrt(model.doubt_):.2g} %"
     typical = "of the typical distance of a user to their center"
     if not model.doubtful_:
-        line = (
-            f"Not doubtful: noise puts no center off by more than {off} {typical}. The cost (WCSS) is likely to "
-        )
+        line = f"Not doubtful: noise puts no center off by more than {off} {typical}. The cost (WCSS) is likely to "
         return [line + "be less than 1.2 times the best."]
     lines = [f"{DOUBTFUL} (WCSS): noise may put a center off by {off} {typical}."]
     if model.start_ is not None and model.start_.has_rival:

@@ -9,11 +9,11 @@ $$
 If the shift is longer than both variances can explain (a chi-square test for all clusters together), then $v$ was too
 small, and is raised to what the shift says.
 
-**Doubt.** Noise that moves centers is noise that has moved users from one cluster to another, and before that, chosen
-the start. What it costs in all is not known, but the mean squared error $v_k$ of a center (over all coordinates) is,
-and so is the mean squared distance of a user to their center, $W$. Where $\max_k v_k / W$ is small, everything was seen
-well, the least certain cluster too. Where it is above a tenth, the cost is likely to be more than 1.2 times the best:
-the limit was set by measurement (`tuning.DOUBTFUL`), and holds in few and in many dimensions.
+**Doubt.** The mean squared error $v_k$ of a center, over all coordinates, is known, and so is the mean squared distance
+of a user to their center, $W$. What an unlucky start costs is not known. But it is the same noise that chooses a start
+and that moves centers: where $\max_k v_k / W$ is small, everything was seen well, the least certain cluster too. From a
+limit on the cost is likely to be more than 1.2 times the best one. That limit is measured (`tuning.DOUBTFUL`): it is
+lower up to three dimensions, where the rounds have less noise than the grid that the start was chosen on.
 """
 
 import math
@@ -63,7 +63,8 @@ class ClusterEstimate:
     @property
     def is_doubtful(self) -> bool:
         """Whether the cost is likely to be more than 1.2 times the best one."""
-        return self.doubt > tuning.DOUBTFUL
+        few, many = tuning.DOUBTFUL
+        return self.doubt > (few if self.centers.shape[1] <= tuning.MAX_LOW_DIM else many)
 
     def update(
         self,

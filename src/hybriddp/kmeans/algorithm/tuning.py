@@ -129,8 +129,8 @@ MISSING_LEVEL = 0.001
 LEAST_INSIDE = 0.3  # the part of a shift that clipping leaves, at least; hand
 
 # From which mean squared error of the least certain center on, relative to the mean squared distance of a user to their
-# center, an answer is called doubtful; shapes.
-DOUBTFUL = 0.1
+# center, an answer is called doubtful: up to three dimensions, and in more; shapes.
+DOUBTFUL = 0.07, 0.15
 
 # Lift and merge -------------------------------------------------------------------------------------------------------
 
