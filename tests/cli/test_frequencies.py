@@ -167,6 +167,13 @@ def test_bounds_or_categories_but_not_both(tmp_path: Path) -> None:
         assert "bounds must be given" in str(result.exception)
 
 
+def test_categories_are_named_or_in_a_file(users: Path) -> None:
+    for more in ([], ["--categories", "yes,no", "--categories-file", "names.txt"]):
+        result = RUN.invoke(cli.app, ["frequencies", str(users), "--epsilon", "1", "--value", "item", *more])
+        assert isinstance(result.exception, ParameterError)
+        assert "must be given, or --categories-file in its place, and not both" in str(result.exception)
+
+
 # Planning
 
 

@@ -47,7 +47,8 @@ def test_two_steps_from_a_list_to_the_shares(trusted: Path, tmp_path: Path, monk
     assert "Written" in said
     assert "1 items are missing" in " ".join(result.stderr.split())
     assert len(Ledger.open(ledger).events) == 1
-    question = FrequencyStudy.from_json(asked.read_text().strip())
+    question = FrequencyStudy.from_json(asked.read_text("utf-8"))  # as it is: clients accept no other text
+    assert PrivateItems.from_json(listed.read_text("utf-8")).items == question.categories
     assert question.categories[0] == "apple"
     # Devices answer, ...
     values, reports = tmp_path / "local.csv", tmp_path / "reports.parquet"
@@ -119,6 +120,16 @@ def test_a_public_dictionary_is_one_step(raw: Path, tmp_path: Path) -> None:
     assert found["items"][0] == "apple"
 
 
+def test_devices_are_asked_about_a_dictionary(tmp_path: Path) -> None:
+    names, asked = tmp_path / "names.txt", tmp_path / "question.json"
+    names.write_text("\n".join(WORDS), encoding="utf-8")
+    result = _run("--epsilon", "2", "--name", "fruit", "--domain-file", str(names), "--write-question", str(asked))
+    assert result.exit_code == 0
+    assert "dictionary of 5 items" in " ".join(result.output.split())
+    study = HeavyHitterStudy("fruit", epsilon=2, domain=WORDS.tolist())
+    assert FrequencyStudy.from_json(asked.read_text("utf-8")) == study.dictionary
+
+
 def test_a_dry_run_writes_and_spends_nothing(trusted: Path, tmp_path: Path) -> None:
     listed, ledger = tmp_path / "list.json", tmp_path / "ledger.json"
     base = [str(trusted), "--value", "item", *PROMISE, "--ledger", str(ledger), "--write-list", str(listed)]
@@ -126,6 +137,9 @@ def test_a_dry_run_writes_and_spends_nothing(trusted: Path, tmp_path: Path) -> N
     assert result.exit_code == 0
     assert "Nothing was spent" in result.stderr
     assert "different items" in result.stderr
+    assert "if 15 of the 1,500 trusted users have it, noise included: a share of about 1 %" in " ".join(
+        result.stderr.split()
+    )
     assert not listed.exists()
     assert not ledger.exists()
 

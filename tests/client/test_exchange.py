@@ -98,7 +98,11 @@ def test_any_retry_after_is_read_or_left_alone(header: str) -> None:
     assert seconds is None or seconds >= 0
 
 
-@pytest.mark.parametrize("header", ["31", "9" * 400, format_datetime(datetime.now(UTC) + timedelta(days=2))])
+@pytest.mark.parametrize(
+    "header",
+    ["31", "9" * 400, format_datetime(datetime.now(UTC) + timedelta(days=2))],
+    ids=["seconds", "many digits", "a date"],
+)
 def test_nobody_waits_for_days(header: str) -> None:
     asked, error = _steps([HttpAnswer(429, {"retry-after": header}, b"")], RetryPolicy())
     assert isinstance(error, UnavailableError)

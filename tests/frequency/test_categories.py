@@ -114,7 +114,7 @@ def test_arrays_and_lists_give_the_same(items: list[int], categories: list[int])
         object(),
         pd.DataFrame({"x": ["a"]}),
     ],
-    ids=lambda items: repr(items)[:30],
+    ids=lambda items: type(items).__name__,
 )
 def test_what_is_no_text_is_refused(items: object) -> None:
     with pytest.raises(DataError, match="^items must be") as caught:
@@ -154,7 +154,7 @@ def test_what_is_no_integer_is_refused(items: object) -> None:
         [["a"], ["b"]],
         range(MOST_CATEGORIES + 1),
     ],
-    ids=lambda categories: repr(categories)[:30],
+    ids=lambda categories: type(categories).__name__,
 )
 def test_bad_categories_are_named(categories: object) -> None:
     with pytest.raises(ParameterError) as caught:
@@ -165,6 +165,10 @@ def test_bad_categories_are_named(categories: object) -> None:
 def test_one_category_and_all_others_are_two() -> None:
     domain = Categories.of(["yes"], other=True)
     assert (len(domain), domain.names) == (2, ("yes", OTHER))
+    with pytest.raises(
+        ParameterError, match=r"^categories must be different from each other, got repeated ones=\['a'\]\.$"
+    ):
+        Categories.of(["a", "b", "a", "a"], other=False)
     with pytest.raises(ParameterError, match="is called so"):
         Categories.of(["yes", OTHER], other=True)
     with pytest.raises(ParameterError, match="^other must be True or False"):

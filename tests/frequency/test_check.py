@@ -65,6 +65,10 @@ def test_groups_have_users() -> None:
         STUDY.estimate(trusted=[], local=reports)
     with pytest.raises(DataError, match="The local group is empty. Pass single_group=True"):
         STUDY.estimate(trusted=[0, 1], local=None)
+    for local, single_group in ((reports, False), (None, True)):  # a misspelled category, or the wrong column
+        with pytest.raises(DataError, match="none of its items is one of the categories. Check how they are spelled"):
+            STUDY.estimate(trusted=[7, 8], local=local, single_group=single_group)
+    assert STUDY.estimate(trusted=[7, 8], local=reports, single_group=True).n_trusted == 0
     with pytest.raises(DataError, match="The trusted group has 1 user; the study asks for 2"):
         STUDY.estimate(trusted=[0], local=reports)
     large = FrequencyStudy("x", categories=range(5), epsilon=1, min_group_size=10)

@@ -177,3 +177,9 @@ def test_tampered_texts_are_refused(how: str) -> None:
 def test_the_channel_is_checked() -> None:
     with pytest.raises(ParameterError, match="^channel must be local hashing for epsilon 1"):
         DiscoveryQuestion("words", epsilon=1, channel=SMALL)
+
+
+def test_masked_reports_are_refused() -> None:
+    masked = np.ma.array([1, 2, 3], mask=[False, False, True])
+    with pytest.raises(DataError, match="^reports must all be there, but some are masked"):
+        DiscoveryQuestion("words", epsilon=2).summarize(masked)

@@ -93,3 +93,16 @@ def test_the_words_are_those_of_means() -> None:
     assert "those who trust may be other people than those who do not." in clearly
     assert clearly.endswith("For 2 of 2 shares the trusted group's extra weight was reduced.")
     assert "more than 37 standard errors" in verdict(40.0)
+
+
+@pytest.mark.parametrize("n_categories", [200, 5000])
+def test_single_users_with_rare_categories_are_no_difference(n_categories: int) -> None:
+    """With little noise one user is many times the standard error of a category that hardly anybody has."""
+    study = FrequencyStudy("x", categories=list(range(n_categories)), epsilon=20)
+    for seed in range(5):
+        items = np.random.default_rng(seed).choice(n_categories, 10_050)
+        found = study.estimate(
+            trusted=items[:50], local=study.randomize(items[50:], random_state=seed), random_state=seed
+        )
+        assert found.divergence is not None
+        assert not found.divergence.clearly_differ

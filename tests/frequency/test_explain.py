@@ -1,4 +1,5 @@
 import io
+import re
 
 import numpy as np
 import pytest
@@ -27,7 +28,15 @@ def test_an_explanation_says_what_was_done() -> None:
     assert any(line.startswith("The trusted group, 4.8 % of the users, got ") for line in lines)
     assert lines[-1].startswith("Every user, trusted or local, is promised ε = 1, δ = 0 for this one release")
     assert "give a ledger" not in lines[-1]
-    assert "Whose item is none of the categories is not in these numbers." in lines
+    assert "Whose item is none of the categories is not in these numbers; other=True would count them." in lines
+
+
+def test_widths_and_errors_keep_their_last_digit() -> None:
+    found = STUDY.estimate(trusted=ANSWERS[:1000], local=REPORTS, random_state=2)
+    if not found.groups_differ:
+        assert re.search(r"are \d+\.\d times as wide\.", found.explain())
+    cells = list(found.__rich__().columns[2].cells)
+    assert all(re.fullmatch(r"0\.\d\d %", str(cell)) for cell in cells)
 
 
 def test_what_nobody_counts_is_said() -> None:
@@ -97,7 +106,7 @@ def test_diagnostics_are_for_the_curator_only() -> None:
     local = STUDY.summarize_local([0, 1] * 200 + [9])
     text = counts_diagnostics(trusted, local)
     assert "NOT FOR PUBLICATION" in text
-    assert "Trusted items: 80 counted, 7 missing." in text
+    assert "Trusted items: 80 counted; 7 rows have neither item nor report." in text
     assert "Left out, being none of the categories: 20 (20 %). Check the spelling" in text
     assert "Local reports: 400 counted, not tied to the study; 1 are no codes." in text
     assert counts_diagnostics([trusted, None], [local]) == text

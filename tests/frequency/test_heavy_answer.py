@@ -6,7 +6,7 @@ import pytest
 import hybriddp as hdp
 from hybriddp.errors import BudgetError
 from hybriddp.frequency import HeavyHitterStudy, blend
-from hybriddp.frequency.heavy_answer import trusted_shares
+from hybriddp.frequency.heavy_answer import report_evidence, trusted_shares
 from hybriddp.privacy import Privacy
 from tests.levels import z_limit
 
@@ -103,7 +103,45 @@ def test_both_groups_estimate_the_same_shares_of_several_records(records: str) -
         assert np.abs(sums / trials - 0.8 * expected)[0] > z_limit(8) * sampling
 
 
+@pytest.mark.statistical
+def test_errors_where_all_records_count_are_those_that_are_stated() -> None:
+    """A device draws one of four places, which adds more to the error than the noise. 20 % off would be noticed."""
+    rng = np.random.default_rng(6)
+    study = HeavyHitterStudy("words", epsilon=8, delta=1e-6, max_records=4, records="all")
+    words, errors = list("abcd"), []
+    for seed in range(400):
+        held = rng.random((1100, 4)) < [0.9, 0.6, 0.4, 0.2]
+        users = [[word for word, has in zip(words, row, strict=True) if has] for row in held.tolist()]
+        released = study.release(users[:200], random_state=seed)
+        reports = study.question(released).randomize(study.draw(users[200:], random_state=seed), random_state=seed)
+        found = study.estimate(trusted=released, local=reports)
+        true = {word: held[:, i].mean() for i, word in enumerate(words)}
+        errors += [(row.share - true[str(row.item)]) / row.standard_error for row in found.rows()]
+    squares = np.square(errors)
+    deviation = squares.std() / math.sqrt(len(squares))
+    assert abs(squares.mean() - 1) < z_limit() * deviation
+    assert abs(squares.mean() - 0.64) > z_limit() * deviation
+
+
 # Discovery
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_users", [20, 1000])
+def test_few_users_discover_no_string_that_nobody_has(n_users: int) -> None:
+    """Few reports are not normal: scores far above the noise are found among 2^48 strings by chance."""
+    study = HeavyHitterStudy("words", epsilon=4, delta=1e-6, alphabet="letters")
+    letters = np.random.default_rng(1).choice(list("abcdefghij"), (n_users, 8))
+    reports = study.discovery.randomize(["".join(row) for row in letters], random_state=1)
+    assert study.estimate(trusted=None, local=reports, single_group=True).items == ()
+
+
+def test_the_evidence_of_many_reports_is_that_of_a_normal_score() -> None:
+    channel = STUDY.discovery.channel
+    small, huge = report_evidence(np.array([1e-5, 100.0]), channel).tolist()
+    assert small == pytest.approx(1e-10 / channel.count_variance / 2, rel=1e-3)
+    assert huge == pytest.approx(-math.log(channel.miss_probability))  # no report says more
+    assert report_evidence(np.array([0.0, -1.0]), channel).tolist() == [0.0, 0.0]
 
 
 @pytest.fixture(scope="module")

@@ -135,3 +135,21 @@ def test_it_draws_itself() -> None:
 def test_the_number_of_rows_is_checked(bad: object) -> None:
     with pytest.raises(ParameterError, match="^n must be"):
         FOUND.top(bad)
+
+
+def test_rows_and_texts_have_the_stated_intervals() -> None:
+    study = HeavyHitterStudy("words", epsilon=2, delta=1e-6)
+    released = study.release(["a"] * 1500 + ["b"] * 500, random_state=1)
+    reports = study.question(released).randomize(["a"] * 1500 + ["b"] * 2500, random_state=1)
+    found = study.estimate(trusted=released, local=reports)
+    honest, stated = found.intervals(groups_may_differ=True), found.stated_intervals()
+    assert found.divergence is not None
+    assert found.divergence.clearly_differ
+    for i in range(2):
+        assert (stated.lower[i], stated.upper[i]) == tuple(found.rows()[i].interval)[:2]
+        assert stated.lower[i] <= honest.lower[i]
+        assert stated.upper[i] >= honest.upper[i]
+    told = found.to_dict()
+    assert told["lower_95"] == stated.lower.tolist()
+    assert not told["intervals_assume_groups_alike"]
+    assert "hold whether those who trust are like those who do not or other people" in found.explain()

@@ -51,6 +51,13 @@ def test_an_empty_list_gives_an_empty_answer() -> None:
     assert (rare.items, rare.method) == ((), "list")
 
 
+def test_nothing_is_paid_for_a_local_group_that_is_too_small() -> None:
+    ledger = hdp.Ledger(Privacy(epsilon=2, delta=1e-6))
+    with pytest.raises(DataError, match="^The local group has 1 user; the study asks for 2"):
+        hdp.heavy_hitters(trusted=COLORS, local=["red"], **PROMISE, ledger=ledger)
+    assert ledger.events == ()
+
+
 def test_the_ledger_is_charged_once() -> None:
     ledger = hdp.Ledger(Privacy(epsilon=2, delta=1e-6))
     found = hdp.heavy_hitters(trusted=COLORS[:1000], local=COLORS[1000:], **PROMISE, ledger=ledger)

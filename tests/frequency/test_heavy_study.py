@@ -205,7 +205,7 @@ def test_parameters_are_checked(given: dict[str, Any], name: str) -> None:
 def test_what_belongs_to_another_study_is_refused() -> None:
     other = HeavyHitterStudy("words", epsilon=1, delta=1e-6)
     released = _released()
-    with pytest.raises(ProtocolError, match="^The list belongs to study"):
+    with pytest.raises(ProtocolError, match="^The list belongs to study .*: name, epsilon, delta and"):
         other.question(released)
     with pytest.raises(ProtocolError, match="^The list belongs to study"):
         other.estimate(trusted=released, local=None)
@@ -248,3 +248,37 @@ def test_empty_and_small_groups_are_refused() -> None:
 def test_missing_items_of_local_users_are_refused() -> None:
     with pytest.raises(DataError, match="^items must all be there, but 1 user of 3 have none"):
         STUDY.draw(["a", None, "b"])
+
+
+def test_lists_of_another_rule_are_refused() -> None:
+    """A text with the digest of this study and the noise of a larger ε."""
+    weaker = HeavyHitterStudy("words", epsilon=20, delta=1e-6)
+    text = weaker.release(["a"] * 1000).to_json().replace(weaker.digest, STUDY.digest)
+    changed = PrivateItems.from_json(text)
+    with pytest.raises(ProtocolError, match="^The list was released by another rule"):
+        STUDY.estimate(trusted=changed, local=None, single_group=True)
+    with pytest.raises(ProtocolError, match="^The list was released by another rule"):
+        STUDY.question(changed)
+
+
+@pytest.mark.parametrize("n_users", [0, -5])
+def test_lists_of_nobody_are_refused(n_users: int) -> None:
+    text = STUDY.release(["a"] * 1000).to_json().replace('"n_users":1000', f'"n_users":{n_users}')
+    with pytest.raises(ProtocolError, match="^The text does not describe a list"):
+        PrivateItems.from_json(text)
+
+
+def test_a_ledger_that_comes_too_late_is_refused() -> None:
+    """Else an estimate that was given a ledger would be in none."""
+    ledger = hdp.Ledger(Privacy(epsilon=10, delta=1e-3))
+    with pytest.raises(ProtocolError, match="^The list was released without a ledger"):
+        STUDY.estimate(trusted=STUDY.release(["a"] * 1000), local=None, single_group=True, ledger=ledger)
+    assert ledger.events == ()
+    released = STUDY.release(["a"] * 1000, ledger=ledger)
+    assert STUDY.estimate(trusted=released, local=None, single_group=True, ledger=ledger).privacy.counted
+    assert len(ledger.events) == 1
+
+
+def test_integers_of_numpy_are_plain_in_the_text() -> None:
+    study = HeavyHitterStudy("words", epsilon=1, delta=1e-6, max_records=np.int64(3), levels=np.int8(2))
+    assert study == HeavyHitterStudy.from_json(study.to_json())

@@ -67,3 +67,19 @@ def test_other_texts_are_refused_without_being_shown(changed: dict[str, object])
         ItemCounts.from_json(json.dumps(fields))
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("item", ["(other)", "", "a\0", "a" * 1001])
+def test_what_no_list_can_show_is_refused_before_it_is_paid_for(item: str) -> None:
+    with pytest.raises(DataError, match="^ItemCounts need readable texts of up to 1,000 characters"):
+        ItemCounts(STUDY.digest, 100, {"a": 50, item: 50})
+
+
+def test_more_records_than_users_have_are_not_released() -> None:
+    """The noise is for one record of each user."""
+    summary = ItemCounts(STUDY.digest, 1000, {"a": 900, "b": 101})
+    assert summary.n_records == 1001
+    with pytest.raises(DataError, match="^The summary has more records than 1 record per user"):
+        STUDY.release(summary)
+    both = HeavyHitterStudy("words", epsilon=1, delta=1e-6, max_records=2, records="all")
+    assert both.release(ItemCounts(both.digest, 1000, {"a": 900, "b": 900}), random_state=1).items == ("a", "b")

@@ -154,6 +154,8 @@ def test_the_plan_in_words_and_numbers() -> None:
     assert stored["list_length"] == made.list_length
     assert [row["rank"] for row in stored["ranks"]][:4] == [1, 2, 5, 10]
     assert "may as well be 0" in made.with_dictionary().explain()
+    few = plan_frequencies(n_users=60_000, trusted_fraction=50 / 60_000, epsilon=2, delta=1e-6, n_items=400)
+    assert "would have 10 times, the local group alone 1.0 times the error" in few.explain()
     assert "All are above" in plan_frequencies(n_users=10**6, trusted_fraction=0.1, epsilon=1, n_items=3).explain()
 
 

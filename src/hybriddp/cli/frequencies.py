@@ -51,7 +51,7 @@ def frequencies(
     missing: Annotated[list[str] | None, option("Word for a missing item, such as NA; may be repeated.")] = None,
     plot: options.Plot = None,
     as_json: options.AsJson = False,
-    full: releasing.Full = False,
+    full: releasing.FullShares = False,
     diagnostics: releasing.Diagnostics = False,
     dry_run: releasing.DryRun = False,
 ) -> None:
@@ -90,7 +90,7 @@ def frequencies(
 def public_categories(text: str | None, path: Path | None) -> list[str] | list[int]:
     """The categories of an option or of a file; integers if all of them are written as such, texts if not."""
     if (text is None) == (path is None):
-        raise ParameterError("categories", "given, or --categories-file is, but not both", text)
+        raise ParameterError("categories", "given, or --categories-file in its place, and not both", text)
     if text is not None:
         items = listed("categories", text, "the categories")
     else:

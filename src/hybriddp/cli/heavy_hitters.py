@@ -23,6 +23,7 @@ from hybriddp.frequency.summary import TrustedCounts
 from hybriddp.mean.explain import HEADING
 from hybriddp.randomness import simulation_generator
 from hybriddp.tables import CsvFormat
+from hybriddp.wording import percent
 
 TOLD = 5  # items that an explanation lists
 
@@ -45,12 +46,21 @@ def heavy_hitters(
         Path | None, option("First step: release the list of trusted users' items to this file.")
     ] = None,
     write_question: Annotated[
-        Path | None, option("Write what devices are asked to this file: about the list, or for local discovery.")
+        Path | None,
+        option(
+            "Write what devices are asked to this file: with --write-list about the list, without any file see above."
+        ),
     ] = None,
     released_list: Annotated[
         Path | None, option("Second step: the file of the first step, with --report.", "--list")
     ] = None,
-    alphabet: Annotated[str, option("Characters of items, for local discovery: bytes, letters, …")] = "bytes",
+    alphabet: Annotated[
+        str,
+        option(
+            "Characters of items, for local discovery: bytes, letters, digits, 'letters and digits', "
+            "'capitals and digits', 'host names', or the characters themselves, such as abc."
+        ),
+    ] = "bytes",
     user: sources.User = None,
     repeated: sources.Repeated = "refuse",
     ledger: releasing.LedgerFile = None,
@@ -62,7 +72,7 @@ def heavy_hitters(
     missing: Annotated[list[str] | None, option("Word for a missing item, such as NA; may be repeated.")] = None,
     plot: options.Plot = None,
     as_json: options.AsJson = False,
-    full: releasing.Full = False,
+    full: releasing.FullShares = False,
     diagnostics: releasing.Diagnostics = False,
     dry_run: releasing.DryRun = False,
 ) -> None:
@@ -72,8 +82,8 @@ def heavy_hitters(
     list of frequent items is released from trusted users' items (--write-list, --write-question), then local users'
     devices answer the question about the list, and their reports give the final shares (--list, --report).
 
-    Where few people trust, devices are asked for local discovery instead: --write-question without any file writes
-    that question; items and reports then give the answer in one step.
+    Where few people trust, devices are asked for local discovery instead; items and reports then give the answer in one
+    step. --write-question without any file writes that question, or that about the dictionary.
 
     Every release is written into the ledger before it is made. A second one about the same users is refused (exit
     code 3).
@@ -90,7 +100,7 @@ def heavy_hitters(
     named = bool(files or trusted_file or local_file)
     _check_steps(study, write_list, write_question, released_list, named=named)
     if not named and write_question is not None:
-        _write_discovery(study, write_question)
+        _write_question(study, write_question)
         return
     found = Sources(
         files or [],
@@ -136,7 +146,7 @@ def _check_steps(
     """Raise `ParameterError` if the steps do not fit together."""
     if released_list is not None and (write_list is not None or write_question is not None):
         raise ParameterError("released_list", "left out in the first step, which writes it", str(released_list))
-    if study.domain is not None and (write_list or released_list or write_question):
+    if study.domain is not None and (write_list or released_list):
         raise ParameterError("domain_file", "left out if there is a list: a dictionary needs none", None)
     if named and write_question is not None and write_list is None:
         raise ParameterError("write_question", "given with --write-list, or without any file", str(write_question))
@@ -165,12 +175,18 @@ def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, led
     spent = releasing.open_ledger(ledger, study.privacy, dry_run=targets.dry_run)
     released = study.release(counts, ledger=spent)
     if targets.dry_run:
+        least, n = study.rule.threshold, counts.n_users  # public numbers
+        say(
+            f"An item is listed if {least:,} of the {n:,} trusted users have it, noise included: a share of about "
+            f"{percent(least / n, 2)}. Where few people trust, local discovery finds more (hybriddp plan-frequencies).",
+            err=True,
+        )
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
         return
     answer = study.estimate(trusted=released, local=None, single_group=True)
     # The list has been paid for: it is kept before anything else can fail, and shown if it cannot be kept.
     try:
-        write_text(Path(str(step.write_list)), released.to_json() + "\n")
+        write_text(Path(str(step.write_list)), released.to_json())
     except DataError as problem:
         typer.echo(released.to_json())
         raise DataError(f"The list above has been released, but is in no file: save it. {problem}") from None
@@ -178,7 +194,7 @@ def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, led
     if new:
         releasing.say_new_ledger(ledger, study.privacy)
     if step.write_question is not None and released.items:
-        write_text(step.write_question, study.question(released).to_json() + "\n")
+        write_text(step.write_question, study.question(released).to_json())
     if not targets.as_json:
         say_written(step.write_list, step.write_question if released.items else None)
         if not released.items:
@@ -262,9 +278,14 @@ def _read_list(path: Path | None) -> PrivateItems:
     return PrivateItems.from_json("\n".join(lines))
 
 
-def _write_discovery(study: HeavyHitterStudy, path: Path) -> None:
-    write_text(path, study.discovery.to_json() + "\n")
-    say(f"What devices are asked for local discovery ({study.alphabet.words}) is in {path}.")
+def _write_question(study: HeavyHitterStudy, path: Path) -> None:
+    """Write what devices are asked before anything is released: exactly its text, since clients accept nothing else."""
+    if study.domain is None:
+        write_text(path, study.discovery.to_json())
+        say(f"What devices are asked for local discovery ({study.alphabet.words}) is in {path}.")
+    else:
+        write_text(path, study.dictionary.to_json())
+        say(f"What devices are asked about the dictionary of {len(study.domain):,} items is in {path}.")
 
 
 # What is shown

@@ -54,7 +54,9 @@ def randomize(
     decimal: options.Decimal = None,
     thousands: options.Thousands = None,
     encoding: options.Encoding = None,
-    missing: options.Missing = None,
+    missing: Annotated[
+        list[str] | None, option("Word for a missing item, or one more for a missing number; may be repeated.")
+    ] = None,
     as_json: options.AsJson = False,
     diagnostics: Annotated[bool, option("Show what was left out. Not for publication.", "--diagnostics")] = False,
 ) -> None:

@@ -23,6 +23,9 @@ SIMULATION = (
 
 LedgerFile = Annotated[Path | None, option("Ledger file; created if missing.")]
 Full = Annotated[bool, option("With --json: unrounded numbers, too. Not for publication.", "--full")]
+FullShares = Annotated[
+    bool, option("With --json: what each group says alone, unclipped shares and weights, too.", "--full")
+]
 Diagnostics = Annotated[bool, option("Show what was left out. Not for publication.", "--diagnostics")]
 DryRun = Annotated[bool, option("Count, check and show --diagnostics; spend and release nothing.", "--dry-run")]
 

@@ -26,7 +26,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError
 from hybriddp.frequency.divergence import ShareDivergence, compare_groups
-from hybriddp.frequency.law import GroupShares, ShareLaw, quantile
+from hybriddp.frequency.law import GroupShares, ShareIntervals, ShareLaw, quantile
 
 _ITERATIONS = 3
 _FAMILY = 0.0027  # the chance that any category is taken for different: three standard errors of one
@@ -89,6 +89,26 @@ class Blend:
         steeper = 1 / (1 - c) if c < 1 else 1.0
         return ShareLaw.of(self.equal_shares, w, self.trusted, self.local, sampling, rounding, steeper=steeper)
 
+    def stated_intervals(self, level: float, *, population: bool = False) -> ShareIntervals:
+        """The intervals that are stated beside the shares: how much the groups differ decides which ones these are.
+
+        If all categories together are up to two standard errors apart, those that assume that the groups are alike;
+        from four on, those that do not. In between nobody can tell, so both are inside. A category that clearly differs
+        has the interval that assumes nothing, whatever the others do.
+        """
+        alike, gap = self.law(population=population).intervals(level), self.divergence
+        if gap is None or not (gap.differ or gap.differing.any()):
+            return alike
+        honest = self.law_if_groups_differ(population=population).intervals(level)
+        lower, upper = np.minimum(alike.lower, honest.lower), np.maximum(alike.upper, honest.upper)
+        alone = gap.differing | gap.clearly_differ
+        if not gap.differ:  # only some categories do
+            lower, upper = alike.lower, alike.upper
+        shares = np.clip(self.shares, 0.0, 1.0)
+        lower = np.minimum(np.where(alone, honest.lower, lower), shares)
+        upper = np.maximum(np.where(alone, honest.upper, upper), shares)
+        return ShareIntervals(lower, upper, level)
+
     def _half_a_user(self, w: FloatArray) -> FloatArray:
         """By how much half a user of the group in which they weigh more moves each share."""
         per_user = [share / group.count for share, group in ((w, self.trusted), (1 - w, self.local)) if group]
@@ -117,12 +137,13 @@ def blend(
     if trusted is None or local is None:
         weight = np.full(len(present[0].shares), 0.0 if trusted is None else 1.0)
         return Blend(trusted, local, weight, None, n)
-    f = np.clip(local.shares, 0.0, 1.0)
+    cap = np.minimum(trusted.cap, local.cap)
+    f = np.clip(local.shares, 0.0, cap)
     w = np.zeros_like(f)
     for _ in range(_ITERATIONS):
         v_t, v_l = trusted.variance(f), local.variance(f)
         w = v_l / (v_t + v_l)
-        f = np.clip(_mix(w, trusted, local), 0.0, 1.0)
+        f = np.clip(_mix(w, trusted, local), 0.0, cap)
     divergence = compare_groups(trusted, local, f)
     if yields:
         limit = quantile(1 - _FAMILY / len(f), divergence.laplace_fraction)

@@ -5,6 +5,7 @@ left out and counted. An item that is none of the categories counts as `OTHER`, 
 and counted if not. Nothing is ever dropped silently, and no item is ever shown.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,7 +71,7 @@ class Categories:
             expected = f"at most {MOST_CATEGORIES:,}"
             raise ParameterError("categories", expected, len(items), shown_as="their number", remedy=remedy)
         if len(set(items)) != len(items):
-            twice = len(items) - len(set(items))
+            twice = [item for item, times in Counter(items).items() if times > 1]
             raise ParameterError("categories", "different from each other", twice, shown_as="repeated ones")
         if other and OTHER in items:
             raise ParameterError("categories", f"other than {OTHER!r} if other=True, which is called so", OTHER)
@@ -139,7 +140,7 @@ class Categories:
         if kind in "iu" and not self.are_texts:
             within = (array <= LARGEST_INTEGER) & (array >= -LARGEST_INTEGER if kind == "i" else True)
             return np.where(within, self._find_integers(np.where(within, array, 0).astype(np.int64)), OUTSIDE)
-        raise DataError(f"items must be {self.words}, got {type_words(array)}.")
+        raise DataError(f"items must be {self.words}, as the categories are, got {type_words(array)}.")
 
     @property
     def words(self) -> str:
@@ -180,8 +181,15 @@ class Categories:
                     if _is_missing(item):
                         missing.append(place)
                     elif self.are_texts or not _is_whole_float(item):
-                        raise DataError(f"items must be {self.words}, got one of type {type(item).__name__}.")
+                        raise DataError(
+                            f"items must be {self.words}, as the categories are, got one of type {type(item).__name__}."
+                        )
         return missing
+
+
+def is_shown(item: object) -> bool:
+    """Whether a result can show an item of an open domain; what it cannot show counts as `OTHER`."""
+    return _check.is_readable(item) and len(str(item)) <= LONGEST_CATEGORY and item != OTHER
 
 
 def _plain(categories: Sequence[Any] | NDArray[Any]) -> tuple[Item, ...]:

@@ -83,6 +83,12 @@ def _check_sizes(checked: CheckedCounts, *, single_group: bool) -> None:
     sizes = {"trusted": checked.n_trusted, "local": checked.n_local}
     least = checked.study.min_group_size
     empty = [name for name, size in sizes.items() if not size]
+    fine = single_group and len(empty) == 1
+    if "trusted" in empty and not fine and checked.trusted is not None and checked.trusted.outside:
+        raise DataError(
+            "The trusted group is empty: none of its items is one of the categories. Check how they are spelled, and "
+            "which column is counted."
+        )
     if len(empty) == 2:
         raise DataError("Both groups are empty.")
     if empty and not single_group:
@@ -99,8 +105,8 @@ def _check_plausible(study: "FrequencyStudy", reports: LocalCounts) -> None:
     counts = reports.array()
     fraction, (least, most) = counts / reports.count, study.oracle.count_bounds
     limit = math.log(2 * len(counts) / FALSE_ALARM) / reports.count
-    above = (fraction > most) & (_divergence(fraction, most) > limit)
-    below = (fraction < least) & (_divergence(fraction, least) > limit)
+    above = (fraction > most) & (bernoulli_divergence(fraction, most) > limit)
+    below = (fraction < least) & (bernoulli_divergence(fraction, least) > limit)
     if above.any() or below.any():
         constant = counts.max() > 0.9 * reports.count and study.oracle.hit < 0.8
         looks = "a constant" if constant else "raw categories, or like codes of a larger ε"
@@ -110,8 +116,8 @@ def _check_plausible(study: "FrequencyStudy", reports: LocalCounts) -> None:
         )
 
 
-def _divergence(x: FloatArray, p: float) -> FloatArray:
-    """KL between Bernoulli laws."""
+def bernoulli_divergence(x: FloatArray, p: float) -> FloatArray:
+    """KL divergence of Bernoulli laws with these probabilities of 1."""
     with np.errstate(divide="ignore", invalid="ignore"):
         one = np.where(x > 0, x * np.log(x / p), 0.0)
         other = np.where(x < 1, (1 - x) * np.log((1 - x) / (1 - p)), 0.0)

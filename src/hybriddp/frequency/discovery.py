@@ -178,6 +178,8 @@ class DiscoveryQuestion:
                 mine = f"{self.digest[:12]}… ({self.name!r})"
                 raise ProtocolError(f"The reports belong to study {reports.study[:12]}…, not to {mine}.")
             tied, seeded = True, reports.seeded
+        if np.ma.is_masked(reports):
+            raise DataError("reports must all be there, but some are masked. Leave them out first.")
         array = np.atleast_1d(np.asarray(as_array(reports, "reports")))
         if array.shape == (0,):
             array = np.empty(0, np.int64)

@@ -14,6 +14,9 @@ notice variances that are half a percent off, as collisions of hashed reports ma
 
 A single category that differs may vanish in such a sum. So the largest difference is tested beside it, and the smaller
 of the two probabilities counts twice (Bonferroni 1936).
+
+Where noise is small and a category so rare that less than one user is expected, counts are far from normal: the first
+user who has it would be many standard errors. So for $V_v$ at least one user is expected in each group.
 """
 
 import math
@@ -51,6 +54,16 @@ class ShareDivergence:
         """Which categories differ so much that the trusted group's extra weight yielded."""
         return self.kept < 1
 
+    @property
+    def differ(self) -> bool:
+        """Whether all together are more than two standard errors apart, as by chance alone in 5 % of studies."""
+        return self.z > 2
+
+    @property
+    def clearly_differ(self) -> bool:
+        """Whether they are more than four standard errors apart, which chance does not explain."""
+        return self.z > 4
+
     def limited(self, limit: FloatArray) -> "ShareDivergence":
         """With weights that yield from these numbers of standard errors on."""
         return replace(self, kept=(limit / np.maximum(np.abs(self.item_z), limit)) ** 2)
@@ -72,7 +85,7 @@ class ShareDivergence:
 
 def compare_groups(trusted: GroupShares, local: GroupShares, f: FloatArray) -> ShareDivergence:
     """How far the groups are apart, if ``f`` are the shares of both."""
-    variance = trusted.variance(f) + local.variance(f)
+    variance = _variance(trusted, f) + _variance(local, f)
     difference = trusted.shares - local.shares
     z = difference / np.sqrt(variance)
     laplace = np.clip((trusted.noise if trusted.laplace else 0.0) / variance, 0.0, 1.0)
@@ -81,6 +94,12 @@ def compare_groups(trusted: GroupShares, local: GroupShares, f: FloatArray) -> S
     else:
         tail = min(1.0, 2 * min(_chi_square(z, variance, laplace, f, trusted, local), _largest(z, laplace)))
     return ShareDivergence(_standard_errors(tail), difference, z, laplace, np.ones_like(z))
+
+
+def _variance(group: GroupShares, f: FloatArray) -> FloatArray:
+    """Of each share, if at least one user has the category, and at least one has not."""
+    one = min(1 / group.count, 0.5)
+    return group.variance(np.clip(f, one, 1 - one))
 
 
 def _standard_errors(tail: float) -> float:

@@ -123,29 +123,17 @@ class Frequencies:
         from four on, those that do not. In between nobody can tell, so both are inside. A category that clearly differs
         has the interval that assumes nothing, whatever the others do.
         """
-        alike = self.intervals(level, population=population)
-        gap = self.divergence
-        if gap is None or not (self.groups_differ or gap.differing.any()):
-            return alike
-        honest = self.intervals(level, population=population, groups_may_differ=True)
-        lower, upper = np.minimum(alike.lower, honest.lower), np.maximum(alike.upper, honest.upper)
-        alone = gap.differing | self.groups_clearly_differ
-        if not self.groups_differ:  # only some categories do
-            lower, upper = alike.lower, alike.upper
-        shares = self.shares
-        lower = np.minimum(np.where(alone, honest.lower, lower), shares)
-        upper = np.maximum(np.where(alone, honest.upper, upper), shares)
-        return ShareIntervals(lower, upper, level)
+        return self.blend.stated_intervals(level, population=population)
 
     @property
     def groups_differ(self) -> bool:
         """Whether the groups' shares are more than two standard errors apart, as by chance alone in 5 % of studies."""
-        return self.divergence is not None and self.divergence.z > 2
+        return self.divergence is not None and self.divergence.differ
 
     @property
     def groups_clearly_differ(self) -> bool:
         """Whether they are more than four standard errors apart, which chance does not explain."""
-        return self.divergence is not None and self.divergence.z > 4
+        return self.divergence is not None and self.divergence.clearly_differ
 
     def share(self, item: Item) -> float:
         """The share of one category."""

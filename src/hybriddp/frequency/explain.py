@@ -78,7 +78,7 @@ def _assumption(found: "Frequencies") -> list[str]:
     return [
         "The intervals assume that those who trust are like those who do not: a difference that the noise hides would "
         "make them miss a share more often. Those that hold however much the groups differ "
-        f"(groups_may_differ=True) are {wider:.2g} times as wide."
+        f"(groups_may_differ=True) are {wider:.1f} times as wide."
     ]
 
 
@@ -114,7 +114,7 @@ def explanation(found: "Frequencies") -> str:
     )
     lines.append("Shares are estimated one by one and need not add up to 1: distribution() gives those that do.")
     if not found.study.other:
-        lines.append("Whose item is none of the categories is not in these numbers.")
+        lines.append("Whose item is none of the categories is not in these numbers; other=True would count them.")
     lines.append(str(found.privacy))
     if found.study.users is not None:
         lines.append(f"Who has which {found.study.users.by} is public.")
@@ -138,7 +138,7 @@ def counts_diagnostics(
         fraction = outside / (count + outside) if count + outside else 0.0
         advice = " Check the spelling of the categories, or ask with other=True." if fraction > _MANY else ""
         lines += [
-            f"Trusted items: {count:,} counted, {sum(s.missing for s in items):,} missing.",
+            f"Trusted items: {count:,} counted; {sum(s.missing for s in items):,} rows have neither item nor report.",
             f"Left out, being none of the categories: {outside:,} ({percent(fraction)}).{advice}",
         ]
     if reports:
@@ -162,7 +162,7 @@ def table(found: "Frequencies") -> "Table":
     for row in rows:
         error = 100 * row.standard_error
         value, low, high = (to_precision_of(100 * x, error) for x in (row.share, *row.interval))
-        view.add_row(Text(str(row.item)), f"{value} %", percent(row.standard_error, 2), f"{low} … {high} %")
+        view.add_row(Text(str(row.item)), f"{value} %", f"{to_precision_of(error, error)} %", f"{low} … {high} %")
     if len(rows) < len(found):
         view.add_row(Text(f"{len(found) - len(rows):,} more"), "", "", "")
     return view

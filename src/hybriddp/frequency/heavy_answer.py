@@ -4,12 +4,15 @@ Whichever it is, one private share of every item comes from each group, and one 
 them at pooled shares. The trusted group's share of the others is what is left of 1: its noise is that of all counts.
 
 Where all of a user's $m$ records count, shares are first taken among $m$ places per user, most of which may be empty,
-and multiplied by $m$ in the end.
+and multiplied by $m$ in the end. `GroupShares.of_places` says what this does to variances.
 
 **Which candidates of local discovery are shown.** A candidate is one of $2^{48}$ strings, so it must be told from noise
-at that many chances: it is shown if $z^2/2 + y^+\epsilon/2 > 48\ln 2$, with $z$ its score in standard deviations and
-$y^+$ its noisy count among trusted users, if that is positive; the two terms are what the reports and the count say for
-it, as logarithms of likelihood. Items whose noisy count reached the threshold are shown anyway.
+at that many chances: it is shown if $n_L\mathrm{KL}(r \| q) + y^+\epsilon/2 > 48\ln 2$, with $r = q + S(p - q)$ the
+fraction of reports that its score $S$ stands for, and $y^+$ its noisy count among trusted users, if that is positive.
+The two terms are what the reports and the count say for it, as logarithms of likelihood: by Chernoff a string that
+nobody has reaches such an $r$ with a probability of at most $e^{-n_L\mathrm{KL}}$. With many users $\mathrm{KL}$ is
+$z^2/2n_L$, $z$ being the score in standard deviations; with few of them that would be far too much. Items whose noisy
+count reached the threshold are shown anyway.
 """
 
 import math
@@ -19,9 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hybriddp._check import FloatArray
+from hybriddp.channels.hashing import LocalHashing
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency.blend import blend
-from hybriddp.frequency.check import check_counts
+from hybriddp.frequency.categories import is_shown
+from hybriddp.frequency.check import bernoulli_divergence, check_counts
 from hybriddp.frequency.coding import CODE_BITS, NO_STRING, unscramble
 from hybriddp.frequency.discovery import DiscoveryCounts
 from hybriddp.frequency.heavy_estimate import HeavyHitters
@@ -81,7 +86,7 @@ def answer_list(
         _require_single(single_group or question is None, "local")
         statement = _statement(study, released, seeded=seeded)
         return HeavyHitters.of(study, released.items, blend(trusted, None), statement, "list")
-    shares = question.oracle.group_shares(reports.array(), reports.count)
+    shares = question.oracle.group_shares(reports.array(), reports.count).of_places(study.form.counted, drawn=True)
     statement = _statement(study, released, seeded=seeded or reports.seeded)
     return HeavyHitters.of(study, released.items, blend(trusted, shares), statement, "list", tied=reports.tied)
 
@@ -115,7 +120,7 @@ def answer_discovery(
     found = search_prefixes(tallies, channel)
     texts = question.alphabet.decode(unscramble(found.codes))
     # Strings that no study shows are no items, whatever the reports say.
-    scores = {t: s for t, s in zip(texts, found.scores.tolist(), strict=True) if t and study.form.text(t) == t}
+    scores = {t: s for t, s in zip(texts, found.scores.tolist(), strict=True) if t and is_shown(t)}
     released: PrivateItems | None = None
     items, counts = tuple(scores), np.zeros(len(scores))
     reached = np.zeros(len(scores), np.bool_)
@@ -130,13 +135,13 @@ def answer_discovery(
             random_state=random_state,
         )
         items, counts, reached = released.items, np.array(released.counts, np.float64), released.reached
-    z = np.array([scores.get(item, 0.0) for item in items]) / math.sqrt(channel.count_variance / n_local)
-    epsilon = float(study.privacy.epsilon)
-    likelihood = np.maximum(z, 0.0) ** 2 / 2 + np.maximum(counts, 0.0) * epsilon / 2
+    said = n_local * report_evidence(np.array([scores.get(item, 0.0) for item in items]), channel)
+    likelihood = said + np.maximum(counts, 0.0) * float(study.privacy.epsilon) / 2
     shown = np.flatnonzero(reached | (likelihood > CODE_BITS * math.log(2)))
     items, counts = tuple(items[i] for i in shown.tolist()), counts[shown]
     has_code = question.alphabet.encode(items) != NO_STRING
     of_local = _with_others(local_shares(tallies, question.codes(list(items)), channel, has_code))
+    of_local = of_local.of_places(study.form.counted, drawn=True)
     of_trusted = None
     if released is not None:
         of_trusted = trusted_shares(counts, n_trusted, released.rule.variance, study.form.counted)
@@ -152,12 +157,19 @@ def answer_discovery(
     )
 
 
+def report_evidence(scores: FloatArray, channel: LocalHashing) -> FloatArray:
+    r"""$\mathrm{KL}(r \| q)$ for each score: what a report says, on average, against a string that nobody has."""
+    p, q = channel.hit_probability, channel.miss_probability
+    return bernoulli_divergence(np.clip(q + np.maximum(scores, 0.0) * (p - q), q, 1.0), q)
+
+
 def trusted_shares(counts: ArrayLike, n_users: int, variance: float, places: int) -> GroupShares:
     """The trusted group's share of every item, and of all others, among so many places for records per user."""
     shares: FloatArray = np.asarray(counts, np.float64) / (n_users * places)
     noise = variance / (n_users * places) ** 2
     each = np.append(np.full(len(shares), noise), max(len(shares), 1) * noise)
-    return GroupShares(n_users, np.append(shares, 1 - shares.sum()), each, laplace=True)
+    group = GroupShares(n_users, np.append(shares, 1 - shares.sum()), each, laplace=True)
+    return group.of_places(places, drawn=False)
 
 
 def _with_others(local: GroupShares) -> GroupShares:

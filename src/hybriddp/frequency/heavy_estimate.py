@@ -68,7 +68,10 @@ class HeavyHitters:
         n_without_code: int = 0,
     ) -> "HeavyHitters":
         """Items with their blended shares, that of all others last; sorted here."""
-        order = np.append(np.lexsort((np.array(items, np.str_), -blended.shares[:-1])), len(items)).astype(np.int64)
+        # Not by an array of texts: in it all are as wide as the longest one.
+        shares = (-blended.shares[:-1]).tolist()
+        ranked = sorted(range(len(items)), key=lambda i: (shares[i], items[i]))
+        order = np.array([*ranked, len(items)], np.int64)
         ordered = heavy_explain.reordered(blended, order)
         texts = tuple(str(items[i]) for i in order[:-1].tolist())
         return cls(study, texts, ordered, privacy, method, tied, n_without_code)
@@ -131,9 +134,15 @@ class HeavyHitters:
         are too large on average, and their intervals hold less often than others.
         """
         law = self.blend.law_if_groups_differ if groups_may_differ else self.blend.law
-        found = law(population=population).intervals(level)
+        return self._of_items(law(population=population).intervals(level))
+
+    def stated_intervals(self, level: float = 0.95, *, population: bool = False) -> ShareIntervals:
+        """The intervals that are stated beside the shares, by how much the groups differ: see `Frequencies`."""
+        return self._of_items(self.blend.stated_intervals(level, population=population))
+
+    def _of_items(self, found: ShareIntervals) -> ShareIntervals:
         lower, upper = (np.minimum(self._factor * ends[:-1], 1.0) for ends in (found.lower, found.upper))
-        return ShareIntervals(lower, upper, level)
+        return ShareIntervals(lower, upper, found.level)
 
     def distribution(self) -> dict[Record, float]:
         """The nearest distribution over the items and all others: shares that are not negative and add up to 1."""
@@ -158,7 +167,7 @@ class HeavyHitters:
 
     def rows(self) -> list[ItemRow]:
         """All items, the most frequent first."""
-        ends = self.intervals()
+        ends = self.stated_intervals()
         columns = (self.shares, self.standard_errors, ends.lower, ends.upper, self.weight)
         return [
             ItemRow(item, share, error, Interval(lower, upper, ends.level), weight)
@@ -200,7 +209,7 @@ class HeavyHitters:
         """A table with a row for each item. Needs pandas."""
         import pandas as pd
 
-        ends = self.intervals()
+        ends = self.stated_intervals()
         columns = {"item": list(self.items), "share": self.shares, "standard_error": self.standard_errors}
         return pd.DataFrame({**columns, "lower_95": ends.lower, "upper_95": ends.upper, "weight": self.weight})
 
@@ -213,7 +222,7 @@ class HeavyHitters:
 
         With ``full`` also unclipped shares, weights, and what each group says alone.
         """
-        ends = self.intervals()
+        ends = self.stated_intervals()
         found: dict[str, Any] = {
             "warnings": list(heavy_explain.warnings(self)),  # before the numbers
             "study": self.study.name,
@@ -224,6 +233,7 @@ class HeavyHitters:
             "standard_errors": self.standard_errors.tolist(),
             "lower_95": ends.lower.tolist(),
             "upper_95": ends.upper.tolist(),
+            "intervals_assume_groups_alike": self.divergence is not None and not self.divergence.differ,
             "other_share": self.other_share,
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,

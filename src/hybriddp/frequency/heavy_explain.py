@@ -60,7 +60,10 @@ def explanation(found: "HeavyHitters") -> str:
         fraction = f"{100 * found.n_trusted / n:.2g} % of the users"
         lines.append(f"The trusted group, {fraction}, got {got} of the weight, item by item.")
         lines.append(found.divergence.verdict)
-        lines.append("The intervals assume that those who trust are like those who do not.")
+        assumption = "assume that those who trust are like those who do not"
+        if found.divergence.differ:
+            assumption = "hold whether those who trust are like those who do not or other people"
+        lines.append(f"The intervals {assumption}.")
     lines.append(str(found.privacy))
     return "\n".join(lines)
 
@@ -76,7 +79,12 @@ def _found_by(found: "HeavyHitters") -> list[str]:
         "dictionary (domain=…), where there is one, finds more items."
     )
     if found.method == "list":
-        short = " The list is empty: more trusted users, or a larger ε, would fill it." if not len(found) else ""
+        short = (
+            ""
+            if len(found)
+            else " The list is empty: more trusted users, or a larger ε, would fill it. Where few people trust, local "
+            "discovery finds more."
+        )
         return [f"The list holds every item that reached {threshold}.{short}", single]
     lines = [
         f"Few people trust, so items were discovered from local reports. Only {study.alphabet.words} can be found like "
@@ -122,7 +130,7 @@ def table(found: "HeavyHitters") -> "Table":
     for row in rows:
         error = 100 * row.standard_error
         value, low, high = (to_precision_of(100 * x, error) for x in (row.share, *row.interval))
-        view.add_row(Text(name_of(row.item)), f"{value} %", percent(row.standard_error, 2), f"{low} … {high} %")
+        view.add_row(Text(name_of(row.item)), f"{value} %", f"{to_precision_of(error, error)} %", f"{low} … {high} %")
     if len(rows) < len(found):
         view.add_row(Text(f"{len(found) - len(rows):,} more"), "", "", "")
     return view
@@ -142,7 +150,9 @@ def reordered(blended: Blend, order: IntArray) -> Blend:
 def _reordered_group(group: GroupShares | None, order: IntArray) -> GroupShares | None:
     if group is None:
         return None
-    noise: float | FloatArray = group.noise
-    if isinstance(noise, np.ndarray) and noise.ndim:
-        noise = noise[order]
-    return replace(group, shares=group.shares[order], noise=noise)
+    arrays: dict[str, FloatArray] = {}
+    for name in ("noise", "slope", "cap"):
+        value = getattr(group, name)
+        if np.ndim(value):
+            arrays[name] = value[order]
+    return replace(group, shares=group.shares[order], **arrays)  # type: ignore[arg-type]

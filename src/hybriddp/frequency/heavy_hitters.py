@@ -91,6 +91,8 @@ def heavy_hitters(
         )
     if not reported and not single_group:
         study.estimate(trusted=counts, local=None)  # refuses before anything is spent
+    if reported:
+        study.check_size("local", len(reported))
     released = study.release(counts, ledger=ledger, random_state=curator)
     asked = reported if released.items else []
     answers = study.question(released).randomize(asked, random_state=devices) if asked else None

@@ -189,7 +189,7 @@ class HeavyHitterStudy:
 
     def question(self, released: PrivateItems) -> FrequencyStudy:
         """The public question about the items of a list and all others: a study with a text and a digest of its own."""
-        self._check_digest(released.study, "list belongs")
+        self._check_list(released)
         if not released.items:
             raise DataError("No item is on the list, so there is nothing to ask the local group.")
         return self._about(released.items)
@@ -236,7 +236,7 @@ class HeavyHitterStudy:
     ) -> PrivateItems:
         """The list of frequent items with noisy counts: the only release about the trusted group."""
         summary = self._summary(trusted, random_state)
-        self._check_size("trusted", summary.n_users)
+        self.check_size("trusted", summary.n_users)
         return release_items(
             summary.counts, summary.n_users, self.rule, study=self.digest, ledger=ledger, random_state=random_state
         )
@@ -270,25 +270,44 @@ class HeavyHitterStudy:
         if self.domain is not None:
             return answer_dictionary(self, trusted, local, ledger=ledger, **options)
         if isinstance(trusted, PrivateItems):
-            self._check_digest(trusted.study, "list belongs")
+            self._check_list(trusted)
+            if ledger is not None and not trusted.counted and not trusted.seeded:
+                raise ProtocolError(
+                    "The list was released without a ledger, and it cannot be paid for afterwards. Give the ledger to "
+                    "release(), before the noise is drawn."
+                )
             return answer_list(self, trusted, local, **options)
         summary = None if trusted is None else self._summary(trusted, random_state)
         if summary is not None and summary.n_users:
-            self._check_size("trusted", summary.n_users)
+            self.check_size("trusted", summary.n_users)
         return answer_discovery(self, summary, local, ledger=ledger, **options)
 
     def _summary(self, trusted: ItemCounts | object, random_state: int | np.random.Generator | None) -> ItemCounts:
         if not isinstance(trusted, ItemCounts):
             return self.summarize_trusted(trusted, random_state=random_state)
         self._check_digest(trusted.study, "summary belongs")
+        if trusted.n_records > self.form.counted * trusted.n_users:
+            raise DataError(
+                f"The summary has more records than {counted(self.form.counted, 'record')} per user: somebody's were "
+                "counted more often, and the noise would not hide them. Nothing was released."
+            )
         return trusted
+
+    def _check_list(self, released: PrivateItems) -> None:
+        self._check_digest(released.study, "list belongs")
+        if released.rule != self.rule:
+            raise ProtocolError("The list was released by another rule than this study's, or its text was changed.")
 
     def _check_digest(self, digest: str, what: str) -> None:
         if digest != self.digest:
             mine = f"{self.digest[:12]}… ({self.name!r})"
-            raise ProtocolError(f"The {what} to study {digest[:12]}…, not to {mine}.")
+            raise ProtocolError(
+                f"The {what} to study {digest[:12]}…, not to {mine}: name, epsilon, delta and everything else about "
+                "the study must be the same."
+            )
 
-    def _check_size(self, name: str, n_users: int) -> None:
+    def check_size(self, name: str, n_users: int) -> None:
+        """Raise `DataError` if a group has fewer users than the study asks for."""
         if n_users < self.min_group_size:
             raise DataError(
                 f"The {name} group has {counted(n_users, 'user')}; the study asks for {self.min_group_size:,}."

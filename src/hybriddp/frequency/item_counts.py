@@ -12,6 +12,7 @@ from types import MappingProxyType
 from hybriddp import _check
 from hybriddp.channels.channel import is_integer
 from hybriddp.errors import DataError, ProtocolError, raise_unchained
+from hybriddp.frequency.categories import LONGEST_CATEGORY, is_shown
 
 _LARGEST = 1 << 62
 
@@ -37,10 +38,18 @@ class ItemCounts:
         whole = all(is_integer(x, 0, _LARGEST) for x in numbers) and isinstance(self.counts, Mapping)
         if not isinstance(self.study, str) or not whole:
             raise DataError("ItemCounts need a study, items and whole numbers that are not negative.")
-        texts = all(isinstance(item, str) for item in self.counts)
+        texts = all(is_shown(item) for item in self.counts)
         if not texts or not all(is_integer(count, 1, self.n_users) for count in self.counts.values()):
-            raise DataError("ItemCounts need texts as items, each with a count from 1 to the number of users.")
+            raise DataError(
+                f"ItemCounts need readable texts of up to {LONGEST_CATEGORY:,} characters as items, each with a count "
+                "from 1 to the number of users. What is none of these counts as other, and is left out."
+            )
         object.__setattr__(self, "counts", MappingProxyType(dict(self.counts)))
+
+    @property
+    def n_records(self) -> int:
+        """How many records of users are in it: not private."""
+        return sum(self.counts.values())
 
     def __add__(self, other: object) -> "ItemCounts":
         if not isinstance(other, ItemCounts):

@@ -50,6 +50,7 @@ from numpy.typing import NDArray
 
 from hybriddp import _check
 from hybriddp.errors import NumericalError, ParameterError, ProtocolError
+from hybriddp.frequency.categories import is_shown
 from hybriddp.privacy import SHIFT, Privacy, exponential
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger, require_ledger
@@ -191,8 +192,8 @@ class PrivateItems:
             privacy = Privacy(epsilon=f["epsilon"], delta=f["delta"])
             rule = ThresholdRule(privacy, f["max_records"], f["scale"], f["threshold"])
             rule.verify()
-            whole = all(type(count) is int for count in (*f["counts"], f["n_users"]))
-            texts = all(map(_check.is_readable, f["items"])) and isinstance(f["study"], str)
+            whole = all(type(count) is int for count in (*f["counts"], f["n_users"])) and f["n_users"] > 0
+            texts = all(map(is_shown, f["items"])) and isinstance(f["study"], str)
             flags = isinstance(f["counted"], bool) and isinstance(f["seeded"], bool)
             if not (whole and texts and flags and len(f["items"]) == len(f["counts"]) == len(set(f["items"]))):
                 raise ValueError("not a list")

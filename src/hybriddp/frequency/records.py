@@ -24,7 +24,7 @@ import numpy as np
 
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, raise_unchained
-from hybriddp.frequency.categories import LONGEST_CATEGORY, OTHER
+from hybriddp.frequency.categories import OTHER, is_shown
 from hybriddp.frequency.open_release import MOST_RECORDS
 from hybriddp.randomness import simulation_generator
 
@@ -65,8 +65,9 @@ class RecordForm:
     records: str = "sample"
 
     def __post_init__(self) -> None:
-        _check.integer("levels", self.levels, at_least=1, at_most=2)
-        _check.integer("max_records", self.max_records, at_least=1, at_most=MOST_RECORDS)
+        for name, most in (("levels", 2), ("max_records", MOST_RECORDS)):
+            plain = _check.integer(name, getattr(self, name), at_least=1, at_most=most)
+            object.__setattr__(self, name, plain)  # NumPy's integers have no JSON
         _check.choice("records", self.records, ("sample", "all"))
         if self.max_records == 1 and self.records == "all":
             raise ParameterError("records", '"sample" if max_records is 1', self.records)
@@ -158,7 +159,7 @@ class RecordForm:
 
 
 def _shown_text(text: str) -> str:
-    return str(text) if _check.is_readable(text) and len(text) <= LONGEST_CATEGORY else OTHER
+    return str(text) if is_shown(text) else OTHER
 
 
 def _listed(users: object) -> Sequence[Any]:

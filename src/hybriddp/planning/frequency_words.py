@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from hybriddp.frequency.heavy_study import DICTIONARY, DISCOVERY
-from hybriddp.wording import counted, percent, significant
+from hybriddp.wording import counted, percent, significant, to_precision_of
 
 if TYPE_CHECKING:
     from hybriddp.planning.frequencies import FrequencyPlan, RankRow
@@ -56,7 +56,8 @@ def _error(row: "RankRow") -> str:
 
 
 def _ratio(error: float, row: "RankRow") -> str:
-    return f"{significant(error / row.standard_error, 2)} times"
+    ratio = error / row.standard_error
+    return f"{ratio:.1f} times" if ratio < 9.95 else f"{significant(ratio, 2)} times"
 
 
 def what_helps(made: "FrequencyPlan") -> list[str]:
@@ -94,4 +95,9 @@ def assumptions(made: "FrequencyPlan") -> str:
 def cells(row: "RankRow") -> tuple[str, ...]:
     """A line of the table."""
     errors = (row.standard_error, row.trusted_error, row.local_error)
-    return (f"{row.rank:,}", percent(row.share), f"{100 * row.chance:.0f} %", *(percent(x, 2) for x in errors))
+    return (
+        f"{row.rank:,}",
+        percent(row.share),
+        f"{100 * row.chance:.0f} %",
+        *(f"{to_precision_of(100 * x, 100 * x)} %" for x in errors),
+    )

@@ -368,7 +368,7 @@ def check(
     if trust_column is not None and unclear:
         raise DataError(
             f"Column {trust_column!r} says neither yes nor no in {counted(unclear, 'row')}. Say which word means that "
-            f'somebody trusts, with --trusted-if {trust_column}=WORD (in Python: trusted_if="{trust_column}=WORD").'
+            f'somebody trusts: trusted_if="{trust_column}=WORD".'
         )
     if both:
         said = counted(both, "row", "has both a value and a report", "have both a value and a report")

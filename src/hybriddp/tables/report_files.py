@@ -93,7 +93,9 @@ def refuse_foreign(count: int, table: str, study: ReportStudy) -> None:
 
 
 def _must_agree(study: ReportStudy) -> str:
-    told = "bounds, epsilon, delta" if hasattr(study, "bounds") else "categories, epsilon"
+    if not hasattr(study, "bounds") and not hasattr(study, "categories"):  # a question of local discovery
+        return "name, epsilon and alphabet must all be the same"
+    told = "bounds, epsilon, delta" if hasattr(study, "bounds") else "categories, other, epsilon"
     return f"name, {told}, channel and min_group_size must all be the same"
 
 

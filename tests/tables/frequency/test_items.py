@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.frequency.discovery import DiscoveryCounts
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.item_counts import ItemCounts
@@ -98,6 +98,13 @@ def test_files_are_counted(tmp_path: Path, ending: str) -> None:
 
 
 # Edges
+
+
+def test_reports_to_another_question_are_refused() -> None:
+    other = HeavyHitterStudy(STUDY.name, epsilon=STUDY.privacy.epsilon, delta="1e-6", alphabet="digits").discovery
+    table = pl.DataFrame({"code": [1, 2], "study": [other.digest] * 2})
+    with pytest.raises(ProtocolError, match="name, epsilon and alphabet must all be the same"):
+        summarize(table, STUDY, report="code")
 
 
 def test_objects_of_pandas_are_items() -> None:

@@ -165,7 +165,7 @@ def test_files_are_counted(tmp_path: Path, ending: str) -> None:
 
 def test_reports_of_another_study_are_refused(tmp_path: Path) -> None:
     write_table(pl.DataFrame({"code": [1, 2]}), tmp_path / "reports.parquet", study=NUMBERS.digest)
-    with pytest.raises(ProtocolError, match="name, categories, epsilon, channel and min_group_size"):
+    with pytest.raises(ProtocolError, match="name, categories, other, epsilon, channel and min_group_size"):
         summarize(tmp_path / "reports.parquet", FRUIT, report="code")
 
 
@@ -201,9 +201,9 @@ def test_objects_of_pandas_are_items() -> None:
 @pytest.mark.parametrize("wrong", [["apple", 5], ["apple", b"pear"], [["apple"], "pear"], ["apple", True]])
 def test_objects_that_are_no_items_are_refused(wrong: list[Any]) -> None:
     frame = pd.DataFrame({"item": pd.Series(wrong, dtype=object)})
-    with pytest.raises(DataError, match="items must be texts, got one of type"):
+    with pytest.raises(DataError, match="items must be texts, as the categories are, got one of type"):
         summarize(frame, FRUIT, value="item")
-    with pytest.raises(DataError, match="items must be texts, got one of type"):
+    with pytest.raises(DataError, match="items must be texts, as the categories are, got one of type"):
         FRUIT.summarize_trusted(wrong)
 
 
@@ -225,7 +225,7 @@ def test_an_empty_table_is_an_empty_summary(engine: Engine) -> None:
 def test_columns_of_another_type_are_named(engine: Engine) -> None:
     with pytest.raises(DataError, match="Column 'item' must hold texts, as the categories are, but holds Boolean"):
         summarize(engine(pl.DataFrame({"item": [True, False]})), FRUIT, value="item")
-    with pytest.raises(DataError, match="Column 'item' must hold numbers, but holds String"):
+    with pytest.raises(DataError, match="Column 'item' must hold integers, as the categories are, but holds String"):
         summarize(engine(pl.DataFrame({"item": ["3"]})), NUMBERS, value="item")
     for wrong in (3.5, float("inf")):
         with pytest.raises(DataError, match="Column 'item' must hold integers"):

@@ -118,7 +118,7 @@ def seeds(
     if len(above) < n_seeds:  # hardly anything stands out of the noise: the vertices that stand out most
         above = np.lexsort((frequencies, weights))[-min(4 * n_seeds, m) :]
     mass = np.maximum(weights[above], 1e-9)
-    starts, rng = tuning.SEED_STARTS, problem.rng()
+    starts, rng = tuning.GRID_STARTS, problem.rng()
     centers = weighted_kmeans(vertices[above], mass, n_seeds, starts=starts, generator=rng)[0].centers
     sizes: FloatArray = np.bincount(nearest(vertices[above], centers), mass / mass.sum(), n_seeds).astype(float)
     cells = np.bincount(nearest(vertices, centers), minlength=n_seeds)

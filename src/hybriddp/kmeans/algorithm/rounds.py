@@ -75,7 +75,7 @@ def measure_means(
 
     What clipping does to local users' residuals is known from ``clipping``, or else that of normal clusters is assumed.
     """
-    d, epsilon = known.centers.shape[1], problem.epsilon
+    epsilon, d = problem.epsilon, known.centers.shape[1]
     asks: tuple[Ask, ...] = ()
     if problem.n_local:
         users = effort.user_fraction

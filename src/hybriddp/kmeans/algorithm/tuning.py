@@ -4,9 +4,9 @@ None of them bears on privacy: they say how far residuals are clipped, how fine 
 many users and how much of ε each step gets is in `plans`. After each constant stands where it comes from:
 
 - *plane*: tuned on two-dimensional mixtures, the layout ``paper`` of ``benchmarks/kmeans_data.py`` and random others;
-- *shapes*: tuned on the sets ``tune-…`` of ``benchmarks/kmeans_shape_sets.py`` up to three dimensions and, so that
-  round clusters do not suffer, on seeds from 500 on of ``paper``, ``paper-pair``, ``paper-crowd`` and ``s1``. In more
-  dimensions, on those and a few that are not in it, with an eye on all of *space* and on ``digits``;
+- *shapes*: tuned on the sets ``tune-…`` of ``benchmarks/kmeans_shape_sets.py``, on a few more in more than three
+  dimensions and, so that round clusters do not suffer, on seeds from 500 on of ``paper``, ``paper-pair``,
+  ``paper-crowd`` and ``s1``, and from 1000 on of *space* and ``digits``;
 - *space*: tuned on mixtures in more dimensions, ``blobs4``, ``blobs8``, ``blobs16`` and ``aniso8`` of that file and a
   few that are not in it;
 - *hand*: chosen by hand, mostly to keep a number in its range; there is no record of tuning.
@@ -63,7 +63,6 @@ OVER_SEED = 3  # seeds per cluster: the more, the fewer clusters fall to one see
 MAIN_BALANCE = 6.0  # as BOX_BALANCE; space
 MAIN_REACH = 2.2  # standard deviations that the grid covers to either side of the mean; space
 MAIN_VERTICES = 3500  # in all; hand
-SEED_STARTS = 8  # starts of K-means on them; hand
 MAIN_MARGIN = 1.6  # vertices in each direction, relative to the balance: bumps smooth what is too fine; space
 MAIN_SIZES = 3, 13  # least and most vertices in each direction; hand
 TYPICAL_SYMBOLS = 1000  # of a grid, as far as the variance of a report is concerned; hand

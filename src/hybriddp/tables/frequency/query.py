@@ -114,6 +114,15 @@ class FrequencyQuery(Query):
         bits = {name: whole // (1 << i) - whole // (2 << i) * 2 for i, name in enumerate(self._bits)}
         return {"code": choose(dtype, column, 0, most, lambda _, kind: nw.lit(kind(0)), NO_REPORT, NO_CODE), **bits}
 
+    def _check_columns(self, schema: Any) -> None:  # noqa: ANN401
+        held = schema[self.value] if self.value in schema.names() else None
+        if held is not None and frames.is_text(held) and not self._domain.are_texts:
+            raise DataError(
+                f"Column {self.value!r} must hold integers, as the categories are, but holds {held}. Cast it, or make "
+                "the categories texts."
+            )
+        super()._check_columns(schema)
+
     def tally(self) -> "FrequencyTally":
         """An empty tally."""
         return FrequencyTally(column=self.value)
