@@ -56,10 +56,10 @@ def test_both_groups() -> None:
 def test_an_answer_that_is_doubtful_says_so(d: int) -> None:
     model = HybridKMeans(8, epsilon=1, bounds=[(0, 10)] * d, random_state=1).fit(_points(20, d), _points(2000, d))
     story = model.explain()
-    assert "Doubtful: likely to cost over 1.2 times as much as the best centers (WCSS): noise may put" in story
+    assert "Doubtful: may cost over 1.2 times as much as the best centers (WCSS): noise may put" in story
     assert f"off by {100 * model.doubt_**0.5:.2g} % of the typical distance" in story
     assert "Not doubtful" not in story
-    assert "Doubtful: likely to cost" in model._repr_html_()
+    assert "Doubtful: may cost" in model._repr_html_()
     rival = model.start_ is not None and model.start_.has_rival
     assert ("Other first centers looked as good" in story) == rival
 

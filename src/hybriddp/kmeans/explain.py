@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _UNCERTAIN = 0.1  # a center is called uncertain if it may be off by this part of the distance to the next one
 _AT_BOUND = 0.005  # and at a bound if it is as near to it as this part of the range
 _SHOWN = 6  # coordinates, or names, in a line
-DOUBTFUL = "Doubtful: likely to cost over 1.2 times as much as the best centers"
+DOUBTFUL = "Doubtful: may cost over 1.2 times as much as the best centers"
 _MOST_COLUMNS, _MOST_ROWS = 12, 50  # of the table
 
 

@@ -12,7 +12,7 @@ small, and is raised to what the shift says.
 **Doubt.** The mean squared error $v_k$ of a center, over all coordinates, is known, and so is the mean squared distance
 of a user to their center, $W$. What an unlucky start costs is not known. But it is the same noise that chooses a start
 and that moves centers: where $\max_k v_k / W$ is small, everything was seen well, the least certain cluster too. From a
-limit on the cost is likely to be more than 1.2 times the best one. That limit is measured (`tuning.DOUBTFUL`): it is
+limit on the cost may well be more than 1.2 times the best one. That limit is measured (`tuning.DOUBTFUL`): it is
 lower up to three dimensions, where the rounds have less noise than the grid that the start was chosen on.
 """
 
@@ -62,7 +62,7 @@ class ClusterEstimate:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the cost is likely to be more than 1.2 times the best one."""
+        """Whether the cost may well be more than 1.2 times the best one."""
         few, many = tuning.DOUBTFUL
         return self.doubt > (few if self.centers.shape[1] <= tuning.MAX_LOW_DIM else many)
 
