@@ -30,6 +30,15 @@ ALL = (HYBRID, TRUSTED_ONLY, FULL_LOCAL)
 SETS = {**TUNE_PLANE, **TUNE_SPACE, **FINAL_PLANE, **FINAL_SPACE, **PLANE}
 FLAT = frozenset({*TUNE_PLANE, *FINAL_PLANE, *PLANE})  # up to three dimensions
 Ratios = Mapping[Cell, Sequence[float]]
+BAD, GOOD = 1.2, 1.05  # ratios above and below which an answer ought to be called doubtful, and ought not
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Ratios per cell, in the order of the seeds, and so paired; and whether the models called them doubtful."""
+
+    ratios: Ratios
+    doubtful: Mapping[Cell, Sequence[bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +86,10 @@ def measure(
     fraction: float,
     algorithms: Sequence[str],
     folder: Path,
-) -> Ratios:
-    """Ratios per cell, in the order of the seeds, and so paired."""
+) -> Measured:
+    """Fit every set, seed by seed."""
     ratios: dict[Cell, list[float]] = defaultdict(list)
+    doubtful: dict[Cell, list[bool]] = defaultdict(list)
     began = time.monotonic()
     for name in sets:
         for seed in seeds:
@@ -88,9 +98,11 @@ def measure(
             for epsilon in epsilons:
                 for algorithm in algorithms:
                     fit = private(data, algorithm, epsilon=epsilon, trusted_fraction=fraction, seed=seed)
-                    ratios[Cell(name, epsilon, fraction, algorithm)].append(ratio(data, fit.centers, cost))
+                    cell = Cell(name, epsilon, fraction, algorithm)
+                    ratios[cell].append(ratio(data, fit.centers, cost))
+                    doubtful[cell].append(fit.doubtful)
         print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    return ratios
+    return Measured(ratios, doubtful)
 
 
 def table(sets: Sequence[str], epsilons: Sequence[float], fraction: float, ratios: Ratios) -> None:
@@ -112,6 +124,19 @@ def table(sets: Sequence[str], epsilons: Sequence[float], fraction: float, ratio
             print(line + f"{mean(single[TRUSTED_ONLY])} | {mean(single[FULL_LOCAL])} | {excess} ({better}) | {flag} |")
     if compared:
         print(f"\nMeasurably worse than the better single model in {worse} of {compared} cells; by chance, one in 30.")
+
+
+def doubt_table(measured: Measured) -> None:
+    """Print how many of the hybrid answers that are far from the best are called doubtful, and of those near to it."""
+    print(f"| where | ε | above {BAD:g}, called doubtful | below {GOOD:g}, called doubtful |")
+    print("| --- | ---: | ---: | ---: |")
+    for flat, where in zip((True, False), GOALS, strict=True):
+        cells = [cell for cell in measured.ratios if cell.algorithm == HYBRID and (cell.data in FLAT) == flat]
+        for e in sorted({cell.epsilon for cell in cells}, reverse=True):
+            some = [cell for cell in cells if cell.epsilon == e]
+            runs = [one for cell in some for one in zip(measured.ratios[cell], measured.doubtful[cell], strict=True)]
+            bad, good = [flag for r, flag in runs if r > BAD], [flag for r, flag in runs if r < GOOD]
+            print(f"| {where} | {e:g} | {sum(bad)} of {len(bad)} | {sum(good)} of {len(good)} |")
 
 
 def targets(sets: Sequence[str], epsilons: Sequence[float], fraction: float, ratios: Ratios) -> list[Target]:
@@ -148,11 +173,13 @@ def main(words: Sequence[str] | None = None) -> None:
         range(chosen.first, chosen.first + chosen.seeds),
         list(dict.fromkeys([HYBRID, *chosen.algorithms])),
     )
-    ratios = measure(sets, seeds, chosen.epsilons, chosen.fraction, algorithms, chosen.references)
+    measured = measure(sets, seeds, chosen.epsilons, chosen.fraction, algorithms, chosen.references)
     print(f"\n### K-means on shapes: mean WCSS ratio, {len(seeds)} seeds, {chosen.fraction:.1%} trusted\n")
-    table(sets, chosen.epsilons, chosen.fraction, ratios)
+    table(sets, chosen.epsilons, chosen.fraction, measured.ratios)
+    print()
+    doubt_table(measured)
     print(f"\n{TARGET_HEADER}")
-    for target in targets(sets, chosen.epsilons, chosen.fraction, ratios):
+    for target in targets(sets, chosen.epsilons, chosen.fraction, measured.ratios):
         print(target)
 
 

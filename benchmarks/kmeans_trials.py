@@ -17,10 +17,11 @@ STARTS = 10
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Centers, and the processor time they took."""
+    """Centers, the processor time they took, and whether they say of themselves that they are doubtful."""
 
     centers: Points
     cpu_seconds: float
+    doubtful: bool = False
 
 
 def non_private(data: DataSet, *, starts: int = STARTS) -> Fit:
@@ -57,7 +58,7 @@ def private(data: DataSet, algorithm: str, *, epsilon: float, trusted_fraction: 
     model = HybridKMeans(n_clusters=data.n_clusters, epsilon=epsilon, bounds=list(data.bounds), random_state=noise)
     began = time.process_time()
     centers = model.fit(trusted, local).cluster_centers_
-    return Fit(np.asarray(centers, dtype=float), time.process_time() - began)
+    return Fit(np.asarray(centers, dtype=float), time.process_time() - began, model.doubtful_)
 
 
 def ratio(data: DataSet, centers: Points, reference: float) -> float:

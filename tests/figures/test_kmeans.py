@@ -36,6 +36,15 @@ def test_a_picture_shows_the_centers_and_their_errors() -> None:
     assert "simulation" not in _model(2, random_state=None).plot().axes[0].get_title("left")
 
 
+def test_a_picture_says_if_the_answer_is_doubtful() -> None:
+    noisy, sure = _model(2, n_clusters=6, epsilon=0.3), _model(2, n_clusters=1, epsilon=20)
+    assert noisy.doubtful_
+    assert not sure.doubtful_
+    for model in (noisy, sure):
+        texts = [text.get_text() for text in model.plot().axes[0].texts]
+        assert any(text.startswith("Doubtful: may cost over 1.2") for text in texts) == model.doubtful_
+
+
 def test_other_dimensions_can_be_looked_at() -> None:
     model = _model(4)
     (axes,) = model.plot(dimensions=(3, 1)).axes

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.kmeans_data import DataSet
 from benchmarks.kmeans_shape_sets import FINAL_PLANE, FINAL_SPACE, SIZE, TUNE_PLANE, TUNE_SPACE, ball, mixture
-from benchmarks.kmeans_shapes import FLAT, SETS, reference, targets
+from benchmarks.kmeans_shapes import FLAT, SETS, Measured, doubt_table, reference, targets
 from benchmarks.kmeans_trials import HYBRID, Cell
 
 TUNE, FINAL = {**TUNE_PLANE, **TUNE_SPACE}, {**FINAL_PLANE, **FINAL_SPACE}
@@ -56,3 +56,15 @@ def test_a_goal_for_every_set_shows_the_worst_one() -> None:
     assert every.reached.value == pytest.approx(1.2)
     assert "tune-coast" in str(every)
     assert not every.met
+
+
+def test_the_table_of_doubt_counts_answers_far_from_the_best_and_near_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    city, letters = Cell("tune-city", 2.0, 0.01, HYBRID), Cell("tune-letters", 1.0, 0.01, HYBRID)
+    ratios = {city: (1.3, 1.5, 1.1, 1.01), letters: (1.0, 2.0)}
+    doubtful = {city: (True, False, True, False), letters: (True, True)}
+    doubt_table(Measured(ratios, doubtful))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:] == [
+        "| up to three dimensions | 2 | 1 of 2 | 0 of 1 |",
+        "| more than three dimensions | 1 | 1 of 1 | 1 of 1 |",
+    ]

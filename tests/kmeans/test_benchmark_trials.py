@@ -14,6 +14,7 @@ class Recorder:
     """In place of the real algorithm: remembers its groups, and knows the true centers."""
 
     seen: list[tuple[int | None, int | None]]
+    doubtful_ = False
 
     def __init__(self, *, n_clusters: int, epsilon: float, bounds: Any, random_state: Any) -> None:  # noqa: ANN401
         assert (n_clusters, epsilon, bounds) == (4, 2.0, [(0.0, 1.0), (0.0, 1.0)])

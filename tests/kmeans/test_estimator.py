@@ -50,8 +50,38 @@ def test_a_fitted_model_has_what_it_promises() -> None:
     assert MODEL.privacy_ == Privacy(epsilon=3)
     assert MODEL.clamped_ == Clamped(0, 0)
     assert not MODEL.private_release_
+    assert 0 < MODEL.doubt_ < 0.07
+    assert not MODEL.doubtful_
     assert not hasattr(MODEL, "labels_")
     assert not hasattr(MODEL, "inertia_")
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize(("n_trusted", "n_local"), [(4000, 0), (0, 40_000), (1000, 40_000)])
+def test_few_clusters_that_are_seen_well_are_not_doubtful(d: int, k: int, n_trusted: int, n_local: int) -> None:
+    """One group or both, and no rival where there is one cluster."""
+    rng = np.random.default_rng(3)
+    points = np.clip(rng.choice([[2.0] * d, [8.0] * d], n_trusted + n_local) + rng.standard_normal((1, d)), 0, 10)
+    points = np.clip(points + rng.standard_normal(points.shape), 0, 10)
+    model = _model(n_clusters=k, epsilon=4, bounds=[(0, 10)] * d).fit(points[:n_trusted], points[n_trusted:])
+    assert model.doubt_ > 0
+    assert not model.doubtful_
+    assert k > 1 or model.start_ is None
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_many_clusters_of_few_users_are_doubtful(d: int) -> None:
+    points = np.random.default_rng(4).random((2000, d))
+    model = _model(n_clusters=8, epsilon=1, bounds=[(0, 1)] * d).fit(points[:20], points[20:])
+    assert model.doubt_ > 0.15
+    assert model.doubtful_
+
+
+def test_doubt_does_not_depend_on_units() -> None:
+    """Eight times as wide, in floating-point numbers, is exactly the same."""
+    wide = _model(bounds=[(0, 80), (0, 80)]).fit(8 * TRUSTED, 8 * LOCAL)
+    assert wide.doubt_ == MODEL.doubt_
 
 
 def test_predictions_are_the_nearest_centers() -> None:

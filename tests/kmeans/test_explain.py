@@ -46,9 +46,22 @@ def test_both_groups() -> None:
     assert "Every user is promised ε = 2. Neighbors: one user's value is replaced" in story
     assert "Local users report once" in story
     assert "No center is uncertain through noise" in story
+    assert "Not doubtful: noise puts no center off by more than" in story
     assert "a simulation, not a private release" in story
     assert "single model" not in story
     assert "about" not in story
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_an_answer_that_is_doubtful_says_so(d: int) -> None:
+    model = HybridKMeans(8, epsilon=1, bounds=[(0, 10)] * d, random_state=1).fit(_points(20, d), _points(2000, d))
+    story = model.explain()
+    assert "Doubtful: may cost over 1.2 times as much as the best centers (WCSS): noise may put" in story
+    assert f"off by {100 * model.doubt_**0.5:.2g} % of the typical distance" in story
+    assert "Not doubtful" not in story
+    assert "Doubtful: may cost" in model._repr_html_()
+    rival = model.start_ is not None and model.start_.has_rival
+    assert ("Other first centers looked as good" in story) == rival
 
 
 @pytest.mark.parametrize(("n_trusted", "n_local", "only"), [(0, 20_000, "local"), (3000, 0, "trusted")])

@@ -8,6 +8,7 @@ import numpy as np
 from hybriddp import _check
 from hybriddp.errors import ParameterError
 from hybriddp.figures.canvas import HYBRID, INK, MUTED, canvas, save
+from hybriddp.kmeans.explain import DOUBTFUL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,6 +50,8 @@ def draw_centers(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
         axes.set_title(title, parse_math=False)
         note = "shaded: where the center is, 95 % by noise and sampling; rings: sizes of clusters"
         axes.text(0.0, -0.13, note, transform=axes.transAxes, color=MUTED, fontsize=8.5)
+        if model.doubtful_:
+            axes.text(0.0, -0.17, DOUBTFUL, transform=axes.transAxes, color=INK, fontsize=8.5)
         return save(figure, path)
 
 

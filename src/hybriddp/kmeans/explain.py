@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _UNCERTAIN = 0.1  # a center is called uncertain if it may be off by this part of the distance to the next one
 _AT_BOUND = 0.005  # and at a bound if it is as near to it as this part of the range
 _SHOWN = 6  # coordinates, or names, in a line
+DOUBTFUL = "Doubtful: may cost over 1.2 times as much as the best centers"
 _MOST_COLUMNS, _MOST_ROWS = 12, 50  # of the table
 
 
@@ -22,7 +23,13 @@ def story(model: "HybridKMeans") -> str:
     """What was spent where, how much each group decided, and which centers are uncertain."""
     k, d = model.cluster_centers_.shape
     head = f"{model.study_.name}: {k} center{'s' if k > 1 else ''} in {d} dimension{'s' if d > 1 else ''}."
-    parts = [[head, *_groups(model), *_scaling(model)], _spending(model), _centers(model), _promise(model)]
+    parts = [
+        [head, *_groups(model), *_scaling(model)],
+        _spending(model),
+        _centers(model),
+        _doubt(model),
+        _promise(model),
+    ]
     return "\n\n".join("\n".join(lines) for lines in parts)
 
 
@@ -41,7 +48,8 @@ def html_table(model: "HybridKMeans") -> str:
     if k > _MOST_ROWS:
         rows.append(_row("td", [f"and {k - _MOST_ROWS:,} more"]))
     seeded = "" if model.private_release_ else " A simulation, not a private release."
-    caption = f"{model.study_.name}: {k} center{'s' if k > 1 else ''}, ε = {model.privacy_.epsilon}.{seeded}"
+    doubtful = f" {DOUBTFUL}." if model.doubtful_ else ""
+    caption = f"{model.study_.name}: {k} center{'s' if k > 1 else ''}, ε = {model.privacy_.epsilon}.{doubtful}{seeded}"
     return f"<table><caption>{escape(caption)}</caption>{_row('th', heads)}{''.join(rows)}</table>"
 
 
@@ -97,9 +105,22 @@ def _centers(model: "HybridKMeans") -> list[str]:
     at_bounds = _at_bounds(model, places)
     if doubtful:
         lines.append(f"Uncertain, compared with the distance to the next center: {', '.join(map(str, doubtful))}.")
-    elif not at_bounds:
+    elif not at_bounds and not model.doubtful_:
         lines.append("No center is uncertain through noise, compared with the distance to the next one.")
     return lines + at_bounds
+
+
+def _doubt(model: "HybridKMeans") -> list[str]:
+    """How far the whole answer is to be believed, start included."""
+    off = f"{100 * math.sqrt(model.doubt_):.2g} %"
+    typical = "of the typical distance of a user to their center"
+    if not model.doubtful_:
+        line = f"Not doubtful: noise puts no center off by more than {off} {typical}. The cost (WCSS) is likely to "
+        return [line + "be less than 1.2 times the best."]
+    lines = [f"{DOUBTFUL} (WCSS): noise may put a center off by {off} {typical}."]
+    if model.start_ is not None and model.start_.has_rival:
+        lines.append("Other first centers looked as good as those chosen.")
+    return [*lines, "More users, a larger ε or fewer clusters would help."]
 
 
 def _first(texts: list[str]) -> str:

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, half_distances
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, StartDoubt, half_distances
 from hybriddp.kmeans.algorithm.tuning import GUARD_LEVEL, LEAST_SIZE
 from hybriddp.kmeans.reports.base import ResidualSums
 
@@ -94,3 +96,28 @@ def test_half_distances_are_those_of_the_definition() -> None:
         assert half == pytest.approx(min(np.linalg.norm(centers[i] - centers[j]) for j in range(6) if j != i) / 2)
     np.testing.assert_array_equal(half_distances(centers[:1]), [0.5])
     np.testing.assert_array_equal(half_distances(np.zeros((2, 3))), [0, 0])
+
+
+def test_doubt_is_the_error_of_the_least_certain_center_over_the_cost() -> None:
+    """By hand: variances of .01 in two coordinates of one center and .03 in one of the other; users are .5 away."""
+    variance = np.array([[0.01, 0.01], [0.03, 0.0]])
+    known = replace(_known(np.array([[0.2, 0.2], [0.8, 0.8]]), 0.0), variance=variance, cost=0.25)
+    assert known.doubt == pytest.approx(0.03 / 0.25)
+
+
+@pytest.mark.parametrize(("d", "limit"), [(1, 0.07), (3, 0.07), (4, 0.15), (16, 0.15)])
+def test_an_answer_is_doubtful_from_a_limit_on(d: int, limit: float) -> None:
+    known = _known(np.full((2, d), 0.5), 0.01)
+    assert replace(known, cost=0.01 * d / limit * 0.999).is_doubtful
+    assert not replace(known, cost=0.01 * d / limit * 1.001).is_doubtful
+
+
+def test_doubt_falls_with_every_measurement_that_agrees() -> None:
+    known = replace(_known(np.array([[0.5, 0.5]]), 0.01), cost=0.1)
+    found = known.update(_sums(np.zeros((1, 2)), 0.03), None, max_shift=np.array([FAR]), widths=np.ones(2))
+    assert found.doubt == pytest.approx(0.75 * known.doubt)
+
+
+@pytest.mark.parametrize(("rival_cost", "has_rival"), [(0.9, True), (1.19, True), (1.21, False)])
+def test_a_rival_is_a_start_that_noise_cannot_tell_from_the_chosen_one(rival_cost: float, *, has_rival: bool) -> None:
+    assert StartDoubt(1.0, rival_cost, 0.2).has_rival == has_rival

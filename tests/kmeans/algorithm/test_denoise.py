@@ -5,9 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import norm
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.denoise import at_most_all, denoised, haar_shrunk
+from hybriddp.kmeans.algorithm.denoise import at_most_all, denoised, haar_shrunk, threshold
 
 SHAPES = [(2,), (7,), (2, 2), (5, 8), (16, 16), (3, 4, 6)]
 
@@ -85,3 +86,22 @@ def test_the_nearest_values_that_are_frequencies(total: float) -> None:
 def test_nobody_is_nobody() -> None:
     np.testing.assert_array_equal(denoised(np.zeros(12), (3, 4), 1.0), np.zeros(12))
     np.testing.assert_array_equal(at_most_all(np.full(3, -1.0)), np.zeros(3))
+
+
+def test_the_threshold_falls_where_many_coefficients_stand_out() -> None:
+    """By definition: noise alone would make at most a tenth of those that pass, two-sided [BH95]."""
+    rng = np.random.default_rng(3)
+    sizes = np.abs(np.concatenate([rng.standard_normal(1000), rng.normal(4, 1, 200)]))
+    found = threshold(sizes, 3.6)
+    tail = 2 * norm.sf(found)
+    assert 2.25 < found < 3.6
+    assert tail * len(sizes) <= 0.1 * np.count_nonzero(sizes > found) * (1 + 1e-9)
+    lower = np.sort(sizes[(sizes > 2.25) & (sizes < found)])
+    assert all(2 * norm.sf(one) * len(sizes) > 0.1 * np.count_nonzero(sizes >= one) for one in lower)
+
+
+def test_the_threshold_is_the_largest_allowed_where_nothing_stands_out() -> None:
+    noise = np.abs(np.random.default_rng(4).standard_normal(300))
+    assert threshold(noise, 3.0) == pytest.approx(3.0)
+    assert threshold(np.zeros(5), 3.0) == pytest.approx(3.0)
+    assert threshold(np.full(50, 9.0), 3.0) == pytest.approx(3.0)

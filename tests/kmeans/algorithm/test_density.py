@@ -51,6 +51,12 @@ def test_the_cost_is_that_of_the_points_and_knows_its_noise() -> None:
     assert abs(costs.mean() - wcss(points, CENTERS) / len(points)) < 5 * costs.std() / np.sqrt(200)
 
 
+def test_what_is_within_clusters_is_what_the_points_cost() -> None:
+    points = _round()
+    for centers in (CENTERS, np.array([[0.25, 0.4], [0.6, 0.7]]), np.array([[0.5, 0.5]])):
+        assert _of(points).within(centers) == pytest.approx(wcss(points, centers) / len(points), rel=0.05)
+
+
 def test_clusters_know_their_sizes_and_spread() -> None:
     points = _round()
     clusters = _of(points).clusters(CENTERS)

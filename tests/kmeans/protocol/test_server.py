@@ -83,6 +83,7 @@ def test_a_server_that_never_sleeps_gets_the_same_centers() -> None:
         asleep.absorb(counted)
         asleep = HybridKMeansServer.from_json(asleep.to_json(), trusted=points[:100])
     np.testing.assert_array_equal(awake.cluster_centers, asleep.cluster_centers)
+    assert (awake.result.doubt, awake.result.start) == (asleep.result.doubt, asleep.result.start)
     assert awake.spending == asleep.spending
 
 

@@ -8,8 +8,15 @@ $$
 
 If the shift is longer than both variances can explain (a chi-square test for all clusters together), then $v$ was too
 small, and is raised to what the shift says.
+
+**Doubt.** The mean squared error $v_k$ of a center, over all coordinates, is known, and so is the mean squared distance
+of a user to their center, $W$. What an unlucky start costs is not known. But it is the same noise that chooses a start
+and that moves centers: where $\max_k v_k / W$ is small, everything was seen well, the least certain cluster too. From a
+limit on the cost may well be more than 1.2 times the best one. That limit is measured (`tuning.DOUBTFUL`): it is
+lower up to three dimensions, where the rounds have less noise than the grid that the start was chosen on.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +37,11 @@ class StartDoubt:
     rival_cost: float
     difference_sd: float  # the standard deviation of the difference, through noise and sampling
 
+    @property
+    def has_rival(self) -> bool:
+        """Whether the other start is as good, or better, as far as noise lets see: to one standard deviation."""
+        return self.rival_cost < self.cost + self.difference_sd
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterEstimate:
@@ -41,6 +53,18 @@ class ClusterEstimate:
     size_variance: FloatArray
     trusted_weight: FloatArray  # how much of each center the trusted group decided
     start: StartDoubt | None = None  # how sure the first centers were; None if there was no rival
+    cost: float = math.inf  # the mean squared distance of a user to their center, as far as is known
+
+    @property
+    def doubt(self) -> float:
+        """The mean squared error of the least certain center, over the mean squared distance of a user to theirs."""
+        return float(self.variance.sum(axis=1).max()) / self.cost
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the cost may well be more than 1.2 times the best one."""
+        few, many = tuning.DOUBTFUL
+        return self.doubt > (few if self.centers.shape[1] <= tuning.MAX_LOW_DIM else many)
 
     def update(
         self,
@@ -79,6 +103,7 @@ class ClusterEstimate:
             size_variance=1 / size_precision,
             trusted_weight=(1 - mean_gain) * self.trusted_weight + mean_gain * trusted_weight,
             start=self.start,
+            cost=self.cost,
         )
 
 

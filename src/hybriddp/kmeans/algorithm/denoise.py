@@ -4,8 +4,9 @@ A cluster that is spread over many vertices stands out of the noise at none of t
 would lose it. But it stands out in sums over blocks. Haar wavelets are differences of such sums, at all scales at once:
 where a frequency has noise of the standard deviation $\sigma$, a coefficient that is an average over $m$ vertices has
 $\sigma/\sqrt m$. With $M/m$ blocks, noise alone rarely exceeds $\sqrt{2\log(M/m)}$ standard deviations; what is below
-that is set to 0 [DJ94]. All placements of the blocks are averaged, so that their edges leave no trace [CD95]. Outside
-of the grid there is nobody.
+that is set to 0 [DJ94]. Where many coefficients of a scale stand out, as with many small places at a large ε, that
+is too strict: there the threshold is the lowest at which at most a tenth of what passes is noise [BH95]. All placements
+of the blocks are averaged, so that their edges leave no trace [CD95]. Outside of the grid there is nobody.
 """
 
 import math
@@ -14,6 +15,8 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
+
+_LEAST_NOISE = 1e-150  # frequencies that are exact are divided by it
 
 
 def denoised(values: FloatArray, sizes: tuple[int, ...], noise_sd: float) -> FloatArray:
@@ -29,8 +32,9 @@ def haar_shrunk(values: FloatArray, noise_sd: float) -> FloatArray:
     kept = []
     for scale in range(scales):
         rough, *details = _split(rough, 1 << scale)
-        least = _level(values.size / 2 ** (scale * d)) * noise_sd / 2 ** ((scale + 1) * d / 2)
-        kept.append([np.where(np.abs(band) > least, band, 0.0) for band in details])
+        sd = max(noise_sd, _LEAST_NOISE) / 2 ** ((scale + 1) * d / 2)
+        most = _level(values.size / 2 ** (scale * d))
+        kept.append([np.where(np.abs(band) > sd * threshold(np.abs(band) / sd, most), band, 0.0) for band in details])
     for scale in reversed(range(scales)):
         rough = _join([rough, *kept[scale]], 1 << scale)
     inside: FloatArray = rough[tuple(slice(margin, margin + size) for size in values.shape)]
@@ -40,6 +44,20 @@ def haar_shrunk(values: FloatArray, noise_sd: float) -> FloatArray:
 def _level(blocks: float) -> float:
     """How many standard deviations a coefficient must have, if there are so many of its scale."""
     return max(tuning.HAAR_LEVEL * math.sqrt(2 * math.log(max(blocks, 1.0))), tuning.HAAR_LEAST)
+
+
+def threshold(sizes: FloatArray, most: float) -> float:
+    """What a coefficient must exceed, in standard deviations of its noise: at most ``most``, and less if many do.
+
+    Of those that exceed it, noise alone would make at most the fraction `tuning.HAAR_FALSE` [BH95]. Coefficients that
+    are 0 are those outside of the grid, and do not count.
+    """
+    from scipy.special import ndtr
+
+    high = np.sort(sizes[sizes > tuning.HAAR_LEAST])[::-1]
+    by_noise = 2 * ndtr(-high) * np.count_nonzero(sizes)
+    passes = high[by_noise <= tuning.HAAR_FALSE * np.arange(1, len(high) + 1)]
+    return float(np.clip(passes.min(initial=most), tuning.HAAR_LEAST, most)) - 1e-12
 
 
 def _split(values: FloatArray, step: int) -> list[FloatArray]:

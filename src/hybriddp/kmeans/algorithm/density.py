@@ -88,6 +88,11 @@ class Density:
         rounding = len(centers[0]) * self.rounding
         return float(self.values @ self.squares(centers)) - rounding
 
+    def within(self, centers: FloatArray) -> float:
+        """The mean squared distance of a user to the nearest center, by what denoising left: less noisy than `cost`."""
+        clusters = self.clusters(centers)
+        return len(centers[0]) * float(np.average(clusters.spread, weights=clusters.mass))
+
     def difference_sd(self, centers: FloatArray, others: FloatArray) -> float:
         """The standard deviation of the difference of two costs."""
         return float(np.sqrt(self.noise @ (self.squares(centers) - self.squares(others)) ** 2))

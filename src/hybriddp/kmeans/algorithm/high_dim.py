@@ -50,7 +50,8 @@ def high_dim_algorithm(problem: Problem) -> Algorithm:
     for turn, effort in enumerate(plan.rounds, start=1):
         purpose = f"refinement, round {turn} of {len(plan.rounds)}"
         known = yield from _round(problem, purpose, axes, known, m, effort)
-    return axes.in_box(known, problem.widths)
+    within = within_cluster_sd(known, axes.variances)[0] ** 2
+    return axes.in_box(replace(known, cost=problem.n_dimensions * float(within)), problem.widths)
 
 
 def _lifted(

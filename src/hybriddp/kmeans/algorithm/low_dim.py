@@ -13,6 +13,7 @@ replaced and 1 for added users; from local reports, $n_T\epsilon/h$ becomes $\sq
 
 import math
 from collections.abc import Generator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -46,7 +47,7 @@ def low_dim_algorithm(problem: Problem) -> Algorithm:
     for turn in range(1, turns + 1):
         purpose = f"refinement, round {turn} of {turns}"
         known = yield from _refined(problem, purpose, known, density, effort)
-    return known
+    return replace(known, cost=density.within(known.centers))
 
 
 def _refined(

@@ -53,10 +53,8 @@ VERTICES_PER_CLUSTER = 4  # at least; hand
 LEAST_SD = 0.005  # no cluster is taken to be narrower than this part of the widest dimension; hand
 UNSEEN_VARIANCE = 0.1  # of a cluster narrower than the grid, relative to that of rounding to the grid; plane
 BOX_STARTS, BOX_DISTANCES = (8, 32), 1 << 17  # of K-means on the vertices: as many as are quick; hand
-HAAR_LEVEL, HAAR_LEAST = (
-    0.9,
-    2.25,
-)  # what of the universal threshold a coefficient must have, and noise at least; shapes
+HAAR_LEVEL, HAAR_LEAST = 0.9, 2.25  # what of the universal threshold is enough, and what is not; shapes
+HAAR_FALSE = 0.1  # of the coefficients that pass, as many as noise may have made; shapes
 
 # A grid on the directions of largest variance, in more dimensions.
 DIRECTIONS = 3, 5  # least and most; space and shapes: two are 4 % worse, and three too few for 26 clusters at ε = 7
@@ -128,6 +126,10 @@ BOX_ROUNDS = 2
 BOX_RADII = (0.8, 1.2, 1.7, 2.5, 3.5, 5.0, 7.0, 10.0)
 MISSING_LEVEL = 0.001
 LEAST_INSIDE = 0.3  # the part of a shift that clipping leaves, at least; hand
+
+# From which mean squared error of the least certain center on, relative to the mean squared distance of a user to their
+# center, an answer is called doubtful: up to three dimensions, and in more; shapes.
+DOUBTFUL = 0.07, 0.15
 
 # Lift and merge -------------------------------------------------------------------------------------------------------
 
