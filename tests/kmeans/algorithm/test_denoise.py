@@ -92,7 +92,7 @@ def test_the_threshold_falls_where_many_coefficients_stand_out() -> None:
     """By definition: noise alone would make at most a tenth of those that pass, two-sided [BH95]."""
     rng = np.random.default_rng(3)
     sizes = np.abs(np.concatenate([rng.standard_normal(1000), rng.normal(4, 1, 200)]))
-    found = threshold(sizes, 3.6)
+    found = threshold(sizes, 3.6, 10)
     tail = 2 * norm.sf(found)
     assert 2.25 < found < 3.6
     assert tail * len(sizes) <= 0.1 * np.count_nonzero(sizes > found) * (1 + 1e-9)
@@ -102,6 +102,12 @@ def test_the_threshold_falls_where_many_coefficients_stand_out() -> None:
 
 def test_the_threshold_is_the_largest_allowed_where_nothing_stands_out() -> None:
     noise = np.abs(np.random.default_rng(4).standard_normal(300))
-    assert threshold(noise, 3.0) == pytest.approx(3.0)
-    assert threshold(np.zeros(5), 3.0) == pytest.approx(3.0)
-    assert threshold(np.full(50, 9.0), 3.0) == pytest.approx(3.0)
+    assert threshold(noise, 3.0, 1) == pytest.approx(3.0)
+    assert threshold(np.zeros(5), 3.0, 1) == pytest.approx(3.0)
+    assert threshold(np.full(50, 9.0), 3.0, 1) == pytest.approx(3.0)
+
+
+def test_the_threshold_does_not_fall_for_few_coefficients() -> None:
+    sizes = np.concatenate([np.full(9, 2.9), np.full(11, 0.5)])
+    assert threshold(sizes, 3.0, 9) == pytest.approx(2.9)
+    assert threshold(sizes, 3.0, 10) == pytest.approx(3.0)

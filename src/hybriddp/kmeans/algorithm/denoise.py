@@ -34,7 +34,9 @@ def haar_shrunk(values: FloatArray, noise_sd: float) -> FloatArray:
         rough, *details = _split(rough, 1 << scale)
         sd = max(noise_sd, _LEAST_NOISE) / 2 ** ((scale + 1) * d / 2)
         most = _level(values.size / 2 ** (scale * d))
-        kept.append([np.where(np.abs(band) > sd * threshold(np.abs(band) / sd, most), band, 0.0) for band in details])
+        many = tuning.HAAR_MANY * 2 ** ((scale + 1) * d)  # one place of noise is seen in as many placements
+        least = [sd * threshold(np.abs(band) / sd, most, many) for band in details]
+        kept.append([np.where(np.abs(band) > low, band, 0.0) for band, low in zip(details, least, strict=True)])
     for scale in reversed(range(scales)):
         rough = _join([rough, *kept[scale]], 1 << scale)
     inside: FloatArray = rough[tuple(slice(margin, margin + size) for size in values.shape)]
@@ -46,8 +48,8 @@ def _level(blocks: float) -> float:
     return max(tuning.HAAR_LEVEL * math.sqrt(2 * math.log(max(blocks, 1.0))), tuning.HAAR_LEAST)
 
 
-def threshold(sizes: FloatArray, most: float) -> float:
-    """What a coefficient must exceed, in standard deviations of its noise: at most ``most``, and less if many do.
+def threshold(sizes: FloatArray, most: float, many: int) -> float:
+    """What a coefficient must exceed, in standard deviations of its noise: ``most``, and less if at least ``many`` do.
 
     Of those that exceed it, noise alone would make at most the fraction `tuning.HAAR_FALSE` [BH95]. Coefficients that
     are 0 are those outside of the grid, and do not count.
@@ -56,7 +58,8 @@ def threshold(sizes: FloatArray, most: float) -> float:
 
     high = np.sort(sizes[sizes > tuning.HAAR_LEAST])[::-1]
     by_noise = 2 * ndtr(-high) * np.count_nonzero(sizes)
-    passes = high[by_noise <= tuning.HAAR_FALSE * np.arange(1, len(high) + 1)]
+    number = np.arange(1, len(high) + 1)
+    passes = high[(by_noise <= tuning.HAAR_FALSE * number) & (number >= many)]
     return float(np.clip(passes.min(initial=most), tuning.HAAR_LEAST, most)) - 1e-12
 
 

@@ -55,6 +55,7 @@ UNSEEN_VARIANCE = 0.1  # of a cluster narrower than the grid, relative to that o
 BOX_STARTS, BOX_DISTANCES = (8, 32), 1 << 17  # of K-means on the vertices: as many as are quick; hand
 HAAR_LEVEL, HAAR_LEAST = 0.9, 2.25  # what of the universal threshold is enough, and what is not; shapes
 HAAR_FALSE = 0.1  # of the coefficients that pass, as many as noise may have made; shapes
+HAAR_MANY = 8  # places that stand out, from which on that is used; shapes
 
 # A grid on the directions of largest variance, in more dimensions.
 DIRECTIONS = 3, 5  # least and most; space and shapes: two are 4 % worse, and three too few for 26 clusters at ε = 7
