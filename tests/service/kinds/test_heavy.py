@@ -27,6 +27,8 @@ def test_a_kind_is_what_its_text_says() -> None:
 def test_items_are_texts_and_codes_come_later() -> None:
     assert KIND.value("fig") == integer_of("fig")
     assert KIND.value("a\x00b") == KIND.value("") == integer_of("(other)")
+    assert KIND.value("é" * 32) == integer_of("é" * 32)
+    assert KIND.value("é" * 32 + "a") == integer_of("(other)")  # 65 bytes
     with pytest.raises(Refusal, match="must be a text"):
         KIND.value(3.0)
     with pytest.raises(Refusal, match="no reports yet") as early:

@@ -62,14 +62,24 @@ def test_replicas_are_folded_and_withdrawals_leave_nothing(kept_engine: Engine) 
     assert counts(kept_engine, of) == {}
 
 
-def test_what_is_full_counts_on_what_it_has(kept_engine: Engine) -> None:
+def test_room_is_for_people_whatever_they_have(kept_engine: Engine) -> None:
+    """Whether an item is there already decides nothing."""
     of = make_study(kept_engine, kind="heavy-hitters")
-    with patch.object(ItemSums, "total_bytes", 60):
-        assert send(kept_engine, held(of, "a", "x" * 40)) == ["accepted"]
-        with pytest.raises(DataError, match="no room for more different items"):
-            send(kept_engine, held(of, "b", "y" * 40))
-        assert send(kept_engine, held(of, "c", "x" * 40)) == ["accepted"]
-        assert counts(kept_engine, of) == {"x" * 40: 2}
+    with patch.object(ItemSums, "most_people", 2):
+        assert send(kept_engine, held(of, "a", "fig")) == ["accepted"]
+        assert send(kept_engine, held(of, "b", "pear")) == ["accepted"]
+        for item in ("fig", "plum"):
+            with pytest.raises(DataError, match="as many as it has room for"):
+                send(kept_engine, held(of, "c", item))
+        take_back(kept_engine, held(of, "b", "pear"))
+        assert send(kept_engine, held(of, "c", "plum")) == ["accepted"]
+    assert counts(kept_engine, of) == {"fig": 1, "plum": 1}
+
+
+def test_there_is_room_for_all_people_with_different_items_of_full_length() -> None:
+    most, longest = item_sums.MOST_PEOPLE, item_sums.LONGEST_ITEM
+    items = [integer_of(f"{i:0{longest}d}") for i in range(5 * most // 4)]
+    assert SUMS.counts(SUMS.change(0, items, 1))[f"{most:0{longest}d}"] == 1
 
 
 def test_who_may_come_when(kept_engine: Engine) -> None:

@@ -19,7 +19,7 @@ from hybriddp.service.kinds.frequency import FrequencyKind
 from hybriddp.service.kinds.kind import Gathered, Released
 from hybriddp.service.pages.items import curator_items_page, items_page
 from hybriddp.service.problems import Refusal
-from hybriddp.service.store.item_sums import ItemSums, integer_of
+from hybriddp.service.store.item_sums import LONGEST_ITEM, ItemSums, integer_of
 
 NOT_YET = "The study takes no reports yet: they are about the list, which has not been released."
 
@@ -81,10 +81,11 @@ class HeavyHitterKind:
         raise Refusal("closed", NOT_YET)
 
     def value(self, value: float | str) -> int:
-        """The integer of an item; what no study could show counts as other."""
+        """The integer of an item; what no study could show counts as other, and so does what is too long to keep."""
         if not isinstance(value, str):
             raise Refusal("malformed", "value must be a text: this is a study of items.")
-        return integer_of(self.study.form.text(value))
+        item = self.study.form.text(value)
+        return integer_of(item if len(item.encode()) <= LONGEST_ITEM else OTHER)
 
     def question(self, items: PrivateItems) -> FrequencyKind:
         """The question about a list; `DataError` if nothing is on it."""

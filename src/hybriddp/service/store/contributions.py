@@ -16,7 +16,9 @@ from sqlalchemy import Connection, Table, bindparam, delete, func, insert, selec
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
+from hybriddp.errors import DataError
 from hybriddp.service.store.engine import driver, is_postgresql
+from hybriddp.service.store.item_sums import FULL
 from hybriddp.service.store.schema import participants, studies, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
 from hybriddp.service.store.studies import OPEN, TAKING, close_overdue
@@ -321,6 +323,10 @@ def _change_sums(
             count, sealed = row
             before = seal.open(sealed, digest, replica, count)
         count += sign * len(integers)
+        if sums.most_people is not None and sign > 0:
+            there = connection.execute(select(func.sum(totals.c.count)).where(totals.c.study == study)).scalar() or 0
+            if there + len(integers) > sums.most_people:
+                raise DataError(FULL)
         after = sums.change(before, integers, sign)
         sealed = seal.close(after, digest, replica, count, total_bytes=sums.total_bytes)
         values: Mapping[str, Any] = {"study": study, "replica": replica, "count": count, "sealed": sealed}

@@ -1,8 +1,10 @@
 """Counts of texts that nobody has listed beforehand, as one integer of a fixed length.
 
 An item is an integer, too: 1 and then its bytes in UTF-8. The counts of all items are packed into bytes, which are an
-integer again, so that they are encrypted and stored as every other total is. There is room for a fixed number of bytes;
-when it is full, items that are new are refused, and those that are there are counted on.
+integer again, so that they are encrypted and stored as every other total is.
+
+There is room for so many *people*, whatever their items are. If new items were refused where the room for items is
+full, and those that are there were not, then whoever has tokens could fill it and ask whether somebody has an item.
 """
 
 from collections import Counter
@@ -16,9 +18,14 @@ from hybriddp.errors import DataError
 
 __all__ = ["ItemSums", "integer_of", "text_of"]
 
-ROOM = 1 << 19
-"""Bytes for all different items with their counts: 20,000 of them, if they have 20 letters."""
-FULL = "The study has no room for more different items. Those that it has are still counted; release the list to go on."
+LONGEST_ITEM = 64
+"""Bytes of an item in UTF-8; longer ones count as other."""
+MOST_PEOPLE = 10_000
+"""Trusted people in one study, whatever they have."""
+ROOM = 1 << 20
+"""Bytes for all items with their counts: a third more than so many people need if all have different ones. Replicas
+that add at the same time do not see each other, so a few more people than that may come."""
+FULL = f"The study has {MOST_PEOPLE:,} trusted people, as many as it has room for. Release the list to go on."
 
 
 def integer_of(item: str) -> int:
@@ -52,6 +59,7 @@ class ItemSums:
     """
 
     total_bytes: ClassVar[int] = ROOM
+    most_people: ClassVar[int] = MOST_PEOPLE
 
     def entries(self, code: int) -> tuple[int, ...]:
         """The code itself."""
@@ -83,6 +91,6 @@ class ItemSums:
         if not counts:
             return 0
         packed = b"\1" + msgpack.encode(counts)
-        if len(packed) >= self.total_bytes:  # a byte is for the sign
+        if len(packed) >= self.total_bytes:  # a byte is for the sign; see `ROOM`
             raise DataError(FULL)
         return int.from_bytes(packed)

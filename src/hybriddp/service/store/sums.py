@@ -29,6 +29,10 @@ class StudySums(Protocol):
     def total_bytes(self) -> int:
         """How many bytes the trusted group's integer is written with."""
 
+    @property
+    def most_people(self) -> int | None:
+        """How many trusted people there is room for; None if any number."""
+
     def entries(self, code: int) -> tuple[int, ...]:
         """The entries of the tally that a report adds 1 to."""
 
@@ -43,6 +47,7 @@ class AddingSums(ABC):
     """Sums whose totals are added as they are."""
 
     __slots__ = ()
+    most_people: ClassVar[int | None] = None
 
     @abstractmethod
     def addend(self, integers: Iterable[int]) -> int:
