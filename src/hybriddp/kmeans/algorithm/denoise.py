@@ -6,7 +6,8 @@ where a frequency has noise of the standard deviation $\sigma$, a coefficient th
 $\sigma/\sqrt m$. With $M/m$ blocks, noise alone rarely exceeds $\sqrt{2\log(M/m)}$ standard deviations; what is below
 that is set to 0 [DJ94]. Where many coefficients of a scale stand out, as with many small places at a large ε, that
 is too strict: there the threshold is the lowest at which at most a tenth of what passes is noise [BH95]. All placements
-of the blocks are averaged, so that their edges leave no trace [CD95]. Outside of the grid there is nobody.
+of the blocks are averaged, so that their edges leave no trace [CD95]. Outside of the grid there is nobody, so that
+blocks grow along an axis until they are as long as the grid is there.
 """
 
 import math
@@ -26,21 +27,31 @@ def denoised(values: FloatArray, sizes: tuple[int, ...], noise_sd: float) -> Flo
 
 def haar_shrunk(values: FloatArray, noise_sd: float) -> FloatArray:
     """Values on a grid by those of their Haar coefficients that stand out of noise."""
-    d, scales = values.ndim, math.ceil(math.log2(max(values.shape)))
-    margin = 1 << scales
-    rough: FloatArray = np.pad(values, margin)
+    scales = [math.ceil(math.log2(size)) for size in values.shape]  # along each axis
+    rough: FloatArray = np.pad(values, [(1 << own, 1 << own) for own in scales])
     kept = []
-    for scale in range(scales):
-        rough, *details = _split(rough, 1 << scale)
-        sd = max(noise_sd, _LEAST_NOISE) / 2 ** ((scale + 1) * d / 2)
-        most = _level(values.size / 2 ** (scale * d))
-        many = tuning.HAAR_MANY * 2 ** ((scale + 1) * d)  # one place of noise is seen in as many placements
+    for scale in range(max(scales)):
+        rough, *details = _split(rough, 1 << scale, _axes(scales, scale))
+        placements = _vertices(scales, scale + 1)  # of a block, which are as many as its vertices
+        sd = max(noise_sd, _LEAST_NOISE) / math.sqrt(placements)
+        most = _level(values.size / _vertices(scales, scale))
+        many = tuning.HAAR_MANY * placements  # one place of noise is seen in as many placements
         least = [sd * threshold(np.abs(band) / sd, most, many) for band in details]
         kept.append([np.where(np.abs(band) > low, band, 0.0) for band, low in zip(details, least, strict=True)])
-    for scale in reversed(range(scales)):
-        rough = _join([rough, *kept[scale]], 1 << scale)
-    inside: FloatArray = rough[tuple(slice(margin, margin + size) for size in values.shape)]
+    for scale in reversed(range(max(scales))):
+        rough = _join([rough, *kept[scale]], 1 << scale, _axes(scales, scale))
+    inside: FloatArray = rough[tuple(slice(1 << own, -(1 << own)) for own in scales)]
     return inside
+
+
+def _axes(scales: list[int], scale: int) -> list[int]:
+    """The axes along which blocks still grow at a scale."""
+    return [axis for axis, own in enumerate(scales) if scale < own]
+
+
+def _vertices(scales: list[int], scale: int) -> int:
+    """How many vertices a block of a scale has."""
+    return math.prod(1 << min(scale, own) for own in scales)
 
 
 def _level(blocks: float) -> float:
@@ -63,18 +74,18 @@ def threshold(sizes: FloatArray, most: float, many: int) -> float:
     return float(np.clip(passes.min(initial=most), tuning.HAAR_LEAST, most)) - 1e-12
 
 
-def _split(values: FloatArray, step: int) -> list[FloatArray]:
-    """Half sums and half differences of neighbors along every axis; sums along all of them come first."""
+def _split(values: FloatArray, step: int, axes: list[int]) -> list[FloatArray]:
+    """Half sums and half differences of neighbors along each of the axes; sums along all of them come first."""
     bands = [values]
-    for axis in range(values.ndim):
+    for axis in axes:
         pairs = [(band, np.roll(band, -step, axis)) for band in bands]
         bands = [(a + b) / 2 for a, b in pairs] + [(a - b) / 2 for a, b in pairs]
     return bands
 
 
-def _join(bands: list[FloatArray], step: int) -> FloatArray:
+def _join(bands: list[FloatArray], step: int, axes: list[int]) -> FloatArray:
     """What `_split` was given: each value is in two pairs, and is the average of what they say."""
-    for axis in reversed(range(bands[0].ndim)):
+    for axis in reversed(axes):
         half = len(bands) // 2
         pairs = zip(bands[:half], bands[half:], strict=True)
         bands = [((a + b) + np.roll(a - b, step, axis)) / 2 for a, b in pairs]
