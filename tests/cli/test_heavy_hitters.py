@@ -201,3 +201,29 @@ def test_the_second_step_takes_no_items_and_no_ledger(trusted: Path, tmp_path: P
     assert "value must be left out in the second step" in str(again.exception)
     paid = _run(str(trusted), "--report", "code", *PROMISE, "--ledger", str(tmp_path / "l.json"), "--list", str(listed))
     assert "ledger must be left out in the second step" in str(paid.exception)
+
+
+@pytest.mark.parametrize(
+    "twice", [("--write-list", "--ledger"), ("--write-question", "--ledger"), ("--write-list", "--plot")]
+)
+def test_no_file_is_written_over_another(trusted: Path, tmp_path: Path, twice: tuple[str, str]) -> None:
+    paths = {"--write-list": "list.svg", "--write-question": "question.json", "--ledger": "ledger.json"} | {
+        twice[1]: "x.svg"
+    }
+    arguments = [word for name, path in (paths | {twice[0]: "x.svg"}).items() for word in (name, str(tmp_path / path))]
+    result = _run(str(trusted), "--value", "item", *PROMISE, *arguments)
+    assert isinstance(result.exception, DataError)
+    assert "is named twice" in str(result.exception)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["trusted.parquet"]
+
+
+def test_neither_data_nor_a_question_is_written_over(trusted: Path, tmp_path: Path) -> None:
+    before, asked = trusted.read_bytes(), tmp_path / "question.json"
+    for path in (trusted, asked):
+        asked.write_text("{}")
+        first = [str(trusted), "--value", "item", *PROMISE, "--write-list", str(tmp_path / "list.json")]
+        result = _run(*first, "--ledger", str(tmp_path / "ledger.json"), "--write-question", str(path))
+        assert isinstance(result.exception, DataError)
+        assert "is there already" in str(result.exception)
+    assert trusted.read_bytes() == before
+    assert asked.read_text() == "{}"

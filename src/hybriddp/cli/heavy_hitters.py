@@ -99,6 +99,8 @@ def heavy_hitters(
     first, second = write_list is not None, released_list is not None
     named = bool(files or trusted_file or local_file)
     _check_steps(study, write_list, write_question, released_list, named=named)
+    read = [*(files or []), *(trusted_file or []), *(local_file or []), released_list, domain_file]
+    _check_apart([write_list, write_question, plot, ledger], read)
     if not named and write_question is not None:
         _write_question(study, write_question)
         return
@@ -156,6 +158,18 @@ def _check_steps(
             raise DataError(f"{path} cannot be written: it is a folder, or there is no folder {path.parent}.")
     if write_list is not None and write_list.exists():
         raise DataError(f"{write_list} is there already. A list that has been paid for is not overwritten.")
+    if write_question is not None and write_question.exists():
+        raise DataError(f"{write_question} is there already. Name another file for the question, or remove it.")
+
+
+def _check_apart(written: Sequence[Path | None], read: Sequence[Path | str | None]) -> None:
+    """Raise `DataError` if a file is written that is named for something else, too: it would be lost."""
+    taken = {Path(path).resolve() for path in read if path is not None}
+    for path in written:
+        if path is not None:
+            if path.resolve() in taken:
+                raise DataError(f"{path} is named twice. Ledger, list, question and picture are files of their own.")
+            taken.add(path.resolve())
 
 
 # The steps
