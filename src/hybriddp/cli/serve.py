@@ -202,6 +202,7 @@ def _serve(app: "Litestar", settings: "Settings", listening: socket.socket) -> N
         server.run(sockets=[listening])
     if not server.started:
         raise DataError("The server did not start; the log says why.")
+    say("Stopped.", err=True)
 
 
 @contextmanager
@@ -215,6 +216,6 @@ def _ending_well() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        say("Stopped.", err=True)
+        pass  # asyncio may also swallow it, if nothing was left to wait for
     finally:
         signal.signal(signal.SIGTERM, before)
