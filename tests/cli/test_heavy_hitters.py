@@ -227,3 +227,16 @@ def test_neither_data_nor_a_question_is_written_over(trusted: Path, tmp_path: Pa
         assert "is there already" in str(result.exception)
     assert trusted.read_bytes() == before
     assert asked.read_text() == "{}"
+
+
+def test_a_list_is_read_whatever_its_items_hold(tmp_path: Path) -> None:
+    """A line separator is the end of a line for Python, not for JSON."""
+    path, listed, asked = tmp_path / "odd.parquet", tmp_path / "list.json", tmp_path / "question.json"
+    pl.DataFrame({"item": ["a\u2028b"] * 900 + ["fig"] * 600}).write_parquet(path)
+    kept = ["--write-list", str(listed), "--write-question", str(asked), "--ledger", str(tmp_path / "ledger.json")]
+    assert _run(str(path), "--value", "item", *PROMISE, *kept).exit_code == 0
+    reports, study = tmp_path / "reports.parquet", FrequencyStudy.from_json(asked.read_text("utf-8"))
+    codes = np.asarray(study.randomize(["a\u2028b"] * 400 + ["fig"] * 400))
+    pl.DataFrame({"code": codes.tolist()}).write_parquet(reports)
+    result = _run(str(reports), "--report", "code", *PROMISE, "--list", str(listed))
+    assert result.exit_code == 0, result.exception

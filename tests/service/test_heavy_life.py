@@ -147,6 +147,7 @@ def test_a_list_with_nothing_on_it_closes_the_study(kept_server: Running) -> Non
         kept_server.http.post("/studies/rare/values", headers=kept_server.token(f"t{i}", "rare"), json=body)
     listed = kept_server.move("list", "rare").json()
     assert (listed["state"], listed["question"]) == ("closed", None)
+    assert [step["state"] for step in listed["steps"]] == ["released", "pending"]
     released = kept_server.move("release", "rare")
     assert released.status_code == 200, released.text
     assert released.json()["estimate"]["items"] == []

@@ -197,13 +197,13 @@ def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, led
         )
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
         return
-    answer = study.estimate(trusted=released, local=None, single_group=True)
     # The list has been paid for: it is kept before anything else can fail, and shown if it cannot be kept.
     try:
         write_text(Path(str(step.write_list)), released.to_json())
     except DataError as problem:
         typer.echo(released.to_json())
         raise DataError(f"The list above has been released, but is in no file: save it. {problem}") from None
+    answer = study.estimate(trusted=released, local=None, single_group=True)
     _show(answer, targets)
     if new:
         releasing.say_new_ledger(ledger, study.privacy)
@@ -277,19 +277,20 @@ def _simulated(files: list[str], study: Any, **how: Any) -> tuple[Any, Any]:  # 
 
 
 def _domain(path: Path) -> list[str]:
-    return _lines(path, "a text file in UTF-8 with an item per line")
+    text = _text(path, "a text file in UTF-8 with an item per line")
+    return [line.strip() for line in text.split("\n") if line.strip()]
 
 
-def _lines(path: Path, words: str) -> list[str]:
+def _text(path: Path, words: str) -> str:
     try:
-        return [line.strip() for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
+        return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise DataError(f"{path} cannot be read. It must be {words}.") from None
 
 
 def _read_list(path: Path | None) -> PrivateItems:
-    lines = _lines(Path(str(path)), "the list that --write-list wrote")
-    return PrivateItems.from_json("\n".join(lines))
+    # Items may hold what Python takes for the end of a line, so that the text is not taken apart.
+    return PrivateItems.from_json(_text(Path(str(path)), "the list that --write-list wrote").strip())
 
 
 def _write_question(study: HeavyHitterStudy, path: Path) -> None:

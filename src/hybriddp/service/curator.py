@@ -47,6 +47,8 @@ class KnownStudy:
     kind: StudyKind
     question: FrequencyKind | None = None
     """What the local group is asked about a list that has been released."""
+    listed: bool = False
+    """Whether the list has been released, even if nothing is on it."""
 
     @property
     def local_kind(self) -> StudyKind:
@@ -64,8 +66,8 @@ def known_study(connection: Connection, study: StoredStudy) -> KnownStudy:
     kind = study_kind(study.text)
     items = list_of(connection, study) if isinstance(kind, HeavyHitterKind) else None
     if items is None or not items.items or not isinstance(kind, HeavyHitterKind):
-        return KnownStudy(study, kind)
-    return KnownStudy(study, kind, kind.question(items))
+        return KnownStudy(study, kind, listed=items is not None)
+    return KnownStudy(study, kind, kind.question(items), listed=True)
 
 
 def list_of(connection: Connection, study: StoredStudy) -> PrivateItems | None:

@@ -293,7 +293,7 @@ def _read_document(connection: Connection, study: StoredStudy, state: str, *, co
 
 def _document(known: KnownStudy, state: str, counts: GroupSizes | None) -> dict[str, Any]:
     study, kind = known.stored, known.kind
-    done = len(kind.steps) if state == RELEASED else int(known.question is not None)
+    done = len(kind.steps) if state == RELEASED else int(known.listed)
     return {
         "id": study.id,
         "kind": study.kind,
