@@ -20,10 +20,11 @@ from hybriddp.distribution.release import PrivateHistogram, histogram_event, rel
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.estimate import Statement
-from hybriddp.mean.summary import LocalSummary, Reports
+from hybriddp.mean.summary import LocalSummary
 from hybriddp.privacy import Neighbors
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.ledger import Ledger, require_ledger
+from hybriddp.reports import Reports
 
 if TYPE_CHECKING:
     from hybriddp.distribution.study import DistributionStudy

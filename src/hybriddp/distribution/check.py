@@ -20,7 +20,8 @@ from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.mean.check import FALSE_ALARM
 from hybriddp.mean.check import check_plausible as check_mean_reports
-from hybriddp.mean.summary import LocalSummary, Reports, TrustedSummary
+from hybriddp.mean.summary import LocalSummary, TrustedSummary
+from hybriddp.reports import Reports
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:

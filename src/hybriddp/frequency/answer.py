@@ -22,12 +22,12 @@ from hybriddp.frequency.estimate import Frequencies
 from hybriddp.frequency.law import GroupShares
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.mean.estimate import Statement
-from hybriddp.mean.summary import Reports
 from hybriddp.privacy import Neighbors
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event, Part
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.release.mechanisms import release_vector
+from hybriddp.reports import Reports
 
 if TYPE_CHECKING:
     from hybriddp.frequency.study import FrequencyStudy

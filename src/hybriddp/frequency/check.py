@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
-from hybriddp.mean.summary import Reports
+from hybriddp.reports import Reports
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:

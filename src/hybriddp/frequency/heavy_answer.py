@@ -36,9 +36,9 @@ from hybriddp.frequency.open_release import PrivateItems, release_items
 from hybriddp.frequency.prefix_search import local_shares, search_prefixes
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.mean.estimate import Statement
-from hybriddp.mean.summary import Reports
 from hybriddp.privacy import Neighbors
 from hybriddp.release.ledger import Ledger, require_ledger
+from hybriddp.reports import Reports
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:

@@ -30,12 +30,13 @@ from hybriddp.mean.check import Checked, WeightRule, check, check_local, check_p
 from hybriddp.mean.estimate import Estimate, Statement
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, NoiseLaw, VarianceEvidence
 from hybriddp.mean.published import exact_width, fixed_weight
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports, TrustedSummary
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics, VarianceRange, Weighting
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.release.mechanisms import PrivateTotal, release_total, total_event
+from hybriddp.reports import Reports
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy
