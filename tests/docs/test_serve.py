@@ -62,7 +62,7 @@ def test_what_is_shown_is_what_there_is() -> None:
         assert str(int(meaning.status)) in row[1], reason
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
     """A shell's environment, with a free port and each kind of database."""
     if shutil.which("curl") is None:
