@@ -12,14 +12,15 @@ from numpy.typing import ArrayLike
 
 from hybriddp import _check
 from hybriddp.channels.channel import CHUNK, channel_from_json
-from hybriddp.channels.masked import N_BINS, MaskedResponse
+from hybriddp.channels.masked import MaskedResponse
 from hybriddp.channels.window import WindowChannel
 from hybriddp.distribution.answer import CountPair, answer_distribution, answer_distribution_parts
 from hybriddp.distribution.bins import Bins
+from hybriddp.distribution.counting import count_reports, count_values
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.grid import Grid, as_array, as_floats, type_words
+from hybriddp.grid import Grid, as_array, as_floats
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LocalSummary, Reports
 from hybriddp.privacy import Privacy
@@ -240,18 +241,7 @@ class DistributionStudy:
 
         Missing, NaN and infinite values are left out and counted; values outside of the bounds are clamped and counted.
         """
-        array = np.atleast_1d(as_array(values))
-        if array.ndim != 1:
-            raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
-        counts, clamped = np.zeros(N_BINS, np.int64), 0
-        for start in range(0, len(array), CHUNK):
-            x = as_floats(array[start : start + CHUNK])
-            finite = np.isfinite(x)
-            if not finite.all():
-                x = x[finite]
-            clamped += int(np.count_nonzero(x < self.bounds[0])) + int(np.count_nonzero(x > self.bounds[1]))
-            counts += np.bincount(self.bins.of_units(self.grid.units(x)), minlength=N_BINS)
-        return BinCounts(self.digest, tuple(counts.tolist()), len(array) - int(counts.sum()), clamped)
+        return count_values(self, values)
 
     def summarize_local(self, reports: Reports | ArrayLike) -> PatternCounts | LocalSummary:
         """The local group's reports as one count per report; what is none is left out and counted.
@@ -263,23 +253,7 @@ class DistributionStudy:
             summary = self.mean_study.summarize_local(reports)
             if isinstance(summary, LocalSummary):
                 return summary
-        tied = seeded = False
-        if isinstance(reports, Reports):
-            self.check_digest(reports.study, "reports")
-            tied, seeded = True, reports.seeded
-        if np.ma.is_masked(reports):
-            raise DataError("reports must all be there, but some are masked. Leave them out first.")
-        array = np.atleast_1d(np.asarray(as_array(reports, "reports")))
-        if array.shape == (0,):
-            array = np.empty(0, np.int64)  # an empty list has no integers to tell by
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise DataError(f"reports must be a one-dimensional array of integers, got {type_words(array)}.")
-        n_codes = self.channel.n_codes
-        good = (array >= 0) & (array < n_codes)
-        rejected = len(array) - int(np.count_nonzero(good))
-        self.refuse_bad_reports(rejected, len(array))
-        counts = np.bincount(array[good].astype(np.intp), minlength=n_codes)
-        return PatternCounts(self.digest, tuple(counts.tolist()), rejected, tied, seeded)
+        return count_reports(self, reports)
 
     def check_digest(self, digest: str, what: str) -> None:
         """Raise `ProtocolError` unless reports or files with this digest were made for this study.
