@@ -257,7 +257,8 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
         blocks += paragraphs([_kept(_largest(estimate))], style="answer")
     elif isinstance(estimate.get("quantiles"), list):
         told = str((result or {}).get("answer", "")).splitlines()[-1:]  # behind the warnings
-        blocks += paragraphs([_kept(f"Result for {line}") for line in told], style="answer")
+        title = f"{study.get('title')}: "
+        blocks += paragraphs([_kept(f"Result: {line.removeprefix(title)}") for line in told], style="answer")
     what = _ALONE.get(str(study.get("kind")), "shares and the weights")
     path = f"/studies/{quote(str(study['id']), safe='')}/result"
     blocks.append(

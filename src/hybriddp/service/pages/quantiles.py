@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["curator_quantiles_page", "on_a_page", "quantiles_page"]
 
 _STYLE = """\
-.wide { overflow-x: auto; } .wide svg { min-width: 40rem; }
+.wide { overflow-x: auto; } .wide svg { min-width: 28rem; }
 td:nth-child(3) { white-space: nowrap; }
 @media (max-width: 40rem) { th, td { padding: .35rem .3rem; } }
-"""  # where the screen is narrow, the figure scrolls by itself: its letters would be too small to read
+"""  # on a telephone the curve is as wide as the screen, and the labels beside it, which the table has too, scroll
 _HOW_TO_READ = (
     "The line shows which share of people have at most the value below it; the shade around it is its 95 % band. Dots "
     "are quantiles, with their 95 % intervals: half of all people are below p50, 95 % are below p95."
