@@ -1,6 +1,7 @@
 """A distribution study's life, over real sockets and on both databases: exact sums, one release, and what is told."""
 
 import secrets
+import struct
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,24 @@ def test_what_is_refused_is_not_counted(kept_server: Running, to: str, field: st
     answer = kept_server.http.post(f"/studies/refused/{to}", headers=headers, content=body)
     assert answer.json()["reason"] == reason
     assert sums(kept_server, LOAD, "refused") == ({}, {})
+
+
+def test_nothing_of_a_value_can_be_read_without_the_key(tmp_path: Path) -> None:
+    """Neither the value nor, by the length of what is encrypted, how many people are in which bins."""
+    value, lengths = 4242.4242, set()
+    with running(tmp_path) as server:
+        for name, times in (("one", 1), ("many", 30)):
+            study = named(name)
+            server.create(study, name)
+            for i in range(times):
+                assert server.trust(study, f"t{i}", value + 9 * i, study_id=name).status_code == 201
+        with reading(server.prepared.app.state.curator.engine) as connection:
+            lengths |= {len(sealed) for sealed in connection.scalars(select(totals.c.sealed))}
+    assert lengths == {1309}
+    files = [path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    assert any(b'"distribution"' in content for content in files)  # the study's text can be read
+    planted = (b"4242.4242", struct.pack("<d", value), struct.pack(">d", value))
+    assert not any(form in content for content in files for form in planted)
 
 
 def test_studies_that_cannot_be_created(kept_server: Running) -> None:
