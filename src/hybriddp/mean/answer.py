@@ -32,6 +32,7 @@ from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, NoiseLaw, 
 from hybriddp.mean.published import exact_width, fixed_weight
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics, VarianceRange, Weighting
+from hybriddp.privacy import Privacy
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger, require_ledger
@@ -60,7 +61,9 @@ def answer(
     if rule.weight == "full-local":
         return _full_local(study, trusted, check_local(study, local), rule, ledger, random_state)
     checked = check(study, trusted, local, rule, single_group=single_group)
-    return _estimate(checked, pay(checked, ledger=ledger, random_state=random_state), seeded=random_state is not None)
+    return estimate_from(
+        checked, pay(checked, ledger=ledger, random_state=random_state), seeded=random_state is not None
+    )
 
 
 def answer_parts(
@@ -92,7 +95,7 @@ def answer_parts(
         asked = [part.study.users for part in parts.values() if part.n_trusted]
         ledger.spend_all([total_event(study.digest, study.privacy, users) for users in asked], promised=study.privacy)
     return {
-        key: _estimate(part, pay(part, paid=paid, random_state=rng), seeded=rng is not None)
+        key: estimate_from(part, pay(part, paid=paid, random_state=rng), seeded=rng is not None)
         for key, part in parts.items()
     }
 
@@ -111,11 +114,13 @@ def pay(
     ledger: Ledger | None = None,
     paid: bool = False,
     random_state: int | np.random.Generator | None = None,
+    privacy: Privacy | None = None,
 ) -> PrivateTotal | None:
     """The trusted group's total with noise, paid for first; None if nothing about the group needs to be released.
 
     With ``paid`` the cost has been written down already, together with that of other parts. With a ``random_state`` it
-    is a simulation, which is no release and costs nothing.
+    is a simulation, which is no release and costs nothing. ``privacy`` is what it costs, if that is not all of what the
+    study promises.
     """
     raw, study = checked.trusted, checked.study
     if raw is None or not raw.count or not checked.rule.needs_trusted:
@@ -124,7 +129,7 @@ def pay(
         raw.count,
         raw.total,
         study=study.whole_digest,
-        privacy=study.privacy,
+        privacy=privacy or study.privacy,
         part=study.users,
         ledger=ledger,
         paid=paid,
@@ -132,7 +137,7 @@ def pay(
     )
 
 
-def _estimate(checked: Checked, released: PrivateTotal | None, *, seeded: bool) -> Estimate:
+def estimate_from(checked: Checked, released: PrivateTotal | None, *, seeded: bool) -> Estimate:
     """The estimate from what was released, with what rounding for publication needs."""
     study, reports, rule = checked.study, checked.local, checked.rule
     counted = released is not None and released.counted

@@ -34,6 +34,7 @@ class Statement:
     released: bool  # whether anything about the trusted group was; local reports are private by themselves
     counted: bool  # whether a ledger has that release
     seeded: bool  # whether this is a simulation, and no release at all
+    shared_with: str = ""  # the other release that the promise holds for, both together
 
     @classmethod
     def of(cls, study: "MeanStudy", *, released: bool, counted: bool, seeded: bool) -> "Statement":
@@ -44,16 +45,17 @@ class Statement:
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         plain = asdict(self)
-        seeded = plain.pop("seeded")
-        return {**plain, "private_release": not seeded}
+        seeded, shared = plain.pop("seeded"), plain.pop("shared_with")
+        return {**plain, "private_release": not seeded, **({"shared_with": shared} if shared else {})}
 
     def __str__(self) -> str:
         if self.seeded:
             return "A simulation: NOT a private release."
         alone = self.released and not self.counted
         advice = " Nobody is counting: give a ledger to make sure that it stays one release." if alone else ""
+        what = f"this release and that of {self.shared_with} together" if self.shared_with else "this one release"
         return (
-            f"Every user, trusted or local, is promised ε = {self.epsilon}, δ = {self.delta} for this one release "
+            f"Every user, trusted or local, is promised ε = {self.epsilon}, δ = {self.delta} for {what} "
             f"({self.neighbors}).{advice}"
         )
 

@@ -4,6 +4,7 @@ A kind reads its text, says which steps its life has, turns a contribution into 
 and makes a release from the sums. Formulas are elsewhere: here they are called.
 """
 
+from hybriddp.service.kinds.distribution import DistributionKind
 from hybriddp.service.kinds.frequency import FrequencyKind
 from hybriddp.service.kinds.heavy import HeavyHitterKind
 from hybriddp.service.kinds.kind import NO_WAY_BACK, Gathered, Released, StudyKind, require_sizes, shortfall
@@ -12,6 +13,7 @@ from hybriddp.service.kinds.texts import study_kind
 
 __all__ = [
     "NO_WAY_BACK",
+    "DistributionKind",
     "FrequencyKind",
     "Gathered",
     "HeavyHitterKind",

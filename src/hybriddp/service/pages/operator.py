@@ -44,6 +44,7 @@ form.next { margin-top: 1.2rem; } .list form.next { margin: 0; }
 textarea { box-sizing: border-box; width: 100%; font: .85rem/1.4 ui-monospace, monospace; color: #22303c; }
 [role=alert] { background: #fdf3e4; border-left: .25rem solid #c8772e; padding: .5rem .8rem; }
 """
+_ALONE = {"mean": "means and the weight", "distribution": "own distributions"}
 _LABELS = {"list": "Release the list"}
 _MOST_SHARES = 5  # that a study's page tells
 _NEXT = {"created": "open", "open": "close", "asking": "close", "closed": "release"}
@@ -254,7 +255,11 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
         blocks += paragraphs([_kept(line)], style="answer")
     elif isinstance(estimate.get("shares"), list):
         blocks += paragraphs([_kept(_largest(estimate))], style="answer")
-    what = "means and the weight" if study.get("kind") == "mean" else "shares and the weights"
+    elif isinstance(estimate.get("quantiles"), list):
+        told = str((result or {}).get("answer", "")).splitlines()[-1:]  # behind the warnings
+        title = f"{study.get('title')}: "
+        blocks += paragraphs([_kept(f"Result: {line.removeprefix(title)}") for line in told], style="answer")
+    what = _ALONE.get(str(study.get("kind")), "shares and the weights")
     path = f"/studies/{quote(str(study['id']), safe='')}/result"
     blocks.append(
         f'<p>For everybody: <a href="{path}.html">page</a>, <a href="{path}">JSON</a>. For you: '
