@@ -151,4 +151,5 @@ def _estimate(
         ),
         tied=reports is None or not reports.count or reports.tied,
         groups_may_differ=groups_may_differ,
+        implausible_reports=checked.implausible,
     )

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from hybriddp import Ledger, Privacy
+from hybriddp.channels.plausible import bernoulli_divergence
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import DataError
 from hybriddp.mean import LaplaceSummary, LocalSummary, MeanStudy
-from hybriddp.mean.check import _divergence, _intervals, _probabilities, check_plausible
+from hybriddp.mean.plausible import _intervals, _probabilities, implausible_reports
 
 RNG = np.random.default_rng(0)
 MINUTES = np.minimum(RNG.gamma(2.0, 20.0, 20_000), 240.0)
@@ -19,7 +20,7 @@ def _study(epsilon: float, channel: str = "window") -> MeanStudy:
 
 
 def _check(study: MeanStudy, codes: object) -> None:
-    check_plausible(study, study.summarize_local(codes))
+    implausible_reports(study, study.summarize_local(codes))
 
 
 # What is possible is accepted
@@ -61,7 +62,7 @@ def test_real_reports_of_any_values_are_accepted(epsilon: float) -> None:
             users = rng.multinomial(n, shares)  # users with fixed values, each with a law of their own
             used = np.flatnonzero(users)
             counts = sum(rng.multinomial(users[row], channel.probabilities[row]) for row in used)
-            check_plausible(study, LocalSummary(study.digest, tuple(np.asarray(counts).tolist())))
+            implausible_reports(study, LocalSummary(study.digest, tuple(np.asarray(counts).tolist())))
 
 
 def test_the_false_alarm_rate_is_what_is_said() -> None:
@@ -75,7 +76,7 @@ def test_the_false_alarm_rate_is_what_is_said() -> None:
     for n in (1, 4, 10, 300, 10**5):
         for p in np.unique(high)[:-1:40]:
             k = np.arange(math.ceil(n * p), n + 1)
-            k = k[(k / n > p) & (n * _divergence(k / n, np.full(len(k), p)) > limit)]
+            k = k[(k / n > p) & (n * bernoulli_divergence(k / n, p) > limit)]
             if len(k):
                 assert binom.sf(k[0] - 1, n, p) * 2 * len(start) <= 5e-7
 
@@ -134,14 +135,14 @@ def test_a_mean_far_outside_of_the_bounds_is_refused() -> None:
         sd = laplace.channel.noise_variance**0.5  # type: ignore[union-attr]
         far = round((1 + 7 * sd / 100) * 10_000 * 2**24)
         near = round((1 + 5 * sd / 100) * 10_000 * 2**24)
-        check_plausible(laplace, LaplaceSummary(laplace.digest, 10_000, near))
+        implausible_reports(laplace, LaplaceSummary(laplace.digest, 10_000, near))
         for total in (far, 10_000 * 2**24 - far):
             with pytest.raises(DataError, match="more than 6 standard errors outside of the bounds"):
-                check_plausible(laplace, LaplaceSummary(laplace.digest, 10_000, total))
+                implausible_reports(laplace, LaplaceSummary(laplace.digest, 10_000, total))
         wide = _study(epsilon)
         counts = _at_the_end(_channel(wide), 10**6)
         with pytest.raises(DataError, match="standard errors outside of the bounds|too concentrated"):
-            check_plausible(wide, LocalSummary(wide.digest, counts))
+            implausible_reports(wide, LocalSummary(wide.digest, counts))
 
 
 def _at_the_end(channel: WindowChannel, n: int) -> tuple[int, ...]:
