@@ -96,6 +96,19 @@ def test_a_few_who_agree_on_a_code_do_not_stop_a_release(server: Running) -> Non
     assert server.http.get("/studies/minutes").json()["state"] == "released"
 
 
+def test_one_person_who_trusts_does_not_stop_a_study_that_the_local_group_answers(server: Running) -> None:
+    server.create(STUDY, single_group=True)
+    assert server.trust(STUDY, "t", 60.0).status_code == 201
+    for i in range(3):
+        assert server.report(STUDY, f"l{i}", 100 + i).status_code == 201
+    server.move("close")
+    estimate = server.move("release").json()["estimate"]
+    assert (estimate["n_trusted"], estimate["n_local"], estimate["privacy"]["released"]) == (0, 3, False)
+    words = "The trusted group&#x27;s 1 contribution was left out"
+    assert estimate["warnings"][0].startswith(words.replace("&#x27;", "'"))
+    assert words in server.http.get("/studies/minutes/result.html").text
+
+
 def test_withdrawing_a_study_deletes_everything_but_its_ledger(server: Running) -> None:
     server.create(STUDY)
     server.trust(STUDY, "t", 1.0)
