@@ -214,7 +214,7 @@ def test_the_colluders_that_used_to_stop_a_study() -> None:
 def _doubtful(**how: object) -> Estimate:
     study = _study(1)
     reports = _tied(study, study.randomize(MINUTES[:900], random_state=1).codes, [200] * 100)
-    return study.estimate(trusted=MINUTES[:100], local=reports, random_state=2, **how)  # type: ignore[arg-type]
+    return study.estimate(trusted=MINUTES[:100], local=reports, random_state=2, **how)
 
 
 def test_the_warning_goes_wherever_the_answer_goes() -> None:

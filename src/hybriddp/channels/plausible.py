@@ -117,9 +117,9 @@ def implausible_words(at_least: int, n_reports: int) -> list[str]:
         return []
     return [
         f"WARNING: at least {at_least:,} of the {counted(n_reports, 'local report')} cannot come from this study's "
-        "channel, and there may be more that look real. Whoever sent them may have moved the answer as far as they "
-        "wished: no interval allows for that. Find the app version or the relay that they came from before you use "
-        "this answer, and ask again without it."
+        "channel, and there may be more that look real. Whoever sent them chose what they say, and no interval allows "
+        "for that: the answer may be off by more than it states. Find the app version or the relay that they came "
+        "from before you use it, and ask again without that one."
     ]
 
 
