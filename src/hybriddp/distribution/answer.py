@@ -155,4 +155,5 @@ def estimate_from(
         ),
         tied=reports is None or not reports.count or reports.tied,
         groups_may_differ=groups_may_differ,
+        implausible_reports=checked.implausible,
     )

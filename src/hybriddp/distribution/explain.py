@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hybriddp.channels.masked import N_BINS
+from hybriddp.channels.plausible import implausible_words
 from hybriddp.distribution.quantile import Quantile
 from hybriddp.mean.explain import FAR_APART, UNTIED, empty_table
 from hybriddp.wording import percent, significant, to_precision_of
@@ -70,7 +71,13 @@ def assumes_alike(estimate: "DistributionEstimate") -> bool:
 def warnings(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> tuple[str, ...]:
     """What a reader must know before the numbers, the worst first, told from released numbers alone."""
     quantiles = estimate.quantiles(at)
-    return (*_about_groups(estimate), *_about_noise(estimate), *_undetermined(quantiles), *_coarse(estimate, quantiles))
+    return (
+        *implausible_words(estimate.implausible_reports, estimate.n_local),
+        *_about_groups(estimate),
+        *_about_noise(estimate),
+        *_undetermined(quantiles),
+        *_coarse(estimate, quantiles),
+    )
 
 
 def _about_groups(estimate: "DistributionEstimate") -> list[str]:

@@ -153,4 +153,5 @@ def _estimate(
         seeded=seeded,
     )
     tied = reports is None or not reports.count or reports.tied
-    return Frequencies(study, blend(trusted_shares, local_shares), statement, tied=tied)
+    blended = blend(trusted_shares, local_shares)
+    return Frequencies(study, blended, statement, tied=tied, implausible_reports=checked.implausible)

@@ -23,6 +23,7 @@ from hybriddp import _check
 from hybriddp._check import IntArray
 from hybriddp.channels.channel import channel_from_json
 from hybriddp.channels.hashing import LocalHashing
+from hybriddp.channels.plausible import REMEDY, count_surpluses, wrong_in_codes
 from hybriddp.errors import DataError, ParameterError, ProtocolError, raise_unchained
 from hybriddp.frequency.coding import CODE_BITS, Alphabet, Codes, scramble
 from hybriddp.frequency.open_release import ThresholdRule
@@ -177,6 +178,18 @@ class DiscoveryQuestion:
         if digest != self.digest:
             mine = f"{self.digest[:12]}… ({self.name!r})"
             raise ProtocolError(f"The reports belong to study {digest[:12]}…, not to {mine}.")
+
+    def implausible(self, reports: "DiscoveryCounts") -> int:
+        """At least so many reports did not come out of the channel (`hybriddp.channels.plausible`).
+
+        `DataError` if there are any and nothing ties the reports to the question: they are something else altogether.
+        """
+        channel, n_questions = self.channel, len(LEVELS) * self.channel.n_functions
+        least, most = channel.window.low / (1 << channel.bits) / n_questions, channel.hit_probability / n_questions
+        wrong = wrong_in_codes(count_surpluses(reports.tally, reports.count, least, most))
+        if wrong and not reports.tied:
+            raise DataError(f"The local reports cannot come from this study's channel. {REMEDY}")
+        return wrong
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -26,9 +26,10 @@ from numpy.typing import ArrayLike
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import weights
-from hybriddp.mean.check import Checked, WeightRule, check, check_local, check_plausible
+from hybriddp.mean.check import Checked, WeightRule, check, check_local, check_spread
 from hybriddp.mean.estimate import Estimate, Statement
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, NoiseLaw, VarianceEvidence
+from hybriddp.mean.plausible import implausible_reports
 from hybriddp.mean.published import exact_width, fixed_weight
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics, VarianceRange, Weighting
@@ -152,7 +153,7 @@ def estimate_from(checked: Checked, released: PrivateTotal | None, *, seeded: bo
     )
     tied = reports is None or not reports.count or reports.tied
     exact = None if rule.is_adaptive else _exact(found, released, reports)
-    return replace(found, exact=exact, tied=tied)
+    return replace(found, exact=exact, tied=tied, implausible_reports=checked.implausible)
 
 
 def _exact(found: Estimate, released: PrivateTotal | None, reports: LocalSummary | LaplaceSummary | None) -> Fraction:
@@ -174,7 +175,8 @@ def _full_local(
     random_state: int | np.random.Generator | None,
 ) -> Estimate:
     """Everybody reports locally ([ADK20], Full-LM): the curator randomizes what trusted users gave it."""
-    check_plausible(study, reports)
+    implausible = implausible_reports(study, reports)
+    check_spread(study, reports)
     if trusted is None or isinstance(trusted, TrustedSummary):
         raise DataError("The full-local estimate needs the trusted users' values themselves: a report for each.")
     units = study.grid.place(trusted).units
@@ -192,7 +194,8 @@ def _full_local(
     statement = Statement.of(study, released=True, counted=counted, seeded=seeded)
     local = everybody.statistics(study.channel)
     found = weigh(study, None, local, rule, statement, n_users=local.count)
-    return replace(found, exact=_exact(found, None, everybody), tied=reports is None or reports.tied)
+    tied, exact = reports is None or reports.tied, _exact(found, None, everybody)
+    return replace(found, exact=exact, tied=tied, implausible_reports=implausible)
 
 
 class _Weighed(NamedTuple):

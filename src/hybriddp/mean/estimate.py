@@ -2,13 +2,14 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hybriddp import _check
+from hybriddp.channels.plausible import short_doubt
 from hybriddp.errors import DataError
 from hybriddp.mean import explain, page
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Interval, Laws
@@ -95,6 +96,10 @@ class Estimate:
     public_variance: float | None = None  # the variance of the values on the unit range, where it is public knowledge
     tied: bool = True
     """Whether every local report came with the study's digest."""
+    implausible_reports: int = 0
+    """At least so many local reports did not come out of the study's channel (`hybriddp.channels.plausible`)."""
+    refuted_sd: float | None = None
+    """What was said of the spread (``sd_at_most``), where the reports refuted it, and it was not used."""
 
     @property
     def n_trusted(self) -> int:
@@ -186,7 +191,8 @@ class Estimate:
         Where the weight was fixed before any data was seen, the interval follows from the published value and public
         numbers too, so that value and interval together keep what `hybriddp.amplify` says. It is wider than `interval`,
         which the reports narrow: a public ``sd`` (``weight="known-variance"``) makes up for that. With the adaptive
-        weight there is no second tier, and it is `stated_interval`, rounded.
+        weight there is no second tier, and it is `stated_interval`, rounded; a warning about implausible reports goes
+        with it then.
 
         Parameters
         ----------
@@ -196,7 +202,7 @@ class Estimate:
             What to round to, chosen without looking at the data. If not given, 1, 2 or 5 times a power of ten, at most
             a tenth of the noise's standard deviation, by public numbers alone.
         """
-        return publish(self, level=level, step=step)
+        return replace(publish(self, level=level, step=step), warnings=explain.published_warnings(self))
 
     def __float__(self) -> float:
         return float(rounded(self, step_of(self)))
@@ -209,7 +215,8 @@ class Estimate:
     def __repr__(self) -> str:
         name = self.study.title if len(self.study.title) <= 40 else f"{self.study.title[:39]}…"
         seeded = ", a simulation" if self.privacy.seeded else ""
-        return f"Estimate({name!r}: {self.published()}, ε = {self.privacy.epsilon}{seeded})"
+        doubt = short_doubt(self.implausible_reports)
+        return f"Estimate({name!r}: {self.published()}, ε = {self.privacy.epsilon}{seeded}{doubt})"
 
     def explain(self) -> str:
         """The answer, what it assumes, how it came about and what it cost, in plain words."""
@@ -264,6 +271,7 @@ class Estimate:
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
             "tied": self.tied,
+            "implausible_reports": self.implausible_reports,
             "sd_at_most": self.study.sd_at_most,
             "privacy": self.privacy.to_dict(),
         }

@@ -7,7 +7,7 @@ and makes a release from the sums. Formulas are elsewhere: here they are called.
 from hybriddp.service.kinds.distribution import DistributionKind
 from hybriddp.service.kinds.frequency import FrequencyKind
 from hybriddp.service.kinds.heavy import HeavyHitterKind
-from hybriddp.service.kinds.kind import NO_WAY_BACK, Gathered, Released, StudyKind, require_sizes, shortfall
+from hybriddp.service.kinds.kind import NO_WAY_BACK, Gathered, Released, StudyKind, require_sizes, shortfall, usable
 from hybriddp.service.kinds.mean import MeanKind
 from hybriddp.service.kinds.texts import study_kind
 
@@ -23,4 +23,5 @@ __all__ = [
     "require_sizes",
     "shortfall",
     "study_kind",
+    "usable",
 ]

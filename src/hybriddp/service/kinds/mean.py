@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import ProtocolError
+from hybriddp.mean.plausible import spread_is_refuted
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
 from hybriddp.privacy import Privacy
@@ -90,12 +91,18 @@ class MeanKind:
         if not isinstance(channel, WindowChannel):  # see above
             raise ProtocolError("The study has no window channel.")
         counts = tuple(gathered.tally.get(code, 0) for code in range(channel.n_codes))
-        estimate = self.study.estimate(
+        local = LocalSummary(digest, counts, tied=True)
+        # Nobody can say something else once a study is closed, and what people send must not stop its release.
+        refuted = spread_is_refuted(self.study, local)
+        study = MeanStudy.from_json(self.device_text) if refuted else self.study
+        estimate = study.estimate(
             trusted=TrustedSummary(digest, gathered.n_trusted, gathered.total),
-            local=LocalSummary(digest, counts, tied=True),
+            local=local,
             single_group=single_group,
             ledger=ledger,
         )
+        if refuted:
+            estimate = replace(estimate, refuted_sd=self.study.sd_at_most)
         if ledger is None:
             estimate = replace(estimate, privacy=replace(estimate.privacy, counted=True))
         published = estimate.to_dict()
