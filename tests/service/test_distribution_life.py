@@ -15,11 +15,11 @@ from hybriddp.client import Client, RejectedError, commitment, verify
 from hybriddp.distribution import release
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanisms import release_vector
-from hybriddp.service.kinds import DistributionKind
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.ledger import DatabaseLedgerStore
 from hybriddp.service.store.schema import totals
+from hybriddp.service.store.sums import CategorySums
 from tests.service.running import Running, running
 
 LOAD = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
@@ -48,7 +48,7 @@ def sums(server: Running, study: DistributionStudy, study_id: str) -> tuple[dict
         number = int(curator._read(study_id).stored.number)
         total = stored.total(connection, number, study.digest, curator.seal)
         tally = stored.tally(connection, number)
-    counts = enumerate(DistributionKind.sums.counts(total))
+    counts = enumerate(CategorySums(256).counts(total))
     return {entry: n for entry, n in tally.items() if n}, {number: n for number, n in counts if n}
 
 

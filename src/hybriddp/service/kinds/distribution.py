@@ -1,23 +1,21 @@
 """Studies of a distribution, for quantiles, on the server."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 from hybriddp.channels.masked import N_BINS
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
-from hybriddp.service.kinds.kind import Gathered, Released
+from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.quantiles import curator_quantiles_page, on_a_page, quantiles_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.sums import CategorySums
 
 
 @dataclass(frozen=True)
-class DistributionKind:
+class DistributionKind(StudyKind):
     """A study of a distribution: contributions are codes and bins, and there is one release.
 
     The integer of a trusted contribution is the number of the bin that the value is in, from 0 to 255. The bins'
@@ -26,9 +24,6 @@ class DistributionKind:
 
     study: DistributionStudy
     name: ClassVar[str] = "distribution"
-    steps: ClassVar[tuple[str, ...]] = ("release",)
-    sums: ClassVar[CategorySums] = CategorySums(N_BINS)
-    """Counts of codes, and counts of bins."""
 
     def __post_init__(self) -> None:
         if self.study.mean_study is not None:
@@ -40,34 +35,9 @@ class DistributionKind:
             raise ProtocolError("The server takes studies of everybody, not of a part of the users.")
 
     @property
-    def title(self) -> str:
-        """What the study is about."""
-        return self.study.title
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the text that devices get."""
-        return self.study.digest
-
-    @property
-    def device_text(self) -> str:
-        """The text that devices get: all of it."""
-        return self.text
-
-    @cached_property
-    def text(self) -> str:
-        """The whole text."""
-        return self.study.to_json()
-
-    @property
-    def privacy(self) -> Privacy:
-        """What every participant is promised."""
-        return self.study.privacy
-
-    @property
-    def min_group_size(self) -> int:
-        """The least number of users that a group needs."""
-        return self.study.min_group_size
+    def sums(self) -> CategorySums:
+        """Counts of codes, and counts of bins."""
+        return CategorySums(N_BINS)
 
     def report(self, code: int) -> int:
         """The report, a pattern and a code in one number, if a device can have sent it."""

@@ -1,7 +1,9 @@
 """What every kind of study can do, what the server has gathered for one, and whether that is enough."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from functools import cached_property
+from typing import Any, ClassVar
 
 from hybriddp.errors import DataError
 from hybriddp.privacy import Privacy
@@ -35,46 +37,62 @@ class Released:
     curator_page: str
 
 
-class StudyKind(Protocol):
+class StudyKind(ABC):
     """A study of some kind."""
 
     name: ClassVar[str]
-    steps: ClassVar[tuple[str, ...]]
+    steps: ClassVar[tuple[str, ...]] = ("release",)
+    study: Any  # each kind has its own
 
     @property
     def title(self) -> str:
         """What the study is about."""
+        title: str = self.study.title
+        return title
 
     @property
     def digest(self) -> str:
         """SHA-256 of the text that devices get."""
+        digest: str = self.study.digest
+        return digest
 
     @property
     def device_text(self) -> str:
         """The text that devices get."""
+        return self.text
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The whole text."""
+        text: str = self.study.to_json()
+        return text
 
     @property
     def privacy(self) -> Privacy:
         """What every participant is promised."""
+        promised: Privacy = self.study.privacy
+        return promised
 
     @property
     def min_group_size(self) -> int:
         """The least number of users that a group needs."""
+        size: int = self.study.min_group_size
+        return size
 
     @property
+    @abstractmethod
     def sums(self) -> StudySums:
         """How contributions are added up."""
 
+    @abstractmethod
     def report(self, code: int) -> int:
         """A report, if a device can have sent it."""
 
+    @abstractmethod
     def value(self, value: float | str) -> int:
         """What a trusted user hands over, a finite number or a text, as the integer that is added up."""
 
+    @abstractmethod
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
     ) -> Released:

@@ -9,21 +9,19 @@ from hybriddp.errors import ProtocolError
 from hybriddp.mean.plausible import spread_is_refuted
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
-from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
-from hybriddp.service.kinds.kind import Gathered, Released
+from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.result import result_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.sums import UNIT_SUMS, UnitSums
 
 
 @dataclass(frozen=True)
-class MeanKind:
+class MeanKind(StudyKind):
     """A study of a mean: contributions are codes and units, and there is one release."""
 
     study: MeanStudy
     name: ClassVar[str] = "mean"
-    steps: ClassVar[tuple[str, ...]] = ("release",)
 
     def __post_init__(self) -> None:
         if not isinstance(self.study.channel, WindowChannel):
@@ -32,34 +30,9 @@ class MeanKind:
             raise ProtocolError("The server takes studies of everybody, not of a part of the users.")
 
     @property
-    def title(self) -> str:
-        """What the study is about."""
-        return self.study.title
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the text that devices get."""
-        return self.study.digest
-
-    @property
     def device_text(self) -> str:
         """The text that devices get."""
         return self.study.device_json()
-
-    @property
-    def text(self) -> str:
-        """The whole text."""
-        return self.study.to_json()
-
-    @property
-    def privacy(self) -> Privacy:
-        """What every participant is promised."""
-        return self.study.privacy
-
-    @property
-    def min_group_size(self) -> int:
-        """The least number of users that a group needs."""
-        return self.study.min_group_size
 
     @property
     def sums(self) -> UnitSums:
