@@ -215,5 +215,5 @@ js/node_modules/.installed: js/package.json $(VENV)/.node
 	@$(JS) npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@
 
-js/dist/hybriddp.js: $(wildcard js/src/*.ts) js/node_modules/.installed
+js/dist/hybriddp.js: $(wildcard js/src/*.ts js/src/*/*.ts) js/package.json js/node_modules/.installed
 	$(JS) npm run --silent build

@@ -12,8 +12,6 @@
 
 /** What all errors of this package have in common. */
 export class HybridDPError extends Error {
-  override name = "HybridDPError";
-
   constructor(
     message: string,
     /** Why, in a word. */

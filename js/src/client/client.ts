@@ -167,7 +167,7 @@ function readClaims({ token, study }: ClientOptions): { id: string; subject: str
     const id = String(aud ?? ""); // or a list of one
     if (/^[a-z0-9-]{1,64}$/.test(id) && (study ?? id) === id && !sub === !token) return { id, subject: sub.normalize() }; // é has two spellings
   } catch {}
-  throw new ProtocolError("The token cannot be read, or is not for this study. Ask for a new one.", "token");
+  throw new ProtocolError("The token is missing, or is not for this study. Ask for a new one.", "token");
 }
 
 /** A curator's address without a slash at its end; https, unless it is on this machine. */

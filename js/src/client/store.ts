@@ -59,8 +59,7 @@ export function update(store: Store, key: string, change: Change): Promise<Entry
     await (entry ? store.set(key, entry) : store.delete(key));
     return entry;
   };
-  const locks = globalThis.navigator?.locks;
-  const turn = locks ? locks.request(key, work) : Promise.resolve(turns.get(store)).then(work, work);
+  const turn = globalThis.navigator?.locks?.request(key, work) ?? Promise.resolve(turns.get(store)).then(work, work);
   turns.set(store, turn);
   return turn;
 }
