@@ -4,9 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { frequency } from "../dist/frequency.js";
-import { Client } from "../dist/hybriddp.js";
-import { chanceOf, oneLine, promiseOf, receiptWords } from "../dist/words.js";
+import { Client, parseChannel } from "../dist/hybriddp.js";
+import { chanceOf, likelihoodOf, oneLine, promiseOf, receiptWords } from "../dist/words.js";
 import { Curator, STUDIES, URL_OF, token } from "./curator.js";
+import { vectors } from "./vectors.js";
 
 const offerOf = (curator) => new Client(URL_OF, { token: token("alice"), fetch: curator.fetch, kinds: [frequency] }).study();
 
@@ -32,6 +33,17 @@ test("a curator's words stay on their own lines, and missing ones are said to be
 test("a chance is never rounded to certainty", () => {
   assert.deepEqual(["0.01", "1", "5", "6.5", "20"].map(chanceOf), ["50 %", "73 %", "99.3 %", "99.8 %", "more than 99.9 %"]);
 });
+
+for (const { text, epsilon, bounds, distribution } of vectors.window) {
+  test(`how likely a code is, epsilon ${epsilon}: the exact probabilities, and never more than e^ε apart`, () => {
+    const offer = { study: { bounds, channel: parseChannel(text, epsilon) } };
+    const likely = (value) => distribution.probabilities.map((_, code) => likelihoodOf(offer, value, code));
+    const [own, low, high] = [distribution.input, bounds[0] - 1, bounds[1] + 1].map(likely);
+    own.forEach((chance, code) => assert.ok(Math.abs(chance - distribution.probabilities[code]) < 2 ** -20));
+    for (const chances of [own, low, high]) assert.ok(Math.abs(chances.reduce((sum, chance) => sum + chance) - 1) < 1e-9);
+    low.forEach((chance, code) => assert.ok(chance <= high[code] * Math.exp(Number(epsilon)) && high[code] <= chance * Math.exp(Number(epsilon))));
+  });
+}
 
 test("a receipt in words", async () => {
   const curator = new Curator();

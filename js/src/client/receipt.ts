@@ -59,5 +59,5 @@ export function readReceipt(document: Json, expected: Json, resent: boolean): Re
 }
 
 function refused(reason: string): ProtocolError {
-  return new ProtocolError("The receipt is not valid: the curator did not sign it, or it is about something else.", reason);
+  return new ProtocolError("The receipt is not valid: it is forged, or about something else.", reason);
 }
