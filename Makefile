@@ -150,6 +150,7 @@ vectors: $(VENV)/.dev
 	$(BIN)/python scripts/make_vectors.py
 	$(BIN)/python scripts/make_frequency_vectors.py
 	$(BIN)/python scripts/make_distribution_vectors.py
+	$(BIN)/python scripts/make_protocol_vectors.py
 
 # The command has to see the newest versions, so it uses an environment of its own.
 lock:
@@ -215,5 +216,5 @@ js/node_modules/.installed: js/package.json $(VENV)/.node
 	@$(JS) npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@
 
-js/dist/hybriddp.js: $(wildcard js/src/*.ts) js/node_modules/.installed
+js/dist/hybriddp.js: $(wildcard js/src/*.ts js/src/*/*.ts) js/package.json js/node_modules/.installed
 	$(JS) npm run --silent build
