@@ -1,8 +1,9 @@
-"""What a study asks one person for, a number or a category: drawn, and told in words.
+"""What a study asks one person for, a number, a category or an item: drawn, and told in words.
 
 A trusted contribution is an integer and what it stands for. Of a mean these are units of the study's grid and the
-number in their middle; of categories, the number of the category, from 0, and the category itself. An item that is none
-of the categories is sent as other, and not as what it is.
+number in their middle; of categories, the number of the category, from 0, and the category itself; of an open domain,
+the item's integer and the item. An item that is none of the categories, or that no study could show, is sent as other,
+and not as what it is.
 """
 
 import math
@@ -12,17 +13,20 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from hybriddp.client.plain import one_line
-from hybriddp.client.problems import parse_object
+from hybriddp.client.problems import RejectedError, parse_object
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.frequency import FrequencyStudy
+from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
+from hybriddp.frequency.item_integers import integer_of, kept_item
 from hybriddp.grid import as_floats
 from hybriddp.mean import MeanStudy
 from hybriddp.wording import significant
 
 __all__ = [
     "KINDS",
+    "NO_LIST",
     "UNKNOWN",
     "CategoryQuestion",
+    "ItemQuestion",
     "NumberQuestion",
     "OfferedStudy",
     "StudyQuestion",
@@ -31,10 +35,14 @@ __all__ = [
     "read_study",
 ]
 
-OfferedStudy = MeanStudy | FrequencyStudy
+OfferedStudy = MeanStudy | FrequencyStudy | HeavyHitterStudy
 """What people can take part in."""
 
-UNKNOWN = "This version of hybriddp can take part in studies of a mean or of frequencies only."
+UNKNOWN = "This version of hybriddp can take part in studies of a mean, of frequencies or of heavy hitters only."
+NO_LIST = (
+    "The study takes no reports yet: they are about its list, which has not been released. Nothing was drawn; call "
+    "again later."
+)
 _LISTED = 12  # categories that a promise names
 
 
@@ -52,6 +60,10 @@ class StudyQuestion(Protocol):
     kind: ClassVar[str]
     noun: ClassVar[str]
     added: ClassVar[str]
+
+    @property
+    def reported(self) -> MeanStudy | FrequencyStudy:
+        """The study that a report is about: this one, or the question about its list."""
 
     @property
     def text(self) -> str:
@@ -84,6 +96,11 @@ class NumberQuestion:
     kind: ClassVar[str] = "mean"
     noun: ClassVar[str] = "number"
     added: ClassVar[str] = "adds it to a total"
+
+    @property
+    def reported(self) -> MeanStudy:
+        """The study itself."""
+        return self.study
 
     @property
     def text(self) -> str:
@@ -131,6 +148,11 @@ class CategoryQuestion:
     added: ClassVar[str] = "counts it with the others'"
 
     @property
+    def reported(self) -> FrequencyStudy:
+        """The study itself."""
+        return self.study
+
+    @property
     def text(self) -> str:
         """The study's text, as devices get it."""
         return self.study.to_json()
@@ -142,13 +164,9 @@ class CategoryQuestion:
 
     def sentence(self) -> str:
         """What is asked, behind the name of who asks."""
-        items = self.study.categories
-        listed = "; ".join(one_line(str(item), 80) for item in items[:_LISTED])
-        more = f"; and {len(items) - _LISTED:,} more" if len(items) > _LISTED else ""
+        items, listed = self.study.categories, _listed(self.study)
         rest = "Anything else counts as other." if self.study.other else "Whoever has none of these does not take part."
-        return (
-            f"asks for one of {len(items):,} categories: {one_line(self.study.title)}. They are {listed}{more}. {rest}"
-        )
+        return f"asks for one of {len(items):,} categories: {one_line(self.study.title)}. They are {listed}. {rest}"
 
     def code(self, value: object) -> int:
         """The code of one report, drawn now."""
@@ -184,11 +202,70 @@ class CategoryQuestion:
         return int(found.categories[0])
 
 
-KINDS = (NumberQuestion.kind, CategoryQuestion.kind)
+@dataclass(frozen=True, slots=True)
+class ItemQuestion:
+    """A study of heavy hitters asks for an item: the trusted group for any, the local group about the released list."""
+
+    study: HeavyHitterStudy
+    about_list: FrequencyStudy | None = None
+    """What the local group is asked, once the list has been released."""
+    kind: ClassVar[str] = "heavy-hitters"
+    noun: ClassVar[str] = "item"
+    added: ClassVar[str] = "counts it with the others', shows an item only if enough people have it,"
+
+    @property
+    def reported(self) -> FrequencyStudy:
+        """The question about the list."""
+        if self.about_list is None:
+            raise RejectedError(NO_LIST, reason="closed", status=409)
+        return self.about_list
+
+    @property
+    def text(self) -> str:
+        """The study's text; the question's is the question's own."""
+        return self.study.to_json()
+
+    @property
+    def codes(self) -> tuple[int, int]:
+        """The smallest and the largest code that a device can send."""
+        return CategoryQuestion(self.reported).codes
+
+    def sentence(self) -> str:
+        """What is asked, behind the name of who asks."""
+        asked = f"asks for one item, a text: {one_line(self.study.name)}."
+        if self.about_list is None:
+            return (
+                f"{asked} Items that enough of those who trust have become a public list. Those who do not are asked "
+                "about this list, later; anything else counts as other then."
+            )
+        count, listed = len(self.about_list.categories), _listed(self.about_list)
+        return f"{asked} A list of {count:,} has been released: {listed}. Anything else counts as other."
+
+    def code(self, value: object) -> int:
+        """The code of one report about the list, drawn now."""
+        return CategoryQuestion(self.reported).code(value)
+
+    def trusted(self, value: object) -> TrustedValue:
+        """The integer of an item, and the item; other, if no study could show it or it is too long to be kept."""
+        if not isinstance(value, str):
+            raise DataError("The item must be one text.")
+        item = kept_item(value, self.study.form)
+        return TrustedValue(integer_of(item), item)
+
+    def received(self, sent: float | str) -> int:
+        """The integer of an item."""
+        if not isinstance(sent, str):
+            raise ProtocolError("The value must be a text.")
+        return integer_of(kept_item(sent, self.study.form))
 
 
-def question(study: OfferedStudy) -> StudyQuestion:
-    """What a study asks for."""
+KINDS = (NumberQuestion.kind, CategoryQuestion.kind, ItemQuestion.kind)
+
+
+def question(study: OfferedStudy, about_list: FrequencyStudy | None = None) -> StudyQuestion:
+    """What a study asks for; of heavy hitters also what it asks about its list, once that has been released."""
+    if isinstance(study, HeavyHitterStudy):
+        return ItemQuestion(study, about_list)
     return NumberQuestion(study) if isinstance(study, MeanStudy) else CategoryQuestion(study)
 
 
@@ -199,7 +276,23 @@ def read_study(text: str) -> OfferedStudy:
         return MeanStudy.from_json(text)
     if kind == CategoryQuestion.kind:
         return FrequencyStudy.from_json(text)
+    if kind == ItemQuestion.kind:
+        return _single_items(HeavyHitterStudy.from_json(text))
     raise ProtocolError(UNKNOWN)
+
+
+def _single_items(study: HeavyHitterStudy) -> HeavyHitterStudy:
+    """A study of heavy hitters that servers take: by way of a list, one text for each person."""
+    if study.domain is not None or study.form.levels != 1 or study.form.max_records != 1:
+        raise ProtocolError("People can take part in studies of heavy hitters with one text each, by way of a list.")
+    return study
+
+
+def _listed(study: FrequencyStudy) -> str:
+    """The first categories of a study, in words."""
+    items = study.categories
+    more = f"; and {len(items) - _LISTED:,} more" if len(items) > _LISTED else ""
+    return "; ".join(one_line(str(item), 80) for item in items[:_LISTED]) + more
 
 
 def _one_number(value: object) -> float:
