@@ -60,9 +60,9 @@ def test_it_prints_json_and_nothing_else(users: Path, tmp_path: Path) -> None:
     found = json.loads(_run(users, tmp_path / "ledger.json", "--json").stdout)
     assert found["items"] == ["yes", "no"]
     assert found["shares"][0] == pytest.approx(0.3, abs=0.1)
-    assert "groups" not in found
+    assert "curator" not in found
     full = json.loads(_run(users, tmp_path / "other.json", "--json", "--full").stdout)
-    assert "groups" in full
+    assert "curator" in full
 
 
 def test_a_picture_is_written_for_one_answer_and_for_several(users: Path, tmp_path: Path) -> None:
