@@ -5,7 +5,7 @@ export class ChannelError extends Error {
   override name = "ChannelError";
 }
 
-/** Throws a `ChannelError` unless the condition holds. */
-export function ensure(condition: boolean, sentence: string): asserts condition {
-  if (!condition) throw new ChannelError(`The channel is refused: ${sentence}.`);
+/** Throws a `ChannelError` unless the condition holds; what is refused is a channel, a study or a question. */
+export function ensure(condition: boolean, sentence: string, what = "channel"): asserts condition {
+  if (!condition) throw new ChannelError(`The ${what} is refused: ${sentence}.`);
 }

@@ -32,14 +32,14 @@ export class Study {
 export async function parseStudy(text: string, epsilon: number | string): Promise<Study> {
   const { channelText, ...fields } = parseFields(text);
   const channel = parseChannel(channelText, epsilon);
-  ensure(fields.type === "mean" && fields.version === 2, "its study is not one of a mean");
-  ensure(channel instanceof WindowChannel && fields.epsilon === channel.epsilon, "it does not fit its study");
-  ensure(isReadable(fields.name), "its study has no name, or one with control characters");
-  ensure(isCanonicalDelta(fields.delta), "its study's delta is not a decimal up to 0.001 in its shortest form");
-  ensure(isInteger(fields.min_group_size, 1, Number.MAX_SAFE_INTEGER), "its study's smallest group is not a positive integer");
-  ensure(areBounds(fields.bounds), "its study has no bounds");
+  ensure(fields.type === "mean" && fields.version === 2, "it is not one of a mean", "study");
+  ensure(channel instanceof WindowChannel && fields.epsilon === channel.epsilon, "its channel does not fit it", "study");
+  ensure(isReadable(fields.name), "it has no name, or one with control characters", "study");
+  ensure(isCanonicalDelta(fields.delta), "its delta is not a decimal up to 0.001 in its shortest form", "study");
+  ensure(isInteger(fields.min_group_size, 1, Number.MAX_SAFE_INTEGER), "its smallest group is not a positive integer", "study");
+  ensure(areBounds(fields.bounds), "it has no bounds", "study");
   const asked = deviceText(fields, channel, usersText(fields.users, text));
-  ensure(text === asked || text === withSpread(asked, fields), "its study is not in the form that studies are written in");
+  ensure(text === asked || text === withSpread(asked, fields), "it is not in the form that studies are written in", "study");
   return new Study(fields.name, fields.bounds, await digestOf(asked), channel);
 }
 
