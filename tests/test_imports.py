@@ -17,7 +17,7 @@ ROOMS = [
     {"channels", "release", "theory"},
     {"mean", "frequency", "distribution", "kmeans", "amplification"},
     {"tables", "planning", "simulation", "figures", "audit"},
-    {"client", "service", "cli"},
+    {"client", "service", "cli", "__main__"},
 ]
 KMEANS = [
     {"clustering", "box"},
