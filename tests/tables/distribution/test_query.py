@@ -175,6 +175,18 @@ def test_users_are_told_apart_over_two_tables() -> None:
         )
 
 
+def test_nobody_reports_for_a_mean_and_for_a_distribution() -> None:
+    """Two reports cost ε twice. Their studies tell them apart, and if nothing is tied, their users do."""
+    mean = MeanStudy("load", bounds=(-5, 300), epsilon=1)
+    codes = [*STUDY.randomize([3.0, 40.0], random_state=1).tolist(), *mean.randomize([3.0], random_state=1).tolist()]
+    frame = pl.DataFrame({"code": codes, "user": ["a", "b", "a"]})
+    digests = pl.Series([f"{study.digest} seeded" for study in (STUDY, STUDY, mean)])
+    with pytest.raises(ProtocolError, match="another study"):
+        summarize(frame.with_columns(study=digests), STUDY, report="code")
+    with pytest.raises(DataError, match="1 user has more than one row"):
+        summarize(frame, STUDY, report="code", user="user")
+
+
 # Edges
 
 
