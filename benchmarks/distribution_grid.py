@@ -1,11 +1,11 @@
-"""Quantiles of like groups on the whole grid of the design: is both groups together ever worse than the better one?
+"""Quantiles of like groups on the whole grid of the design: where both groups together are worse than the better one.
 
     python -m benchmarks.distribution_grid [TRIALS]
 
-ε = 0.5, 1, 2, 4; 10,000 users (c = 1, 5 %), 100,000 and 1,000,000 (c = 0.1, 1, 5 %); four shapes: 128 cells, and in each
-cell 40 studies. T8, and T9 and T10 over everything. A cell is worse if the squared error of the CDF at the edges next to
+ε = 0.5, 1, 2, 4; 10,000 users (c = 1, 5 %), 100,000 and 1,000,000 (c = 0.1, 1, 5 %); four shapes: 128 cells of 40
+studies each. T8, and T9 and T10 over everything. A cell is worse if the squared error of the CDF at the edges next to
 p50, p90, p95 and p99 is larger than that of the better group, study by study, by more than two standard errors. Takes
-half an hour on one core.
+ten minutes of processor time.
 """
 
 import sys
@@ -55,9 +55,7 @@ def tell(every: list[GridCell]) -> None:
     """T8 against chance, T9 and T10 with their standard errors."""
     worse = [one for one in every if one.found.z > 2]
     chance = stats.binom.sf(len(worse) - 1, len(every), stats.norm.sf(2))
-    names = [
-        (one.cell.epsilon, one.cell.n_users, one.cell.trusted, one.shape, round(one.found.z, 2)) for one in worse
-    ]
+    names = [(one.cell.epsilon, one.cell.n_users, one.cell.trusted, one.shape, round(one.found.z, 2)) for one in worse]
     print(f"\nT8: {len(worse)} of {len(every)} cells with z > 2 ({stats.norm.sf(2) * len(every):.1f} by chance,")
     print(f"probability of as many {chance:.2f}): {names}")
     ratios = {c: [one.found.ratio for one in every if one.cell.trusted == c] for c in (0.001, 0.01, 0.05)}
