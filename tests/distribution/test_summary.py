@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from hybriddp.channels import MaskedResponse
 from hybriddp.distribution import BinCounts, DistributionStudy, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
 
