@@ -98,6 +98,18 @@ class Density:
         """The standard deviation of the difference of two costs."""
         return float(np.sqrt(self.noise @ (self.squares(centers) - self.squares(others)) ** 2))
 
+    def sees(self, centers: FloatArray) -> bool:
+        """Whether about every center, up to some distance, are more users than noise is likely to make."""
+        label = nearest(self.points, centers)
+        distance = np.sum((self.points - centers[label]) ** 2, axis=1)
+        for k in range(len(centers)):
+            own = np.flatnonzero(label == k)
+            inside = np.cumsum(self.values[own[np.argsort(distance[own], kind="stable")]])
+            noise_sd = np.sqrt(self.variance * np.arange(1, len(own) + 1))
+            if not (inside >= tuning.SEEN * noise_sd).any():
+                return False
+        return True
+
     def clusters(self, centers: FloatArray) -> "GridClusters":
         """The clusters of these centers."""
         k, label = len(centers), nearest(self.points, centers)
