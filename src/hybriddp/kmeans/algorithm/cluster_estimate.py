@@ -24,6 +24,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.reports.base import ResidualSums
+from hybriddp.kmeans.reports.chi_square import chi_square_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +110,8 @@ class ClusterEstimate:
 
 def _guarded(variance: FloatArray, shift: FloatArray, shift_variance: FloatArray) -> FloatArray:
     """The variances of the centers, raised where a shift is too long for them."""
-    from scipy.special import chdtri
-
     k, d = shift.shape
-    limit = chdtri(d, tuning.GUARD_LEVEL / k) / d
+    limit = chi_square_limit(d, tuning.GUARD_LEVEL / k) / d
     square = np.mean(shift**2, axis=1)
     long = square > limit * np.mean(variance + shift_variance, axis=1)
     implied = square - np.mean(shift_variance, axis=1)
