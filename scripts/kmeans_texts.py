@@ -9,7 +9,7 @@ import numpy as np
 from frequency_texts import plain
 from make_vectors import entry, tampered
 
-from hybriddp.channels import RandomizedResponse, UnaryEncoding, WindowChannel
+from hybriddp.channels import Channel, RandomizedResponse, UnaryEncoding, WindowChannel
 from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.unary import symbol_channel
@@ -292,13 +292,12 @@ def wrong_channels(fields: dict[str, Any]) -> Iterator[dict[str, str]]:
         ask = fields["asks"][number]
         for bad in tampered(ask["channel"], weights):
             own = plain({**fields, "asks": [ask]})
-            channel = plain(ask["channel"])
-            yield entry(f"channel {bad['why']}", own.replace(channel, bad["text"]))
+            yield entry(f"channel {bad['why']}", own.replace(plain(ask["channel"]), bad["text"]))
     unary = json.loads(UnaryEncoding(epsilon=1, n_categories=9).to_json())
     grid = {**fields["asks"][1], "channel": unary}
     for step in ({"one": unary["one"] + 1}, {"zero": unary["zero"] - 1}, {"categories": 8}, {"categories": 10}):
         yield entry(f"unary: {step}", plain({**fields, "asks": [{**grid, "channel": {**unary, **step}}]}))
-    wrong = [
+    wrong: list[tuple[int, Channel]] = [
         (0, RandomizedResponse(epsilon=1, n_categories=3)),
         (0, RandomizedResponse(epsilon=1, n_categories=5)),
         (0, RandomizedResponse(epsilon="0.5", n_categories=4)),
@@ -317,8 +316,9 @@ def wrong_channels(fields: dict[str, Any]) -> Iterator[dict[str, str]]:
     for number, channel in wrong:
         ask = {**fields["asks"][number], "channel": json.loads(channel.to_json())}
         yield entry(f"ask {number} with {channel!r}", plain({**fields, "asks": [ask]}))
-    for bad in (None, [], {}, "unary", 7, {"type": "unary"}):
-        yield entry(f"channel is {bad!r}", plain({**fields, "asks": [{**fields["asks"][0], "channel": bad}]}))
+    others: list[Any] = [None, [], {}, "unary", 7, {"type": "unary"}]
+    for other in others:
+        yield entry(f"channel is {other!r}", plain({**fields, "asks": [{**fields["asks"][0], "channel": other}]}))
 
 
 # Turns ----------------------------------------------------------------------------------------------------------------

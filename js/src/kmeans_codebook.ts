@@ -68,8 +68,8 @@ export class Directions {
   products(vector: readonly number[], codebook: number, rows: readonly number[]): number[] {
     const first = Math.floor((codebook * this.size) / this.order);
     return Array.from({ length: Math.max(this.size / this.order, 1) }, (_, basis) => {
-      const flips = this.signFlips[first + basis]!;
-      const all = this.#transform(vector.map((x, j) => x * flips[j]!));
+      const signs = this.signFlips[first + basis]!;
+      const all = this.#transform(vector.map((x, j) => x * signs[j]!));
       return rows.map((row) => all[row]!);
     }).flat();
   }

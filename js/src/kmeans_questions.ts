@@ -128,9 +128,9 @@ function second_moment(d: number, fields: Fields): Question {
   ) as [Directions, Directions];
   requireThat(left.codebooks === right.codebooks, "its pairs of directions do not match");
   const chosen = chosenOf(fields, d);
-  const flips = `"left_sign_flips":${rows(left.signFlips, integers)},"right_sign_flips":${rows(right.signFlips, integers)}`;
+  const signs = `"left_sign_flips":${rows(left.signFlips, integers)},"right_sign_flips":${rows(right.signFlips, integers)}`;
   return {
-    text: `{"kind":"second_moment",${ball.text},${flips},"chosen":${chosen}}`,
+    text: `{"kind":"second_moment",${ball.text},${signs},"chosen":${chosen}}`,
     variants: left.order * left.codebooks,
     symbols: 2 * codebookSize(d),
     chosen,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError, ProtocolError
@@ -33,7 +34,7 @@ class StreamBytes(ByteSource):
         self.raw = stream(f"{seed} bytes", count)
         self.used = 0
 
-    def fill(self, buffer: Any) -> None:
+    def fill(self, buffer: NDArray[np.uint8]) -> None:
         buffer[:] = self.raw[self.used : self.used + len(buffer)]
         self.used += len(buffer)
 
@@ -146,6 +147,6 @@ def test_texts_that_are_too_long_or_nested_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("subject", ["", "x" * 257, "half \ud800", 7, None])
-def test_a_subject_that_no_token_has_has_no_place(subject: Any) -> None:
+def test_a_subject_that_no_token_has_has_no_place(subject: str) -> None:
     with pytest.raises(ParameterError, match="subject must be a text of 1 to 256 characters"):
         place(OWN.digest, subject)
