@@ -5,17 +5,23 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
-import { distribution, frequency, vectors } from "./vectors.js";
+import { distribution, frequency, kmeans, vectors } from "./vectors.js";
 
 const read = (path) => readFileSync(new URL(path, import.meta.url), "utf8");
 const readme = read("../README.md");
-const bundles = { hybriddp: "../dist/hybriddp.js", "hybriddp/frequency": "../dist/frequency.js", "hybriddp/distribution": "../dist/distribution.js" };
+const bundles = { hybriddp: "../dist/hybriddp.js", "hybriddp/frequency": "../dist/frequency.js", "hybriddp/distribution": "../dist/distribution.js", "hybriddp/kmeans": "../dist/kmeans.js" };
 const texts = {
   parseChannel: vectors.window.find((c) => c.epsilon === "1").text,
   parseStudy: JSON.parse(read("../../vectors/study.json")).text,
   parseFrequencyStudy: frequency.accepted[0].text, // yes or no
   parseDiscoveryQuestion: frequency.discovery[0].text,
   parseDistributionStudy: distribution.accepted[0].text,
+  parseKMeansStudy: kmeans.bases[0],
+};
+const { study: digest } = JSON.parse(kmeans.turns[0].text);
+const others = {
+  roundText: kmeans.bases[2], // the first round, of all users
+  turnsText: JSON.stringify({ type: "kmeans-turns", version: 2, study: digest, fractions: ["1"] }),
 };
 
 for (const [page, source] of [["README.md", readme], ["docs/reports.md", read("../../docs/reports.md")]]) {
@@ -29,7 +35,8 @@ for (const [page, source] of [["README.md", readme], ["docs/reports.md", read(".
     test(`example ${i + 1} of ${page} runs`, async () => {
       const parser = Object.keys(texts).find((name) => example.includes(`${name}(`));
       const code = example.replace(/from "(.*?)"/, (_, name) => `from "${new URL(bundles[name], import.meta.url)}"`);
-      const module = `const text = ${JSON.stringify(texts[parser])};\n${code}\nexport { ${parser === "parseChannel" ? "code" : "report"} as sent };`;
+      const named = Object.entries({ text: texts[parser], ...others }).map(([name, text]) => `const ${name} = ${JSON.stringify(text)};\n`);
+      const module = `${named.join("")}${code}\nexport { ${parser === "parseChannel" ? "code" : "report"} as sent };`;
       const { sent } = await import(`data:text/javascript,${encodeURIComponent(module)}`);
       assert.ok(Number.isSafeInteger(sent.code ?? sent));
     });
