@@ -43,6 +43,11 @@ class StartDoubt:
         """Whether the other start is as good, or better, as far as noise lets see: to one standard deviation."""
         return self.rival_cost < self.cost + self.difference_sd
 
+    @property
+    def rival_is_cheaper(self) -> bool:
+        """Whether the other start was even cheaper, though K-means of what noise leaves found it worse."""
+        return self.rival_cost < self.cost
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterEstimate:
@@ -65,7 +70,10 @@ class ClusterEstimate:
     def is_doubtful(self) -> bool:
         """Whether the cost may well be more than 1.2 times the best one."""
         few, many = tuning.DOUBTFUL
-        return self.doubt > (few if self.centers.shape[1] <= tuning.MAX_LOW_DIM else many)
+        if self.centers.shape[1] > tuning.MAX_LOW_DIM:
+            return self.doubt > many
+        contested = self.start is not None and self.start.rival_is_cheaper
+        return self.doubt > (tuning.DOUBTFUL_IF_CONTESTED if contested else few)
 
     def update(
         self,
