@@ -113,7 +113,7 @@ def _picture(made: "Plan") -> str:
     target = StringIO()
     made.plot().savefig(target, format="svg")
     text = target.getvalue()
-    return text[text.index("<svg") :]
+    return f'<div class="picture">{text[text.index("<svg") :]}</div>'
 
 
 def plain(made: "Plan") -> dict[str, Any]:

@@ -12,38 +12,17 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
-from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.page import Section, alerts, paragraphs, table
 from hybriddp.service.kinds.kind import NO_WAY_BACK
+from hybriddp.service.pages.look import hidden, server_page
 from hybriddp.service.pages.session import FORM_FIELD
 from hybriddp.service.problems import REASONS
 from hybriddp.wording import counted, percent, significant
 
 __all__ = ["front_page", "login_page", "message_page", "studies_page", "study_page"]
 
-_WIDTH = 60
 _FOOTER = "hybriddp curator. Counts are exact; a group's size is public once the study has closed."
 _HEADINGS = ("Study", "State", "Trusted", "Local", "ε", "Closing time (UTC)")
-_STYLE = """\
-a { color: #1d6f8a; }
-small { color: #66727e; }
-.list td, .list th, .facts td { text-align: left; }
-.list td:nth-child(n+3), .list th:nth-child(n+3) { text-align: right; }
-.list small { white-space: nowrap; }
-.refused td:nth-child(2), .refused th:nth-child(2) { text-align: left; }
-.wide { overflow-x: auto; }
-.facts td:first-child { color: #66727e; white-space: nowrap; width: 11rem; }
-.facts td { overflow-wrap: anywhere; }
-.state { border-radius: 1rem; padding: .1rem .7rem; background: #e9edf1; }
-.open, .asking { background: #d9f0e6; } .closed { background: #fdeccf; }
-button, input { font: inherit; padding: .25rem .8rem; border: 1px solid #b9c2ca; border-radius: .3rem; }
-button { background: #fff; color: #22303c; cursor: pointer; }
-button.next { background: #1d8a6b; border-color: #1d8a6b; color: #fff; }
-button.danger { color: #a4262c; border-color: #a4262c; }
-@media (max-width: 40rem) { th, td { padding: .35rem .3rem; } .facts td:first-child { width: auto; } }
-form.next { margin-top: 1.2rem; } .list form.next { margin: 0; }
-textarea { box-sizing: border-box; width: 100%; font: .85rem/1.4 ui-monospace, monospace; color: #22303c; }
-[role=alert] { background: #fdf3e4; border-left: .25rem solid #c8772e; padding: .5rem .8rem; }
-"""
 _LABELS = {"list": "Release the list"}
 _MOST_SHARES = 5  # that a study's page tells
 _NEXT = {"created": "open", "open": "close", "asking": "close", "closed": "release"}
@@ -53,12 +32,13 @@ _NEXT = {"created": "open", "open": "close", "asking": "close", "closed": "relea
 def front_page() -> str:
     """The page at the server's address, which says where everything is."""
     links = (
+        ("/plan", "What a study would give, before anybody is asked"),
         ("/operator", "For the operator"),
         ("/schema/openapi.json", "For programs: all addresses, in an OpenAPI document"),
         ("/health", "Whether the server lives"),
     )
     items = "".join(f'<li><a href="{path}">{path}</a>: {escape(words)}</li>' for path, words in links)
-    return _page("Curator", [Section("", [f"<ul>{items}</ul>"])])
+    return _page("Curator", [Section("", [f"<ul>{items}</ul>"])], here="/")
 
 
 def login_page(*, failed: bool = False) -> str:
@@ -91,7 +71,7 @@ def studies_page(studies: Sequence[Mapping[str, Any]], *, form_token: str, notic
         What has just been done.
     """
     rows = "".join(f"<tr>{_row(study)}</tr>" for study in studies)
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in _HEADINGS)
+    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in _HEADINGS)
     listed = _wide(f'<table class="list"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>')
     none = paragraphs(["There is no study yet. Create one with POST /studies."])
     blocks = [*paragraphs([notice] if notice else [], style="answer"), *([listed] if studies else none)]
@@ -154,13 +134,13 @@ def study_page(
 _BACK = '<p><a href="/operator">All studies</a></p>'
 
 
-def _page(title: str, sections: Sequence[Section]) -> str:
-    return render_page(title, sections, footer=_FOOTER, width=_WIDTH, style=_STYLE)
+def _page(title: str, sections: Sequence[Section], *, here: str = "/operator", head: str = "") -> str:
+    return server_page(title, sections, footer=_FOOTER, here=here, head=head)
 
 
 def _listed(facts: Sequence[Sequence[str]]) -> str:
     """Names and what they stand for, as HTML."""
-    rows = "".join(f"<tr><td>{escape(name)}</td><td>{value}</td></tr>" for name, value in facts)
+    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{value}</td></tr>' for name, value in facts)
     return f'<table class="facts"><tbody>{rows}</tbody></table>'
 
 
@@ -311,7 +291,7 @@ def _verbatim(text: str) -> str:
 
 
 def _hidden(form_token: str) -> str:
-    return f'<input type="hidden" name="{FORM_FIELD}" value="{escape(form_token)}">'
+    return hidden(FORM_FIELD, form_token)
 
 
 def _buttons(study: Mapping[str, Any], form_token: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.page import Section, alerts, color, paragraphs, render_page, table
 from hybriddp.wording import counted, percent, to_precision_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ DRAWN = 30  # categories in the figure
 LISTED = 500  # rows of a table
 _LABEL = 26  # characters
 _LEFT, _RIGHT, _STEP = 190, 590, 24
-_COLOR, _AXIS = "#1d8a6b", "#8a97a3"
+_BAR, _AXIS, _INK = color("both"), color("axis"), color("ink")
 
 
 def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
@@ -67,11 +67,11 @@ def bars(rows: Sequence["ShareRow | ItemRow"]) -> str:
         low, high = x(row.interval.lower), x(row.interval.upper)
         marks.append(
             f'<text x="{_LEFT - 10}" y="{y + 5}" text-anchor="end">{escape(name)}</text>'
-            f'<rect x="{_LEFT}" y="{y - 7}" width="{float(x(row.share)) - _LEFT:.1f}" height="14" fill="{_COLOR}" '
+            f'<rect x="{_LEFT}" y="{y - 7}" width="{float(x(row.share)) - _LEFT:.1f}" height="14" fill="{_BAR}" '
             f'fill-opacity="0.55"/>'
-            f'<line x1="{low}" x2="{high}" y1="{y}" y2="{y}" stroke="#22303c" stroke-width="1.5"/>'
+            f'<line x1="{low}" x2="{high}" y1="{y}" y2="{y}" stroke="{_INK}" stroke-width="1.5"/>'
             + "".join(
-                f'<line x1="{end}" x2="{end}" y1="{y - 4}" y2="{y + 4}" stroke="#22303c"/>' for end in (low, high)
+                f'<line x1="{end}" x2="{end}" y1="{y - 4}" y2="{y + 4}" stroke="{_INK}"/>' for end in (low, high)
             )
         )
     base = 14 + _STEP * len(rows)
@@ -81,7 +81,7 @@ def bars(rows: Sequence["ShareRow | ItemRow"]) -> str:
     )
     return (
         f'<svg viewBox="0 0 620 {base + 26}" role="img" aria-label="Shares with 95 % intervals" '
-        f'font-family="system-ui, sans-serif" font-size="13" fill="#22303c">{"".join(marks)}{axis}</svg>'
+        f'font-family="system-ui, sans-serif" font-size="13" fill="{_INK}">{"".join(marks)}{axis}</svg>'
     )
 
 
