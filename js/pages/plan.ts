@@ -296,6 +296,8 @@ form.addEventListener("submit", (event) => {
   soon(0);
 });
 form.querySelector("button")?.remove();
+const readout = document.getElementById("readout");
+if (readout) readout.textContent = "Point at the curves to read their numbers.";
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => latest && draw(latest));
 addEventListener("resize", () => latest && chart?.setSize({ width: Math.max(element("curves").clientWidth, 280), height: 320 }));
 if (document.getElementById("curves")) soon(0);

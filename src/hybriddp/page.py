@@ -25,7 +25,7 @@ a {{ color: var(--link); }}
 :focus-visible {{ outline: 3px solid var(--link); outline-offset: 2px; border-radius: .15rem; }}
 table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
 th, td {{ text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); }}
-th:first-child, td:first-child {{ text-align: left; overflow-wrap: anywhere; }}
+th:first-child, td:first-child {{ text-align: left; overflow-wrap: anywhere; min-width: 5.5rem; }}
 tr.ours {{ font-weight: 600; color: var(--both); }}
 svg {{ width: 100%; height: auto; }}
 .picture {{ background: #fff; border-radius: .3rem; }}

@@ -75,5 +75,6 @@ def figure(estimate: "Estimate") -> str:
     )
     return (
         f'<svg viewBox="0 0 620 {base + 26}" role="img" aria-label="The groups\' and the combined answer with 95 % '
-        f'intervals" font-family="system-ui, sans-serif" font-size="13" fill="{color("ink")}">{"".join(marks)}{axis}</svg>'
+        f'intervals" font-family="system-ui, sans-serif" font-size="13" fill="{color("ink")}">'
+        f"{''.join(marks)}{axis}</svg>"
     )

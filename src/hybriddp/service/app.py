@@ -30,7 +30,7 @@ from hybriddp.service.life import RECEIPTS_KEY
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
 from hybriddp.service.planner import Planner
 from hybriddp.service.problems import MEDIA_TYPE, SECURITY_HEADERS, problem
-from hybriddp.service.routes import contributions, health, operator, plan, static, studies
+from hybriddp.service.routes import contributions, health, new_study, operator, plan, static, studies
 from hybriddp.service.routes.access import ADMIN, RateLimit, TooManyRequests
 from hybriddp.service.routes.strict import StrictRequest
 from hybriddp.service.routes.wire import BODIES, in_our_words
@@ -133,7 +133,11 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
             *health.ROUTES,
             *static.ROUTES,
             *plan.ROUTES,
-            Router("", route_handlers=[*operator.ROUTES, *plan.PAGES], exception_handlers={Exception: operator.refuse_in_words}),
+            Router(
+                "",
+                route_handlers=[*operator.ROUTES, *new_study.ROUTES, *plan.PAGES],
+                exception_handlers={Exception: operator.refuse_in_words},
+            ),
         ],
         state=State(state),
         request_class=StrictRequest,

@@ -17,7 +17,7 @@ from hybriddp.planning.curves import EPSILON, OPT_INS, ErrorCurves, error_curves
 from hybriddp.planning.words import assumption, headline, promise
 from hybriddp.service.problems import Refusal
 
-__all__ = ["EXAMPLE", "LABELS", "Planned", "Planner", "PlanRequest", "plan_now", "read_number"]
+__all__ = ["EXAMPLE", "LABELS", "PlanRequest", "Planned", "Planner", "plan_now", "read_number"]
 
 EXAMPLE = {"users": "100000", "opt_ins": "5", "epsilon": "1", "lower": "0", "upper": "240", "sd": "30", "mean": "40"}
 """What the page shows to whoever asks nothing: minutes of a session, perhaps."""
@@ -45,7 +45,9 @@ def read_number(text: str) -> float | None:
     (100000.0, 1000.0, None, None)
     """
     try:
-        found = float(text.replace(",", "").replace("\N{NO-BREAK SPACE}", "").strip()) if len(text) <= _LONGEST else None
+        found = (
+            float(text.replace(",", "").replace("\N{NO-BREAK SPACE}", "").strip()) if len(text) <= _LONGEST else None
+        )
     except ValueError:
         return None
     return found if found is not None and abs(found) < float("inf") else None
@@ -176,7 +178,8 @@ class Planner:
         self._waiting += 1
         try:
             async with self._turn:
-                found = self._kept.get(request) or await asyncio.to_thread(plan_now, request)
+                known = self._kept.get(request)
+                found = await asyncio.to_thread(plan_now, request) if known is None else known
         finally:
             self._waiting -= 1
         self._kept[request] = found
@@ -191,4 +194,3 @@ class Planner:
         self._made += 1
         if self._most and self._made > self._most:
             raise Refusal("too-many", "Many plans have been made in this minute. Wait a minute and try again.")
-

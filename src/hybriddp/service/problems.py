@@ -93,11 +93,13 @@ class Refusal(HybridDPError):  # noqa: N818  (to the one who asked, it is an ans
         A sentence, without any value, code, token or participant; the reason's own if not given.
     status : int, optional
         The HTTP status, if not the reason's own.
+    field : str
+        The field of a form that it is about.
     """
 
-    def __init__(self, reason: str, detail: str = "", *, status: int | None = None) -> None:
+    def __init__(self, reason: str, detail: str = "", *, status: int | None = None, field: str = "") -> None:
         known = REASONS[reason]
-        self.reason = reason
+        self.reason, self.field = reason, field
         self.status = int(known.status if status is None else status)
         super().__init__(detail or known.detail)
 

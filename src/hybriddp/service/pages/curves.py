@@ -1,7 +1,7 @@
 """A plan's curves as SVG, with logarithmic axes: what a page shows before, or without, its script."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from hybriddp.page import color
 from hybriddp.planning.curves import OPT_INS, ErrorCurves
@@ -70,7 +70,14 @@ def swatch(name: str) -> str:
     return f'<svg class="swatch" viewBox="0 0 28 10" aria-hidden="true">{line}</svg>'
 
 
-def _axes(x, y, across: tuple[float, float], up: tuple[float, float], *, percent: bool) -> Iterator[str]:  # type: ignore[no-untyped-def] # noqa: ANN001
+def _axes(
+    x: Callable[[float], float],
+    y: Callable[[float], float],
+    across: tuple[float, float],
+    up: tuple[float, float],
+    *,
+    percent: bool,
+) -> Iterator[str]:
     for value in _ticks(*across):
         words = f"{significant(100 * value)} %" if percent else significant(value)
         yield f'<line x1="{x(value):.1f}" x2="{x(value):.1f}" y1="{_TOP}" y2="{_BASE}" stroke="{color("line")}"/>'

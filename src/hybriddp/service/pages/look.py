@@ -1,12 +1,13 @@
 """What the server's own pages share: the way between them, forms, and scripts that may be missing."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 
 from hybriddp.page import Section, paragraphs, render_page
 from hybriddp.service.static_files import static_files
 
-__all__ = ["hidden", "missing_script", "script_tag", "server_page", "style_tag"]
+__all__ = ["hidden", "kept", "missing_script", "script_tag", "server_page", "style_tag"]
 
 _WIDTH = 60
 _LINKS = (("/", "Curator"), ("/plan", "Planner"), ("/operator", "Operator"))
@@ -50,13 +51,9 @@ def server_page(
     head: str = "",
 ) -> str:
     """A page of the server, with links to the others; ``here`` is the address of the one that it belongs to."""
-    links = "".join(
-        f'<a href="{path}"{_current(path, here)}>{words}</a>' for path, words in _LINKS
-    )
+    links = "".join(f'<a href="{path}"{_current(path, here)}>{words}</a>' for path, words in _LINKS)
     before = f'<header><nav aria-label="Pages">{links}</nav></header>\n'
-    return render_page(
-        title, sections, footer=footer, width=_WIDTH, style=_STYLE + style, head=head, before=before
-    )
+    return render_page(title, sections, footer=footer, width=_WIDTH, style=_STYLE + style, head=head, before=before)
 
 
 def _current(path: str, here: str) -> str:
@@ -85,3 +82,8 @@ def missing_script(name: str, without: str) -> list[str]:
 def hidden(name: str, value: str) -> str:
     """A field of a form that nobody sees."""
     return f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+
+
+def kept(text: str) -> str:
+    """A text whose percent signs stay with their numbers at the end of a line."""
+    return re.sub("([0-9]) %", "\\1\N{NO-BREAK SPACE}%", text)

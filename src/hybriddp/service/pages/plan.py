@@ -14,7 +14,7 @@ from hybriddp.planning.curves import EPSILON, OPT_INS, ErrorCurves
 from hybriddp.planning.evaluate import OURS
 from hybriddp.planning.page import LABELS as ESTIMATORS
 from hybriddp.service.pages.curves import LINES, axis_range, curves_figure, swatch
-from hybriddp.service.pages.look import missing_script, script_tag, server_page, style_tag
+from hybriddp.service.pages.look import kept, missing_script, script_tag, server_page, style_tag
 from hybriddp.service.planner import Planned, PlanRequest
 
 __all__ = ["plan_json", "plan_page"]
@@ -31,7 +31,10 @@ _HINTS = {
 }
 _HEADINGS = ("Estimator", "Typical error", "95 % interval", "Weight on opt-ins")
 _STYLE = """\
-.fields { display: grid; grid-template-columns: repeat(auto-fill, minmax(16rem, 1fr)); gap: 1rem 2rem; }
+.split { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0 3rem; }
+.split h2:first-child { margin-top: .5rem; }
+@media (min-width: 60rem) { .split { grid-template-columns: 17rem minmax(0, 1fr); } }
+.fields { display: grid; grid-template-columns: repeat(auto-fill, minmax(16rem, 1fr)); gap: .8rem 2rem; }
 .field label { font-weight: 600; display: block; }
 .field input { width: 100%; }
 .field input[type=range] { padding: 0; accent-color: var(--both); }
@@ -42,7 +45,7 @@ figure { margin: 1.5rem 0; max-width: 46rem; }
 figcaption { color: var(--muted); font-size: .9rem; }
 .swatch { width: 28px; height: 10px; margin-right: .5rem; }
 .u-axis { color: var(--ink); }
-#readout { min-height: 3rem; font-size: .9rem; }
+#readout { min-height: 3.2rem; font-size: .9rem; margin: 0; }
 .busy { opacity: .6; }
 """
 
@@ -51,25 +54,20 @@ def plan_page(planned: Planned) -> str:
     """The page of a plan, or of what is wrong with what was asked."""
     request, made = planned.request, planned.plan
     lead = (
-        "<p>How accurate would the mean of a number be, before anybody is asked? Some users trust you with their value; "
-        "all others send a report that their own device has randomized. Everybody gets the same promise.</p>"
+        "<p>How accurate would the mean of a number be, before anybody is asked? Some users trust you with their value. "
+        "All others send a report that their own device has randomized. Everybody gets the same promise.</p>"
     )
-    blocks = [lead, _form(request, planned.problems)]
-    answer = [f'<div id="answer" aria-live="polite">{"".join(_answer(planned))}</div>']
-    sections = [Section("", blocks), Section("The answer", answer)]
+    answer = f'<h2>The answer</h2><div id="answer" aria-live="polite">{"".join(_answer(planned))}</div>'
+    curves = ""
     if made is not None and planned.curves is not None:
         labels = plan_labels(planned.curves)
         figure = curves_figure(planned.curves, made.rmse, x_label=labels["x"], y_label=labels["y"])
-        sections.append(
-            Section(
-                "Every estimator",
-                [
-                    f'<figure id="curves">{figure}<figcaption>{escape(labels["caption"])}</figcaption></figure>',
-                    '<p id="readout" class="hint"></p>',
-                    f'<div id="estimators" class="wide">{_table(made)}</div>',
-                ],
-            )
+        curves = (
+            f'<h2>Every estimator</h2><figure id="curves">{figure}<figcaption>{escape(labels["caption"])}</figcaption>'
+            f'</figure><p id="readout" class="hint"></p><div id="estimators" class="wide">{_table(made)}</div>'
         )
+    split = f'<div class="split"><div>{_form(request, planned.problems)}</div><div>{answer}{curves}</div></div>'
+    sections = [Section("", [lead, split])]
     head = style_tag("uplot.css") + script_tag(SCRIPT)
     return server_page("Plan a study", sections, here="/plan", style=_STYLE, head=head)
 
@@ -81,8 +79,8 @@ def plan_labels(curves: ErrorCurves) -> dict[str, str]:
     return {
         "x": x,
         "y": "typical error",
-        "caption": f"The typical error of each estimator against {'the ' if against else ''}{x}, both axes logarithmic. "
-        "The dot is this plan.",
+        "caption": f"The typical error of each estimator against {'the ' if against else ''}{x}; both axes are "
+        "logarithmic. The dot is this plan.",
     }
 
 
@@ -102,8 +100,8 @@ def plan_json(planned: Planned) -> dict[str, Any]:
     scale = 100 if curves.against == OPT_INS else 1
     return {
         "problems": {},
-        "answer": list(planned.answer),
-        "notes": list(planned.notes),
+        "answer": [kept(line) for line in planned.answer],
+        "notes": [kept(line) for line in planned.notes],
         "rows": [list(row) for row in option_rows(made)],
         "labels": plan_labels(curves),
         "against": curves.against,
@@ -126,8 +124,8 @@ def _answer(planned: Planned) -> Iterator[str]:
         return
     for line in planned.answer:
         lead, _, rest = line.partition(": ")
-        yield f"<p><b>{escape(lead)}:</b> {escape(rest)}</p>"
-    yield from (f'<p class="hint">{escape(note)}</p>' for note in planned.notes)
+        yield f"<p><b>{escape(lead)}:</b> {escape(kept(rest))}</p>"
+    yield from (f'<p class="hint">{escape(kept(note))}</p>' for note in planned.notes)
     yield (
         f'<p><a class="button" id="make" href="{escape(_study_address(planned.request))}">Make this study</a> '
         f'<a id="link" href="/plan?{escape(planned.request.query)}">Link to this plan</a></p>'

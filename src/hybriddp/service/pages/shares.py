@@ -70,9 +70,7 @@ def bars(rows: Sequence["ShareRow | ItemRow"]) -> str:
             f'<rect x="{_LEFT}" y="{y - 7}" width="{float(x(row.share)) - _LEFT:.1f}" height="14" fill="{_BAR}" '
             f'fill-opacity="0.55"/>'
             f'<line x1="{low}" x2="{high}" y1="{y}" y2="{y}" stroke="{_INK}" stroke-width="1.5"/>'
-            + "".join(
-                f'<line x1="{end}" x2="{end}" y1="{y - 4}" y2="{y + 4}" stroke="{_INK}"/>' for end in (low, high)
-            )
+            + "".join(f'<line x1="{end}" x2="{end}" y1="{y - 4}" y2="{y + 4}" stroke="{_INK}"/>' for end in (low, high))
         )
     base = 14 + _STEP * len(rows)
     axis = f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{base}" y2="{base}" stroke="{_AXIS}"/>' + "".join(
