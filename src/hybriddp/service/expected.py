@@ -37,7 +37,7 @@ def expected_rows(text: str, n_trusted: int, n_local: int) -> tuple[ExpectedRow,
     >>> [row.error for row in expected_rows(text, 1, 5_000)][0]
     'too few to say'
     >>> expected_rows(text, 500, 50_000)[1]
-    ExpectedRow(people='twice as many', trusted='1,000', local='100,000', error='0.354 to 0.741')
+    ExpectedRow(people='twice as many', trusted='1,000', local='100,000', error='0.32 to 0.744')
     """
     error = _planner(text)
     if error is None:

@@ -14,9 +14,9 @@ __all__ = ["FOLDER", "StaticFile", "StaticFiles", "static_files"]
 
 FOLDER = Path(__file__).with_name("static")
 _TYPES = {
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".txt": "text/plain; charset=utf-8",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".txt": "text/plain",
 }
 
 

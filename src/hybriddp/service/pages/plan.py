@@ -54,8 +54,8 @@ def plan_page(planned: Planned) -> str:
     """The page of a plan, or of what is wrong with what was asked."""
     request, made = planned.request, planned.plan
     lead = (
-        "<p>How accurate would the mean of a number be, before anybody is asked? Some users trust you with their value. "
-        "All others send a report that their own device has randomized. Everybody gets the same promise.</p>"
+        "<p>How accurate would the mean of a number be, before anybody is asked? Some users trust you with their "
+        "value. All others send a report that their own device has randomized. Everybody gets the same promise.</p>"
     )
     answer = f'<h2>The answer</h2><div id="answer" aria-live="polite">{"".join(_answer(planned))}</div>'
     curves = ""
