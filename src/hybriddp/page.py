@@ -22,13 +22,15 @@ body {{ font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var
 h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.15rem; margin-top: 2.5rem; }}
 h1, h2, p, li {{ overflow-wrap: anywhere; }}
 a {{ color: var(--link); }}
-:focus-visible {{ outline: 3px solid var(--link); outline-offset: 2px; border-radius: .15rem; }}
+[type=datetime-local]:focus-within, :focus-visible {{
+  outline: 3px solid var(--link); outline-offset: 2px; border-radius: .15rem; }}
 table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
 th, td {{ text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); }}
 th:first-child, td:first-child {{ text-align: left; overflow-wrap: anywhere; min-width: 5.5rem; }}
 tr.ours {{ font-weight: 600; color: var(--both); }}
 svg {{ width: 100%; height: auto; }}
 .picture {{ background: #fff; border-radius: .3rem; }}
+.wide {{ overflow-x: auto; }}
 .answer {{ font-size: 1.2rem; font-weight: 600; }}
 footer {{ color: var(--muted); font-size: .85rem; margin-top: 3rem; }}
 @media (max-width: 40rem) {{ body {{ margin: 1rem auto; }} th, td {{ padding: .35rem .3rem; }} }}
@@ -162,6 +164,11 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, last_is_our
         opening[-1] = '<tr class="ours">'
     body = "".join(f"{tag}{row}</tr>" for tag, row in zip(opening, cells, strict=True))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def wide(block: str, label: str) -> str:
+    """A block, such as a table with many columns, that scrolls by itself where the screen is narrow."""
+    return f'<div class="wide" role="region" tabindex="0" aria-label="{escape(label)}">{block}</div>'
 
 
 def _heading(text: str) -> str:

@@ -20,7 +20,6 @@ small, .hint { color: var(--muted); }
 .list td:nth-child(n+3), .list th:nth-child(n+3) { text-align: right; }
 .list small { white-space: nowrap; }
 .refused td:nth-child(2), .refused th:nth-child(2) { text-align: left; }
-.wide { overflow-x: auto; }
 .facts th { color: var(--muted); font-weight: normal; white-space: nowrap; width: 11rem; }
 .facts td { overflow-wrap: anywhere; }
 .state { border-radius: 1rem; padding: .1rem .7rem; background: var(--raised); border: 1px solid var(--line); }

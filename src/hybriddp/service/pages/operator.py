@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
-from hybriddp.page import Section, alerts, paragraphs, table
+from hybriddp.page import Section, alerts, paragraphs, table, wide
 from hybriddp.service.expected import EXPECTED_HEADINGS
 from hybriddp.service.kinds.kind import NO_WAY_BACK
 from hybriddp.service.pages.look import hidden, kept, missing_script, script_tag, server_page
@@ -23,6 +23,7 @@ __all__ = ["front_page", "login_page", "message_page", "refused_rows", "studies_
 
 _FOOTER = "hybriddp curator. Counts are exact; a group's size is public once the study has closed."
 _HEADINGS = ("Study", "State", "Trusted", "Local", "ε", "Closing time (UTC)")
+_REFUSED_HEADINGS = ("Reason", "What it means", "Requests")
 _SCRIPT = "study.js"
 _LABELS = {"list": "Release the list"}
 _MOST_SHARES = 5  # that a study's page tells
@@ -74,7 +75,8 @@ def studies_page(studies: Sequence[Mapping[str, Any]], *, form_token: str, notic
     """
     rows = "".join(f"<tr>{_row(study)}</tr>" for study in studies)
     head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in _HEADINGS)
-    listed = _wide(f'<table class="list"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>')
+    listed = f'<table class="list"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    listed = wide(listed, "Studies")
     none = paragraphs(["There is no study yet."])
     blocks = [*paragraphs([notice] if notice else [], style="answer"), *([listed] if studies else none)]
     new = '<p><a class="button" href="/operator/new">New study</a></p>'
@@ -152,11 +154,6 @@ def _listed(facts: Sequence[Sequence[str]]) -> str:
     """Names and what they stand for, as HTML."""
     rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{value}</td></tr>' for name, value in facts)
     return f'<table class="facts"><tbody>{rows}</tbody></table>'
-
-
-def _wide(block: str) -> str:
-    """A table that scrolls by itself where the screen is narrow."""
-    return f'<div class="wide">{block}</div>'
 
 
 def _row(study: Mapping[str, Any]) -> str:
@@ -241,7 +238,7 @@ def _live(study: Mapping[str, Any]) -> str:
 def _expected(rows: Sequence[Sequence[str]]) -> list[str]:
     words = "From the sizes of the groups and the study's public numbers alone, whatever people have sent."
     return [
-        f'<div class="wide" id="expected">{table(EXPECTED_HEADINGS, rows)}</div>',
+        f'<div id="expected">{wide(table(EXPECTED_HEADINGS, rows), "What it would give")}</div>',
         *paragraphs([words], style="hint"),
     ]
 
@@ -302,7 +299,7 @@ def _refused(rejections: Mapping[str, int]) -> list[str]:
         return paragraphs(["None since this server started."])
     total = counted(sum(rejections.values()), "request")
     return [
-        f'<div class="wide refused" id="refused">{table(["Reason", "What it means", "Requests"], rows)}</div>',
+        f'<div class="refused" id="refused">{wide(table(_REFUSED_HEADINGS, rows), "Refused requests")}</div>',
         *paragraphs([f"{total} in all, since this server started."]),
     ]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from hybriddp.page import Section, alerts, table
+from hybriddp.page import Section, alerts, table, wide
 from hybriddp.planning import Plan
 from hybriddp.planning.curves import EPSILON, OPT_INS, ErrorCurves
 from hybriddp.planning.evaluate import OURS
@@ -64,7 +64,7 @@ def plan_page(planned: Planned) -> str:
         figure = curves_figure(planned.curves, made.rmse, x_label=labels["x"], y_label=labels["y"])
         curves = (
             f'<h2>Every estimator</h2><figure id="curves">{figure}<figcaption>{escape(labels["caption"])}</figcaption>'
-            f'</figure><p id="readout" class="hint"></p><div id="estimators" class="wide">{_table(made)}</div>'
+            f'</figure><p id="readout" class="hint"></p><div id="estimators">{wide(_table(made), "Estimators")}</div>'
         )
     split = f'<div class="split"><div>{_form(request, planned.problems)}</div><div>{answer}{curves}</div></div>'
     sections = [Section("", [lead, split])]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from hybriddp.page import Section, alerts, color, paragraphs, render_page, table
+from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
 from hybriddp.wording import counted, percent, to_precision_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
         *paragraphs([_answer(found)], style="answer"),
         bars(_chosen(found, DRAWN)),
         *_left_out(found, DRAWN, "in the figure"),
-        table(("", "share", "95 % interval"), [share_cells(row) for row in rows]),
+        wide(table(("", "share", "95 % interval"), [share_cells(row) for row in rows]), "Shares"),
         *_left_out(found, LISTED, "in the table; the JSON result has all"),
         *paragraphs([f"Computed from the contributions of {people}.", str(found.privacy)]),
     ]
@@ -49,7 +49,7 @@ def curator_shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str
         i = place[row.item]
         alone = ["" if group is None else percent(float(group.shares[i]), 3) for group in groups]
         rows.append([*share_cells(row), *alone, percent(float(found.weight[i]), 3)])
-    blocks += [table(headings, rows), *_left_out(found, LISTED, "in the table"), *paragraphs(lines[1:])]
+    blocks += [wide(table(headings, rows), "Shares"), *_left_out(found, LISTED, "in the table"), *paragraphs(lines[1:])]
     return render_page(found.study.title, [Section("", blocks)])
 
 

@@ -23,9 +23,8 @@ async def show_plan(request: Asked, state: State) -> Response[str]:
 
 @get("/plan.json", media_type=MediaType.JSON, include_in_schema=False)
 async def show_plan_json(request: Asked, state: State) -> Response[dict[str, Any]]:
-    """The same for the page's script."""
-    planned = await state.planner.plan(PlanRequest.read(dict(request.query_params)))
-    return Response(plan_json(planned), status_code=200 if planned.plan is not None else 400)
+    """The same for the page's script, which shows what is wrong as well as what is right."""
+    return Response(plan_json(await state.planner.plan(PlanRequest.read(dict(request.query_params)))))
 
 
 PAGES = [show_plan]
