@@ -36,7 +36,7 @@ form.next { margin-top: 1.2rem; } .list form.next { margin: 0; }
 textarea { width: 100%; } textarea[readonly] { font: .85rem/1.4 ui-monospace, monospace; }
 [role=alert] { background: var(--warn); border-left: .25rem solid var(--local); padding: .5rem .8rem; }
 .wrong { color: var(--danger); display: block; font-size: .95rem; }
-@media (max-width: 40rem) { .facts th { width: auto; white-space: normal; } }
+@media (max-width: 40rem) { .facts th { width: auto; min-width: 7rem; white-space: normal; } }
 """
 
 

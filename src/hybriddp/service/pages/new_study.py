@@ -33,8 +33,8 @@ _LABELS = {
     "contact": ("Contact", "Whom to write to."),
     "closes_at": ("Closes at (UTC)", "Then nobody can join or withdraw any more."),
     "id": ("Id", "Its name in addresses: lowercase letters, digits and hyphens. Random if empty."),
-    "min_trusted": ("Trusted at least", "Fewer trusted people: no release."),
-    "min_local": ("Local at least", "Fewer local people: no release."),
+    "min_trusted": ("Trusted at least", "Fewer trusted people: no release. 2 if empty."),
+    "min_local": ("Local at least", "Fewer local people: no release. 2 if empty."),
     "budget": ("Shared budget", "The name of a budget that other studies pay from too. Empty: one of its own."),
     "origins": ("Web origins", "Whose pages may send to it, such as https://app.example.org, one on each line."),
 }

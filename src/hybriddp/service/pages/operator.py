@@ -236,7 +236,10 @@ def _live(study: Mapping[str, Any]) -> str:
 
 
 def _expected(rows: Sequence[Sequence[str]]) -> list[str]:
-    words = "From the sizes of the groups and the study's public numbers alone, whatever people have sent."
+    words = (
+        "From the sizes of the groups and the study's public numbers alone, whatever people have sent. Where there are "
+        "two numbers, values are all alike for the first and differ as much as they can for the second."
+    )
     return [
         f'<div id="expected">{wide(table(EXPECTED_HEADINGS, rows), "What it would give")}</div>',
         *paragraphs([words], style="hint"),
