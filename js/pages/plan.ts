@@ -14,6 +14,7 @@ interface Answer {
   labels: { x: string; y: string; caption: string };
   against: string;
   here: [number, number];
+  across: [number, number];
   range: [number, number];
   x: number[];
   lines: Record<string, number[]>;
@@ -228,7 +229,7 @@ function draw(found: Answer): void {
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
     scales: {
-      x: { time: false, distr: 3, range: [found.x[0] ?? 1, found.x.at(-1) ?? 10] },
+      x: { time: false, distr: 3, range: found.across },
       y: { distr: 3, range: found.range },
     },
     axes: [

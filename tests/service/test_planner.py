@@ -27,7 +27,7 @@ def test_the_answer_is_the_command_line_s() -> None:
         ({"users": ""}, "users", "a number is needed"),
         ({"users": "many"}, "users", "not a number"),
         ({"users": "10.5"}, "users", "a whole number"),
-        ({"users": "3"}, "users", "at least 4"),
+        ({"users": "3"}, "users", "must be a whole number of at least 4"),
         ({"users": "1" * 41}, "users", "not a number"),
         ({"opt_ins": "0"}, "opt_ins", "above 0 % and below 100 %"),
         ({"opt_ins": "0.0001"}, "opt_ins", "each of the two groups of 100,000 users has at least two"),

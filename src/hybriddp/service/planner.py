@@ -149,7 +149,7 @@ def _words(field: str, error: ParameterError) -> str:
     if error.name == "bounds":
         below = "lower below upper" in error.expected
         return "The upper bound must be above the lower one." if below else f"The bounds must be {error.expected}."
-    return f"{LABELS.get(field, field)} must be {error.expected}."
+    return f"{LABELS.get(field, field)} must be {error.expected.replace('an integer', 'a whole number')}."
 
 
 class Planner:

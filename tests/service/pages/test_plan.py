@@ -46,6 +46,12 @@ def test_every_estimator_is_drawn_and_listed() -> None:
     assert low < min(PLANNED.curves.worst["adaptive"]) < high
 
 
+def test_the_smallest_study_has_a_page_too() -> None:
+    html = plan_page(plan_now(PlanRequest.read(EXAMPLE | {"users": "4", "opt_ins": "50"})))
+    assert html.count("<polyline") == len(LINES)
+    assert "nan" not in html
+
+
 def test_every_field_has_a_label_and_what_is_wrong_with_it() -> None:
     page = Read(plan_page(plan_now(PlanRequest.read(EXAMPLE | {"users": EVIL, "against": "epsilon"}))))
     assert {*page.all("for")} == {*EXAMPLE} <= {*page.all("id")}

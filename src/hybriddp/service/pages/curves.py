@@ -8,7 +8,7 @@ from hybriddp.planning.curves import OPT_INS, ErrorCurves
 from hybriddp.planning.evaluate import OURS, readable
 from hybriddp.wording import significant
 
-__all__ = ["LINES", "axis_range", "curves_figure", "swatch"]
+__all__ = ["LINES", "axis_range", "curves_figure", "place_range", "swatch"]
 
 LINES = {
     OURS: ("both", 3.0, ""),
@@ -30,10 +30,16 @@ def axis_range(curves: ErrorCurves) -> tuple[float, float]:
     return 0.7 * min(ours), min(1.2 * max(everything), 8 * max(ours))
 
 
+def place_range(curves: ErrorCurves) -> tuple[float, float]:
+    """From where to where the other axis goes; around the only place, where there is one."""
+    first, last = curves.x[0], curves.x[-1]
+    return (first, last) if first < last else (first / 2, 2 * last)
+
+
 def curves_figure(curves: ErrorCurves, rmse: float, *, x_label: str, y_label: str) -> str:
     """The curves, and a dot where the plan is."""
     low, high = axis_range(curves)
-    first, last = curves.x[0], curves.x[-1]
+    first, last = place_range(curves)
 
     def x(value: float) -> float:
         return _LEFT + (_RIGHT - _LEFT) * math.log(value / first) / math.log(last / first)

@@ -13,7 +13,7 @@ from hybriddp.planning import Plan
 from hybriddp.planning.curves import EPSILON, OPT_INS, ErrorCurves
 from hybriddp.planning.evaluate import OURS
 from hybriddp.planning.page import LABELS as ESTIMATORS
-from hybriddp.service.pages.curves import LINES, axis_range, curves_figure, swatch
+from hybriddp.service.pages.curves import LINES, axis_range, curves_figure, place_range, swatch
 from hybriddp.service.pages.look import kept, missing_script, script_tag, server_page, style_tag
 from hybriddp.service.planner import Planned, PlanRequest
 
@@ -106,6 +106,7 @@ def plan_json(planned: Planned) -> dict[str, Any]:
         "labels": plan_labels(curves),
         "against": curves.against,
         "here": [scale * curves.here, made.rmse],
+        "across": [scale * x for x in place_range(curves)],
         "range": list(axis_range(curves)),
         "x": [scale * x for x in curves.x],
         "lines": {name: list(curves.worst[name]) for name in LINES},
