@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hybriddp import page as look
 from hybriddp._check import FloatArray
 from hybriddp.distribution import explain
 from hybriddp.distribution.axis import label, places, readable_ticks
 from hybriddp.distribution.fit import DistributionFit
-from hybriddp.page import Section, alerts, color, paragraphs, render_page, table
+from hybriddp.page import Section, alerts, paragraphs, render_page, table
 
 if TYPE_CHECKING:
     from hybriddp.distribution.estimate import DistributionEstimate
 
-_TRUSTED, _LOCAL, _BOTH, _INK, _MUTED, _GRID = map(color, ("trusted", "local", "both", "ink", "axis", "line"))
+_TRUSTED, _LOCAL, _BOTH, _INK, _MUTED, _GRID = map(look.color, ("trusted", "local", "both", "ink", "axis", "line"))
 _LEFT, _WIDTH, _TOP, _HEIGHT = 52, 500, 14, 260  # of the axes, in pixels of the drawing
 _ROW = 15  # pixels between the labels of quantiles
 
@@ -62,20 +63,20 @@ def figure(estimate: "DistributionEstimate", at: Sequence[float] = explain.USUAL
     fits = estimate.fits
     if fits.released is not None and fits.reports is not None:
         groups = (("trusted alone", _TRUSTED, fits.trusted), ("local alone", _LOCAL, fits.local))
-        curves = [*((name, ink, fit, 0.8) for name, ink, fit in groups), *curves]
+        curves = [*((name, color, fit, 0.8) for name, color, fit in groups), *curves]
     else:
         curves = [("the only group", _BOTH, estimate.fit, 2.0)]
-    for _, ink, fit, width in curves:
+    for _, color, fit, width in curves:
         if fit is not None:
             x, y = np.concatenate([[0.0], edges, [1.0]]), np.concatenate([[0.0], fit.cdf, [1.0]])
             line = " ".join(_points(x, y))
-            marks.append(f'<polyline points="{line}" fill="none" stroke="{ink}" stroke-width="{width}"/>')
+            marks.append(f'<polyline points="{line}" fill="none" stroke="{color}" stroke-width="{width}"/>')
     marks += _quantile_marks(estimate, at)
-    for i, (name, ink, fit, width) in enumerate(reversed(curves)):
+    for i, (name, color, fit, width) in enumerate(reversed(curves)):
         if fit is not None:
             x0, y0 = _LEFT + 140 * i, _TOP + _HEIGHT + 42
             marks.append(
-                f'<line x1="{x0}" x2="{x0 + 22}" y1="{y0}" y2="{y0}" stroke="{ink}" stroke-width="{width + 1}"/>'
+                f'<line x1="{x0}" x2="{x0 + 22}" y1="{y0}" y2="{y0}" stroke="{color}" stroke-width="{width + 1}"/>'
                 f'<text x="{x0 + 28}" y="{y0 + 4}">{name}</text>'
             )
     return (
