@@ -1,4 +1,8 @@
-"""A real browser, and a curator whose pages it visits: each started once."""
+"""A real browser, and a curator whose pages it visits.
+
+The curator is started once. The browser is closed after every file: its driver keeps an event loop in this thread, and
+tests that come later may need one of their own.
+"""
 
 import secrets
 from collections.abc import Iterator
@@ -43,7 +47,7 @@ class Site:
         return made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium, without a window."""
     for path in (CHROMIUM, AXE, FOLDER / "plan.js"):
