@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from hybriddp import FrequencyStudy, MeanStudy
 from hybriddp.service.static_files import FOLDER
@@ -43,7 +43,6 @@ class Site:
         made: BrowserContext = browser.new_context(base_url=self.server.url, **options)
         name, _, value = self.cookie.partition("=")
         made.add_cookies([{"name": name, "value": value, "url": f"{self.server.url}/operator"}])
-        made.set_default_timeout(20_000)
         return made
 
 
@@ -52,6 +51,7 @@ def browser() -> Iterator[Browser]:
     """Debian's Chromium, without a window."""
     for path in (CHROMIUM, AXE, FOLDER / "plan.js"):
         assert path.exists(), f"{path} is missing: make test sets up the browser, make pages builds the scripts"
+    expect.set_options(timeout=30_000)  # as long as everything else may take on a busy machine
     with sync_playwright() as driver:
         found = driver.chromium.launch(executable_path=str(CHROMIUM), args=_FLAGS)
         yield found

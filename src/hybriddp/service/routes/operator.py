@@ -172,7 +172,7 @@ async def _expected(state: State, study: dict[str, Any]) -> list[list[str]]:
     known = await state.curator.known(study["id"])
     counts = study["counts"]
     rows = await asyncio.to_thread(expected_rows, known.kind.text, counts["trusted"], counts["local"])
-    return [list(row) for row in rows]
+    return [list(row) for row in (rows[:1] if study["state"] == "closed" else rows)]  # nobody can join any more
 
 
 async def _budget(state: State, name: str | None) -> str:
