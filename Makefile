@@ -154,6 +154,7 @@ vectors: $(VENV)/.dev
 	$(BIN)/python scripts/make_vectors.py
 	$(BIN)/python scripts/make_frequency_vectors.py
 	$(BIN)/python scripts/make_distribution_vectors.py
+	$(BIN)/python scripts/make_protocol_vectors.py
 
 # The command has to see the newest versions, so it uses an environment of its own.
 lock:
@@ -227,11 +228,11 @@ js/node_modules/.installed: js/package.json $(VENV)/.node
 	@$(JS) npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@
 
-js/dist/hybriddp.js: $(wildcard js/src/*.ts) js/node_modules/.installed
+js/dist/hybriddp.js: $(wildcard js/src/*.ts js/src/*/*.ts) js/package.json js/node_modules/.installed
 	$(JS) npm run --silent build
 
 # uPlot's style and license go with the bundle that it is in.
-$(PAGES): $(wildcard js/pages/*.ts js/src/*.ts) js/node_modules/.installed
+$(PAGES): $(wildcard js/pages/*.ts js/src/*.ts js/src/*/*.ts) js/node_modules/.installed
 	@mkdir -p $(STATIC)
 	$(JS) npm run --silent pages
 	@cp js/node_modules/uplot/dist/uPlot.min.css $(STATIC)/uplot.css

@@ -26,7 +26,7 @@ from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.item_counts import ItemCounts
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.frequency.summary import TrustedCounts
-from hybriddp.mean.summary import Reports
+from hybriddp.reports import Reports
 
 TOP = 50
 DELTA = 1e-6

@@ -15,6 +15,7 @@ ROOT = Path(hybriddp.__file__).parent
 ROOMS = [
     {"errors", "_check", "wording", "privacy", "grid", "randomness", "page", "data"},
     {"channels", "release", "theory"},
+    {"reports", "study"},
     {"mean", "frequency", "distribution", "kmeans", "amplification"},
     {"tables", "planning", "simulation", "figures", "audit"},
     {"client", "service", "cli"},

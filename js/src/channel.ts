@@ -3,6 +3,7 @@
 import { ChannelError, ensure } from "./errors.js";
 import { canonicalEpsilon } from "./odds.js";
 import { type Bytes } from "./random.js";
+import { parseFields } from "./text.js";
 import { isInteger } from "./window.js";
 
 export type Fields = Record<string, any>;
@@ -27,19 +28,11 @@ export abstract class Channel {
 /** The channel that `build` makes of a text's fields, verified; every text but the channel's own is refused. */
 export function channelOf<C extends Channel>(text: string, epsilon: number | string, build: (fields: Fields) => C): C {
   const promised = canonicalEpsilon(epsilon);
-  ensure(typeof text === "string" && text.length <= LONGEST, "its text is not a string of at most 16777216 characters");
-  const channel = build(parse(text));
+  ensure(typeof text === "string" && text.length <= LONGEST, "its text is missing, or longer than 2^24 characters");
+  const channel = build(parseFields(text));
   ensure(channel.text === text, "its text is not in the form that channels are written in");
   ensure(channel.epsilon === promised, `it is for epsilon ${channel.epsilon}, but ${promised} was promised`);
   return channel;
-}
-
-function parse(text: string): Fields {
-  try {
-    return Object(JSON.parse(text));
-  } catch {
-    throw new ChannelError("The channel is refused: its text does not describe a channel.");
-  }
 }
 
 /** Throws unless a category is one of so many. */

@@ -1,15 +1,18 @@
 /** A study of the distribution of a number, as a device needs it. See the Python package's distribution/study.py. */
 
 import { binOf, binsOf } from "./bins.js";
+import { type AskedStudy, type Kind, type TrustedValue } from "./client/offer.js";
 import { ensure } from "./errors.js";
 import { MaskedResponse, parseChannel } from "./masked.js";
-import { areBounds, toUnits } from "./numeric.js";
+import { areBounds, toUnits, trustedNumber } from "./numeric.js";
 import { type Bytes, systemBytes } from "./random.js";
 import { type Report, digestOf, isReadable, parseFields, pythonFloat, usersText } from "./text.js";
 import { isInteger } from "./window.js";
 
 /** What is asked, between which bounds, in which bins and under which promise. */
-export class DistributionStudy {
+export class DistributionStudy implements AskedStudy {
+  readonly epsilon: string;
+  readonly delta = "0";
   readonly #cuts: readonly number[];
 
   constructor(
@@ -19,12 +22,18 @@ export class DistributionStudy {
     readonly digest: string,
     readonly channel: MaskedResponse,
   ) {
+    this.epsilon = channel.epsilon;
     this.#cuts = cuts;
   }
 
   /** One report of a value. Send it once; never draw again for the same value. */
   report(value: number, bytes: Bytes = systemBytes): Report {
     return { study: this.digest, code: this.channel.report(binOf(this.#cuts, toUnits(value, this.bounds)), bytes) };
+  }
+
+  /** A value as somebody trusts the curator with it. */
+  trusted(value: number): TrustedValue {
+    return trustedNumber(value, this.bounds);
   }
 }
 
@@ -47,3 +56,6 @@ export async function parseDistributionStudy(text: string, epsilon: number | str
   ensure(text === own, "its study is not in the form that studies are written in");
   return new DistributionStudy(name, Object.freeze(bounds), bins.cuts, await digestOf(text), channel);
 }
+
+/** Studies of a distribution, for a client: `new Client(url, { kinds: [distribution] })`. */
+export const distribution: Kind = { kind: "distribution", parse: parseDistributionStudy };

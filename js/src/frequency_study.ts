@@ -3,6 +3,7 @@
 import { RandomizedResponse, UnaryEncoding } from "./categorical.js";
 import { type Fields, channelOf } from "./channel.js";
 import { ChoiceResponse, setOf, setsOf } from "./choice.js";
+import { type AskedStudy, type Kind, type TrustedValue } from "./client/offer.js";
 import { ChannelError, ensure } from "./errors.js";
 import { LocalHashing } from "./hashing.js";
 import { type Bytes, systemBytes } from "./random.js";
@@ -33,7 +34,9 @@ function build(fields: Fields): FrequencyChannel {
 }
 
 /** What is asked, of which categories and under which promise. */
-export class FrequencyStudy {
+export class FrequencyStudy implements AskedStudy {
+  readonly epsilon: string;
+  readonly delta = "0";
   readonly #numbers: ReadonlyMap<Item, number>;
 
   constructor(
@@ -44,12 +47,19 @@ export class FrequencyStudy {
     readonly digest: string,
     readonly channel: FrequencyChannel,
   ) {
+    this.epsilon = channel.epsilon;
     this.#numbers = new Map(categories.map((category, number) => [category, number]));
   }
 
   /** One report of an item. Send it once; never draw again for the same item. */
   report(item: Item, bytes: Bytes = systemBytes): Report {
     return { study: this.digest, code: codeOfCategory(this.channel, this.#place(item), bytes) };
+  }
+
+  /** An item as somebody trusts the curator with it: the number of its category, and its name. One that is none is sent as other. */
+  trusted(item: Item): TrustedValue {
+    const integer = this.#place(item);
+    return { integer, value: this.categories[integer] ?? OTHER };
   }
 
   /** The number of an item's category. No message shows an item. */
@@ -106,3 +116,6 @@ function suits(channel: FrequencyChannel, categories: number): boolean {
   if (channel instanceof ChoiceResponse) return categories <= setsOf(channel.codes, channel.chosen);
   return channel.categories === categories && (channel instanceof RandomizedResponse || categories <= MOST_BITS);
 }
+
+/** Studies of frequencies, for a client: `new Client(url, { kinds: [frequency] })`. */
+export const frequency: Kind = { kind: "frequency", parse: parseFrequencyStudy };

@@ -1,8 +1,12 @@
 /** hybriddp for devices: a report is randomized before it leaves. Zero dependencies; browsers and Node. */
 
-export { RandomizedResponse, UnaryEncoding } from "./categorical.js";
-export { ChannelError } from "./errors.js";
+export { Client, type ClientOptions } from "./client/client.js";
+export { type Retries } from "./client/exchange.js";
+export { type AskedStudy, type Kind, type Offer, type TrustedValue } from "./client/offer.js";
+export { type Receipt, verifyReceipt } from "./client/receipt.js";
+export { type AtomicStore, type Change, type Entry, type Gone, type Kept, type SimpleStore, type Store } from "./client/store.js";
+export { ChannelError, DeviceError, HybridDPError, ProtocolError, RejectedError, UnavailableError } from "./errors.js";
 export { type Bytes, systemBytes } from "./random.js";
 export { Study, parseStudy } from "./study.js";
 export { type Report } from "./text.js";
-export { type AnyChannel, WindowChannel, parseChannel } from "./window_channel.js";
+export { WindowChannel, parseChannel } from "./window_channel.js";

@@ -1,5 +1,6 @@
 /** From a number to a row of a window channel, in whole numbers. See the Python package's grid.py and numeric.py. */
 
+import { type TrustedValue } from "./client/offer.js";
 import { ChannelError, ensure } from "./errors.js";
 import { type Window, isInteger } from "./window.js";
 
@@ -11,16 +12,24 @@ const MOST_CODES = 4096; // sums of values stay exact
 
 /** The whole units, 0 to 2^24, of a value between the bounds; a value outside is moved to the nearer bound. */
 export function toUnits(value: number, bounds: readonly [number, number]): number {
-  const [lower, upper]: readonly [number, number] = Array.isArray(bounds) ? (bounds as unknown as [number, number]) : [NaN, NaN];
-  const width = typeof lower === "number" && typeof upper === "number" ? upper - lower : NaN;
+  const [lower, upper] = Array.isArray(bounds) ? (bounds as unknown as [number, number]) : ([] as unknown as [number, number]);
+  const width = [lower, upper].every(Number.isFinite) ? upper - lower : 0;
   if (!(width > 1e-140 && width < 1e140)) {
-    const got = String(bounds);
-    throw new ChannelError(`bounds must be a pair (lower, upper) of finite numbers with lower below upper, got bounds=${got}.`);
+    throw new ChannelError("bounds must be two finite numbers, the lower one first.");
   }
-  if (typeof value !== "number" || !Number.isFinite(value)) {
-    throw new ChannelError(`value must be a finite number, got value=${String(value)}.`);
+  if (!Number.isFinite(value)) {
+    throw new ChannelError("value must be a finite number."); // which does not show it
   }
   return Math.floor((Math.min(Math.max(value, lower), upper) - lower) * (UNITS / width) + 0.5);
+}
+
+/** A value as somebody trusts the curator with it: its units, and the number in their middle, which has the same units. */
+export function trustedNumber(value: number, bounds: readonly [number, number]): TrustedValue {
+  const integer = toUnits(value, bounds);
+  const [lower, upper] = bounds;
+  const middle = integer === UNITS ? upper : lower + integer * ((upper - lower) / UNITS);
+  const same = toUnits(middle, bounds) === integer; // not where floats are as far apart as units
+  return { integer, value: same ? middle : Math.min(Math.max(value, lower), upper) };
 }
 
 /** Whether a value is a pair of numbers; throws if it is one, but not of bounds. */
@@ -30,30 +39,24 @@ export function areBounds(value: unknown): value is readonly [number, number] {
   return pair;
 }
 
-/** The rows' means, as numerators over 2^(bits + 24); throws unless they increase and cover the range. */
-export function verifyRows(w: Window, half: unknown): bigint[] {
+/**
+ * For each edge of the 4,096 cells, the row below it (upper 12 bits) and the share of draws that go one higher. Throws unless the
+ * rows' means, as numerators over 2^(bits + 24), increase and cover the range.
+ */
+export function rowTable(w: Window, half: unknown): Uint32Array {
   const n = w.codes;
-  ensure(n % 2 === 0 && n <= MOST_CODES, "its number of codes is not an even number of at most 4096");
-  ensure(Array.isArray(half) && half.length === n / 2, "it has not one value for each upper code");
-  ensure(half.every((v) => isInteger(v, 0, 2 ** 40)), "its values are not integers from 0 to 2^40");
-  const values = [...half.map((v) => -v).reverse(), ...half] as number[];
+  const right = Array.isArray(half) && half.length === n / 2 && half.every((v) => isInteger(v, 0, 2 ** 40));
+  ensure(right && n <= MOST_CODES, "its values are not integers from 0 to 2^40, one for each upper code of at most 4096");
+  const values = [...(half as number[]).map((v) => -v).reverse(), ...(half as number[])];
   let sum = 0;
-  for (let code = 0; code < w.window; code++) sum += values[code]!;
-  const sums = [sum];
-  for (let row = 1; row <= n - w.window; row++) {
-    sum += values[row + w.window - 1]! - values[row - 1]!;
-    sums.push(sum);
-  }
-  const means = sums.map((s) => BigInt(s) * BigInt(w.extra));
+  const means: bigint[] = [];
+  values.forEach((value, code) => {
+    sum += value - (values[code - w.window] ?? 0);
+    if (code >= w.window - 1) means.push(BigInt(sum) * BigInt(w.extra));
+  });
   const one = 1n << (BigInt(w.bits) + VALUE_BITS);
   ensure(means.every((mean, j) => j === 0 || means[j - 1]! < mean), "its rows' means do not increase");
   ensure(means[0]! <= -one && means[means.length - 1]! >= one, "its rows do not cover the range");
-  return means;
-}
-
-/** For each edge of the 4,096 cells, the row below it (upper 12 bits) and the share of draws that go one higher. */
-export function lookup(w: Window, means: readonly bigint[]): Uint32Array {
-  const one = 1n << (BigInt(w.bits) + VALUE_BITS);
   const table = new Uint32Array(CELLS + 1);
   let row = 0;
   for (let edge = 0; edge <= CELLS; edge++) {

@@ -6,24 +6,28 @@ const SHIFT = 96n;
 const LONGEST_DELTA = 4096; // characters
 const CANONICAL = /^(0|[1-9][0-9]*)(\.[0-9]*[1-9])?$/;
 
+/** Numerator and denominator. */
+type Ratio = readonly [bigint, bigint];
+
 /** A decimal as a fraction. */
-function ratio(text: string): { numerator: bigint; denominator: bigint } {
+function ratio(text: string): Ratio {
   const [whole, fraction = ""] = text.split(".");
-  return { numerator: BigInt(whole + fraction), denominator: 10n ** BigInt(fraction.length) };
+  return [BigInt(whole + fraction), 10n ** BigInt(fraction.length)];
+}
+
+/** Whether a value is a decimal in its shortest form, and as the condition says. */
+function isDecimal(text: unknown, longest: number, condition: (ratio: Ratio) => boolean): text is string {
+  return typeof text === "string" && text.length <= longest && CANONICAL.test(text) && condition(ratio(text));
 }
 
 /** Whether a text is an ε from 0.01 to 20 in its shortest decimal form. */
 export function isCanonicalEpsilon(text: unknown): text is string {
-  if (typeof text !== "string" || text.length > 24 || !CANONICAL.test(text)) return false;
-  const { numerator, denominator } = ratio(text);
-  return 100n * numerator >= denominator && numerator <= 20n * denominator;
+  return isDecimal(text, 24, ([n, d]) => 100n * n >= d && n <= 20n * d);
 }
 
 /** Whether a text is 0 or a δ from 1e-300 to 0.001 in its shortest decimal form. */
 export function isCanonicalDelta(text: unknown): text is string {
-  if (typeof text !== "string" || text.length > LONGEST_DELTA || !CANONICAL.test(text)) return false;
-  const { numerator, denominator } = ratio(text);
-  return text === "0" || (1000n * numerator <= denominator && 10n ** 300n * numerator >= denominator);
+  return isDecimal(text, LONGEST_DELTA, ([n, d]) => !n || (1000n * n <= d && 10n ** 300n * n >= d));
 }
 
 /** The decimal of a number or text, or an error that says what is allowed. */
@@ -38,7 +42,7 @@ export function canonicalEpsilon(epsilon: number | string): string {
 
 /** A lower bound of 2^96 e^ε: the exponential series, each term rounded down. */
 export function odds(epsilon: string): bigint {
-  const { numerator, denominator } = ratio(epsilon);
+  const [numerator, denominator] = ratio(epsilon);
   let total = 0n;
   let k = 0n;
   for (let term = 1n << SHIFT; term > 0n; term = (term * numerator) / (denominator * k)) {

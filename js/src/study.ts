@@ -1,27 +1,34 @@
 /** A study of a mean as a device needs it. Its reports carry the study's digest, so that no other study takes them. */
 
+import { type AskedStudy, type Kind, type TrustedValue } from "./client/offer.js";
 import { ensure } from "./errors.js";
-import { areBounds } from "./numeric.js";
+import { areBounds, trustedNumber } from "./numeric.js";
 import { isCanonicalDelta } from "./odds.js";
 import { type Bytes, systemBytes } from "./random.js";
 import { type Report, digestOf, isReadable, parseFields, pythonFloat, usersText } from "./text.js";
 import { isInteger } from "./window.js";
-import { WindowChannel, parseChannel } from "./window_channel.js";
+import { type WindowChannel, parseChannel } from "./window_channel.js";
 
 type Fields = Record<string, unknown>;
 
 /** What is asked, between which bounds and under which promise. */
-export class Study {
+export class Study implements AskedStudy {
   constructor(
     readonly name: string,
     readonly bounds: readonly [number, number],
     readonly digest: string,
     readonly channel: WindowChannel,
+    readonly delta: string,
   ) {}
 
   /** One report of a value. Send it once; never draw again for the same value. */
   report(value: number, bytes: Bytes = systemBytes): Report {
     return { study: this.digest, code: this.channel.report(value, this.bounds, bytes) };
+  }
+
+  /** A value as somebody trusts the curator with it. */
+  trusted(value: number): TrustedValue {
+    return trustedNumber(value, this.bounds);
   }
 }
 
@@ -33,20 +40,20 @@ export async function parseStudy(text: string, epsilon: number | string): Promis
   const { channelText, ...fields } = parseFields(text);
   const channel = parseChannel(channelText, epsilon);
   ensure(fields.type === "mean" && fields.version === 2, "its study is not one of a mean");
-  ensure(channel instanceof WindowChannel && fields.epsilon === channel.epsilon, "it does not fit its study");
+  ensure(fields.epsilon === channel.epsilon, "it does not fit its study");
   ensure(isReadable(fields.name), "its study has no name, or one with control characters");
   ensure(isCanonicalDelta(fields.delta), "its study's delta is not a decimal up to 0.001 in its shortest form");
   ensure(isInteger(fields.min_group_size, 1, Number.MAX_SAFE_INTEGER), "its study's smallest group is not a positive integer");
   ensure(areBounds(fields.bounds), "its study has no bounds");
   const asked = deviceText(fields, channel, usersText(fields.users, text));
   ensure(text === asked || text === withSpread(asked, fields), "its study is not in the form that studies are written in");
-  return new Study(fields.name, fields.bounds, await digestOf(asked), channel);
+  return new Study(fields.name, fields.bounds, await digestOf(asked), channel, fields.delta);
 }
 
 /** The one text of a study for devices, as the Python package writes it. */
 function deviceText(fields: Fields, channel: WindowChannel, users: string): string {
   const name = JSON.stringify(fields.name);
-  const bounds = (fields.bounds as number[]).map(pythonFloat).join(",");
+  const bounds = (fields.bounds as number[]).map(pythonFloat);
   const promise = `"epsilon":"${channel.epsilon}","delta":"${fields.delta}","min_group_size":${fields.min_group_size}`;
   return `{"type":"mean","version":2,"name":${name},"bounds":[${bounds}],${promise},"channel":${channel.text},"users":${users}}`;
 }
@@ -58,3 +65,6 @@ function withSpread(asked: string, fields: Fields): string {
   const possible = typeof sd === "number" && sd >= 1e-6 * width && sd <= width / 2;
   return possible ? `${asked.slice(0, -1)},"sd_at_most":${pythonFloat(sd)}}` : asked;
 }
+
+/** Studies of a mean, for a client, which knows them. */
+export const mean: Kind = { kind: "mean", parse: parseStudy };

@@ -19,21 +19,20 @@ const MOST_CODES = 65536;
 
 /** Whether a value is a whole number from `lower` to `upper`, and not a text or boolean that looks like one. */
 export function isInteger(value: unknown, lower: number, upper: number): value is number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= lower && value <= upper;
+  return Number.isSafeInteger(value) && (value as number) >= lower && (value as number) <= upper;
 }
 
 /** Proves form and privacy in exact integers, or throws. */
 export function verifyWindow(epsilon: unknown, w: Window): asserts epsilon is string {
   ensure(isCanonicalEpsilon(epsilon), "its epsilon is not a decimal from 0.01 to 20 in its shortest form");
   ensure(isInteger(w.codes, 2, MOST_CODES), "its number of codes is not an integer from 2 to 65536");
-  ensure(isInteger(w.window, 1, w.codes - 1), "its window is not an integer of at least 1 and below the number of codes");
+  ensure(isInteger(w.window, 1, w.codes - 1), "its window is not an integer below its number of codes");
   ensure(w.bits === 32 || w.bits === 48, "its bits are not 32 or 48");
   const total = 2 ** w.bits;
-  ensure(isInteger(w.low, 1, total), "its low weight is not a positive integer");
-  ensure(isInteger(w.extra, 1, total), "its extra weight is not a positive integer");
+  ensure(isInteger(w.low, 1, total) && isInteger(w.extra, 1, total), "its weights are not positive integers");
   const [n, k, a, b] = [w.codes, w.window, w.low, w.extra].map(BigInt) as [bigint, bigint, bigint, bigint];
   ensure(n * a + k * b === BigInt(total), "its weights do not add up to 2 to the power of its bits");
-  ensure(withinOdds(a + b, a, epsilon), `it is not ${epsilon}-private: the odds (a + b)/a are too large`);
+  ensure(withinOdds(a + b, a, epsilon), `it is not ${epsilon}-private`);
 }
 
 /** How many random bytes the choice of a code takes. */

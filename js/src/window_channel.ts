@@ -1,17 +1,16 @@
-/** The window channel, which reports a number; and the parser of what a study of a mean may send. */
+/** The window channel, which reports a number. */
 
-import { RandomizedResponse, UnaryEncoding } from "./categorical.js";
 import { Channel, type Fields, channelOf } from "./channel.js";
 import { ensure } from "./errors.js";
-import { lookup, rowOf, toUnits, verifyRows } from "./numeric.js";
+import { rowOf, rowTable, toUnits } from "./numeric.js";
 import { type Bytes, systemBytes } from "./random.js";
 import { type Window, bytesOfADraw, codeOf, drawAt, verifyWindow } from "./window.js";
 
 /** The best one-byte report of a number. */
 export class WindowChannel extends Channel {
-  readonly epsilon: string;
-  readonly bytesPerReport: number;
-  readonly text: string;
+  declare readonly epsilon: string;
+  declare readonly bytesPerReport: number;
+  declare readonly text: string;
   readonly #window: Window;
   readonly #table: Uint32Array;
 
@@ -20,7 +19,7 @@ export class WindowChannel extends Channel {
     const { epsilon, codes, window, bits, low, extra, half } = fields;
     this.#window = { codes, window, bits, low, extra };
     verifyWindow(epsilon, this.#window);
-    this.#table = lookup(this.#window, verifyRows(this.#window, half));
+    this.#table = rowTable(this.#window, half);
     this.epsilon = epsilon;
     this.bytesPerReport = 2 * bytesOfADraw(this.#window);
     this.text = JSON.stringify({ type: "window", version: 2, epsilon, ...this.#window, half });
@@ -35,19 +34,15 @@ export class WindowChannel extends Channel {
   }
 }
 
-export type AnyChannel = WindowChannel | RandomizedResponse | UnaryEncoding;
-
 /**
  * The channel that a text describes, verified. `epsilon` is what the user was shown: a channel for another one is refused,
  * and so is every text but the channel's own, byte for byte.
  */
-export function parseChannel(text: string, epsilon: number | string): AnyChannel {
+export function parseChannel(text: string, epsilon: number | string): WindowChannel {
   return channelOf(text, epsilon, build);
 }
 
-function build(fields: Fields): AnyChannel {
-  if (fields.type === "window") return new WindowChannel(fields);
-  if (fields.type === "response") return new RandomizedResponse(fields);
-  ensure(fields.type === "unary", "its text does not describe a channel");
-  return new UnaryEncoding(fields);
+function build(fields: Fields): WindowChannel {
+  ensure(fields.type === "window", "its text does not describe a channel for numbers");
+  return new WindowChannel(fields);
 }

@@ -3,13 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ChannelError, RandomizedResponse, UnaryEncoding, WindowChannel, parseChannel, systemBytes } from "../dist/hybriddp.js";
+import { RandomizedResponse, UnaryEncoding, ChannelError as FrequencyError, parseChannel as parseCategorical } from "../dist/frequency.js";
+import { ChannelError, WindowChannel, parseChannel, systemBytes } from "../dist/hybriddp.js";
 import { vectors } from "./vectors.js";
 
 const windowCase = vectors.window.find((c) => c.epsilon === "1");
 const numeric = parseChannel(windowCase.text, 1);
-const response = parseChannel(vectors.response[1].text, "1");
-const unary = parseChannel(vectors.unary[1].text, "1");
+const response = parseCategorical(vectors.response[1].text, "1");
+const unary = parseCategorical(vectors.unary[1].text, "1");
 
 /** Pearson's statistic; the codes that are expected less than ten times under the true probabilities are one bin. */
 function pearson(counts, expected, draws, truth) {
@@ -75,6 +76,10 @@ test("parsing tells the kinds apart", () => {
   assert.equal(typeof systemBytes, "function");
 });
 
+test("channels of categories are for another entry", () => {
+  for (const { text } of [response, unary]) assert.throws(() => parseChannel(text, 1), { name: "ChannelError", reason: "channel", message: /channel for numbers/ });
+});
+
 for (const value of [NaN, Infinity, -Infinity, undefined, null, "0.5", true, 1n, {}]) {
   test(`a value that is no finite number gets no report: ${String(value)}`, () => {
     assert.throws(() => numeric.report(value, [0, 1]), { name: "ChannelError", message: /^value must be a finite number/ });
@@ -104,7 +109,7 @@ test("a channel for another epsilon is refused", () => {
 for (const category of [-1, 10, 1.5, NaN, "3", true, undefined]) {
   test(`a category that does not exist gets no report: ${String(category)}`, () => {
     assert.throws(() => response.report(category), { name: "ChannelError", message: /^category must be an integer from 0 to 9/ });
-    assert.throws(() => unary.report(category), ChannelError);
+    assert.throws(() => unary.report(category), FrequencyError);
   });
 }
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 
+import { ChannelError as FrequencyError, parseChannel as parseCategorical } from "../dist/frequency.js";
 import { ChannelError, parseChannel } from "../dist/hybriddp.js";
 import { digest, known, stream, vectors } from "./vectors.js";
 
@@ -28,7 +29,7 @@ for (const c of vectors.window) {
 
 for (const c of vectors.response) {
   test(`randomized response, epsilon ${c.epsilon}, ${c.categories} categories: ${c.count} codes`, () => {
-    const channel = parseChannel(c.text, c.epsilon);
+    const channel = parseCategorical(c.text, c.epsilon);
     const inputs = stream(`${c.seed} inputs`, 4 * c.count);
     const bytes = known(stream(`${c.seed} bytes`, c.bytes_per_report * c.count));
     const codes = Array.from({ length: c.count }, (_, i) => channel.report(inputs.readUInt32LE(4 * i) % c.categories, bytes));
@@ -40,7 +41,7 @@ for (const c of vectors.response) {
 
 for (const c of vectors.unary) {
   test(`unary encoding, epsilon ${c.epsilon}, ${c.categories} categories: ${c.count} reports`, () => {
-    const channel = parseChannel(c.text, c.epsilon);
+    const channel = parseCategorical(c.text, c.epsilon);
     const inputs = stream(`${c.seed} inputs`, 4 * c.count);
     const bytes = known(stream(`${c.seed} bytes`, c.bytes_per_report * c.count));
     const reports = Array.from({ length: c.count }, (_, i) => channel.report(inputs.readUInt32LE(4 * i) % c.categories, bytes));
@@ -63,5 +64,6 @@ test("the text of a channel is its own digest's", () => {
 for (const { why, text } of vectors.refused) {
   test(`refused: ${why}`, () => {
     assert.throws(() => parseChannel(text, "1"), ChannelError);
+    assert.throws(() => parseCategorical(text, "1"), FrequencyError);
   });
 }

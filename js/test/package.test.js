@@ -48,14 +48,17 @@ function report(name, what) {
   writeFileSync(join(project, "package.json"), '{"private": true, "type": "module"}');
   writeFileSync(
     join(project, "use.js"),
-    'import { parseChannel } from "hybriddp";\n' +
+    'import { Client, parseChannel } from "hybriddp";\n' +
+      'import { promiseOf } from "hybriddp/words";\n' +
       'import { parseFrequencyStudy } from "hybriddp/frequency";\n' +
-      'import { parseDistributionStudy } from "hybriddp/distribution";\n' +
+      'import { distribution, parseDistributionStudy } from "hybriddp/distribution";\n' +
+      'const client = new Client("https://curator.example.org", { study: "minutes", kinds: [distribution] });\n' +
       "const [text, epsilon, shares, quantiles] = process.argv.slice(2);\n" +
       "const code = parseChannel(text, epsilon).report(37.5, [0, 240]);\n" +
       'const item = (await parseFrequencyStudy(shares, 1)).report("yes");\n' +
       "const value = (await parseDistributionStudy(quantiles, 1)).report(0.5);\n" +
-      "console.log([code, item.code, value.code].every(Number.isInteger));\n",
+      "const made = typeof promiseOf === 'function' && (await client.kept()) === undefined;\n" +
+      "console.log(made && [code, item.code, value.code].every(Number.isInteger));\n",
   );
   npm(project, "install", what);
   const words = ["use.js", text, epsilon, frequency.accepted[0].text, distribution.accepted[0].text];
@@ -85,12 +88,20 @@ test("another project finds the types of all entries", () => {
   writeFileSync(join(project, "package.json"), '{"private": true, "type": "module"}');
   writeFileSync(
     join(project, "use.ts"),
-    'import { parseStudy } from "hybriddp";\n' +
-      'import { type Item, parseFrequencyStudy } from "hybriddp/frequency";\n' +
+    'import { Client, type Entry, type Receipt, type Store, UnavailableError, parseStudy } from "hybriddp";\n' +
+      'import { type Item, frequency, parseFrequencyStudy } from "hybriddp/frequency";\n' +
+      'import { promiseOf } from "hybriddp/words";\n' +
       'import { type Report, parseDistributionStudy } from "hybriddp/distribution";\n' +
       "export const mean = async (text: string): Promise<number> => (await parseStudy(text, 1)).report(37.5).code;\n" +
       "export const share = async (text: string, item: Item): Promise<number> => (await parseFrequencyStudy(text, 1)).report(item).code;\n" +
       "export const value = async (text: string): Promise<Report> => (await parseDistributionStudy(text, 1)).report(480);\n" +
+      "export const store: Store = new Map<string, Entry>();\n" +
+      'export const client = new Client("https://curator.example.org", { study: "minutes", store, kinds: [frequency] });\n' +
+      "export const sent = async (): Promise<Receipt> => client.report(37.5);\n" +
+      "export const words = async (): Promise<string> => promiseOf(await client.study());\n" +
+      "export const why = (error: unknown): string => (error instanceof UnavailableError ? error.reason : '');\n" +
+      "// @ts-expect-error: an option that does not exist\n" +
+      'export const none = new Client("https://curator.example.org", { journal: "x" });\n' +
       "// @ts-expect-error: a value is no text\n" +
       'export const no = async (text: string) => (await parseDistributionStudy(text, 1)).report("480");\n' +
       "// @ts-expect-error: an item is no list\n" +

@@ -5,11 +5,18 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
+import { Curator, token } from "./curator.js";
 import { distribution, frequency, vectors } from "./vectors.js";
 
 const read = (path) => readFileSync(new URL(path, import.meta.url), "utf8");
 const readme = read("../README.md");
-const bundles = { hybriddp: "../dist/hybriddp.js", "hybriddp/frequency": "../dist/frequency.js", "hybriddp/distribution": "../dist/distribution.js" };
+const bundles = {
+  hybriddp: "../dist/hybriddp.js",
+  "hybriddp/words": "../dist/words.js",
+  "hybriddp/frequency": "../dist/frequency.js",
+  "hybriddp/distribution": "../dist/distribution.js",
+};
+const LARGEST = 6; // kB, of what takes part in a study of a mean
 const texts = {
   parseChannel: vectors.window.find((c) => c.epsilon === "1").text,
   parseStudy: JSON.parse(read("../../vectors/study.json")).text,
@@ -17,6 +24,20 @@ const texts = {
   parseDiscoveryQuestion: frequency.discovery[0].text,
   parseDistributionStudy: distribution.accepted[0].text,
 };
+const located = (code) => code.replace(/from "(.*?)"/g, (_, name) => `from "${new URL(bundles[name.replace("./hybriddp.js", "hybriddp")], import.meta.url)}"`);
+const run = (code) => import(`data:text/javascript,${encodeURIComponent(code)}`);
+
+/** Takes the place of the network while a page's code runs. */
+async function withCurator(work) {
+  const before = globalThis.fetch;
+  const curator = new Curator();
+  globalThis.fetch = async (url, options) => (url === "/token" ? new Response(token("alice")) : curator.fetch(url, options));
+  try {
+    await work(curator);
+  } finally {
+    globalThis.fetch = before;
+  }
+}
 
 for (const [page, source] of [["README.md", readme], ["docs/reports.md", read("../../docs/reports.md")]]) {
   const examples = [...source.matchAll(/```js\n(.*?)```/gs)].map((match) => match[1]);
@@ -25,20 +46,52 @@ for (const [page, source] of [["README.md", readme], ["docs/reports.md", read(".
     for (const parser of Object.keys(texts)) assert.equal(examples.filter((example) => example.includes(`${parser}(`)).length, 1);
   });
 
-  examples.forEach((example, i) => {
+  examples.filter((example) => !example.includes("new Client(")).forEach((example, i) => {
     test(`example ${i + 1} of ${page} runs`, async () => {
       const parser = Object.keys(texts).find((name) => example.includes(`${name}(`));
-      const code = example.replace(/from "(.*?)"/, (_, name) => `from "${new URL(bundles[name], import.meta.url)}"`);
-      const module = `const text = ${JSON.stringify(texts[parser])};\n${code}\nexport { ${parser === "parseChannel" ? "code" : "report"} as sent };`;
-      const { sent } = await import(`data:text/javascript,${encodeURIComponent(module)}`);
+      const module = `const text = ${JSON.stringify(texts[parser])};\n${located(example)}\nexport { ${parser === "parseChannel" ? "code" : "report"} as sent };`;
+      const { sent } = await run(module);
       assert.ok(Number.isSafeInteger(sent.code ?? sent));
     });
   });
 }
 
+test("README.md's client takes part", async () => {
+  const [, example] = /```js\n([^`]*new Client\(.*?)```/s.exec(readme);
+  await withCurator(async (curator) => {
+    const { receipt } = await run(`const token = ${JSON.stringify(token("alice"))};\nconst console = { log() {} };\n${located(example)}\nexport { receipt };`);
+    assert.equal(receipt.commitment, curator.contributions.get("alice"));
+  });
+});
+
+test("the snippet that apps copy has ten lines, reports what is typed, and says what went wrong", async () => {
+  const [, script] = /<script type="module">\n(.*?)<\/script>/s.exec(read("../../docs/client.md"));
+  assert.ok(script.trimEnd().split("\n").length <= 10);
+  let submit;
+  const said = [];
+  const output = { set value(words) { said.push(words); } };
+  const form = { elements: { minutes: { valueAsNumber: 37.5 }, said: output }, addEventListener: (_, listener) => (submit = listener) };
+  globalThis.document = { getElementById: () => form };
+  try {
+    await withCurator(async (curator) => {
+      await run(located(script));
+      await submit({ preventDefault() {} });
+      assert.equal(curator.contributions.size, 1);
+      curator.state = "closed";
+      curator.contributions.clear();
+      await submit({ preventDefault() {} });
+    });
+  } finally {
+    delete globalThis.document;
+  }
+  assert.match(said[0], /^Thank you/);
+  assert.match(said[1], /^The curator says: It is closed/);
+});
+
 test("the bundles are as small as README.md says", () => {
   const said = [...readme.matchAll(/([\d.]+) kB gzipped/g)].map((match) => Number(match[1]));
   const sizes = Object.values(bundles).map((path) => gzipSync(read(path), { level: 9 }).length / 1000);
   assert.equal(said.length, sizes.length);
+  assert.ok(sizes[0] <= LARGEST, `${sizes[0]} kB`);
   sizes.forEach((size, i) => assert.ok(Math.abs(size - said[i]) < 0.1, `${size} kB, not ${said[i]}`));
 });

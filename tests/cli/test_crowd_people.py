@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.cli.crowd_people import category_shares, check_values, simulated_people
 from hybriddp.client import StudyOffer
 from hybriddp.errors import ParameterError
@@ -53,3 +53,19 @@ def test_local_people_send_codes(categories: list[str | int]) -> None:
     codes = np.array([person.contribution.integer for person in people])
     found = study.estimate(trusted=None, local=codes, single_group=True)
     assert found.share(categories[0]) > 0.9
+
+
+def test_people_of_a_distribution() -> None:
+    study = DistributionStudy("x", bounds=(0, 100), epsilon=8)
+    offer = StudyOffer.from_text(study.to_json())
+    check_values(offer, "normal(40,5)")
+    with pytest.raises(ParameterError, match="values"):
+        check_values(offer, "zipf(1)")
+    trusted = [
+        person.contribution for person in simulated_people(offer, "normal(40,5)", "trusted", 0, 200, prefix="x", seed=1)
+    ]
+    assert all(study.bins.of_value(one.value) == one.integer for one in trusted)
+    local = simulated_people(offer, "normal(40,5)", "local", 200, 2200, prefix="x", seed=1)
+    codes = np.array([person.contribution.integer for person in local])
+    found = study.estimate(trusted=[one.value for one in trusted], local=codes)
+    assert found.quantile(0.5).value == pytest.approx(40, abs=2)

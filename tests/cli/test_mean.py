@@ -338,6 +338,11 @@ def test_a_dry_run_checks_what_a_release_checks(users: Path, tmp_path: Path) -> 
     frame.with_columns(code=pl.when(pl.col("code").is_not_null()).then(7)).write_parquet(users)
     assert "cannot come from this study's channel" in str(_mean(users, *options).exception)
     assert "no column 'code'" in str(_mean(trusted, *options).exception)
+    frame = pl.read_parquet(users).with_columns(study=pl.lit(STUDY.digest))  # tied to the study: a warning instead
+    frame.write_parquet(users)
+    warned = _mean(users, *options)
+    assert warned.exit_code == 0
+    assert "of the 4,500 local reports cannot come from this study's channel" in " ".join(warned.stderr.split())
 
 
 def test_diagnostics_of_a_simulation_count_rows_without_a_value_alone_as_left_out(tmp_path: Path) -> None:

@@ -145,6 +145,22 @@ def test_edges_come_from_a_file(users: Path, tmp_path: Path) -> None:
     assert users.exists()
 
 
+@pytest.mark.parametrize("mean_reports", [[], ["--mean-reports"]])
+def test_a_person_in_both_groups_is_refused_and_nobody_pays(tmp_path: Path, mean_reports: list[str]) -> None:
+    raw, reports, ledger = tmp_path / "raw.csv", tmp_path / "reports.csv", tmp_path / "ledger.json"
+    raw.write_text("load,id\n120,ada\n480,bob\n")
+    reports.write_text("code,id\n7,cy\n9,ada\n")
+    files = ["--trusted-file", str(raw), "--local-file", str(reports), *COLUMNS, "--user", "id"]
+    result = RUN.invoke(cli.app, ["quantiles", *files, *OPTIONS, *mean_reports, "--ledger", str(ledger)])
+    assert isinstance(result.exception, DataError)
+    assert "1 user has more than one row by column 'id'" in str(result.exception)
+    assert not ledger.exists()
+    raw.write_text("load,id\n120,dan\n480,bob\n")
+    result = RUN.invoke(cli.app, ["quantiles", *files, *OPTIONS, *mean_reports, "--ledger", str(ledger)])
+    assert result.exit_code == 0
+    assert len(Ledger.open(ledger).events) == 1
+
+
 def test_reports_that_were_collected_for_a_mean(tmp_path: Path) -> None:
     mean = MeanStudy("load", bounds=(0, 10_000), epsilon=2)
     raw, reports, ledger = tmp_path / "raw.parquet", tmp_path / "reports.parquet", tmp_path / "ledger.json"

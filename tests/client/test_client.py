@@ -7,8 +7,9 @@ import anyio
 import pytest
 
 import hybriddp.client
-from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client import AsyncClient, Client, MockCurator, RetryPolicy
+from hybriddp.client.questions import OfferedStudy
 from hybriddp.errors import MissingExtraError, ParameterError
 from tests.client.sockets import served
 
@@ -46,10 +47,11 @@ def test_the_public_names_are_these() -> None:
         (STUDY, 30),
         (FrequencyStudy("color", categories=[f"c{i}" for i in range(20)], epsilon=1), "c3"),
         (FrequencyStudy("page", categories=list(range(100)), epsilon=1), 3),
+        (DistributionStudy("load", bounds=(0, 10_000), epsilon=1, scale="log"), 480),
     ],
-    ids=["a mean", "bits", "hashing"],
+    ids=["a mean", "bits", "hashing", "a distribution"],
 )
-def test_the_local_path_loads_nothing_heavy(study: MeanStudy | FrequencyStudy, value: float | str) -> None:
+def test_the_local_path_loads_nothing_heavy(study: OfferedStudy, value: float | str) -> None:
     curator = MockCurator(study)
     with served(curator) as url:
         script = LOCAL_PATH.format(url=url, token=curator.token("alice"), value=value)

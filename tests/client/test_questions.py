@@ -7,11 +7,11 @@ import httpx
 import numpy as np
 import pytest
 
-from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client import MockCurator, StudyOffer, commitment
 from hybriddp.client.contribution import Contribution
 from hybriddp.client.journal import FileJournal
-from hybriddp.client.questions import CategoryQuestion, NumberQuestion, question, read_study
+from hybriddp.client.questions import CategoryQuestion, DistributionQuestion, NumberQuestion, question, read_study
 from hybriddp.errors import DataError, HybridDPError, ProtocolError
 from tests.levels import z_limit
 
@@ -19,9 +19,10 @@ TEXTS = FrequencyStudy("fruit", categories=["apple", "pear", "fig"], epsilon=1, 
 NUMBERS = FrequencyStudy("children", categories=[0, 1, 2, 3], epsilon=1)
 BITS = FrequencyStudy("word", categories=[f"w{i}" for i in range(20)], epsilon=1)
 PAGES = FrequencyStudy("page", categories=list(range(200)), epsilon=1)
+LOAD = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1, scale="log")
 
 
-def offer(study: FrequencyStudy) -> StudyOffer:
+def offer(study: FrequencyStudy | DistributionStudy) -> StudyOffer:
     return StudyOffer.from_text(study.to_json(), digest=study.digest)
 
 
@@ -152,6 +153,80 @@ def test_the_curator_in_memory_refuses_what_the_real_one_refuses(
     request = httpx.Request("POST", "https://c.org/studies/mock-study/values", json=body, headers=headers)
     assert curator.answer(request).status_code == status
     assert curator.contributions == {}
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        LOAD,
+        DistributionStudy("x", bounds=(-1, 120), epsilon=4),
+        DistributionStudy("x", bounds=(0, 254), epsilon=0.5, scale=range(255)),
+        DistributionStudy("x", bounds=(2.0**50, 2.0**50 + 64), epsilon=1),  # floats are as far apart as bins are wide
+    ],
+    ids=repr,
+)
+def test_a_trusted_number_is_its_bin_and_the_middle_of_it(study: DistributionStudy) -> None:
+    found, (lower, upper) = offer(study), study.bounds
+    values = [lower, upper, lower - 7, upper + 7, *np.random.default_rng(0).uniform(lower, upper, 100).tolist()]
+    drawn = [found.draw(value, group="trusted") for value in values]
+    assert np.bincount([one.integer for one in drawn], minlength=256).tolist() == list(
+        study.summarize_trusted(values).counts
+    )
+    assert [one.integer for one in drawn] == [found.asked.received(one.value) for one in drawn]
+    assert [one.value for one in drawn[:4]] == [lower, upper, lower, upper]
+    assert len({one.value for one in drawn}) == len({one.integer for one in drawn})  # no more than the bin is sent
+
+
+def test_a_bin_whose_middle_no_float_is_in_is_sent_as_the_number_itself() -> None:
+    floats = 2.0**50 + np.arange(254) / 4  # two units apart: one float and the middle between two are in each bin
+    study = DistributionStudy("x", bounds=(2.0**50, 2.0**50 + 2**21), epsilon=1, scale=[*floats, 2.0**50 + 2**21])
+    found = offer(study)
+    drawn = [found.draw(value, group="trusted") for value in floats]
+    assert [one.integer for one in drawn] == [found.asked.received(one.value) for one in drawn]
+    assert any(study.bins.of_value(study.bins.value_in(one.integer)) != one.integer for one in drawn)
+
+
+def test_a_device_s_report_of_a_number() -> None:
+    found = offer(LOAD)
+    assert (found.study, found.asked.kind, found.asked.codes) == (LOAD, "distribution", (0, LOAD.channel.n_codes - 1))
+    assert all(0 <= found.draw(480).integer < LOAD.channel.n_codes for _ in range(20))
+    told = found.promise()
+    assert "asks for one number: page load ms, from 0 to 10,000. A number outside counts as the nearer bound." in told
+    assert "who counts the bin that it is in and publishes" in told
+    for value in ("480", None, float("nan"), [1.0], True):
+        with pytest.raises(DataError) as error:
+            found.draw(value)
+        assert "480" not in str(error.value)
+    for sent in ("480", float("nan"), float("inf")):
+        with pytest.raises(ProtocolError):
+            found.asked.received(sent)
+
+
+def test_reports_that_belong_to_a_mean_are_not_drawn_for_a_distribution() -> None:
+    study = DistributionStudy.from_mean_study(MeanStudy("minutes", bounds=(0, 240), epsilon=1))
+    with pytest.raises(ProtocolError, match="Take part in the study of the mean"):
+        StudyOffer.from_text(study.to_json())
+    with pytest.raises(ProtocolError, match="study of the mean"):
+        MockCurator(study)
+    assert question(LOAD) == DistributionQuestion(LOAD)
+
+
+def test_a_distribution_with_a_curator_in_memory(tmp_path: Path) -> None:
+    curator = MockCurator(LOAD)
+    curator.lose_answers(1)
+    with curator.client("alice", journal=tmp_path / "a.json") as alice:
+        assert (alice.report(480).group, alice.report(99).resent) == ("local", True)
+    with curator.client("bob", journal=tmp_path / "b.json") as bob:
+        bob.trust(481.25)
+        assert curator.contributions["bob"].integer == LOAD.bins.of_value(481.25)
+        assert b"481.25" not in b"".join(body for *_, body in curator.requests)
+        assert bob.withdraw().opened
+    assert set(curator.contributions) == {"alice"}
+    headers = {"Authorization": f"Bearer {curator.token('c')}"}
+    for to, body, status in (("values", {"value": "480"}, 400), ("reports", {"code": LOAD.channel.n_codes}, 422)):
+        sent = body | {"digest": LOAD.digest, "nonce": "0" * 32}
+        url = f"https://c.org/studies/mock-study/{to}"
+        assert curator.answer(httpx.Request("POST", url, json=sent, headers=headers)).status_code == status
 
 
 @pytest.mark.parametrize("value", [0, "x", -(2**53) + 1, 1.5, "x" * 1000])

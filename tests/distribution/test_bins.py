@@ -33,6 +33,13 @@ def test_the_bin_of_a_unit_is_the_number_of_cuts_that_are_not_above_it(bins: Bin
     assert (bins.cuts[0], bins.cuts[-1]) == (1, UNITS)
 
 
+@pytest.mark.parametrize("bins", [Bins(UNIT), Bins(UNIT, "log"), Bins(Grid(-5, 1000), "log", 5.0), Bins(UNIT, CLOSE)])
+def test_a_value_in_a_bin_is_in_the_bin(bins: Bins) -> None:
+    assert [bins.of_value(bins.value_in(number)) for number in range(256)] == list(range(256))
+    assert (bins.value_in(0), bins.value_in(255)) == (bins.grid.lower, bins.grid.upper)
+    assert (bins.of_value(-1e9), bins.of_value(1e9)) == (0, 255)
+
+
 def test_log_edges_are_the_formulas_to_the_last_digit() -> None:
     edges = Bins(Grid(0, 10_000), "log").edges
     for i in (1, 100, 200, 253):

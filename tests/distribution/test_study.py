@@ -140,11 +140,6 @@ def test_there_is_no_report_for_what_is_not_a_number(values: object) -> None:
         STUDY.randomize(values)
 
 
-def test_values_have_one_dimension() -> None:
-    with pytest.raises(DataError, match="one-dimensional"):
-        STUDY.summarize_trusted([[0.5]])
-
-
 def test_a_part_is_a_study_of_its_own_and_takes_the_reports_of_all() -> None:
     part = STUDY.part("country", "DE")
     assert part.title == "page load ms [country = DE]"

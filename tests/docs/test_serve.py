@@ -33,6 +33,7 @@ TASKS = [
     "budget",
     "Pilots",
     "Categories",
+    "Quantiles",
     "Items",
 ]
 BLOCK = re.compile(r"^```(py|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -62,7 +63,7 @@ def test_what_is_shown_is_what_there_is() -> None:
         assert str(int(meaning.status)) in row[1], reason
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
     """A shell's environment, with a free port and each kind of database."""
     if shutil.which("curl") is None:
@@ -160,7 +161,7 @@ def test_a_study_from_the_start_to_the_result(
             script.write_text(block, encoding="utf-8")
             known = run_path(str(script), init_globals=known)
     shell.close()
-    assert (ran.count("sh"), ran.count("py")) == (19, 16)
+    assert (ran.count("sh"), ran.count("py")) == (20, 18)
     check_what_came_out(tmp_path, printed, capsys.readouterr().out, known)
 
 
@@ -179,6 +180,8 @@ def check_what_came_out(folder: Path, in_the_shell: str, in_python: str, known: 
     assert (shares["n_trusted"], shares["n_local"]) == (1 + 200, 1 + 1800)
     assert shares["shares"][0] == max(shares["shares"])
     assert "(other)" in in_python
+    load = json.loads((folder / "load.result").read_text(encoding="utf-8"))["estimate"]
+    assert (load["n_trusted"], load["n_local"], len(load["quantiles"])) == (200, 1800, 4)
     words = json.loads((folder / "words.result").read_text(encoding="utf-8"))["estimate"]
     assert (words["items"], words["n_trusted"], words["n_local"]) == (["weather"], 40, 30)
     assert '"state":"asking"' in in_the_shell
@@ -187,7 +190,7 @@ def check_what_came_out(folder: Path, in_the_shell: str, in_python: str, known: 
     assert known["receipt"]["receipt"]["group"] == "local"
     for name in ("admin.header", "tokens.txt", "relay.json"):  # umask 077
         assert (folder / name).stat().st_mode & 0o077 == 0, name
-    for name in estimate | shares:  # each is explained
+    for name in estimate | shares | load:  # each is explained
         assert re.search(rf"^\|[^|]*`{name}`[^|]*\|", TEXT, re.MULTILINE), name
     log = (folder / "server.log").read_text(encoding="utf-8")
     assert "alice" not in log

@@ -75,7 +75,8 @@ def test_the_last_digit_of_a_float_does_not_decide() -> None:
 
 def test_it_has_value_interval_level_and_step_and_nothing_else() -> None:
     published = _estimate().published(level=0.9)
-    assert set(published.__slots__) == {"value", "lower", "upper", "level", "step"}
+    assert set(published.__slots__) == {"value", "lower", "upper", "level", "step", "warnings"}
+    assert published.warnings == ()  # see `test_plausible`: never with a fixed weight
     assert published.level == 0.9
     low, high = published.interval
     assert low < published.value < high

@@ -15,11 +15,11 @@ from random import Random
 
 from sqlalchemy import Connection, select
 
-from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client.receipt import verify
 from hybriddp.release.ledger import Ledger
 from hybriddp.service.keys import MasterKey
-from hybriddp.service.kinds import FrequencyKind, MeanKind, StudyKind
+from hybriddp.service.kinds import StudyKind, study_kind
 from hybriddp.service.store import contributions
 from hybriddp.service.store.engine import open_engine, reading
 from hybriddp.service.store.ledger import DatabaseLedgerStore
@@ -29,7 +29,7 @@ from hybriddp.service.store.studies import StoredStudy
 from hybriddp.service.store.studies import study as stored_study
 from hybriddp.service.tokens import mint
 from tests.service.faults import PATIENCE, PAUSE, Answer, ServerProcess, UnheardError, ask, until
-from tests.service.running import CLOSES, CONSENT, HOUR
+from tests.service.running import CLOSES, CONSENT, HOUR, ServedStudy
 
 STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
 BATCH = 20
@@ -108,7 +108,7 @@ class Crowd:
     servers: Sequence[ServerProcess]
     rng: Random
     study_id: str = "minutes"
-    study: MeanStudy | FrequencyStudy = STUDY
+    study: ServedStudy = STUDY
     relay_key: str = ""
     acknowledged: dict[str, Person] = field(default_factory=dict)
     withdrawn: set[str] = field(default_factory=set)
@@ -146,13 +146,16 @@ class Crowd:
     @property
     def kind(self) -> StudyKind:
         """What the server makes of a contribution."""
-        return MeanKind(self.study) if isinstance(self.study, MeanStudy) else FrequencyKind(self.study)
+        return study_kind(self.study.to_json())
 
     def _drawn(self, *, trusted: bool) -> float | str:
         """A value, a category or a code."""
         if isinstance(self.study, FrequencyStudy):
             item = str(self.rng.choice(self.study.categories))
             return item if trusted else int(self.study.randomize(item).codes[0])
+        if isinstance(self.study, DistributionStudy):
+            value = self.rng.uniform(*self.study.bounds)
+            return value if trusted else int(self.study.randomize(value).codes[0])
         return self.rng.randrange(961) / 4 if trusted else self.rng.randint(*self.study.reports_between)
 
     def token(self, person: Person) -> str:

@@ -14,7 +14,7 @@ import httpx
 import uvicorn
 from litestar.types import ASGIApp
 
-from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.service.app import Prepared, prepare
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.protocol import LimitedProtocol
@@ -22,6 +22,7 @@ from hybriddp.service.settings import Settings
 from hybriddp.service.tokens import mint
 
 CONSENT = {"organization": "Example Ltd", "purpose": "To make pages faster.", "contact": "privacy@example.org"}
+ServedStudy = MeanStudy | DistributionStudy | FrequencyStudy
 HOUR = timedelta(hours=1)
 CLOSES = "2099-01-01T00:00:00Z"
 
@@ -43,14 +44,14 @@ class Running:
     def token(self, subject: str, study: str = "minutes", lifetime: timedelta = HOUR) -> dict[str, str]:
         return {"Authorization": f"Bearer {mint(self.secret, subject=subject, study=study, lifetime=lifetime)}"}
 
-    def create(self, study: MeanStudy | FrequencyStudy, study_id: str = "minutes", **fields: object) -> httpx.Response:
+    def create(self, study: ServedStudy, study_id: str = "minutes", **fields: object) -> httpx.Response:
         body: dict[str, object] = {"study": json.loads(study.to_json()), "id": study_id, "consent": CONSENT}
         body |= {"closes_at": CLOSES} | fields
         return self.http.post("/studies", headers=self.admin, json=body)
 
     def report(
         self,
-        study: MeanStudy | FrequencyStudy,
+        study: ServedStudy,
         who: str,
         code: int,
         *,
@@ -62,7 +63,7 @@ class Running:
 
     def trust(
         self,
-        study: MeanStudy | FrequencyStudy,
+        study: ServedStudy,
         who: str,
         value: float | str,
         *,

@@ -111,6 +111,7 @@ def test_a_preflight_is_answered(target: Target) -> None:
     assert answer.status_code == 204
     assert answer.headers["access-control-allow-origin"] == ORIGIN
     assert "POST" in answer.headers["access-control-allow-methods"]
+    assert answer.headers["access-control-expose-headers"] == "retry-after"
     assert {"authorization", "content-type"} <= set(answer.headers["access-control-allow-headers"].split(", "))
 
 

@@ -14,15 +14,16 @@ from typing import Any
 
 import pytest
 
-from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.service.routes import contributions as routes
 from hybriddp.service.store import contributions as stored
 from tests.service.conftest import empty_database
 from tests.service.crowd import STUDY, Crowd, Stored
 from tests.service.faults import ServerProcess, UnheardError, ask, can_mount, full_disk, serving, until
-from tests.service.running import Running, running
+from tests.service.running import Running, ServedStudy, running
 
 SHARES = FrequencyStudy("favorite color", categories=[f"color {i}" for i in range(20)], epsilon=1.0)
+QUANTILES = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
 UP = 0.4  # seconds that a server lives at most after the first answer
 
 
@@ -50,18 +51,16 @@ def address(database: str) -> str:
     return "" if database.startswith("sqlite") else database
 
 
-def rounds_of_two_kinds() -> pytest.MarkDecorator:
-    """The same for studies of a mean, and fewer of them for one whose reports are counted bit by bit."""
+def rounds_of_all_kinds() -> pytest.MarkDecorator:
+    """The same for studies of a mean, and fewer of them for one whose reports are counted bit by bit, and for bins."""
     slow, long = pytest.mark.slow, pytest.mark.long
-    forms = [(STUDY, 5, slow), (SHARES, 2, slow), (STUDY, 50, long), (SHARES, 20, long)]
+    forms = [(STUDY, 3, slow), (SHARES, 1, slow), (STUDY, 50, long), (SHARES, 20, long), (QUANTILES, 10, long)]
     params = [pytest.param(of, times, marks=mark, id=f"{type(of).__name__}-{times}") for of, times, mark in forms]
     return pytest.mark.parametrize(("study", "times"), params)
 
 
-@rounds_of_two_kinds()
-def test_kills_under_load(
-    tmp_path: Path, address: str, rng: Random, study: MeanStudy | FrequencyStudy, times: int
-) -> None:
+@rounds_of_all_kinds()
+def test_kills_under_load(tmp_path: Path, address: str, rng: Random, study: ServedStudy, times: int) -> None:
     server = ServerProcess(tmp_path, address)
     crowd = Crowd([server], rng, study=study)
 
@@ -94,7 +93,7 @@ def test_kills_under_load(
     tell(crowd)
 
 
-@rounds(4, 25)
+@rounds(2, 25)
 def test_kills_amid_releases(tmp_path: Path, address: str, rng: Random, times: int) -> None:
     """A crash before the commit costs nothing, a crash after it loses nothing: whoever sees a result sees the same."""
     server = ServerProcess(tmp_path, address)
@@ -165,7 +164,7 @@ def shared(postgresql: str) -> Iterator[str]:
     yield from empty_database(postgresql)
 
 
-@rounds(3, 20)
+@rounds(2, 20)
 def test_a_replica_that_dies_amid_batches(tmp_path: Path, shared: str, rng: Random, times: int) -> None:
     """Two replicas on one database: one dies, the other takes the same batch again, and both release at once."""
     servers = [ServerProcess(tmp_path, shared), ServerProcess(tmp_path, shared)]

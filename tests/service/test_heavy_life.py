@@ -11,9 +11,9 @@ from sqlalchemy import select
 
 from hybriddp import FrequencyStudy, HeavyHitterStudy
 from hybriddp.client import StudyOffer, commitment, verify
-from hybriddp.mean.summary import Reports
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanisms import Mechanism
+from hybriddp.reports import Reports
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.item_sums import ItemSums, integer_of

@@ -76,6 +76,39 @@ def test_the_answer_is_that_of_the_study_on_the_same_contributions(
             assert mine[key] == expected[key]
 
 
+def test_a_few_who_agree_on_a_code_do_not_stop_a_release(server: Running) -> None:
+    server.create(STUDY)
+    for i in range(3):
+        assert server.trust(STUDY, f"t{i}", 60.0 + i).status_code == 201
+    codes = [*STUDY.randomize(np.linspace(0, 240, 270), random_state=3), *[17] * 30]
+    reports = [{"participant": f"l{i}", "code": code, "nonce": f"{i:032x}"} for i, code in enumerate(codes)]
+    body = {"digest": STUDY.digest, "reports": reports}
+    assert server.http.post("/studies/minutes/batches", headers=server.relay(), json=body).json()["accepted"] == 300
+    server.move("close")
+    released = server.move("release")
+    assert released.status_code == 200
+    estimate = released.json()["estimate"]
+    assert 0 < estimate["implausible_reports"] <= 30
+    words = f"WARNING: at least {estimate['implausible_reports']} of the 300 local reports cannot come"
+    assert estimate["warnings"][0].startswith(words)
+    assert words in server.http.get("/studies/minutes/result.html").text
+    assert words in server.http.get("/studies/minutes/report.html", headers=server.admin).text
+    assert server.http.get("/studies/minutes").json()["state"] == "released"
+
+
+def test_one_person_who_trusts_does_not_stop_a_study_that_the_local_group_answers(server: Running) -> None:
+    server.create(STUDY, single_group=True)
+    assert server.trust(STUDY, "t", 60.0).status_code == 201
+    for i in range(3):
+        assert server.report(STUDY, f"l{i}", 100 + i).status_code == 201
+    server.move("close")
+    estimate = server.move("release").json()["estimate"]
+    assert (estimate["n_trusted"], estimate["n_local"], estimate["privacy"]["released"]) == (0, 3, False)
+    words = "The trusted group&#x27;s 1 contribution was left out"
+    assert estimate["warnings"][0].startswith(words.replace("&#x27;", "'"))
+    assert words in server.http.get("/studies/minutes/result.html").text
+
+
 def test_withdrawing_a_study_deletes_everything_but_its_ledger(server: Running) -> None:
     server.create(STUDY)
     server.trust(STUDY, "t", 1.0)

@@ -18,10 +18,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from tests.examples import fewer_examples
 from tests.service.attacking import NONCE, Target, new_frequency_target, new_target, operations
-from tests.service.running import Running
+from tests.service.running import Running, ServedStudy
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 _people = count(1)
@@ -140,11 +140,13 @@ def an_operator_s_work(target: Target) -> Iterator[tuple[str, httpx.Response]]:
         yield f"GET {path}", http.get(path, headers=admin)
 
 
-@pytest.mark.parametrize("kind", ["mean", "frequency"])
+@pytest.mark.parametrize("kind", ["mean", "frequency", "distribution"])
 def test_a_study_s_whole_life_is_in_the_document(kept_server: Running, schema: Any, kind: str) -> None:  # noqa: ANN401
-    study: MeanStudy | FrequencyStudy = MeanStudy("a whole life", bounds=(0, 240), epsilon=1.0)
+    study: ServedStudy = MeanStudy("a whole life", bounds=(0, 240), epsilon=1.0)
     if kind == "frequency":
         study = FrequencyStudy("a whole life", categories=list(range(250)), epsilon=1.0)
+    if kind == "distribution":
+        study = DistributionStudy("a whole life", bounds=(0, 240), epsilon=1.0)
     seen: set[tuple[str, int]] = set()
     for address, answer in a_life(Target(kept_server, study, f"a-whole-life-{kind}")):
         method, path = address.split()

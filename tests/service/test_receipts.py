@@ -96,9 +96,10 @@ def test_the_key_is_named_by_its_thumbprint() -> None:
     assert Signer(Ed25519PrivateKey.from_private_bytes(private)).kid == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
 
 
+@pytest.mark.parametrize("kind", ["mean", "frequency", "distribution", "heavy-hitters"])
 @pytest.mark.parametrize("group", GROUPS)
-def test_what_is_stored_is_said_in_sentences(group: str) -> None:
-    told = stored(group)
+def test_what_is_stored_is_said_in_sentences(group: str, kind: str) -> None:
+    told = stored(group, kind=kind)
     assert all(sentence.endswith(".") for sentence in told)
     assert any("keyed hash" in sentence for sentence in told)
     assert any("commitment" in sentence.lower() for sentence in told)

@@ -100,7 +100,7 @@ def test_a_search_for_more_than_17_eighths_fails() -> None:
         -minimize(
             negative, rng.uniform((2, -4, 0, 0), (9, 0, 8, 8)), method="Nelder-Mead", options={"maxiter": 2000}
         ).fun
-        for _ in range(12)
+        for _ in range(6)
     ]
     assert max(found) < 17 / 8
     assert max(found) > 2.12

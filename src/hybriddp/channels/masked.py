@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
-from hybriddp._check import IntArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.channel import FiniteChannel, integer_inputs, require
 from hybriddp.channels.response import RandomizedResponse
 from hybriddp.channels.window import Window
@@ -189,6 +189,12 @@ class MaskedResponse(FiniteChannel):
         good = (reports >= 0) & (reports < self.n_codes)
         counts = np.bincount(reports[good].astype(np.intp), minlength=self.n_codes)
         return counts.astype(np.int64).reshape(self.n_patterns, self.n_labels)
+
+    @property
+    def pattern_probabilities(self) -> FloatArray:
+        """How likely a device is to draw each pattern."""
+        sizes, _ = self._levels
+        return np.repeat(1 / (len(sizes) * sizes.astype(np.float64)), sizes.astype(np.int64))
 
     @property
     def rank_variance(self) -> float:

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.client.contribution import Contribution
 from hybriddp.client.offer import StudyOffer
+from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import ParameterError, raise_unchained
 from hybriddp.frequency import FrequencyStudy
 from hybriddp.mean import MeanStudy
@@ -82,14 +84,17 @@ def _contributions(
     offer: StudyOffer, values: str, group: str, count: int, rng: np.random.Generator
 ) -> Iterator[Contribution]:
     study = offer.study
-    made = _numbers(study, values, count, rng) if isinstance(study, MeanStudy) else _items(study, values, count, rng)
+    if isinstance(study, FrequencyStudy):
+        made: list[Any] = _items(study, values, count, rng)
+    else:
+        made = _numbers(study, values, count, rng)
     if group == "local":
         codes = study.randomize(made).codes.tolist()
         return (Contribution.new(offer.digest, group, code) for code in codes)
     return (offer.draw(value, group=group) for value in made)
 
 
-def _numbers(study: MeanStudy, values: str, count: int, rng: np.random.Generator) -> list[float]:
+def _numbers(study: MeanStudy | DistributionStudy, values: str, count: int, rng: np.random.Generator) -> list[float]:
     crowd = population(values, study.bounds).crowd
     found: list[float] = study.grid.values(rng.choice(crowd.units, count, p=crowd.users / crowd.count)).tolist()
     return found

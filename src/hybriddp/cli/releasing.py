@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from hybriddp.channels.plausible import implausible_words
 from hybriddp.cli.options import option
 from hybriddp.cli.sources import Sources
 from hybriddp.cli.terminal import check_targets, say, say_written, waiting, write_text
@@ -80,6 +81,9 @@ def release(
         options["ledger"] = open_ledger(ledger, study.privacy, dry_run=dry_run)
     answers, published = _estimate(study, summaries, lambda answer: view.publish(answer, targets.full), **options)
     if dry_run:  # what was computed is thrown away: it was there to be checked on its way
+        for answer in answers:  # told from the local reports alone, which are private
+            for words in implausible_words(answer.implausible_reports, answer.n_local):
+                say(words, err=True)
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
         return
     # The answer has been paid for: it is shown before anything else can fail.

@@ -1,10 +1,10 @@
 """Contributions: what one person gives to a study, and the commitment by which the curator knows it again.
 
-A contribution is one integer with a random nonce of 128 bits: a code, a value in units of the study's grid, or the
-number of a category, from 0 in the order of the study's text (all other items have the number after the last). The
-curator stores its **commitment**, a hash of both, instead of the contribution. The hash shows nothing without the
-nonce, which the device keeps; opening it proves to the curator that it is the same contribution (a retry) or the one
-to be subtracted (a withdrawal).
+A contribution is one integer with a random nonce of 128 bits: a code, a value in units of the study's grid, the number
+of the bin that it is in, or the number of a category, from 0 in the order of the study's text (all other items have the
+number after the last). The curator stores its **commitment**, a hash of both, instead of the contribution. The hash
+shows nothing without the nonce, which the device keeps; opening it proves to the curator that it is the same
+contribution (a retry) or the one to be subtracted (a withdrawal).
 """
 
 import hashlib
@@ -65,7 +65,7 @@ class Contribution:
     group : {"local", "trusted"}
         The group.
     integer : int
-        The code; for a trusted contribution the value in units of the study's grid, or the category's number.
+        The code; for a trusted contribution the value in units of the study's grid, or its bin's or category's number.
     nonce : str
         128 random bits, as 32 hexadecimal digits.
     value : float, int, str or None

@@ -65,7 +65,7 @@ class MockCurator:
 
     Parameters
     ----------
-    study : MeanStudy or FrequencyStudy
+    study : MeanStudy, DistributionStudy or FrequencyStudy
         The study.
     id : str
         Its id.

@@ -29,7 +29,7 @@ class StudyOffer:
 
     Attributes
     ----------
-    study : MeanStudy or FrequencyStudy
+    study : MeanStudy, DistributionStudy or FrequencyStudy
         The study itself, its channel verified.
     text : str
         Its text; save this to work without a network later.
@@ -75,7 +75,7 @@ class StudyOffer:
         Parameters
         ----------
         text : str
-            The study's text: `text` of an earlier offer, `MeanStudy.device_json` or `FrequencyStudy.to_json`.
+            The study's text: `text` of an earlier offer, `MeanStudy.device_json`, or `to_json` of the others.
         digest : str, optional
             The digest that the app has pinned.
         """
@@ -135,7 +135,8 @@ class StudyOffer:
             The person's value; outside of the bounds it counts as the nearer bound. In a study of frequencies, the
             person's category; what is none of them counts as other, if the study has that, and is an error if not.
         group : {"local", "trusted"}
-            ``"local"`` randomizes the value here. ``"trusted"`` gives it to the curator, rounded to the study's grid.
+            ``"local"`` randomizes the value here. ``"trusted"`` gives it to the curator, rounded to the study's grid
+            or to the middle of its bin.
         """
         if group not in GROUPS:
             raise ParameterError("group", '"local" or "trusted"', group)

@@ -1,8 +1,9 @@
 """What a study asks one person for, a number or a category: drawn, and told in words.
 
 A trusted contribution is an integer and what it stands for. Of a mean these are units of the study's grid and the
-number in their middle; of categories, the number of the category, from 0, and the category itself. An item that is none
-of the categories is sent as other, and not as what it is.
+number in their middle; of a distribution, the number of a bin and the value in its middle, which is all that counts; of
+categories, the number of the category, from 0, and the category itself. An item that is none of the categories is sent
+as other, and not as what it is.
 """
 
 import math
@@ -13,6 +14,7 @@ import numpy as np
 
 from hybriddp.client.plain import one_line
 from hybriddp.client.problems import parse_object
+from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency import FrequencyStudy
 from hybriddp.grid import as_floats
@@ -23,6 +25,7 @@ __all__ = [
     "KINDS",
     "UNKNOWN",
     "CategoryQuestion",
+    "DistributionQuestion",
     "NumberQuestion",
     "OfferedStudy",
     "StudyQuestion",
@@ -31,10 +34,10 @@ __all__ = [
     "read_study",
 ]
 
-OfferedStudy = MeanStudy | FrequencyStudy
+OfferedStudy = MeanStudy | DistributionStudy | FrequencyStudy
 """What people can take part in."""
 
-UNKNOWN = "This version of hybriddp can take part in studies of a mean or of frequencies only."
+UNKNOWN = "This version of hybriddp can take part in studies of a mean, of a distribution or of frequencies only."
 _LISTED = 12  # categories that a promise names
 
 
@@ -97,9 +100,7 @@ class NumberQuestion:
 
     def sentence(self) -> str:
         """What is asked, behind the name of who asks."""
-        lower, upper = (significant(bound, 6) for bound in self.study.bounds)
-        title = one_line(self.study.title)
-        return f"asks for one number: {title}, from {lower} to {upper}. A number outside counts as the nearer bound."
+        return _asks_for_number(self.study)
 
     def code(self, value: object) -> int:
         """The code of one report, drawn now."""
@@ -119,6 +120,53 @@ class NumberQuestion:
         if isinstance(sent, str):
             raise ProtocolError("The value must be a number.")
         return int(self.study.grid.place([sent]).units[0])
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionQuestion:
+    """A study of a distribution asks for a number, too, and counts the bin that it is in."""
+
+    study: DistributionStudy
+    kind: ClassVar[str] = "distribution"
+    noun: ClassVar[str] = "number"
+    added: ClassVar[str] = "counts the bin that it is in"
+
+    def __post_init__(self) -> None:
+        if self.study.mean_study is not None:
+            raise ProtocolError("The study takes reports that are made for a mean. Take part in the study of the mean.")
+
+    @property
+    def text(self) -> str:
+        """The study's text, as devices get it."""
+        return self.study.to_json()
+
+    @property
+    def codes(self) -> tuple[int, int]:
+        """The smallest and the largest report, a pattern and a code in one number, that a device can send."""
+        return 0, self.study.channel.n_codes - 1
+
+    def sentence(self) -> str:
+        """What is asked, behind the name of who asks."""
+        return _asks_for_number(self.study)
+
+    def code(self, value: object) -> int:
+        """One report, drawn now."""
+        return int(self.study.randomize([_one_number(value)]).codes[0])
+
+    def trusted(self, value: object) -> TrustedValue:
+        """The bin of a value, and the number in its middle: no more than the bin leaves the device."""
+        number, bins = _one_number(value), self.study.bins
+        found = bins.of_value(number)
+        sent = bins.value_in(found)
+        if bins.of_value(sent) != found:  # a tie, in a bin of two units that has one float
+            sent = min(max(number, bins.grid.lower), bins.grid.upper)
+        return TrustedValue(found, sent)
+
+    def received(self, sent: float | str) -> int:
+        """The bin of a number."""
+        if isinstance(sent, str) or not math.isfinite(sent):
+            raise ProtocolError("The value must be a finite number.")
+        return self.study.bins.of_value(sent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +232,13 @@ class CategoryQuestion:
         return int(found.categories[0])
 
 
-KINDS = (NumberQuestion.kind, CategoryQuestion.kind)
+KINDS = (NumberQuestion.kind, DistributionQuestion.kind, CategoryQuestion.kind)
 
 
 def question(study: OfferedStudy) -> StudyQuestion:
     """What a study asks for."""
+    if isinstance(study, DistributionStudy):
+        return DistributionQuestion(study)
     return NumberQuestion(study) if isinstance(study, MeanStudy) else CategoryQuestion(study)
 
 
@@ -197,9 +247,17 @@ def read_study(text: str) -> OfferedStudy:
     kind = parse_object(text).get("type")  # also refuses what is nested too deep to be read
     if kind == NumberQuestion.kind:
         return MeanStudy.from_json(text)
+    if kind == DistributionQuestion.kind:
+        return DistributionQuestion(DistributionStudy.from_json(text)).study
     if kind == CategoryQuestion.kind:
         return FrequencyStudy.from_json(text)
     raise ProtocolError(UNKNOWN)
+
+
+def _asks_for_number(study: MeanStudy | DistributionStudy) -> str:
+    lower, upper = (significant(bound, 6) for bound in study.bounds)
+    title = one_line(study.title)
+    return f"asks for one number: {title}, from {lower} to {upper}. A number outside counts as the nearer bound."
 
 
 def _one_number(value: object) -> float:

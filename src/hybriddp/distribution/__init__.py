@@ -9,6 +9,7 @@ that simulations and plans call too: `check.check_groups`, `answer.pay`, `fit.fi
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
+from hybriddp.distribution.mean_beside import MeanAndDistribution, MeanAndDistributionEstimate, TotalAndBins
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
 from hybriddp.distribution.release import PrivateHistogram
 from hybriddp.distribution.study import DistributionStudy
@@ -26,7 +27,10 @@ __all__ = [
     "DistributionStudy",
     "Fits",
     "GroupComparison",
+    "MeanAndDistribution",
+    "MeanAndDistributionEstimate",
     "PatternCounts",
     "PrivateHistogram",
     "Quantile",
+    "TotalAndBins",
 ]

@@ -20,10 +20,11 @@ from hybriddp.distribution.release import PrivateHistogram, histogram_event, rel
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.estimate import Statement
-from hybriddp.mean.summary import LocalSummary, Reports
-from hybriddp.privacy import Neighbors
+from hybriddp.mean.summary import LocalSummary
+from hybriddp.privacy import Neighbors, Privacy
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.ledger import Ledger, require_ledger
+from hybriddp.reports import Reports
 
 if TYPE_CHECKING:
     from hybriddp.distribution.study import DistributionStudy
@@ -46,7 +47,7 @@ def answer_distribution(
     require_ledger(ledger)
     checked = check_groups(study, trusted, local, single_group=single_group, groups_may_differ=groups_may_differ)
     released = pay(checked, ledger=ledger, random_state=random_state)
-    return _estimate(checked, released, groups_may_differ, seeded=random_state is not None)
+    return estimate_from(checked, released, groups_may_differ, seeded=random_state is not None)
 
 
 def answer_distribution_parts(
@@ -81,7 +82,7 @@ def answer_distribution_parts(
         events = [histogram_event(one.whole_digest, one.privacy, one.users) for one in asked]
         ledger.spend_all(events, promised=study.privacy)
     return {
-        key: _estimate(part, pay(part, paid=paid, random_state=rng), groups_may_differ, seeded=rng is not None)
+        key: estimate_from(part, pay(part, paid=paid, random_state=rng), groups_may_differ, seeded=rng is not None)
         for key, part in parts.items()
     }
 
@@ -100,11 +101,13 @@ def pay(
     ledger: Ledger | None = None,
     paid: bool = False,
     random_state: int | np.random.Generator | None = None,
+    privacy: Privacy | None = None,
 ) -> PrivateHistogram | None:
     """The trusted group's histograms with noise, paid for first; None if there is nobody in it.
 
     With ``paid`` the cost has been written down already, together with that of other parts. With a ``random_state`` it
-    is a simulation, which is no release and costs nothing.
+    is a simulation, which is no release and costs nothing. ``privacy`` is what it costs, if that is not all of what the
+    study promises.
     """
     raw, study = checked.trusted, checked.study
     if raw is None or not raw.count:
@@ -112,7 +115,7 @@ def pay(
     return release_histogram(
         np.array(raw.counts, np.int64),
         study=study.whole_digest,
-        privacy=study.privacy,
+        privacy=privacy or study.privacy,
         part=study.users,
         ledger=ledger,
         paid=paid,
@@ -130,9 +133,10 @@ def evidence_of(study: "DistributionStudy", reports: PatternCounts | LocalSummar
     return WindowEvidence(counts, channel, study.bins)
 
 
-def _estimate(
+def estimate_from(
     checked: CheckedGroups, released: PrivateHistogram | None, groups_may_differ: bool, *, seeded: bool
 ) -> DistributionEstimate:
+    """The estimate from what was released."""
     study, reports = checked.study, checked.local
     promise = study.privacy
     local_alone = study.mean_study is None
@@ -151,4 +155,5 @@ def _estimate(
         ),
         tied=reports is None or not reports.count or reports.tied,
         groups_may_differ=groups_may_differ,
+        implausible_reports=checked.implausible,
     )

@@ -57,6 +57,8 @@ class Bins:
     [0.0, 0.28, 0.56, 306.39, 9731.4, 10000.0]
     >>> bins.of_units(np.array([0, 1, 1 << 23, (1 << 24) - 1, 1 << 24])).tolist()
     [0, 1, 229, 254, 255]
+    >>> bins.of_value(480), bins.of_value(-3), bins.of_value(1e9)
+    (144, 0, 255)
     """
 
     grid: Grid
@@ -113,6 +115,17 @@ class Bins:
         bins = np.take(first, cell, mode="clip")  # never clips; faster than indexing
         bins += units >= np.take(cut, cell, mode="clip")
         return bins
+
+    def of_value(self, value: float) -> int:
+        """The bin of one finite value; beyond the bounds it is that of the nearer one."""
+        return int(self.of_units(self.grid.units(np.array([value], np.float64)))[0])
+
+    def value_in(self, number: int) -> float:
+        """A value in the middle of a bin, which stands for all that are in it."""
+        cuts = self.cuts
+        first = int(cuts[number - 1]) if number else 0
+        last = int(cuts[number]) - 1 if number < N_EDGES else UNITS
+        return float(self.grid.values([(first + last) // 2])[0])
 
     @cached_property
     def _cells(self) -> tuple[NDArray[np.uint8] | None, NDArray[np.int32]]:

@@ -1,26 +1,28 @@
 r"""First step of an estimate: everything is checked before anything is spent.
 
-Among it, whether the reports can have come out of the study's channel. Under a pattern, a report has a given code with
-probability $a + b$ at most, for every user. So by Hoeffding (1963, theorem 1) the number of $n_k$ reports of pattern
-$k$ that have it exceeds $x n_k$ with probability $e^{-n_k\,\mathrm{KL}(x \| a + b)}$ at most. With a union bound over
-all patterns and codes no set of real reports is refused with a probability above $5 \cdot 10^{-7}$. Raw labels are, and
-so are reports of a larger ε about values that hardly vary. No test can tell reports of another ε about values that
-vary: for that, `hybriddp.mean.Reports` carry the digest of their study.
+Among it, whether the reports can have come out of the study's channel (`hybriddp.channels.plausible`), by two tests. A
+report has a given pattern and code with a probability between $\pi a$ and $\pi(a + b)$, for every user, where $\pi$ is
+that of the pattern: too many of one kind are those of people who have agreed on it. And of the $n_k$ reports of pattern
+$k$ each has a given code with probability $a + b$ at most: raw labels have more, and so have reports of a larger ε
+about values that hardly vary. For this one, it must be settled who sends wrong reports before anybody draws a pattern.
+Together no real reports are called wrong with a probability above $10^{-6}$. No test can tell reports of another ε
+about values that vary: for that, `hybriddp.mean.Reports` carry the digest of their study.
 """
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hybriddp.channels.masked import MaskedResponse
+from hybriddp.channels.plausible import REMEDY, count_surpluses, wrong_in_codes
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.mean.check import FALSE_ALARM
-from hybriddp.mean.check import check_plausible as check_mean_reports
-from hybriddp.mean.summary import LocalSummary, Reports, TrustedSummary
+from hybriddp.mean.check import check_spread
+from hybriddp.mean.plausible import implausible_reports
+from hybriddp.mean.summary import LocalSummary, TrustedSummary
+from hybriddp.reports import Reports
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class CheckedGroups:
     study: "DistributionStudy"
     trusted: BinCounts | None
     local: PatternCounts | LocalSummary | None
+    implausible: int = 0  # at least so many of the reports did not come out of the study's channel
 
     @property
     def n_trusted(self) -> int:
@@ -73,9 +76,10 @@ def check_groups(
     if study.mean_study is not None:
         _check_identified(checked, groups_may_differ=groups_may_differ)
     if isinstance(local, LocalSummary) and study.mean_study is not None:
-        check_mean_reports(study.mean_study, local)
+        checked = replace(checked, implausible=implausible_reports(study.mean_study, local))
+        check_spread(study.mean_study, local)
     elif isinstance(local, PatternCounts) and isinstance(study.channel, MaskedResponse):
-        _check_plausible(study.channel, local)
+        checked = replace(checked, implausible=implausible_patterns(study.channel, local))
     return checked
 
 
@@ -124,18 +128,20 @@ def _check_identified(checked: CheckedGroups, *, groups_may_differ: bool) -> Non
         )
 
 
-def _check_plausible(channel: MaskedResponse, reports: PatternCounts) -> None:
-    """Raise `DataError` if a code is too frequent under its pattern for any users to have sent these reports."""
-    counts = np.array(reports.counts, np.float64).reshape(channel.n_patterns, channel.n_labels)
-    users = counts.sum(axis=1, keepdims=True)
-    frequency = counts / np.maximum(users, 1)
-    hit = channel.response.hit_probability
-    with np.errstate(divide="ignore", invalid="ignore"):
-        other = np.where(frequency < 1, (1 - frequency) * np.log((1 - frequency) / (1 - hit)), 0.0)
-        divergence = frequency * np.log(np.maximum(frequency, hit) / hit) + other
-    if np.any((frequency > hit) & (users * divergence > math.log(channel.n_codes / FALSE_ALARM))):
+def implausible_patterns(channel: MaskedResponse, reports: PatternCounts) -> int:
+    """At least so many reports did not come out of the channel; 0 if all may have.
+
+    `DataError` if there are any and nothing ties the reports to the study: they are something else altogether.
+    """
+    counts = np.array(reports.counts, np.int64).reshape(channel.n_patterns, channel.n_labels)
+    asked, users = channel.pattern_probabilities[:, np.newaxis], counts.sum(axis=1, keepdims=True)
+    least, most = channel.response.miss_probability, channel.response.hit_probability
+    kinds = count_surpluses(counts, reports.count, least * asked, most * asked)
+    codes = count_surpluses(counts, np.broadcast_to(users, counts.shape), 0.0, most)
+    wrong = max(wrong_in_codes(kinds), wrong_in_codes(codes))
+    if wrong and not reports.tied:
         raise DataError(
             "The local reports cannot come from this study's channel: some codes are too frequent, so they look like "
-            "labels that were not randomized, or like reports of a larger ε. Nothing was released. Summarize the "
-            "reports of this study: study.randomize makes them."
+            f"labels that were not randomized, or like reports of a larger ε. {REMEDY}"
         )
+    return wrong

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hybriddp.channels.plausible import short_doubt
 from hybriddp.distribution import explain, page, quantile
 from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
@@ -55,6 +56,8 @@ class DistributionEstimate:
     """Whether every local report came with its study's digest."""
     groups_may_differ: bool = False
     """Whether it is made from each group for its own users, and so holds however much they differ."""
+    implausible_reports: int = 0
+    """At least so many local reports did not come out of the study's channel (`hybriddp.channels.plausible`)."""
 
     @property
     def fit(self) -> DistributionFit:
@@ -131,7 +134,8 @@ class DistributionEstimate:
         name = self.study.title if len(self.study.title) <= 40 else f"{self.study.title[:39]}…"
         seeded = ", a simulation" if self.privacy.seeded else ""
         median = explain.shown(self.quantile(0.5))
-        return f"DistributionEstimate({name!r}: median {median}, ε = {self.privacy.epsilon}{seeded})"
+        doubt = short_doubt(self.implausible_reports)
+        return f"DistributionEstimate({name!r}: median {median}, ε = {self.privacy.epsilon}{seeded}{doubt})"
 
     def explain(self, *, at: Sequence[float] = USUAL) -> str:
         """The quantiles ``at``, which of them are determined, what they assume and what they cost, in plain words."""
@@ -198,6 +202,7 @@ class DistributionEstimate:
                 "tau": compared.tau,
             },
             "tied": self.tied,
+            "implausible_reports": self.implausible_reports,
             "privacy": self.privacy.to_dict(),
         }
         alone = {"trusted": self.fits.trusted, "local": self.fits.local} if full else {}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hybriddp.channels.masked import N_BINS
+from hybriddp.channels.plausible import implausible_words
 from hybriddp.distribution.quantile import Quantile
 from hybriddp.mean.explain import FAR_APART, UNTIED, empty_table
 from hybriddp.wording import percent, significant, to_precision_of
@@ -70,7 +71,13 @@ def assumes_alike(estimate: "DistributionEstimate") -> bool:
 def warnings(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> tuple[str, ...]:
     """What a reader must know before the numbers, the worst first, told from released numbers alone."""
     quantiles = estimate.quantiles(at)
-    return (*_about_groups(estimate), *_about_noise(estimate), *_undetermined(quantiles), *_coarse(estimate, quantiles))
+    return (
+        *implausible_words(estimate.implausible_reports, estimate.n_local),
+        *_about_groups(estimate),
+        *_about_noise(estimate),
+        *_undetermined(quantiles),
+        *_coarse(estimate, quantiles),
+    )
 
 
 def _about_groups(estimate: "DistributionEstimate") -> list[str]:
@@ -194,9 +201,8 @@ def explanation(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -
         f"{significant(mean.resolution, 2)} to its error.",
     ]
     if study.mean_study is not None:
-        lines.append(
-            "The local reports were collected for a mean. The trusted group's release takes that mean's place."
-        )
+        what = "shares ε with that mean's" if e.privacy.shared_with else "takes that mean's place"
+        lines.append(f"The local reports were collected for a mean. The trusted group's release {what}.")
     if not e.tied:
         lines.append(UNTIED)
     lines.append(str(e.privacy))

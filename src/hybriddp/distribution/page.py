@@ -52,8 +52,8 @@ def _section(estimate: "DistributionEstimate", at: Sequence[float]) -> Section:
     return Section("" if users is None else str(users), blocks)
 
 
-def figure(estimate: "DistributionEstimate", at: Sequence[float] = explain.USUAL) -> str:
-    """The CDF with its 95 % band, the quantiles with their intervals, and thin beside it both groups, as SVG."""
+def figure(estimate: "DistributionEstimate", at: Sequence[float] = explain.USUAL, *, groups_alone: bool = True) -> str:
+    """The CDF with its 95 % band, the quantiles with their intervals, and thin beside it each group alone, as SVG."""
     bins, band = estimate.study.bins, estimate.band(0.95)
     edges = places(bins, bins.edges)
     marks = [_axes(estimate)]
@@ -61,11 +61,11 @@ def figure(estimate: "DistributionEstimate", at: Sequence[float] = explain.USUAL
     marks.append(f'<polygon points="{" ".join(corners)}" fill="{_BOTH}" fill-opacity="0.2"/>')
     curves: list[tuple[str, str, DistributionFit | None, float]] = [("both groups", _BOTH, estimate.fit, 2.0)]
     fits = estimate.fits
-    if fits.released is not None and fits.reports is not None:
+    if fits.released is None or fits.reports is None:
+        curves = [("the only group", _BOTH, estimate.fit, 2.0)]
+    elif groups_alone:
         groups = (("trusted alone", _TRUSTED, fits.trusted), ("local alone", _LOCAL, fits.local))
         curves = [*((name, color, fit, 0.8) for name, color, fit in groups), *curves]
-    else:
-        curves = [("the only group", _BOTH, estimate.fit, 2.0)]
     for _, color, fit, width in curves:
         if fit is not None:
             x, y = np.concatenate([[0.0], edges, [1.0]]), np.concatenate([[0.0], fit.cdf, [1.0]])

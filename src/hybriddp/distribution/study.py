@@ -1,6 +1,5 @@
 """`DistributionStudy`: public, frozen, the same on devices, at the curator and in every record."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -19,19 +18,19 @@ from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.grid import Grid, as_array, as_floats, type_words
+from hybriddp.grid import Grid, as_array, as_floats
 from hybriddp.mean.study import MeanStudy
-from hybriddp.mean.summary import LocalSummary, Reports
+from hybriddp.mean.summary import LocalSummary
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
 from hybriddp.release.event import Part
 from hybriddp.release.ledger import Ledger
-
-_MOST_INVALID = 0.01  # a larger fraction of invalid reports means that they belong to something else
+from hybriddp.reports import Reports
+from hybriddp.study import Study, check_study, compact, require_same_text
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class DistributionStudy:
+class DistributionStudy(Study):
     """A study of the distribution of a number: quantiles, CDF and histogram.
 
     Parameters
@@ -106,7 +105,8 @@ class DistributionStudy:
 
         Local users send nothing new and pay nothing more. Trusted users pay for this release *instead of* the mean's:
         a ledger counts both for the same study, so the second one is refused. It needs their values, or `BinCounts`
-        of them, not only their total. Without a trusted group there is no answer.
+        of them, not only their total. Without a trusted group there is no answer. `MeanAndDistribution` releases both,
+        each for a part of their ε.
 
         Parameters
         ----------
@@ -129,18 +129,10 @@ class DistributionStudy:
             raise ParameterError("study", "a MeanStudy", study)
         return _of_mean_study(study, Bins(study.grid, scale, kappa))
 
-    def part(self, by: str, key: str | int) -> "DistributionStudy":
-        """The same study of only those users whose public key is this one, for example ``part("country", "DE")``.
-
-        Nobody has two keys, so a user who is in one part pays for that part only. Who has which key is public.
-        """
-        if self.users is not None:
-            raise ParameterError("by", f"used on the study of everybody, not on that of {self.users}", by)
+    def with_users(self, users: Part | None) -> "DistributionStudy":
+        """The same study of other users."""
         if self.mean_study is not None:
-            return _of_mean_study(self.mean_study.part(by, key), self.bins)
-        return self._with_users(Part(by, key))
-
-    def _with_users(self, users: Part | None) -> "DistributionStudy":
+            return _of_mean_study(self.mean_study.with_users(users), self.bins)
         bare = object.__new__(DistributionStudy)
         return _assemble(bare, self.name, self.bins, self.privacy, self.min_group_size, self.channel, users)
 
@@ -150,9 +142,7 @@ class DistributionStudy:
 
         With reports that were collected for a mean it is that of the mean's study, whose promise this release uses up.
         """
-        if self.mean_study is not None:
-            return self.mean_study.whole_digest
-        return self.digest if self.users is None else self._with_users(None).digest
+        return super().whole_digest if self.mean_study is None else self.mean_study.whole_digest
 
     @property
     def reports_digest(self) -> str:
@@ -160,15 +150,9 @@ class DistributionStudy:
         return self.digest if self.mean_study is None else self.mean_study.digest
 
     def __repr__(self) -> str:
-        name = self.title if len(self.title) <= 60 else f"{self.title[:59]}…"
         of_mean = ", from reports for a mean" if self.mean_study else ""
-        scale = f"scale={self.bins.scale!r}"
-        return f"DistributionStudy({name!r}, bounds={self.bounds}, epsilon={self.privacy.epsilon!r}, {scale}{of_mean})"
-
-    @property
-    def title(self) -> str:
-        """The name, and whom it is about if not everybody."""
-        return self.name if self.users is None else f"{self.name} [{self.users}]"
+        told = f"bounds={self.bounds}, epsilon={self.privacy.epsilon!r}, scale={self.bins.scale!r}{of_mean}"
+        return f"DistributionStudy({self.short_title!r}, {told})"
 
     @property
     def grid(self) -> Grid:
@@ -190,7 +174,7 @@ class DistributionStudy:
         }
         if self.mean_study is not None:
             content["mean_study"] = json.loads(self.mean_study.device_json())
-        return _compact(content)
+        return compact(content)
 
     @classmethod
     def from_json(cls, text: str) -> "DistributionStudy":
@@ -198,20 +182,14 @@ class DistributionStudy:
         try:
             f = _check.json_fields(text)
             if "mean_study" in f:
-                mean = MeanStudy.from_json(_compact(f["mean_study"]))
+                mean = MeanStudy.from_json(compact(f["mean_study"]))
                 study = _of_mean_study(mean, Bins.from_text(mean.grid, f["scale"]))
             else:
                 study = _from_fields(f)
         except (KeyError, TypeError, ValueError, AttributeError) as reason:
             raise ProtocolError("The text does not describe a study of a distribution.") from reason
-        if study.to_json() != text:
-            raise ProtocolError("The text is not in the form that studies are written in. Write it anew with to_json.")
+        require_same_text(study, text)
         return study
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the text, by which reports, summaries and ledgers know the study."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     # Reports and summaries ------------------------------------------------------------------------------------------
 
@@ -263,23 +241,9 @@ class DistributionStudy:
             summary = self.mean_study.summarize_local(reports)
             if isinstance(summary, LocalSummary):
                 return summary
-        tied = seeded = False
-        if isinstance(reports, Reports):
-            self.check_digest(reports.study, "reports")
-            tied, seeded = True, reports.seeded
-        if np.ma.is_masked(reports):
-            raise DataError("reports must all be there, but some are masked. Leave them out first.")
-        array = np.atleast_1d(np.asarray(as_array(reports, "reports")))
-        if array.shape == (0,):
-            array = np.empty(0, np.int64)  # an empty list has no integers to tell by
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise DataError(f"reports must be a one-dimensional array of integers, got {type_words(array)}.")
-        n_codes = self.channel.n_codes
-        good = (array >= 0) & (array < n_codes)
-        rejected = len(array) - int(np.count_nonzero(good))
-        self.refuse_bad_reports(rejected, len(array))
-        counts = np.bincount(array[good].astype(np.intp), minlength=n_codes)
-        return PatternCounts(self.digest, tuple(counts.tolist()), rejected, tied, seeded)
+        got = self.receive(reports)
+        counts = np.bincount(got.codes.astype(np.intp), minlength=self.channel.n_codes)
+        return PatternCounts(self.digest, tuple(counts.tolist()), got.rejected, got.tied, got.seeded)
 
     def check_digest(self, digest: str, what: str) -> None:
         """Raise `ProtocolError` unless reports or files with this digest were made for this study.
@@ -288,15 +252,13 @@ class DistributionStudy:
         """
         if self.mean_study is not None:
             self.mean_study.check_digest(digest, what)
-        elif digest not in (self.digest, self.whole_digest):
-            mine = f"{self.digest[:12]}… ({self.title!r})"
-            raise ProtocolError(f"The {what} belong to study {digest[:12]}…, not to {mine}.")
+        else:
+            super().check_digest(digest, what)
 
-    def refuse_bad_reports(self, rejected: int, count: int) -> None:
-        """Raise `DataError` if more than one in a hundred reports is invalid."""
-        if rejected > _MOST_INVALID * count:
-            outside = f"outside 0 to {self.channel.n_codes - 1}"
-            raise DataError(f"{rejected:,} of {count:,} reports are {outside}; they probably belong to another study.")
+    @property
+    def reports_between(self) -> tuple[int, int]:
+        """The smallest and the largest report that a device can send."""
+        return 0, self.channel.n_codes - 1
 
     # Estimates ------------------------------------------------------------------------------------------------------
 
@@ -385,10 +347,7 @@ def _assemble(
     mean_study: MeanStudy | None = None,
 ) -> DistributionStudy:
     """Check what all ways to a study have in common, and fill its fields."""
-    _check.text("name", name, "what the values are")
-    _check.integer("min_group_size", min_group_size, at_least=1)
-    if users is not None and not isinstance(users, Part):
-        raise ParameterError("users", "None or a Part", users)
+    check_study(name, "what the values are", min_group_size, users)
     bounds = (bins.grid.lower, bins.grid.upper)
     values = (name, bounds, privacy, int(min_group_size), bins, channel, users, mean_study)
     for field, value in zip(fields(study), values, strict=True):
@@ -405,17 +364,13 @@ def _of_mean_study(mean: MeanStudy, bins: Bins) -> DistributionStudy:
 
 
 def _from_fields(f: dict[str, Any]) -> DistributionStudy:
-    channel = channel_from_json(_compact(f["channel"]), epsilon=f["epsilon"])
+    channel = channel_from_json(compact(f["channel"]), epsilon=f["epsilon"])
     if not isinstance(channel, MaskedResponse):
         raise TypeError("another kind of channel")
     bins = Bins.from_text(Grid.of(tuple(f["bounds"])), f["scale"])
     users = f["users"] and Part(**f["users"])
     bare, privacy = object.__new__(DistributionStudy), Privacy.promised(epsilon=f["epsilon"])
     return _assemble(bare, f["name"], bins, privacy, f["min_group_size"], channel, users)
-
-
-def _compact(content: dict[str, Any]) -> str:
-    return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
 
 
 @lru_cache(maxsize=64)

@@ -22,12 +22,12 @@ from hybriddp.frequency.estimate import Frequencies
 from hybriddp.frequency.law import GroupShares
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.mean.estimate import Statement
-from hybriddp.mean.summary import Reports
 from hybriddp.privacy import Neighbors
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event, Part
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.release.mechanisms import release_vector
+from hybriddp.reports import Reports
 
 if TYPE_CHECKING:
     from hybriddp.frequency.study import FrequencyStudy
@@ -153,4 +153,5 @@ def _estimate(
         seeded=seeded,
     )
     tied = reports is None or not reports.count or reports.tied
-    return Frequencies(study, blend(trusted_shares, local_shares), statement, tied=tied)
+    blended = blend(trusted_shares, local_shares)
+    return Frequencies(study, blended, statement, tied=tied, implausible_reports=checked.implausible)

@@ -1,31 +1,27 @@
-r"""First step of an estimate: everything is checked before anything is spent.
+"""First step of an estimate: everything is checked before anything is spent.
 
-Among it, whether the reports can have come out of the study's channel at all. Whatever a user's category is, their
-report has each code, or sets each bit, with a probability between two that are public. By Hoeffding (1963, theorem 1)
-the fraction $x$ of $n$ reports that do is above the larger one, $P$, with probability at most
-$e^{-n\,\mathrm{KL}(x \| P)}$, and likewise below the smaller one. Raw categories, a constant, or codes of a larger ε
-are too many on some codes and too few on others. With a union bound over all counts no set of real reports is refused
-with a probability above $10^{-6}$.
+Among it, whether the reports can have come out of the study's channel at all (`hybriddp.channels.plausible`). Whatever
+a user's category is, their report has each code, or sets each bit, with a probability between two that are public. Raw
+categories, a constant, or codes of a larger ε are too many on some codes and too few on others.
 """
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from hybriddp._check import FloatArray
+from hybriddp.channels.plausible import REMEDY, count_surpluses, wrong_in_codes
+from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
-from hybriddp.mean.summary import Reports
+from hybriddp.reports import Reports
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:
     from hybriddp.frequency.study import FrequencyStudy
 
-FALSE_ALARM = 1e-6
-_REMEDY = "Nothing was released. Summarize the reports of this study: study.randomize makes them."
+_FALSE_ALARM = 1e-6  # there is one test only
+_CONSTANT = 0.9  # a fraction of all reports that have one code
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +31,7 @@ class CheckedCounts:
     study: "FrequencyStudy"
     trusted: TrustedCounts | None
     local: LocalCounts | None
+    implausible: int = 0  # at least so many of the reports did not come out of the study's channel
 
     @property
     def n_trusted(self) -> int:
@@ -65,9 +62,7 @@ def check_counts(
         if summary is not None:
             _check_summary(study, name, summary, expected[name])
     _check_sizes(checked, single_group=single_group)
-    if checked.local is not None and checked.local.count:
-        _check_plausible(study, checked.local)
-    return checked
+    return replace(checked, implausible=implausible_counts(study, checked.local))
 
 
 def _check_summary(study: "FrequencyStudy", name: str, summary: TrustedCounts | LocalCounts, n_counts: int) -> None:
@@ -100,25 +95,21 @@ def _check_sizes(checked: CheckedCounts, *, single_group: bool) -> None:
             raise DataError(f"The {name} group has {counted(size, 'user')}; the study asks for {least:,}.")
 
 
-def _check_plausible(study: "FrequencyStudy", reports: LocalCounts) -> None:
-    """Raise `DataError` if no users can have sent these reports."""
-    counts = reports.array()
-    fraction, (least, most) = counts / reports.count, study.oracle.count_bounds
-    limit = math.log(2 * len(counts) / FALSE_ALARM) / reports.count
-    above = (fraction > most) & (bernoulli_divergence(fraction, most) > limit)
-    below = (fraction < least) & (bernoulli_divergence(fraction, least) > limit)
-    if above.any() or below.any():
-        constant = counts.max() > 0.9 * reports.count and study.oracle.hit < 0.8
+def implausible_counts(study: "FrequencyStudy", reports: LocalCounts | None) -> int:
+    """At least so many reports did not come out of the study's channel; 0 if all may have.
+
+    `DataError` if there are any and nothing ties the reports to the study: they are something else altogether.
+    """
+    if reports is None or not reports.count:
+        return 0
+    counts, (least, most) = reports.array(), study.oracle.count_bounds
+    found = count_surpluses(counts, reports.count, least, most, false_alarm=_FALSE_ALARM)
+    wrong = wrong_in_codes(found, disjoint=not isinstance(study.channel, UnaryEncoding))
+    if wrong and not reports.tied:
+        constant = counts.max() > _CONSTANT * reports.count and study.oracle.hit < 0.8
         looks = "a constant" if constant else "raw categories, or like codes of a larger ε"
         raise DataError(
             f"The local reports cannot come from this study's channel: they are too concentrated, so they look like "
-            f"{looks}. {_REMEDY}"
+            f"{looks}. {REMEDY}"
         )
-
-
-def bernoulli_divergence(x: FloatArray, p: float) -> FloatArray:
-    """KL divergence of Bernoulli laws with these probabilities of 1."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        one = np.where(x > 0, x * np.log(x / p), 0.0)
-        other = np.where(x < 1, (1 - x) * np.log((1 - x) / (1 - p)), 0.0)
-    return np.asarray(one + other)
+    return wrong

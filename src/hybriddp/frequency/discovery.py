@@ -23,13 +23,13 @@ from hybriddp import _check
 from hybriddp._check import IntArray
 from hybriddp.channels.channel import channel_from_json
 from hybriddp.channels.hashing import LocalHashing
+from hybriddp.channels.plausible import REMEDY, count_surpluses, wrong_in_codes
 from hybriddp.errors import DataError, ParameterError, ProtocolError, raise_unchained
 from hybriddp.frequency.coding import CODE_BITS, Alphabet, Codes, scramble
 from hybriddp.frequency.open_release import ThresholdRule
-from hybriddp.grid import as_array, type_words
-from hybriddp.mean.summary import Reports
 from hybriddp.privacy import canonical_epsilon
 from hybriddp.randomness import byte_source
+from hybriddp.reports import Reports, receive, refuse_bad_reports
 
 LEVELS = (16, 24, 32, 40, 48)
 """How many bits of a code the groups report."""
@@ -166,30 +166,30 @@ class DiscoveryQuestion:
 
     def refuse_bad_reports(self, rejected: int, count: int) -> None:
         """Raise `DataError` if more than one in a hundred reports is invalid."""
-        if rejected > _MOST_INVALID * count:
-            outside = f"{rejected:,} of {count:,} reports are outside 0 to {self.n_codes - 1}"
-            raise DataError(f"{outside}; they probably belong to another study.")
+        refuse_bad_reports(rejected, count, between=(0, self.n_codes - 1))
 
     def summarize(self, reports: Reports | ArrayLike) -> "DiscoveryCounts":
         """Tallies of the reports, which add up; what is no code is left out and counted."""
-        tied = seeded = False
-        if isinstance(reports, Reports):
-            if reports.study != self.digest:
-                mine = f"{self.digest[:12]}… ({self.name!r})"
-                raise ProtocolError(f"The reports belong to study {reports.study[:12]}…, not to {mine}.")
-            tied, seeded = True, reports.seeded
-        if np.ma.is_masked(reports):
-            raise DataError("reports must all be there, but some are masked. Leave them out first.")
-        array = np.atleast_1d(np.asarray(as_array(reports, "reports")))
-        if array.shape == (0,):
-            array = np.empty(0, np.int64)
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise DataError(f"reports must be a one-dimensional array of integers, got {type_words(array)}.")
-        good = (array >= 0) & (array < self.n_codes)
-        rejected = len(array) - int(np.count_nonzero(good))
-        self.refuse_bad_reports(rejected, len(array))
-        tally = np.bincount(array[good].astype(np.int64), minlength=self.n_codes).astype(np.int64)
-        return DiscoveryCounts(self.digest, tally, rejected, tied, seeded)
+        got = receive(reports, between=(0, self.n_codes - 1), check_digest=self._check_digest)
+        tally = np.bincount(got.codes.astype(np.int64), minlength=self.n_codes).astype(np.int64)
+        return DiscoveryCounts(self.digest, tally, got.rejected, got.tied, got.seeded)
+
+    def _check_digest(self, digest: str) -> None:
+        if digest != self.digest:
+            mine = f"{self.digest[:12]}… ({self.name!r})"
+            raise ProtocolError(f"The reports belong to study {digest[:12]}…, not to {mine}.")
+
+    def implausible(self, reports: "DiscoveryCounts") -> int:
+        """At least so many reports did not come out of the channel (`hybriddp.channels.plausible`).
+
+        `DataError` if there are any and nothing ties the reports to the question: they are something else altogether.
+        """
+        channel, n_questions = self.channel, len(LEVELS) * self.channel.n_functions
+        least, most = channel.window.low / (1 << channel.bits) / n_questions, channel.hit_probability / n_questions
+        wrong = wrong_in_codes(count_surpluses(reports.tally, reports.count, least, most))
+        if wrong and not reports.tied:
+            raise DataError(f"The local reports cannot come from this study's channel. {REMEDY}")
+        return wrong
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

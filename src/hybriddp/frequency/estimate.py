@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
+from hybriddp.channels.plausible import short_doubt
 from hybriddp.errors import ParameterError
 from hybriddp.frequency import explain
 from hybriddp.frequency.blend import Blend, project_to_simplex
@@ -46,6 +47,8 @@ class Frequencies:
     """What it cost."""
     tied: bool = True
     """Whether every local report came with the study's digest."""
+    implausible_reports: int = 0
+    """At least so many local reports did not come out of the study's channel (`hybriddp.channels.plausible`)."""
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -197,7 +200,8 @@ class Frequencies:
     def __repr__(self) -> str:
         name = self.study.title if len(self.study.title) <= 40 else f"{self.study.title[:39]}…"
         seeded = ", a simulation" if self.privacy.seeded else ""
-        return f"Frequencies({name!r}: {len(self):,} categories, ε = {self.privacy.epsilon}{seeded})"
+        doubt = short_doubt(self.implausible_reports)
+        return f"Frequencies({name!r}: {len(self):,} categories, ε = {self.privacy.epsilon}{seeded}{doubt})"
 
     def explain(self) -> str:
         """The shares, what they assume, how they came about and what they cost, in plain words."""
@@ -247,6 +251,7 @@ class Frequencies:
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
             "tied": self.tied,
+            "implausible_reports": self.implausible_reports,
             "privacy": self.privacy.to_dict(),
         }
         return found if not full else found | {"groups": self._groups()}

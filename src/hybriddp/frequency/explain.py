@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hybriddp.channels.plausible import implausible_words
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.mean.explain import FAR_APART, HEADING, UNTIED
 from hybriddp.wording import percent, to_precision_of
@@ -21,20 +22,24 @@ _MANY = 0.05  # a fraction of items outside of the categories from which on thes
 
 
 def warnings(found: "Frequencies") -> tuple[str, ...]:
-    """What a reader must know before the numbers, told from released numbers alone."""
+    """What a reader must know before the numbers, the worst first, told from released numbers alone."""
+    return (*implausible_words(found.implausible_reports, found.n_local), *_about_groups(found))
+
+
+def _about_groups(found: "Frequencies") -> list[str]:
     gap = found.divergence
     if gap is None or gap.z <= FAR_APART:
-        return ()
+        return []
     apart = f"The groups' shares are more than {FAR_APART:g} standard errors apart"
     if not found.tied:
-        return (
+        return [
             f"WARNING: do not use these numbers yet. {apart}, and nothing ties the reports to this study: they may "
-            "have been made for another study or another ε.",
-        )
-    return (
+            "have been made for another study or another ε."
+        ]
+    return [
         f"WARNING: {apart[0].lower()}{apart[1:]}: check that both groups were asked the same. If they were, those who "
-        "trust are other people than those who do not.",
-    )
+        "trust are other people than those who do not."
+    ]
 
 
 def assumes_alike(found: "Frequencies") -> bool:

@@ -23,10 +23,11 @@ from numpy.typing import ArrayLike
 
 from hybriddp._check import FloatArray
 from hybriddp.channels.hashing import LocalHashing
+from hybriddp.channels.plausible import bernoulli_divergence
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency.blend import blend
 from hybriddp.frequency.categories import is_shown
-from hybriddp.frequency.check import bernoulli_divergence, check_counts
+from hybriddp.frequency.check import check_counts
 from hybriddp.frequency.coding import CODE_BITS, NO_STRING, unscramble
 from hybriddp.frequency.discovery import DiscoveryCounts
 from hybriddp.frequency.heavy_estimate import HeavyHitters
@@ -36,9 +37,9 @@ from hybriddp.frequency.open_release import PrivateItems, release_items
 from hybriddp.frequency.prefix_search import local_shares, search_prefixes
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.mean.estimate import Statement
-from hybriddp.mean.summary import Reports
 from hybriddp.privacy import Neighbors
 from hybriddp.release.ledger import Ledger, require_ledger
+from hybriddp.reports import Reports
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:
@@ -67,7 +68,13 @@ def answer_dictionary(
         random_state=random_state,
     )
     return HeavyHitters.of(
-        study, study.dictionary.categories, found.blend, found.privacy, "dictionary", tied=found.tied
+        study,
+        study.dictionary.categories,
+        found.blend,
+        found.privacy,
+        "dictionary",
+        tied=found.tied,
+        implausible_reports=found.implausible_reports,
     )
 
 
@@ -80,15 +87,20 @@ def answer_list(
     reports, question = None, study.question(released) if released.items else None
     if local is not None and question is not None:
         reports = local if isinstance(local, LocalCounts) else question.summarize_local(local)  # type: ignore[arg-type]
+    implausible = 0
     if question is not None and reports is not None and reports.count:
-        reports = check_counts(question, None, reports, single_group=True).local
+        checked = check_counts(question, None, reports, single_group=True)
+        reports, implausible = checked.local, checked.implausible
     if question is None or reports is None or not reports.count:
         _require_single(single_group or question is None, "local")
         statement = _statement(study, released, seeded=seeded)
         return HeavyHitters.of(study, released.items, blend(trusted, None), statement, "list")
     shares = question.oracle.group_shares(reports.array(), reports.count).of_places(study.form.counted, drawn=True)
     statement = _statement(study, released, seeded=seeded or reports.seeded)
-    return HeavyHitters.of(study, released.items, blend(trusted, shares), statement, "list", tied=reports.tied)
+    blended = blend(trusted, shares)
+    return HeavyHitters.of(
+        study, released.items, blended, statement, "list", tied=reports.tied, implausible_reports=implausible
+    )
 
 
 def answer_discovery(
@@ -116,7 +128,7 @@ def answer_discovery(
     question, channel = study.discovery, study.discovery.channel
     if reports is None or n_local < study.min_group_size:
         raise DataError(f"The local group has {counted(n_local, 'user')}; the study asks for {study.min_group_size:,}.")
-    tallies = reports.levels(channel)
+    tallies, implausible = reports.levels(channel), question.implausible(reports)
     found = search_prefixes(tallies, channel)
     texts = question.alphabet.decode(unscramble(found.codes))
     # Strings that no study shows are no items, whatever the reports say.
@@ -154,6 +166,7 @@ def answer_discovery(
         "discovery",
         tied=reports.tied,
         n_without_code=int(np.count_nonzero(~has_code)),
+        implausible_reports=implausible,
     )
 
 

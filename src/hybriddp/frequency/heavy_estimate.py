@@ -10,6 +10,7 @@ import numpy as np
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
+from hybriddp.channels.plausible import short_doubt
 from hybriddp.errors import ParameterError
 from hybriddp.frequency import heavy_explain
 from hybriddp.frequency.blend import Blend, project_to_simplex
@@ -54,6 +55,8 @@ class HeavyHitters:
     """Whether every local report came with the digest of its question."""
     n_without_code: int = 0
     """How many of the items are too long for local discovery, so that only the trusted group counts them."""
+    implausible_reports: int = 0
+    """At least so many local reports did not come out of their channel (`hybriddp.channels.plausible`)."""
 
     @classmethod
     def of(
@@ -66,6 +69,7 @@ class HeavyHitters:
         *,
         tied: bool = True,
         n_without_code: int = 0,
+        implausible_reports: int = 0,
     ) -> "HeavyHitters":
         """Items with their blended shares, that of all others last; sorted here."""
         # Not by an array of texts: in it all are as wide as the longest one.
@@ -74,7 +78,7 @@ class HeavyHitters:
         order = np.array([*ranked, len(items)], np.int64)
         ordered = heavy_explain.reordered(blended, order)
         texts = tuple(str(items[i]) for i in order[:-1].tolist())
-        return cls(study, texts, ordered, privacy, method, tied, n_without_code)
+        return cls(study, texts, ordered, privacy, method, tied, n_without_code, implausible_reports)
 
     @property
     def items(self) -> tuple[Record, ...]:
@@ -187,7 +191,8 @@ class HeavyHitters:
     def __repr__(self) -> str:
         name = self.study.name if len(self.study.name) <= 40 else f"{self.study.name[:39]}…"
         seeded = ", a simulation" if self.privacy.seeded else ""
-        return f"HeavyHitters({name!r}: {len(self):,} items by {self.method}, ε = {self.privacy.epsilon}{seeded})"
+        more = f"{seeded}{short_doubt(self.implausible_reports)}"
+        return f"HeavyHitters({name!r}: {len(self):,} items by {self.method}, ε = {self.privacy.epsilon}{more})"
 
     def explain(self) -> str:
         """The items, how they were found, what their shares assume and what they cost, in plain words."""
@@ -238,6 +243,7 @@ class HeavyHitters:
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
             "tied": self.tied,
+            "implausible_reports": self.implausible_reports,
             "privacy": self.privacy.to_dict(),
         }
         if full:

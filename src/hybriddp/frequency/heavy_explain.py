@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
+from hybriddp.channels.plausible import implausible_words
 from hybriddp.frequency.blend import Blend
 from hybriddp.frequency.law import GroupShares
 from hybriddp.mean.explain import FAR_APART, UNTIED
@@ -22,12 +23,12 @@ _SHOWN = 20  # items that a table lists
 
 def warnings(found: "HeavyHitters") -> tuple[str, ...]:
     """What a reader must know before the numbers, told from released numbers alone."""
-    gap = found.divergence
+    gap, doubts = found.divergence, implausible_words(found.implausible_reports, found.n_local)
     if gap is None or gap.z <= FAR_APART:
-        return ()
+        return tuple(doubts)
     apart = f"WARNING: the groups' shares are more than {FAR_APART:g} standard errors apart"
     why = "check that both groups were asked the same" if found.tied else "the reports may be those of another question"
-    return (f"{apart}: {why}.",)
+    return (*doubts, f"{apart}: {why}.")
 
 
 def one_line(found: "HeavyHitters") -> str:

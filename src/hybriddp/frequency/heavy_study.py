@@ -22,9 +22,9 @@ from hybriddp.frequency.open_release import PrivateItems, ThresholdRule, release
 from hybriddp.frequency.records import Record, RecordForm
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
-from hybriddp.mean.summary import Reports
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
+from hybriddp.reports import Reports
 from hybriddp.wording import counted
 
 DICTIONARY, LIST, DISCOVERY = "dictionary", "list", "discovery"

@@ -1,6 +1,5 @@
 """`FrequencyStudy`: public, frozen, the same on devices, at the curator and in every record."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -19,17 +18,15 @@ from hybriddp.frequency.estimate import Frequencies
 from hybriddp.frequency.oracle import frequency_channel, oracle_of
 from hybriddp.frequency.oracles import FrequencyChannel, FrequencyOracle
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
-from hybriddp.grid import as_array, type_words
-from hybriddp.mean.summary import Reports
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
 from hybriddp.release.ledger import Ledger
-
-_MOST_INVALID = 0.01  # a larger fraction of invalid reports means that they belong to something else
+from hybriddp.reports import Reports
+from hybriddp.study import Study, check_study, compact, require_same_text
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class FrequencyStudy:
+class FrequencyStudy(Study):
     """A study of how frequent some public categories are: what is asked of whom, under which promise.
 
     Parameters
@@ -83,10 +80,9 @@ class FrequencyStudy:
         channel: FrequencyChannel | None = None,
         users: Part | None = None,
     ) -> None:
-        _check.text("name", name, "what is asked")
+        check_study(name, "what is asked", min_group_size, users)
         domain = Categories.of(categories, other=other)
         privacy = Privacy(epsilon=epsilon)
-        _check.integer("min_group_size", min_group_size, at_least=1)
         if channel is None:
             channel = frequency_channel(privacy.epsilon, len(domain), max_bytes=max_bytes)
         elif max_bytes is not None:
@@ -94,8 +90,6 @@ class FrequencyStudy:
         oracle_of(channel, len(domain))  # an error if it is none
         if channel.epsilon != privacy.epsilon:
             raise ParameterError("channel", f"one for epsilon {privacy.epsilon}", channel)
-        if users is not None and not isinstance(users, Part):
-            raise ParameterError("users", "None or a Part", users)
         values = (name, domain.items, other, privacy, int(min_group_size), channel, users)
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
@@ -115,16 +109,8 @@ class FrequencyStudy:
         """All categories as results name them, other items included."""
         return self.domain.names
 
-    def part(self, by: str, key: str | int) -> "FrequencyStudy":
-        """The same study of only those users whose public key is this one, for example ``part("country", "DE")``.
-
-        Nobody has two keys, so a user who is in one part pays for that part only. Who has which key is public.
-        """
-        if self.users is not None:
-            raise ParameterError("by", f"used on the study of everybody, not on that of {self.users}", by)
-        return self._of(Part(by, key))
-
-    def _of(self, users: Part | None) -> "FrequencyStudy":
+    def with_users(self, users: Part | None) -> "FrequencyStudy":
+        """The same study of other users."""
         return FrequencyStudy(
             self.name,
             categories=self.categories,
@@ -135,22 +121,11 @@ class FrequencyStudy:
             users=users,
         )
 
-    @cached_property
-    def whole_digest(self) -> str:
-        """The digest of the study of everybody: users pay once for it, in whichever part they are."""
-        return self.digest if self.users is None else self._of(None).digest
-
     def __repr__(self) -> str:
-        name = self.title if len(self.title) <= 60 else f"{self.title[:59]}…"
         listed = repr(list(self.categories)) if len(self.categories) <= 5 else f"[… {len(self.categories):,} in all]"
         listed = listed if len(listed) <= 60 else f"{listed[:58]}…]"
         other = ", other=True" if self.other else ""
-        return f"FrequencyStudy({name!r}, categories={listed}, epsilon={self.privacy.epsilon!r}{other})"
-
-    @property
-    def title(self) -> str:
-        """The name, and whom it is about if not everybody."""
-        return self.name if self.users is None else f"{self.name} [{self.users}]"
+        return f"FrequencyStudy({self.short_title!r}, categories={listed}, epsilon={self.privacy.epsilon!r}{other})"
 
     # As text ----------------------------------------------------------------------------------------------------------
 
@@ -167,26 +142,20 @@ class FrequencyStudy:
             "channel": json.loads(self.channel.to_json()),
             "users": self.users and asdict(self.users),
         }
-        return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+        return compact(content)
 
     @classmethod
     def from_json(cls, text: str) -> "FrequencyStudy":
         """The study that a text describes, its channel verified; refused unless it is in the form it is written in."""
         try:
             f = _check.json_fields(text)
-            channel: Any = channel_from_json(json.dumps(f["channel"], separators=(",", ":")), epsilon=f["epsilon"])
+            channel: Any = channel_from_json(compact(f["channel"]), epsilon=f["epsilon"])
             given = {key: f[key] for key in ("categories", "epsilon", "other", "min_group_size")}
             study = cls(f["name"], **given, channel=channel, users=f["users"] and Part(**f["users"]))
         except (KeyError, TypeError, ValueError) as reason:
             raise ProtocolError("The text does not describe a study of frequencies.") from reason
-        if study.to_json() != text:
-            raise ProtocolError("The text is not in the form that studies are written in. Write it anew with to_json.")
+        require_same_text(study, text)
         return study
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the text, by which reports, summaries and ledgers know the study."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     # On devices and at the curator ------------------------------------------------------------------------------------
 
@@ -225,38 +194,14 @@ class FrequencyStudy:
         `Reports` of another study are refused. Plain integers are taken at their word: nothing ties them to the study,
         and the summary says so (``tied`` is False).
         """
-        tied = seeded = False
-        if isinstance(reports, Reports):
-            self.check_digest(reports.study, "reports")
-            tied, seeded = True, reports.seeded
-        if np.ma.is_masked(reports):
-            raise DataError("reports must all be there, but some are masked. Leave them out first.")
-        array = np.atleast_1d(np.asarray(as_array(reports, "reports")))
-        if array.shape == (0,):
-            array = np.empty(0, np.int64)  # an empty list has no integers to tell by
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise DataError(f"reports must be a one-dimensional array of integers, got {type_words(array)}.")
-        good = (array >= 0) & (array < self.oracle.n_codes)
-        rejected = len(array) - int(np.count_nonzero(good))
-        self.refuse_bad_reports(rejected, len(array))
-        array = array[good] if rejected else array
-        counts = self.oracle.tally(array)
-        return LocalCounts(self.digest, len(array), tuple(counts.tolist()), rejected, tied, seeded)
+        got = self.receive(reports)
+        counts = self.oracle.tally(got.codes)
+        return LocalCounts(self.digest, len(got.codes), tuple(counts.tolist()), got.rejected, got.tied, got.seeded)
 
-    def refuse_bad_reports(self, rejected: int, count: int) -> None:
-        """Raise `DataError` if more than one in a hundred reports is invalid."""
-        if rejected > _MOST_INVALID * count:
-            outside = f"{rejected:,} of {count:,} reports are outside 0 to {self.oracle.n_codes - 1}"
-            raise DataError(f"{outside}; they probably belong to another study.")
-
-    def check_digest(self, digest: str, what: str) -> None:
-        """Raise `ProtocolError` unless reports or files with this digest were made for this study.
-
-        A part of the users takes what was made for the study of everybody: the devices did the same.
-        """
-        if digest not in (self.digest, self.whole_digest):
-            mine = f"{self.digest[:12]}… ({self.title!r})"
-            raise ProtocolError(f"The {what} belong to study {digest[:12]}…, not to {mine}.")
+    @property
+    def reports_between(self) -> tuple[int, int]:
+        """The smallest and the largest report that a device can send."""
+        return 0, self.oracle.n_codes - 1
 
     def estimate(
         self,

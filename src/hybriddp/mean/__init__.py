@@ -9,7 +9,8 @@ from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.explain import diagnostics
 from hybriddp.mean.published import Published
 from hybriddp.mean.study import MeanStudy
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports, TrustedSummary
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
+from hybriddp.reports import Reports
 
 __all__ = [
     "Estimate",

@@ -26,16 +26,19 @@ from numpy.typing import ArrayLike
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import weights
-from hybriddp.mean.check import Checked, WeightRule, check, check_local, check_plausible
+from hybriddp.mean.check import Checked, WeightRule, check, check_local, check_spread
 from hybriddp.mean.estimate import Estimate, Statement
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Laws, NoiseLaw, VarianceEvidence
+from hybriddp.mean.plausible import implausible_reports
 from hybriddp.mean.published import exact_width, fixed_weight
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports, TrustedSummary
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics, VarianceRange, Weighting
+from hybriddp.privacy import Privacy
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.release.mechanisms import PrivateTotal, release_total, total_event
+from hybriddp.reports import Reports
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy
@@ -59,7 +62,9 @@ def answer(
     if rule.weight == "full-local":
         return _full_local(study, trusted, check_local(study, local), rule, ledger, random_state)
     checked = check(study, trusted, local, rule, single_group=single_group)
-    return _estimate(checked, pay(checked, ledger=ledger, random_state=random_state), seeded=random_state is not None)
+    return estimate_from(
+        checked, pay(checked, ledger=ledger, random_state=random_state), seeded=random_state is not None
+    )
 
 
 def answer_parts(
@@ -91,7 +96,7 @@ def answer_parts(
         asked = [part.study.users for part in parts.values() if part.n_trusted]
         ledger.spend_all([total_event(study.digest, study.privacy, users) for users in asked], promised=study.privacy)
     return {
-        key: _estimate(part, pay(part, paid=paid, random_state=rng), seeded=rng is not None)
+        key: estimate_from(part, pay(part, paid=paid, random_state=rng), seeded=rng is not None)
         for key, part in parts.items()
     }
 
@@ -110,11 +115,13 @@ def pay(
     ledger: Ledger | None = None,
     paid: bool = False,
     random_state: int | np.random.Generator | None = None,
+    privacy: Privacy | None = None,
 ) -> PrivateTotal | None:
     """The trusted group's total with noise, paid for first; None if nothing about the group needs to be released.
 
     With ``paid`` the cost has been written down already, together with that of other parts. With a ``random_state`` it
-    is a simulation, which is no release and costs nothing.
+    is a simulation, which is no release and costs nothing. ``privacy`` is what it costs, if that is not all of what the
+    study promises.
     """
     raw, study = checked.trusted, checked.study
     if raw is None or not raw.count or not checked.rule.needs_trusted:
@@ -123,7 +130,7 @@ def pay(
         raw.count,
         raw.total,
         study=study.whole_digest,
-        privacy=study.privacy,
+        privacy=privacy or study.privacy,
         part=study.users,
         ledger=ledger,
         paid=paid,
@@ -131,7 +138,7 @@ def pay(
     )
 
 
-def _estimate(checked: Checked, released: PrivateTotal | None, *, seeded: bool) -> Estimate:
+def estimate_from(checked: Checked, released: PrivateTotal | None, *, seeded: bool) -> Estimate:
     """The estimate from what was released, with what rounding for publication needs."""
     study, reports, rule = checked.study, checked.local, checked.rule
     counted = released is not None and released.counted
@@ -146,7 +153,7 @@ def _estimate(checked: Checked, released: PrivateTotal | None, *, seeded: bool) 
     )
     tied = reports is None or not reports.count or reports.tied
     exact = None if rule.is_adaptive else _exact(found, released, reports)
-    return replace(found, exact=exact, tied=tied)
+    return replace(found, exact=exact, tied=tied, implausible_reports=checked.implausible)
 
 
 def _exact(found: Estimate, released: PrivateTotal | None, reports: LocalSummary | LaplaceSummary | None) -> Fraction:
@@ -168,7 +175,8 @@ def _full_local(
     random_state: int | np.random.Generator | None,
 ) -> Estimate:
     """Everybody reports locally ([ADK20], Full-LM): the curator randomizes what trusted users gave it."""
-    check_plausible(study, reports)
+    implausible = implausible_reports(study, reports)
+    check_spread(study, reports)
     if trusted is None or isinstance(trusted, TrustedSummary):
         raise DataError("The full-local estimate needs the trusted users' values themselves: a report for each.")
     units = study.grid.place(trusted).units
@@ -186,7 +194,8 @@ def _full_local(
     statement = Statement.of(study, released=True, counted=counted, seeded=seeded)
     local = everybody.statistics(study.channel)
     found = weigh(study, None, local, rule, statement, n_users=local.count)
-    return replace(found, exact=_exact(found, None, everybody), tied=reports is None or reports.tied)
+    tied, exact = reports is None or reports.tied, _exact(found, None, everybody)
+    return replace(found, exact=exact, tied=tied, implausible_reports=implausible)
 
 
 class _Weighed(NamedTuple):

@@ -2,13 +2,14 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hybriddp import _check
+from hybriddp.channels.plausible import short_doubt
 from hybriddp.errors import DataError
 from hybriddp.mean import explain, page
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Interval, Laws
@@ -34,6 +35,7 @@ class Statement:
     released: bool  # whether anything about the trusted group was; local reports are private by themselves
     counted: bool  # whether a ledger has that release
     seeded: bool  # whether this is a simulation, and no release at all
+    shared_with: str = ""  # the other release that the promise holds for, both together
 
     @classmethod
     def of(cls, study: "MeanStudy", *, released: bool, counted: bool, seeded: bool) -> "Statement":
@@ -44,16 +46,17 @@ class Statement:
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         plain = asdict(self)
-        seeded = plain.pop("seeded")
-        return {**plain, "private_release": not seeded}
+        seeded, shared = plain.pop("seeded"), plain.pop("shared_with")
+        return {**plain, "private_release": not seeded, **({"shared_with": shared} if shared else {})}
 
     def __str__(self) -> str:
         if self.seeded:
             return "A simulation: NOT a private release."
         alone = self.released and not self.counted
         advice = " Nobody is counting: give a ledger to make sure that it stays one release." if alone else ""
+        what = f"this release and that of {self.shared_with} together" if self.shared_with else "this one release"
         return (
-            f"Every user, trusted or local, is promised ε = {self.epsilon}, δ = {self.delta} for this one release "
+            f"Every user, trusted or local, is promised ε = {self.epsilon}, δ = {self.delta} for {what} "
             f"({self.neighbors}).{advice}"
         )
 
@@ -93,6 +96,10 @@ class Estimate:
     public_variance: float | None = None  # the variance of the values on the unit range, where it is public knowledge
     tied: bool = True
     """Whether every local report came with the study's digest."""
+    implausible_reports: int = 0
+    """At least so many local reports did not come out of the study's channel (`hybriddp.channels.plausible`)."""
+    refuted_sd: float | None = None
+    """What was said of the spread (``sd_at_most``), where the reports refuted it, and it was not used."""
 
     @property
     def n_trusted(self) -> int:
@@ -184,7 +191,8 @@ class Estimate:
         Where the weight was fixed before any data was seen, the interval follows from the published value and public
         numbers too, so that value and interval together keep what `hybriddp.amplify` says. It is wider than `interval`,
         which the reports narrow: a public ``sd`` (``weight="known-variance"``) makes up for that. With the adaptive
-        weight there is no second tier, and it is `stated_interval`, rounded.
+        weight there is no second tier, and it is `stated_interval`, rounded; a warning about implausible reports goes
+        with it then.
 
         Parameters
         ----------
@@ -194,7 +202,7 @@ class Estimate:
             What to round to, chosen without looking at the data. If not given, 1, 2 or 5 times a power of ten, at most
             a tenth of the noise's standard deviation, by public numbers alone.
         """
-        return publish(self, level=level, step=step)
+        return replace(publish(self, level=level, step=step), warnings=explain.published_warnings(self))
 
     def __float__(self) -> float:
         return float(rounded(self, step_of(self)))
@@ -207,7 +215,8 @@ class Estimate:
     def __repr__(self) -> str:
         name = self.study.title if len(self.study.title) <= 40 else f"{self.study.title[:39]}…"
         seeded = ", a simulation" if self.privacy.seeded else ""
-        return f"Estimate({name!r}: {self.published()}, ε = {self.privacy.epsilon}{seeded})"
+        doubt = short_doubt(self.implausible_reports)
+        return f"Estimate({name!r}: {self.published()}, ε = {self.privacy.epsilon}{seeded}{doubt})"
 
     def explain(self) -> str:
         """The answer, what it assumes, how it came about and what it cost, in plain words."""
@@ -262,6 +271,7 @@ class Estimate:
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
             "tied": self.tied,
+            "implausible_reports": self.implausible_reports,
             "sd_at_most": self.study.sd_at_most,
             "privacy": self.privacy.to_dict(),
         }

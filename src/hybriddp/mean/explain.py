@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from hybriddp.channels.plausible import implausible_words
 from hybriddp.mean.interval import Interval
-from hybriddp.mean.published import Published, number, publish, rounded, step_of
+from hybriddp.mean.published import Published, has_second_tier, number, publish, rounded, step_of
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.wording import percent, significant
 
@@ -69,7 +70,7 @@ def notes(estimate: "Estimate") -> tuple[str, ...]:
 
 def warnings(estimate: "Estimate") -> tuple[str, ...]:
     """What a reader must know before the number, the worst first, told from released numbers alone."""
-    found = []
+    found = [*implausible_words(estimate.implausible_reports, estimate.n_local), *_refuted_spread(estimate)]
     gap = estimate.divergence
     if not estimate.tied and gap is not None and abs(gap.z) > FAR_APART:
         found.append(
@@ -90,6 +91,22 @@ def warnings(estimate: "Estimate") -> tuple[str, ...]:
             "units and the bounds. Values outside of the bounds count as the bound."
         )
     return tuple(found)
+
+
+def published_warnings(estimate: "Estimate") -> tuple[str, ...]:
+    """The warning about implausible reports, unless it would cost what is published its second tier of protection."""
+    told = () if has_second_tier(estimate) else implausible_words(estimate.implausible_reports, estimate.n_local)
+    return tuple(told)
+
+
+def _refuted_spread(estimate: "Estimate") -> list[str]:
+    if estimate.refuted_sd is None:
+        return []
+    return [
+        f"WARNING: the reports vary more than sd_at_most={estimate.refuted_sd:g} allows, by over three standard "
+        "errors. So it was not used: the interval is that of a study without it. Either values do vary more, or some "
+        "reports were made up."
+    ]
 
 
 def one_line(estimate: "Estimate") -> str:

@@ -128,6 +128,9 @@ class Published:
     """The level of confidence of the interval."""
     step: Fraction
     """What the value and both ends are a multiple of, exactly."""
+    warnings: tuple[str, ...] = ()
+    """What a reader must know before the numbers about implausible reports. Empty where the weight was fixed before any
+    data was seen: what is published then follows from the value and public numbers, and `Estimate.explain` warns."""
 
     @property
     def interval(self) -> Interval:
@@ -147,8 +150,8 @@ class Published:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        interval = [self.lower, self.upper]
-        return {"value": self.value, "interval": interval, "level": self.level, "step": float(self.step)}
+        numbers = {"value": self.value, "interval": [self.lower, self.upper], "level": self.level}
+        return {"warnings": list(self.warnings), **numbers, "step": float(self.step)}
 
     def to_json(self) -> str:
         """As text."""
@@ -173,8 +176,7 @@ def publish(
     value = rounded(estimate, s)
     bottom, top = (Fraction(bound) for bound in estimate.study.bounds)
     # Where `hybriddp.amplify` may claim something about what is published, public numbers alone make the interval.
-    second_tier = estimate.fixed_weight and estimate.trusted is not None and estimate.local is not None
-    if groups_may_differ is None and not population and second_tier:
+    if groups_may_differ is None and not population and has_second_tier(estimate):
         found = _public_interval(estimate, float(value), level)
         lower, upper = Fraction(found.lower) - s / 2, Fraction(found.upper) + s / 2  # its center was rounded
     else:
@@ -194,6 +196,11 @@ def publish(
     if low >= high:  # floats cannot tell them apart
         low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
     return Published(float(value), low, high, level, s)
+
+
+def has_second_tier(estimate: "Estimate") -> bool:
+    """Whether `hybriddp.amplify` may claim something about what is published of an estimate."""
+    return estimate.fixed_weight and estimate.trusted is not None and estimate.local is not None
 
 
 def rounded(estimate: "Estimate", step: Fraction) -> Fraction:

@@ -1,6 +1,5 @@
 """`MeanStudy`: public, frozen, the same on devices, at the curator and in every record."""
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -16,21 +15,22 @@ from hybriddp.channels.channel import channel_from_json
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.grid import UNITS, Grid, as_array, as_floats, type_words
+from hybriddp.grid import UNITS, Grid, as_array, as_floats
 from hybriddp.mean.answer import Pair, answer, answer_parts
 from hybriddp.mean.check import WeightRule
 from hybriddp.mean.estimate import Estimate
-from hybriddp.mean.summary import LaplaceSummary, LocalSummary, Reports, TrustedSummary
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
 from hybriddp.release.ledger import Ledger
+from hybriddp.reports import Reports
+from hybriddp.study import Study, check_study, compact, require_same_text
 
 _CHUNK = 1 << 17  # values summed at a time: they stay in the cache, and as many reports below 2^46 fit in 64 bits
-_MOST_INVALID = 0.01  # a larger fraction of invalid reports means that they belong to something else
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class MeanStudy:
+class MeanStudy(Study):
     """A study of a mean: what is asked of whom, under which promise.
 
     Parameters
@@ -84,13 +84,10 @@ class MeanStudy:
         users: Part | None = None,
         sd_at_most: float | None = None,
     ) -> None:
-        _check.text("name", name, "what the values are")
+        check_study(name, "what the values are", min_group_size, users)
         grid = Grid.of(bounds)
         privacy = Privacy.promised(epsilon=epsilon, delta=delta)
-        _check.integer("min_group_size", min_group_size, at_least=1)
         used = _channel_for(channel, privacy.epsilon)
-        if users is not None and not isinstance(users, Part):
-            raise ParameterError("users", "None or a Part", users)
         if sd_at_most is not None:
             words = "a number from a millionth to half of the range"
             possible = _check.Range(words, 1e-6 * grid.width, grid.width / 2)
@@ -99,13 +96,8 @@ class MeanStudy:
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
 
-    def part(self, by: str, key: str | int) -> "MeanStudy":
-        """The same study of only those users whose public key is this one, for example ``part("country", "DE")``.
-
-        Nobody has two keys, so a user who is in one part pays for that part only. Who has which key is public.
-        """
-        if self.users is not None:
-            raise ParameterError("by", f"used on the study of everybody, not on that of {self.users}", by)
+    def with_users(self, users: Part | None) -> "MeanStudy":
+        """The same study of other users."""
         return MeanStudy(
             self.name,
             bounds=self.bounds,
@@ -113,29 +105,16 @@ class MeanStudy:
             delta=self.privacy.delta,
             min_group_size=self.min_group_size,
             channel=self.channel,
-            users=Part(by, key),
+            users=users,
             sd_at_most=self.sd_at_most,
         )
 
-    @cached_property
-    def whole_digest(self) -> str:
-        """The digest of the study of everybody: users pay once for it, in whichever part they are."""
-        if self.users is None:
-            return self.digest
-        everybody = json.loads(self.device_json()) | {"users": None}
-        return MeanStudy.from_json(_compact(everybody)).digest
-
     def __repr__(self) -> str:
-        name = self.title if len(self.title) <= 60 else f"{self.title[:59]}…"
         delta = "" if self.privacy.delta == "0" else f", delta={self.privacy.delta!r}"
         channel = ', channel="laplace"' if isinstance(self.channel, DiscreteLaplace) else ""
         known = "" if self.sd_at_most is None else f", sd_at_most={self.sd_at_most:g}"
-        return f"MeanStudy({name!r}, bounds={self.bounds}, epsilon={self.privacy.epsilon!r}{delta}{channel}{known})"
-
-    @property
-    def title(self) -> str:
-        """The name, and whom it is about if not everybody."""
-        return self.name if self.users is None else f"{self.name} [{self.users}]"
+        more = f"{delta}{channel}{known}"
+        return f"MeanStudy({self.short_title!r}, bounds={self.bounds}, epsilon={self.privacy.epsilon!r}{more})"
 
     @cached_property
     def grid(self) -> Grid:
@@ -158,7 +137,10 @@ class MeanStudy:
         return f"{self.device_json()[:-1]}{known}}}"
 
     def device_json(self) -> str:
-        """The text that devices get and need, without ``sd_at_most``, which is not about them."""
+        """The text that devices get and need.
+
+        It is without ``sd_at_most``: that changes how an answer is read, not what anybody sends or is promised.
+        """
         content = {
             "type": "mean",
             "version": 2,
@@ -170,30 +152,21 @@ class MeanStudy:
             "channel": json.loads(self.channel.to_json()),
             "users": self.users and asdict(self.users),
         }
-        return _compact(content)
+        return compact(content)
 
     @classmethod
     def from_json(cls, text: str) -> "MeanStudy":
         """The study that a text describes, its channel verified; refused unless it is in the form it is written in."""
         try:
             f = _check.json_fields(text)
-            channel = channel_from_json(json.dumps(f["channel"], separators=(",", ":")), epsilon=f["epsilon"])
+            channel = channel_from_json(compact(f["channel"]), epsilon=f["epsilon"])
             given = {key: f[key] for key in ("epsilon", "delta", "min_group_size")}
             given |= {"channel": channel, "users": f["users"] and Part(**f["users"]), "sd_at_most": f.get("sd_at_most")}
             study = cls(f["name"], bounds=tuple(f["bounds"]), **given)
         except (KeyError, TypeError, ValueError) as reason:
             raise ProtocolError("The text does not describe a study of a mean.") from reason
-        if study.to_json() != text:
-            raise ProtocolError("The text is not in the form that studies are written in. Write it anew with to_json.")
+        require_same_text(study, text)
         return study
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the text that devices get, by which reports, summaries and ledgers know the study.
-
-        It does not cover ``sd_at_most``: that changes how an answer is read, not what anybody sends or is promised.
-        """
-        return hashlib.sha256(self.device_json().encode()).hexdigest()
 
     def randomize(self, values: ArrayLike, *, random_state: int | np.random.Generator | None = None) -> Reports:
         """One report per value, with the study's digest: what devices send.
@@ -230,36 +203,13 @@ class MeanStudy:
         and the summary says so (``tied`` is False). With Laplace noise a report is a number of units instead, and the
         summary is their count and sum.
         """
-        tied = seeded = False
-        if isinstance(codes, Reports):
-            self.check_digest(codes.study, "reports")
-            tied, seeded = True, codes.seeded
-        if np.ma.is_masked(codes):
-            raise DataError("reports must all be there, but some are masked. Leave them out first.")
-        array = np.atleast_1d(np.asarray(as_array(codes, "reports")))
-        if array.shape == (0,):
-            array = np.empty(0, np.int64)  # an empty list has no integers to tell by
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise DataError(f"reports must be a one-dimensional array of integers, got {type_words(array)}.")
-        least, most = self.reports_between
-        good = (array >= least) & (array <= most)
-        rejected = len(array) - int(np.count_nonzero(good))
-        self.refuse_bad_reports(rejected, len(array))
-        if rejected:
-            array = array[good]
+        got = self.receive(codes)
         if isinstance(self.channel, DiscreteLaplace):
-            return LaplaceSummary(self.digest, len(array), _exact_sum(array), rejected, tied, seeded)
-        counts = np.bincount(array, minlength=self.channel.n_codes)
-        return LocalSummary(self.digest, tuple(counts.tolist()), rejected, tied, seeded)
-
-    def check_digest(self, digest: str, what: str) -> None:
-        """Raise `ProtocolError` unless reports or files with this digest were made for this study.
-
-        A part of the users takes what was made for the study of everybody: the devices did the same.
-        """
-        if digest not in (self.digest, self.whole_digest):
-            mine = f"{self.digest[:12]}… ({self.title!r})"
-            raise ProtocolError(f"The {what} belong to study {digest[:12]}…, not to {mine}.")
+            return LaplaceSummary(
+                self.digest, len(got.codes), _exact_sum(got.codes), got.rejected, got.tied, got.seeded
+            )
+        counts = np.bincount(got.codes, minlength=self.channel.n_codes)
+        return LocalSummary(self.digest, tuple(counts.tolist()), got.rejected, got.tied, got.seeded)
 
     @property
     def reports_between(self) -> tuple[int, int]:
@@ -267,12 +217,6 @@ class MeanStudy:
         if isinstance(self.channel, DiscreteLaplace):
             return -self.channel.limit, UNITS + self.channel.limit
         return 0, self.channel.n_codes - 1
-
-    def refuse_bad_reports(self, rejected: int, count: int) -> None:
-        """Raise `DataError` if more than one in a hundred reports is invalid."""
-        if rejected > _MOST_INVALID * count:
-            outside = f"outside {' to '.join(map(str, self.reports_between))}"
-            raise DataError(f"{rejected:,} of {count:,} reports are {outside}; they probably belong to another study.")
 
     def estimate(
         self,
@@ -347,10 +291,6 @@ class MeanStudy:
         {'DE': 60, 'FR': 90}
         """
         return answer_parts(self, by, summaries, single_group=single_group, ledger=ledger, random_state=random_state)
-
-
-def _compact(content: dict[str, Any]) -> str:
-    return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
 
 
 def _channel_for(channel: WindowChannel | DiscreteLaplace | str, epsilon: str) -> WindowChannel | DiscreteLaplace:

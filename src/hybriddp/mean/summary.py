@@ -1,9 +1,7 @@
-"""Reports of local users, and summaries: a handful of integers per group, which add up over shards, files and days.
+"""Summaries: a handful of integers per group, which add up over shards, files and days.
 
-All of them belong to a study, by its digest, and what belongs to different studies cannot be added. A code is a small
-integer and says nothing about the study that it was made for: codes that are read with another study's channel give a
-wrong answer that looks right, and no test of the codes alone can always tell (codes of a small ε look like spread-out
-values at a large one). So `Reports` carry the digest, and a summary says whether all of its reports did (``tied``).
+All of them belong to a study, by its digest, and what belongs to different studies cannot be added. A summary of
+reports says whether all of them came with that digest (``tied``): see `hybriddp.reports`.
 
 A `TrustedSummary` is *not* private: it holds the exact total and must not leave the curator. What leaves is a
 `PrivateTotal`. Local reports and their summaries are private, because every report is.
@@ -11,14 +9,11 @@ A `TrustedSummary` is *not* private: it holds the exact total and must not leave
 
 import json
 import math
-import operator
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from hybriddp import _check
 from hybriddp.channels.channel import is_integer
@@ -26,108 +21,9 @@ from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.numeric import VALUE_BITS
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import DataError, ProtocolError, raise_unchained
-from hybriddp.grid import UNITS, as_array, read_only, type_words
+from hybriddp.grid import UNITS
 from hybriddp.mean.weights import LocalStatistics
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Reports:
-    """Codes of local users, and the study that they were made for.
-
-    A slice, a mask or a list of positions gives `Reports`, one position gives one code. NumPy and pandas take them for
-    an array of integers, for Polars hand over ``codes``; what they make of it is no longer tied to the study.
-
-    Examples
-    --------
-    >>> from hybriddp import MeanStudy
-    >>> study = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
-    >>> reports = study.randomize([12.0, 37.5, 200.0])
-    >>> len(reports), len(reports[:2]), type(reports[0]).__name__
-    (3, 2, 'int')
-    >>> study.summarize_local(reports).tied
-    True
-    >>> MeanStudy("minutes", bounds=(0, 240), epsilon=2).summarize_local(reports)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    hybriddp.errors.ProtocolError: The reports belong to study ..., not to ... ('minutes').
-    """
-
-    codes: NDArray[Any]
-    """One integer per user; read-only."""
-    study: str
-    """The digest of the study."""
-    seeded: bool = False
-    """Whether they come from a simulation with a seed: then they protect nobody."""
-
-    def __post_init__(self) -> None:
-        codes = np.asarray(as_array(self.codes, "codes"))
-        if codes.ndim != 1 or codes.dtype.kind not in "iu":
-            raise DataError(f"codes must be a one-dimensional array of integers, got {type_words(codes)}.")
-        if not isinstance(self.study, str) or not self.study:
-            raise DataError("Reports need the digest of their study.")
-        object.__setattr__(self, "codes", read_only(codes.view()))
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.codes.tolist())
-
-    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  (an int for a position, Reports for many)
-        try:
-            return int(self.codes[operator.index(index)])
-        except TypeError:
-            return Reports(self.codes[index], self.study, self.seeded)
-
-    def __add__(self, other: object) -> "Reports":
-        if not isinstance(other, Reports):
-            return NotImplemented
-        _check_same_study("Reports", self.study, other.study)
-        return Reports(np.concatenate([self.codes, other.codes]), self.study, self.seeded or other.seeded)
-
-    def __radd__(self, other: object) -> "Reports":
-        return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Reports):
-            return NotImplemented
-        return self.study == other.study and np.array_equal(self.codes, other.codes)
-
-    def __hash__(self) -> int:
-        return hash((self.study, tuple(self.codes.tolist())))
-
-    ndim: ClassVar[int] = 1
-    __array_ufunc__: ClassVar[None] = None  # arithmetic with codes means nothing, and NumPy would do it
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.codes, dtype=dtype, copy=copy)
-
-    def __int__(self) -> int:
-        if len(self) != 1:
-            raise TypeError(f"Only a single report is one integer, and these are {len(self):,}.")
-        return int(self.codes[0])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the codes."""
-        return self.codes.dtype
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """How many codes there are, as a tuple."""
-        return self.codes.shape
-
-    def astype(self, dtype: DTypeLike) -> NDArray[Any]:
-        """The codes as a plain array of another type."""
-        return self.codes.astype(dtype)
-
-    def tolist(self) -> list[int]:
-        """The codes as a plain list."""
-        codes: list[int] = self.codes.tolist()
-        return codes
-
-    def __repr__(self) -> str:
-        seeded = ", with a seed: not private" if self.seeded else ""
-        return f"Reports({len(self):,} of study {self.study[:12]}…{seeded})"
+from hybriddp.reports import check_same_study
 
 
 class _Summary:
@@ -180,7 +76,7 @@ class TrustedSummary(_Summary):
     def __add__(self, other: object) -> "TrustedSummary":
         if not isinstance(other, TrustedSummary):
             return NotImplemented
-        _check_same_study("Summaries", self.study, other.study)
+        check_same_study("Summaries", self.study, other.study)
         return TrustedSummary(
             self.study,
             self.count + other.count,
@@ -221,7 +117,7 @@ class LocalSummary(_Summary):
     def __add__(self, other: object) -> "LocalSummary":
         if not isinstance(other, LocalSummary):
             return NotImplemented
-        _check_same_study("Summaries", self.study, other.study)
+        check_same_study("Summaries", self.study, other.study)
         if len(self.counts) != len(other.counts):
             raise ProtocolError("Summaries of different channels cannot be added.")
         counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
@@ -275,7 +171,7 @@ class LaplaceSummary(_Summary):
     def __add__(self, other: object) -> "LaplaceSummary":
         if not isinstance(other, LaplaceSummary):
             return NotImplemented
-        _check_same_study("Summaries", self.study, other.study)
+        check_same_study("Summaries", self.study, other.study)
         count, total = self.count + other.count, self.total + other.total
         seeded = self.seeded or other.seeded
         return LaplaceSummary(self.study, count, total, self.rejected + other.rejected, _both_tied(self, other), seeded)
@@ -298,11 +194,6 @@ class LaplaceSummary(_Summary):
 
     def __repr__(self) -> str:
         return f"LaplaceSummary({self.count:,} reports of study {self.study[:12]}…, tied={self.tied})"
-
-
-def _check_same_study(what: str, one: str, other: str) -> None:
-    if one != other:
-        raise ProtocolError(f"{what} of different studies cannot be added: {one[:12]}… and {other[:12]}….")
 
 
 def _are_flags(*values: object) -> bool:

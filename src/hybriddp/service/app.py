@@ -275,6 +275,7 @@ async def _cors(scope: HTTPScope) -> list[tuple[bytes, bytes]]:
         (b"access-control-allow-origin", origin),
         (b"access-control-allow-headers", b"authorization, content-type, prefer"),
         (b"access-control-allow-methods", b"GET, POST"),
+        (b"access-control-expose-headers", b"retry-after"),
         (b"access-control-max-age", b"600"),
         (b"cross-origin-resource-policy", b"cross-origin"),
         (b"vary", b"Origin"),

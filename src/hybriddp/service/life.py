@@ -21,7 +21,16 @@ from hybriddp.planning.words import promise
 from hybriddp.release.ledger import Ledger
 from hybriddp.service import budgets, receipts
 from hybriddp.service.curator import Curator, KnownStudy, known_study, list_of
-from hybriddp.service.kinds import Gathered, HeavyHitterKind, Released, StudyKind, require_sizes, shortfall, study_kind
+from hybriddp.service.kinds import (
+    Gathered,
+    HeavyHitterKind,
+    Released,
+    StudyKind,
+    require_sizes,
+    shortfall,
+    study_kind,
+    usable,
+)
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store import studies
@@ -192,7 +201,6 @@ def _release(curator: Curator, connection: Connection, study_id: str) -> Release
 
 def _released(curator: Curator, connection: Connection, study: StoredStudy) -> Released:
     kind = study_kind(study.text)
-    warning = None if study.tokens else PILOT
     wanted: dict[str, Any] = {"min_trusted": study.min_trusted, "min_local": study.min_local}
     if isinstance(kind, HeavyHitterKind):
         sizes = stored.sizes(connection, study.number)
@@ -201,10 +209,18 @@ def _released(curator: Curator, connection: Connection, study: StoredStudy) -> R
         alone = study.single_group or (known is not None and not known.items)  # nobody could be asked
         require_sizes(gathered, **wanted, single_group=alone)
         items = _items(curator, connection, study, kind)
-        return kind.release_shares(items, gathered, single_group=alone, warning=warning)
-    gathered = _gathered(curator, connection, study, kind)
-    require_sizes(gathered, **wanted, single_group=study.single_group)
-    return kind.release(gathered, single_group=study.single_group, ledger=_ledger(connection, study), warning=warning)
+        used = usable(gathered, **wanted, single_group=alone)
+        return kind.release_shares(items, used.gathered, single_group=alone, warning=_warning(study, used.warning))
+    gathered, alone = _gathered(curator, connection, study, kind), study.single_group
+    require_sizes(gathered, **wanted, single_group=alone)
+    used = usable(gathered, **wanted, single_group=alone)
+    ledger, warning = _ledger(connection, study), _warning(study, used.warning)
+    return kind.release(used.gathered, single_group=alone, ledger=ledger, warning=warning)
+
+
+def _warning(study: StoredStudy, left_out: str) -> str | None:
+    """What goes before the answer: that it is a pilot, and who is not in it."""
+    return " ".join(filter(None, ["" if study.tokens else PILOT, left_out])) or None
 
 
 def _locked(connection: Connection, study_id: str) -> StoredStudy:

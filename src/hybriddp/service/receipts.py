@@ -48,14 +48,24 @@ _TRUSTED_ITEMS = (
     "How many trusted participants have each item, encrypted, until the list of frequent items is released. The item "
     "is one in these counts and is never stored beside a participant."
 )
+_LOCAL_PATTERNS = (
+    "How often each report, a pattern and a code, was sent, all participants together. The report is one in these "
+    "counts."
+)
+_TRUSTED_BINS = (
+    "How many trusted participants have a value in each of 256 bins, encrypted. The value is one in these counts and "
+    "is never stored by itself."
+)
 _COUNTED = {
     "mean": {"local": _LOCAL, "trusted": _TRUSTED},
     "frequency": {"local": _LOCAL_CODES, "trusted": _TRUSTED_COUNTS},
+    "distribution": {"local": _LOCAL_PATTERNS, "trusted": _TRUSTED_BINS},
     "heavy-hitters": {"local": _LOCAL_CODES, "trusted": _TRUSTED_ITEMS},
 }
 _WHAT = {
     "mean": {"local": "report", "trusted": "value"},
     "frequency": {"local": "report", "trusted": "category"},
+    "distribution": {"local": "report", "trusted": "value's bin"},
     "heavy-hitters": {"local": "report", "trusted": "item"},
 }
 _ENVELOPE = "The day and the group."
@@ -74,7 +84,7 @@ def commitment(digest: str, group: str, integer: int, nonce: str) -> bytes:
     group : {"local", "trusted"}
         Which group the contribution is for.
     integer : int
-        The code, the value in units of the study's grid, or the number of the category, from 0.
+        The code, the value in units of the study's grid, or the number of the category or the bin, from 0.
     nonce : str
         128 random bits, as 32 lower-case hexadecimal digits.
 
@@ -88,7 +98,9 @@ def commitment(digest: str, group: str, integer: int, nonce: str) -> bytes:
     if group not in GROUPS:
         raise ProtocolError(f"The group must be one of {', '.join(GROUPS)}.")
     if type(integer) is not int:
-        raise ProtocolError("A contribution must be an integer: a code, units of the grid, or a category's number.")
+        raise ProtocolError(
+            "A contribution must be an integer: a code, units of the grid, or the number of a category or bin."
+        )
     if not _NONCE.fullmatch(nonce):
         raise ProtocolError("A nonce must be 32 lower-case hexadecimal digits.")
     return bytes.fromhex(contribution.commitment(digest, group, integer, nonce))
@@ -106,7 +118,7 @@ def stored(group: str, *, kind: str = "mean", tokens: bool = True, withdrawn: bo
     ----------
     group : {"local", "trusted"}
         The participant's group.
-    kind : {"mean", "frequency", "heavy-hitters"}
+    kind : {"mean", "frequency", "distribution", "heavy-hitters"}
         What the study is about.
     tokens : bool
         Whether the study knows participants by their tokens; an open pilot does not.

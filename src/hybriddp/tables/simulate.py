@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hybriddp import _check
 from hybriddp.errors import DataError
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
-from hybriddp.mean.summary import Reports
+from hybriddp.reports import Reports
 from hybriddp.tables.batches import computed
 from hybriddp.tables.counting import CountedTable, count
 from hybriddp.tables.dialect import CsvFormat

@@ -49,7 +49,15 @@ def _silence(problem: Problem) -> tuple[Fraction, Fraction, int]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(1000, 1000), (0, 1000), (1000, 0)])
 @pytest.mark.parametrize(
-    ("k", "d", "epsilon"), [(1, 4, "1"), (4, 5, "0.01"), (30, 8, "20"), (3, 16, "4"), (700, 4, "1")]
+    ("k", "d", "epsilon"),
+    [
+        (1, 4, "1"),
+        (4, 5, "0.01"),
+        (30, 8, "20"),
+        (3, 16, "4"),
+        (100, 4, "1"),
+        pytest.param(700, 4, "1", marks=pytest.mark.long),
+    ],
 )
 def test_all_of_the_users_and_of_epsilon_is_asked_for_and_no_more(
     n_trusted: int, n_local: int, k: int, d: int, epsilon: str

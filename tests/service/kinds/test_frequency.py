@@ -156,3 +156,24 @@ def test_a_warning_comes_first() -> None:
     assert released.result["estimate"]["warnings"][0] == "A pilot <1>."
     for page in (released.page, released.curator_page):
         assert 0 < page.index("A pilot &lt;1&gt;.") < page.index('class="answer"')
+
+
+@pytest.mark.parametrize("n_categories", [2, 5, 12, 20, 300])
+def test_whatever_the_reports_are_there_is_a_release_that_tells(n_categories: int) -> None:
+    """Also if all of them are the same: a closed study cannot be opened again."""
+    kind = FrequencyKind(FrequencyStudy("x", categories=range(n_categories), epsilon=1))
+    for code in (0, kind.study.oracle.n_codes - 1):
+        for n_trusted in (0, 50):
+            trusted = kind.sums.change(0, [0] * n_trusted, 1)
+            tally = dict.fromkeys(kind.sums.entries(code), 1000)
+            found = kind.release(Gathered(n_trusted, trusted, tally), single_group=True, ledger=None)
+            estimate = found.result["estimate"]
+            words = f"WARNING: at least {estimate['implausible_reports']} of the 1,000 local reports cannot come"
+            assert 0 < estimate["implausible_reports"] <= 1000
+            assert estimate["warnings"][0].startswith(words)
+            assert found.result["answer"].startswith(words)
+            for page in (found.page, found.curator_page):
+                assert page.index(words) < page.index('class="answer"')
+            assert all(
+                0 <= low <= high <= 1 for low, high in zip(estimate["lower_95"], estimate["upper_95"], strict=True)
+            )

@@ -67,3 +67,16 @@ def test_list_and_shares_together() -> None:
     assert released.result["estimate"]["warnings"][0] == "A pilot."
     with pytest.raises(DataError, match="local group is empty"):
         KIND.release(found, single_group=False, ledger=None)
+
+
+def test_whatever_the_reports_are_there_is_a_release_that_tells() -> None:
+    items = KIND.release_list(gathered(*["fig"] * 60, *["pear"] * 60), None)
+    tally = dict.fromkeys(KIND.question(items).sums.entries(1), 1000)
+    found = KIND.release_shares(items, Gathered(120, 0, tally), single_group=False, warning="A pilot.")
+    estimate = found.result["estimate"]
+    words = f"WARNING: at least {estimate['implausible_reports']} of the 1,000 local reports cannot come"
+    assert 0 < estimate["implausible_reports"] <= 1000
+    assert [warning[:7] for warning in estimate["warnings"][:2]] == ["A pilot", "WARNING"]
+    assert found.result["answer"].startswith(words)
+    for page in (found.page, found.curator_page):
+        assert page.index(words) < page.index('class="answer"')

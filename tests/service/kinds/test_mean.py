@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hybriddp import MeanStudy
-from hybriddp.errors import BudgetError, ProtocolError
+from hybriddp.errors import BudgetError, DataError, ProtocolError
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanisms import Mechanism
@@ -86,3 +86,64 @@ def test_a_release_is_paid_for_once() -> None:
     KIND.release(gathered, single_group=False, ledger=ledger)
     with pytest.raises(BudgetError):
         KIND.release(gathered, single_group=False, ledger=ledger)
+
+
+# What participants send must not stop a release: a closed study cannot be opened again
+
+
+def test_colluders_are_told_in_the_result_and_on_both_pages() -> None:
+    codes = STUDY.randomize(np.linspace(0, 240, 900), random_state=1).codes
+    tally = {code: int(count) for code, count in enumerate(np.bincount(codes, minlength=256))}
+    tally[17] += 100
+    gathered = Gathered(50, 50 * KIND.value(60.0), tally)
+    released = KIND.release(gathered, single_group=False, ledger=Ledger(STUDY.privacy), warning="A pilot.")
+    estimate = released.result["estimate"]
+    assert 50 < estimate["implausible_reports"] <= 100
+    words = f"WARNING: at least {estimate['implausible_reports']} of the 1,000 local reports cannot come"
+    assert estimate["warnings"][0] == "A pilot."
+    assert estimate["warnings"][1].startswith(words)
+    assert released.result["answer"].startswith(words)
+    assert released.curator_page.index(words) < released.curator_page.index('class="answer"')
+    assert released.page.index(words) < released.page.index('class="answer"')
+
+
+@pytest.mark.parametrize("code", [0, 17, 255])
+@pytest.mark.parametrize("n_trusted", [0, 2, 500])
+@pytest.mark.parametrize("n_local", [2, 40, 10**6])
+@pytest.mark.parametrize("sd", [None, 0.5])
+def test_whatever_the_reports_are_there_is_a_release(code: int, n_trusted: int, n_local: int, sd: float | None) -> None:
+    kind = MeanKind(MeanStudy("m", bounds=(0, 240), epsilon=1.0, sd_at_most=sd))
+    for other in (code, 128):
+        gathered = Gathered(n_trusted, 0, {code: n_local, other: n_local})
+        estimate = kind.release(gathered, single_group=True, ledger=Ledger(kind.privacy)).result["estimate"]
+        low, high = estimate["interval_95"]
+        assert 0 <= low <= estimate["value"] <= high <= 240
+        assert estimate["implausible_reports"] > 0 or n_local < 40
+
+
+def test_a_spread_that_the_reports_refute_is_not_used_and_the_study_is_released(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Mechanism, "draw", lambda *_: np.int64(77))
+    values = np.repeat([0.0, 240.0], 5000)
+    plain, told = (MeanKind(MeanStudy("m", bounds=(0, 240), epsilon=3.0, sd_at_most=sd)) for sd in (None, 20.0))
+    codes = plain.study.randomize(values, random_state=1).codes
+    gathered = Gathered(20, 10 << 24, {code: int(n) for code, n in enumerate(np.bincount(codes))})
+    with pytest.raises(
+        DataError, match="vary more than sd_at_most=20 allows"
+    ):  # whoever can say something else is told
+        told.study.estimate(trusted=values[::10], local=plain.study.randomize(values, random_state=1))
+    results = {}
+    for kind in (plain, told):
+        released = kind.release(gathered, single_group=False, ledger=Ledger(kind.privacy))
+        results[kind.text] = released.result["estimate"]
+        refuted = "the reports vary more than sd_at_most=20 allows"
+        assert all((refuted in text) is (kind is told) for text in (released.page, released.curator_page))
+    without, fallen = results[plain.text], results[told.text]
+    assert (fallen["value"], fallen["interval_95"]) == (without["value"], without["interval_95"])
+    assert (fallen["digest"], fallen["sd_at_most"]) == (without["digest"], None)
+    assert fallen["warnings"][0].startswith("WARNING: the reports vary more than sd_at_most=20 allows")
+    agreeing = {code: int(n) for code, n in enumerate(np.bincount(plain.study.randomize([60.0] * 9000).codes))}
+    assert told.release(Gathered(20, 5 << 24, agreeing), single_group=False, ledger=None).result["estimate"][
+        "sd_at_most"
+    ]

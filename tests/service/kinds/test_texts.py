@@ -2,16 +2,18 @@
 
 import pytest
 
-from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.errors import ProtocolError
-from hybriddp.service.kinds import FrequencyKind, MeanKind, study_kind
+from hybriddp.service.kinds import DistributionKind, FrequencyKind, MeanKind, study_kind
 
 
 def test_each_text_is_of_its_kind() -> None:
     mean = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
     shares = FrequencyStudy("opened the app", categories=["yes", "no"], epsilon=1.0)
     assert study_kind(mean.to_json()) == MeanKind(mean)
+    load = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
     assert study_kind(shares.to_json()) == FrequencyKind(shares)
+    assert study_kind(load.to_json()) == DistributionKind(load)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,7 @@ def test_each_text_is_of_its_kind() -> None:
         "[" * 5000,
         '{"type": "mean"}',
         '{"type": "frequency"}',
+        '{"type": "distribution"}',
         '{"type": ["mean"]}',
     ],
 )
@@ -35,5 +38,5 @@ def test_a_text_that_is_no_study(text: str) -> None:
 
 
 def test_a_kind_that_the_server_does_not_know() -> None:
-    with pytest.raises(ProtocolError, match="type must be one of frequency, heavy-hitters, mean"):
+    with pytest.raises(ProtocolError, match="type must be one of distribution, frequency, heavy-hitters, mean"):
         study_kind('{"type": "kmeans"}')

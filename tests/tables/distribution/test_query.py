@@ -175,6 +175,25 @@ def test_users_are_told_apart_over_two_tables() -> None:
         )
 
 
+def test_nobody_is_in_both_groups(engine: Engine) -> None:
+    frame = pl.DataFrame(
+        {
+            "x": pl.Series([3.0, 40.0, None, None], dtype=pl.Float64),
+            "code": pl.Series([None, None, 0, 1], dtype=pl.Int64),
+            "user": ["ada", "bob", "ada", "cy"],
+        }
+    )
+    how: dict[str, Any] = {"value": "x", "report": "code"}
+    with pytest.raises(DataError, match="1 user has more than one row by column 'user'") as caught:
+        summarize(engine(frame), STUDY, **how, user="user")
+    assert "ada" not in str(caught.value)
+    fine = summarize(engine(frame.with_columns(user=pl.Series(["ada", "bob", "dan", "cy"]))), STUDY, **how, user="user")
+    assert fine == summarize(frame, STUDY, **how)
+    one_row = pl.DataFrame({"x": [3.0, 40.0], "code": [5, None]})
+    with pytest.raises(DataError, match="1 row has both a value and a report: nobody is in both groups"):
+        summarize(engine(one_row), STUDY, **how)
+
+
 # Edges
 
 

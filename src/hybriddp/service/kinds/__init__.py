@@ -4,14 +4,16 @@ A kind reads its text, says which steps its life has, turns a contribution into 
 and makes a release from the sums. Formulas are elsewhere: here they are called.
 """
 
+from hybriddp.service.kinds.distribution import DistributionKind
 from hybriddp.service.kinds.frequency import FrequencyKind
 from hybriddp.service.kinds.heavy import HeavyHitterKind
-from hybriddp.service.kinds.kind import NO_WAY_BACK, Gathered, Released, StudyKind, require_sizes, shortfall
+from hybriddp.service.kinds.kind import NO_WAY_BACK, Gathered, Released, StudyKind, require_sizes, shortfall, usable
 from hybriddp.service.kinds.mean import MeanKind
 from hybriddp.service.kinds.texts import known_kinds, study_kind
 
 __all__ = [
     "NO_WAY_BACK",
+    "DistributionKind",
     "FrequencyKind",
     "Gathered",
     "HeavyHitterKind",
@@ -22,4 +24,5 @@ __all__ = [
     "require_sizes",
     "shortfall",
     "study_kind",
+    "usable",
 ]

@@ -8,9 +8,8 @@ from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
-from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
-from hybriddp.service.kinds.kind import Gathered, Released
+from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.shares import curator_shares_page, shares_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.sums import CategorySums
@@ -22,7 +21,7 @@ MOST_COUNTS = 1 << 22
 
 
 @dataclass(frozen=True)
-class FrequencyKind:
+class FrequencyKind(StudyKind):
     """A study of categories: contributions are codes and categories, and there is one release.
 
     The integer of a trusted contribution is the number of its category, from 0, in the order of the study's text; all
@@ -32,7 +31,6 @@ class FrequencyKind:
     study: FrequencyStudy
     local_only: bool = False  # the question about a list: its trusted users have been counted before
     name: ClassVar[str] = "frequency"
-    steps: ClassVar[tuple[str, ...]] = ("release",)
 
     def __post_init__(self) -> None:
         if self.study.users is not None:
@@ -46,36 +44,6 @@ class FrequencyKind:
             raise ProtocolError(
                 f"The server takes channels with at most {MOST_COUNTS:,} codes. Give local hashing fewer functions."
             )
-
-    @property
-    def title(self) -> str:
-        """What the study is about."""
-        return self.study.title
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the text that devices get."""
-        return self.study.digest
-
-    @property
-    def device_text(self) -> str:
-        """The text that devices get: all of it."""
-        return self.text
-
-    @cached_property
-    def text(self) -> str:
-        """The whole text."""
-        return self.study.to_json()
-
-    @property
-    def privacy(self) -> Privacy:
-        """What every participant is promised."""
-        return self.study.privacy
-
-    @property
-    def min_group_size(self) -> int:
-        """The least number of users that a group needs."""
-        return self.study.min_group_size
 
     @cached_property
     def sums(self) -> CategorySums:

@@ -13,10 +13,9 @@ from hybriddp.frequency.categories import OTHER
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.item_counts import ItemCounts
 from hybriddp.frequency.open_release import PrivateItems
-from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
 from hybriddp.service.kinds.frequency import FrequencyKind
-from hybriddp.service.kinds.kind import Gathered, Released
+from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.items import curator_items_page, items_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.item_sums import LONGEST_ITEM, ItemSums, integer_of
@@ -25,7 +24,7 @@ NOT_YET = "The study takes no reports yet: they are about the list, which has no
 
 
 @dataclass(frozen=True)
-class HeavyHitterKind:
+class HeavyHitterKind(StudyKind):
     """A study of heavy hitters by a list: trusted users' items, a list, local users' codes about it, and shares.
 
     The integer of a trusted contribution is the number whose bytes are 1 and the item in UTF-8.
@@ -45,31 +44,6 @@ class HeavyHitterKind:
     def title(self) -> str:
         """What the study is about."""
         return self.study.name
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the text that devices get."""
-        return self.study.digest
-
-    @property
-    def device_text(self) -> str:
-        """The text that devices get; local users' devices get that of the question, later."""
-        return self.text
-
-    @property
-    def text(self) -> str:
-        """The whole text."""
-        return self.study.to_json()
-
-    @property
-    def privacy(self) -> Privacy:
-        """What every participant is promised."""
-        return self.study.privacy
-
-    @property
-    def min_group_size(self) -> int:
-        """The least number of users that a group needs."""
-        return self.study.min_group_size
 
     @property
     def sums(self) -> ItemSums:

@@ -1,12 +1,15 @@
 """What every kind of study can do, what the server has gathered for one, and whether that is enough."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
 
 from hybriddp.errors import DataError
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
 from hybriddp.service.store.sums import StudySums
+from hybriddp.wording import counted
 
 NO_WAY_BACK = "A closed study cannot be opened again: withdraw it."
 
@@ -34,46 +37,62 @@ class Released:
     curator_page: str
 
 
-class StudyKind(Protocol):
+class StudyKind(ABC):
     """A study of some kind."""
 
     name: ClassVar[str]
-    steps: ClassVar[tuple[str, ...]]
+    steps: ClassVar[tuple[str, ...]] = ("release",)
+    study: Any  # each kind has its own
 
     @property
     def title(self) -> str:
         """What the study is about."""
+        title: str = self.study.title
+        return title
 
     @property
     def digest(self) -> str:
         """SHA-256 of the text that devices get."""
+        digest: str = self.study.digest
+        return digest
 
     @property
     def device_text(self) -> str:
         """The text that devices get."""
+        return self.text
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The whole text."""
+        text: str = self.study.to_json()
+        return text
 
     @property
     def privacy(self) -> Privacy:
         """What every participant is promised."""
+        promised: Privacy = self.study.privacy
+        return promised
 
     @property
     def min_group_size(self) -> int:
         """The least number of users that a group needs."""
+        size: int = self.study.min_group_size
+        return size
 
     @property
+    @abstractmethod
     def sums(self) -> StudySums:
         """How contributions are added up."""
 
+    @abstractmethod
     def report(self, code: int) -> int:
         """A report, if a device can have sent it."""
 
+    @abstractmethod
     def value(self, value: float | str) -> int:
         """What a trusted user hands over, a finite number or a text, as the integer that is added up."""
 
+    @abstractmethod
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
     ) -> Released:
@@ -84,19 +103,45 @@ class StudyKind(Protocol):
 
 
 def shortfall(*, n_trusted: int, n_local: int, min_trusted: int, min_local: int, single_group: bool) -> str:
-    """Why a closed study cannot be released: a group that is too small. An empty one is fine with ``single_group``.
+    """Why a closed study cannot be released: a group that is too small. With ``single_group`` one of them may be.
 
     Examples
     --------
     >>> shortfall(n_trusted=3, n_local=50, min_trusted=10, min_local=10, single_group=False)
     'The trusted group has 3 of the 10 contributions that the study asks for.'
-    >>> shortfall(n_trusted=0, n_local=50, min_trusted=10, min_local=10, single_group=True)
+    >>> shortfall(n_trusted=3, n_local=50, min_trusted=10, min_local=10, single_group=True)
     ''
     """
-    for name, size, least in (("trusted", n_trusted, min_trusted), ("local", n_local, min_local)):
-        if size < least and not (size == 0 and single_group):
-            return f"The {name} group has {size:,} of the {least:,} contributions that the study asks for."
-    return ""
+    groups = (("trusted", n_trusted, min_trusted), ("local", n_local, min_local))
+    short = [group for group in groups if group[1] < group[2]]
+    if not short or (single_group and len(short) == 1):
+        return ""
+    name, size, least = short[0]
+    return f"The {name} group has {size:,} of the {least:,} contributions that the study asks for."
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """What a study is released from, and a warning if somebody is not in it."""
+
+    gathered: Gathered
+    warning: str = ""
+
+
+def usable(gathered: Gathered, *, min_trusted: int, min_local: int, single_group: bool) -> Usable:
+    """What is gathered without a group that is too small, if one is enough: as if nobody were in it.
+
+    Otherwise one person who trusts could stop a study that the local group answers alone, and the other way round. The
+    sizes of the groups are public.
+    """
+    groups = (("trusted", gathered.n_trusted, min_trusted), ("local", gathered.n_local, min_local))
+    few = [group for group in groups if 0 < group[1] < group[2]]
+    if not single_group or len(few) != 1:
+        return Usable(gathered)
+    name, size, least = few[0]
+    left = replace(gathered, n_trusted=0, total=0) if name == "trusted" else replace(gathered, tally={})
+    them = counted(size, "contribution", "was", "were")
+    return Usable(left, f"The {name} group's {them} left out: the study asks for {least:,} at least.")
 
 
 def require_sizes(gathered: Gathered, *, min_trusted: int, min_local: int, single_group: bool) -> None:

@@ -6,23 +6,22 @@ from typing import ClassVar
 
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import ProtocolError
+from hybriddp.mean.plausible import spread_is_refuted
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
-from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
-from hybriddp.service.kinds.kind import Gathered, Released
+from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.result import result_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.sums import UNIT_SUMS, UnitSums
 
 
 @dataclass(frozen=True)
-class MeanKind:
+class MeanKind(StudyKind):
     """A study of a mean: contributions are codes and units, and there is one release."""
 
     study: MeanStudy
     name: ClassVar[str] = "mean"
-    steps: ClassVar[tuple[str, ...]] = ("release",)
 
     def __post_init__(self) -> None:
         if not isinstance(self.study.channel, WindowChannel):
@@ -31,34 +30,9 @@ class MeanKind:
             raise ProtocolError("The server takes studies of everybody, not of a part of the users.")
 
     @property
-    def title(self) -> str:
-        """What the study is about."""
-        return self.study.title
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the text that devices get."""
-        return self.study.digest
-
-    @property
     def device_text(self) -> str:
         """The text that devices get."""
         return self.study.device_json()
-
-    @property
-    def text(self) -> str:
-        """The whole text."""
-        return self.study.to_json()
-
-    @property
-    def privacy(self) -> Privacy:
-        """What every participant is promised."""
-        return self.study.privacy
-
-    @property
-    def min_group_size(self) -> int:
-        """The least number of users that a group needs."""
-        return self.study.min_group_size
 
     @property
     def sums(self) -> UnitSums:
@@ -90,12 +64,18 @@ class MeanKind:
         if not isinstance(channel, WindowChannel):  # see above
             raise ProtocolError("The study has no window channel.")
         counts = tuple(gathered.tally.get(code, 0) for code in range(channel.n_codes))
-        estimate = self.study.estimate(
+        local = LocalSummary(digest, counts, tied=True)
+        # Nobody can say something else once a study is closed, and what people send must not stop its release.
+        refuted = spread_is_refuted(self.study, local)
+        study = MeanStudy.from_json(self.device_text) if refuted else self.study
+        estimate = study.estimate(
             trusted=TrustedSummary(digest, gathered.n_trusted, gathered.total),
-            local=LocalSummary(digest, counts, tied=True),
+            local=local,
             single_group=single_group,
             ledger=ledger,
         )
+        if refuted:
+            estimate = replace(estimate, refuted_sd=self.study.sd_at_most)
         if ledger is None:
             estimate = replace(estimate, privacy=replace(estimate.privacy, counted=True))
         published = estimate.to_dict()

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable
 
+from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import ProtocolError
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.mean.study import MeanStudy
+from hybriddp.service.kinds.distribution import DistributionKind
 from hybriddp.service.kinds.frequency import FrequencyKind
 from hybriddp.service.kinds.heavy import HeavyHitterKind
 from hybriddp.service.kinds.kind import StudyKind
@@ -15,6 +17,7 @@ from hybriddp.service.kinds.mean import MeanKind
 _KINDS: dict[str, Callable[[str], StudyKind]] = {
     MeanKind.name: lambda text: MeanKind(MeanStudy.from_json(text)),
     HeavyHitterKind.name: lambda text: HeavyHitterKind(HeavyHitterStudy.from_json(text)),
+    DistributionKind.name: lambda text: DistributionKind(DistributionStudy.from_json(text)),
     FrequencyKind.name: lambda text: FrequencyKind(FrequencyStudy.from_json(text)),
 }
 

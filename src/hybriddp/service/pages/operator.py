@@ -25,6 +25,7 @@ _FOOTER = "hybriddp curator. Counts are exact; a group's size is public once the
 _HEADINGS = ("Study", "State", "Trusted", "Local", "ε", "Closing time (UTC)")
 _REFUSED_HEADINGS = ("Reason", "What it means", "Requests")
 _SCRIPT = "study.js"
+_ALONE = {"mean": "means and the weight", "distribution": "own distributions"}
 _LABELS = {"list": "Release the list"}
 _MOST_SHARES = 5  # that a study's page tells
 _NEXT = {"created": "open", "open": "close", "asking": "close", "closed": "release"}
@@ -261,7 +262,11 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
         blocks += paragraphs([kept(line)], style="answer")
     elif isinstance(estimate.get("shares"), list):
         blocks += paragraphs([kept(_largest(estimate))], style="answer")
-    what = "means and the weight" if study.get("kind") == "mean" else "shares and the weights"
+    elif isinstance(estimate.get("quantiles"), list):
+        told = str((result or {}).get("answer", "")).splitlines()[-1:]  # behind the warnings
+        title = f"{study.get('title')}: "
+        blocks += paragraphs([kept(f"Result: {line.removeprefix(title)}") for line in told], style="answer")
+    what = _ALONE.get(str(study.get("kind")), "shares and the weights")
     path = f"/studies/{quote(str(study['id']), safe='')}/result"
     blocks.append(
         f'<p>For everybody: <a href="{path}.html">page</a>, <a href="{path}">JSON</a>. For you: '

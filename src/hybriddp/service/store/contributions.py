@@ -75,7 +75,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NewContribution:
-    """One person's integer (a code, units of a value or a category's number), and what is stored of them."""
+    """One person's integer (a code, units of a value, a bin's or a category's number), and what is stored of them."""
 
     study: int
     digest: str

@@ -5,8 +5,9 @@ of these. Entries below zero count what else there is to count in a report: bit 
 
 **What is trusted** is added up in one integer, whatever the study is about, so that there is one way to encrypt it. Of
 a mean it is the sum of all units. Of categories it is a number with one digit of 40 bits for each: who has category $i$
-adds $2^{40i}$, and a withdrawal subtracts it. The integer is always written with as many bytes as the study's own
-text makes it have, so that its length tells nothing. (Items that nobody has listed are counted in `item_sums`.)
+adds $2^{40i}$, and a withdrawal subtracts it; the 256 bins of a distribution are counted in the same way. The integer
+is always written with as many bytes as the study's own text makes it have, so that its length tells nothing. (Items
+that nobody has listed are counted in `item_sums`.)
 """
 
 from abc import ABC, abstractmethod

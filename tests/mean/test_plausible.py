@@ -4,10 +4,19 @@ import numpy as np
 import pytest
 
 from hybriddp import Ledger, Privacy
+from hybriddp.channels.laplace import DiscreteLaplace
+from hybriddp.channels.plausible import FALSE_ALARM, bernoulli_divergence
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import DataError
-from hybriddp.mean import LaplaceSummary, LocalSummary, MeanStudy
-from hybriddp.mean.check import _divergence, _intervals, _probabilities, check_plausible
+from hybriddp.mean import Estimate, LaplaceSummary, LocalSummary, MeanStudy, Reports
+from hybriddp.mean.plausible import (
+    _bernstein_limit,
+    _chernoff_limit,
+    _intervals,
+    _laplace_exponent,
+    _probabilities,
+    implausible_reports,
+)
 
 RNG = np.random.default_rng(0)
 MINUTES = np.minimum(RNG.gamma(2.0, 20.0, 20_000), 240.0)
@@ -19,7 +28,7 @@ def _study(epsilon: float, channel: str = "window") -> MeanStudy:
 
 
 def _check(study: MeanStudy, codes: object) -> None:
-    check_plausible(study, study.summarize_local(codes))
+    implausible_reports(study, study.summarize_local(codes))
 
 
 # What is possible is accepted
@@ -61,7 +70,7 @@ def test_real_reports_of_any_values_are_accepted(epsilon: float) -> None:
             users = rng.multinomial(n, shares)  # users with fixed values, each with a law of their own
             used = np.flatnonzero(users)
             counts = sum(rng.multinomial(users[row], channel.probabilities[row]) for row in used)
-            check_plausible(study, LocalSummary(study.digest, tuple(np.asarray(counts).tolist())))
+            implausible_reports(study, LocalSummary(study.digest, tuple(np.asarray(counts).tolist())))
 
 
 def test_the_false_alarm_rate_is_what_is_said() -> None:
@@ -75,7 +84,7 @@ def test_the_false_alarm_rate_is_what_is_said() -> None:
     for n in (1, 4, 10, 300, 10**5):
         for p in np.unique(high)[:-1:40]:
             k = np.arange(math.ceil(n * p), n + 1)
-            k = k[(k / n > p) & (n * _divergence(k / n, np.full(len(k), p)) > limit)]
+            k = k[(k / n > p) & (n * bernoulli_divergence(k / n, p) > limit)]
             if len(k):
                 assert binom.sf(k[0] - 1, n, p) * 2 * len(start) <= 5e-7
 
@@ -134,14 +143,14 @@ def test_a_mean_far_outside_of_the_bounds_is_refused() -> None:
         sd = laplace.channel.noise_variance**0.5  # type: ignore[union-attr]
         far = round((1 + 7 * sd / 100) * 10_000 * 2**24)
         near = round((1 + 5 * sd / 100) * 10_000 * 2**24)
-        check_plausible(laplace, LaplaceSummary(laplace.digest, 10_000, near))
+        implausible_reports(laplace, LaplaceSummary(laplace.digest, 10_000, near))
         for total in (far, 10_000 * 2**24 - far):
             with pytest.raises(DataError, match="more than 6 standard errors outside of the bounds"):
-                check_plausible(laplace, LaplaceSummary(laplace.digest, 10_000, total))
+                implausible_reports(laplace, LaplaceSummary(laplace.digest, 10_000, total))
         wide = _study(epsilon)
         counts = _at_the_end(_channel(wide), 10**6)
         with pytest.raises(DataError, match="standard errors outside of the bounds|too concentrated"):
-            check_plausible(wide, LocalSummary(wide.digest, counts))
+            implausible_reports(wide, LocalSummary(wide.digest, counts))
 
 
 def _at_the_end(channel: WindowChannel, n: int) -> tuple[int, ...]:
@@ -170,3 +179,107 @@ def test_no_message_tells_a_code() -> None:
         _check(_study(1), [173] * 4999 + [91])
     assert "173" not in str(caught.value)
     assert "91" not in str(caught.value)
+
+
+# Reports that are tied to their study are not refused, but told
+
+
+def _tied(study: MeanStudy, *codes: object) -> Reports:
+    return Reports(np.concatenate([np.asarray(part, np.int64) for part in codes]), study.digest)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1, 3, 8])
+@pytest.mark.parametrize("n", [300, 3000])
+def test_colluders_are_counted_from_below(epsilon: float, n: int) -> None:
+    """Exactly: unless the real reports raise an alarm, which they do with a probability below 1e-6 each time."""
+    study, rng, told = _study(epsilon), np.random.default_rng(5), 0
+    for _ in range(2):
+        real = study.randomize(rng.choice(MINUTES, n), random_state=rng)
+        assert implausible_reports(study, study.summarize_local(real)) == 0
+        for planted in (1, n // 100, n // 15, n // 4, n):
+            for codes in ([17] * planted, rng.choice([3, 90, 250], planted), np.arange(planted) % 2):
+                found = implausible_reports(study, study.summarize_local(_tied(study, real.codes[planted:], codes)))
+                assert found <= planted
+                told = max(told, found)
+    assert told > 0.7 * n or epsilon == 8  # where real reports are as concentrated
+
+
+def test_the_colluders_that_used_to_stop_a_study() -> None:
+    study = _study(1)
+    for n, planted, least in ((300, 30, 8), (10_000, 200, 80)):
+        reports = _tied(study, study.randomize(MINUTES[planted:n], random_state=n).codes, [17] * planted)
+        assert least <= study.estimate(trusted=[30.0] * 50, local=reports).implausible_reports <= planted
+
+
+def _doubtful(**how: object) -> Estimate:
+    study = _study(1)
+    reports = _tied(study, study.randomize(MINUTES[:900], random_state=1).codes, [200] * 100)
+    return study.estimate(trusted=MINUTES[:100], local=reports, random_state=2, **how)
+
+
+def test_the_warning_goes_wherever_the_answer_goes() -> None:
+    estimate = _doubtful()
+    assert 50 < estimate.implausible_reports <= 100
+    words = f"WARNING: at least {estimate.implausible_reports} of the 1,000 local reports cannot come from this study"
+    for text in (str(estimate), estimate.explain(), estimate.to_json(), estimate.published().to_json()):
+        assert words in text
+    assert str(estimate).startswith(words)
+    for html in (estimate.to_html(), estimate._repr_html_()):
+        assert f'<p role="alert"><b>{words}' in html
+    assert words in str(estimate.__rich__().title)
+    assert f"at least {estimate.implausible_reports} implausible reports" in repr(estimate)
+    assert estimate.to_dict()["implausible_reports"] == estimate.implausible_reports
+
+
+def test_a_fixed_weight_publishes_the_value_and_public_numbers_alone() -> None:
+    fixed, clean = _doubtful(weight=0.5), _study(1)
+    assert fixed.implausible_reports > 50
+    assert fixed.published().warnings == ()
+    assert "cannot come from this study's channel" in fixed.explain()
+    honest = clean.estimate(trusted=MINUTES[:100], local=clean.randomize(MINUTES[:900]))
+    assert (honest.implausible_reports, honest.published().warnings) == (0, ())
+    assert "implausible" not in repr(honest) + honest.explain()
+
+
+def test_all_ways_to_an_estimate_tell() -> None:
+    study = _study(1)
+    part = study.part("country", "DE")
+    reports = _tied(study, [17] * 500)
+    pair = (part.summarize_trusted(MINUTES[:100]), part.summarize_local(reports))
+    assert study.estimate_parts("country", {"DE": pair})["DE"].implausible_reports > 400
+    assert study.estimate(trusted=MINUTES[:100], local=reports, weight="full-local").implausible_reports > 400
+    assert study.estimate(trusted=None, local=reports, single_group=True).implausible_reports > 400
+
+
+def test_one_report_without_a_digest_is_enough_to_refuse() -> None:
+    study = _study(1)
+    mixed = study.summarize_local(_tied(study, [17] * 500)) + study.summarize_local([17])
+    with pytest.raises(DataError, match="look like a constant"):
+        study.estimate(trusted=MINUTES[:100], local=mixed)
+
+
+@pytest.mark.parametrize("planted", [1, 30, 2000])
+def test_a_mean_outside_of_the_bounds_counts_those_who_can_have_moved_it(planted: int) -> None:
+    laplace = _study(1, "laplace")
+    real = laplace.randomize(np.full(2000, 240.0), random_state=3)
+    far = _tied(laplace, real.codes[planted:], [laplace.reports_between[1]] * planted)
+    assert 1 <= implausible_reports(laplace, laplace.summarize_local(far)) <= planted
+    assert implausible_reports(laplace, laplace.summarize_local(real)) == 0
+    study = _study(0.3)
+    channel = _channel(study)
+    spread = np.flatnonzero(channel.values > 1)  # each plausible by itself, and all of them beyond the bounds
+    codes = _tied(study, study.randomize(np.full(60_000, 240.0), random_state=3).codes, np.tile(spread, planted))
+    assert implausible_reports(study, study.summarize_local(codes)) <= planted * len(spread)
+
+
+@pytest.mark.parametrize("n", [1, 40, 10**6])
+def test_the_limits_are_where_the_inequalities_meet_the_false_alarm(n: int) -> None:
+    channel, laplace = _channel(_study(1)), _study(1, "laplace").channel
+    assert isinstance(laplace, DiscreteLaplace)
+    limit, least = math.log(2 / FALSE_ALARM), _bernstein_limit(n, channel)
+    reach = (1 + channel.largest_value) / 2
+    exponent = n * least**2 / (2 * channel.worst_variance + 2 * reach * least / 3)
+    assert exponent == pytest.approx(limit) or least == pytest.approx(6 * math.sqrt(channel.worst_variance / n))
+    assert exponent >= limit * (1 - 1e-9)
+    far = _chernoff_limit(n, laplace)
+    assert n * _laplace_exponent(far / math.sqrt(laplace.noise_variance / 2)) >= limit * (1 - 1e-9)

@@ -152,7 +152,7 @@ def test_no_repr_and_no_error_shows_what_is_not_private() -> None:
 
 
 def test_the_vector_of_studies_is_what_other_languages_check() -> None:
-    stored = json.loads((Path(__file__).parents[2] / "vectors" / "study.json").read_text(encoding="utf-8"))
+    stored = json.loads((Path(__file__).parents[1] / "vectors" / "study.json").read_text(encoding="utf-8"))
     study = MeanStudy("session minutes, ½ hours too", bounds=(0, 240), epsilon=1)
     told = MeanStudy("session minutes, ½ hours too", bounds=(0, 240), epsilon=1, sd_at_most=62.5)
     assert stored == {"text": study.to_json(), "digest": study.digest, "curator": told.to_json()}

@@ -1,0 +1,177 @@
+/**
+ * Take part in a study. The order is what matters: the study is checked, a contribution is drawn once and kept, and only then is
+ * it sent; what is kept is what is sent, however often and whatever happens in between.
+ */
+
+import { DeviceError, ProtocolError, RejectedError } from "../errors.js";
+import { digestOf, hex } from "../text.js";
+import { type Http, type Retries, ask } from "./exchange.js";
+import { type Kind, type Offer, readOffer } from "./offer.js";
+import { type Receipt, bytesOf, importKey, readReceipt, verifyReceipt } from "./receipt.js";
+import { type Change, type Entry, type Gone, type Kept, type Store, defaultStore, update } from "./store.js";
+
+/** What a client can be told. */
+export interface ClientOptions extends Partial<Retries> {
+  /** The study's id. A token names it (its `aud`), so it is needed only without one. */
+  readonly study?: string;
+  /** The participant's token, from the organization's backend. A pilot may take contributions without one. */
+  readonly token?: string;
+  /** The digest of the study that the app was made for: anything else is refused. */
+  readonly digest?: string;
+  /** Where what was drawn is kept: IndexedDB in browsers, memory elsewhere, if left out. */
+  readonly store?: Store;
+  /** Kinds of studies beside means: `frequency` of hybriddp/frequency, `distribution` of hybriddp/distribution. */
+  readonly kinds?: readonly Kind[];
+  /** In place of the platform's own. */
+  readonly fetch?: typeof fetch;
+  /** Milliseconds for one request with its answer; 20,000 if left out. */
+  readonly timeout?: number;
+}
+
+type Settings = Http & Omit<ClientOptions, keyof Http> & { readonly id: string; readonly subject: string; readonly store: Store };
+
+/** One person in one study. */
+export class Client {
+  readonly #settings: Settings;
+  #offer: Offer | undefined;
+
+  constructor(url: string, options: ClientOptions = {}) {
+    this.#settings = {
+      ...{ fetch, timeout: 20_000, attempts: 5, firstWait: 500, longestWait: 30_000, store: defaultStore() },
+      ...options,
+      ...readClaims(options),
+      url: checkAddress(url),
+    };
+  }
+
+  /** The study as the curator offers it, checked; fetched once. */
+  async study(): Promise<Offer> {
+    return (this.#offer ??= await this.#fetchStudy());
+  }
+
+  /** Join the local group: the value or category is randomized here, and one code is sent. */
+  report(value: number | string): Promise<Receipt> {
+    return this.#contribute("local", value);
+  }
+
+  /** Join the trusted group: the value or category itself is sent, and only answers with noise are published. */
+  trust(value: number | string): Promise<Receipt> {
+    return this.#contribute("trusted", value);
+  }
+
+  /**
+   * Send what was drawn and has no receipt yet; call it when the app starts and when the device is online again. Its receipt, or
+   * undefined if nothing is kept. Once the study has closed, what is kept is deleted.
+   */
+  async resume(): Promise<Receipt | undefined> {
+    const entry = await this.kept();
+    if (!entry || entry.gone) return;
+    if (!entry.receipt) return this.#send(entry, true);
+    this.#offer = await this.#fetchStudy();
+    return readReceipt(entry.receipt, {}, true);
+  }
+
+  /** Withdraw, until the study closes: the contribution is subtracted and forgotten, there and here. */
+  async withdraw(): Promise<Receipt> {
+    const entry = await this.kept();
+    if (!entry) throw new ProtocolError("This device has nothing to withdraw.", "nothing");
+    if (entry.gone && entry.receipt) return readReceipt(entry.receipt, {}, true); // withdrawn before
+    return this.#send(present(entry), false, true);
+  }
+
+  /** What the device keeps for retries and withdrawal, to be shown to the person whose it is. */
+  kept(): Promise<Entry | undefined> {
+    return this.#change((entry) => entry);
+  }
+
+  /**
+   * Delete what the device keeps: nothing can be sent again or withdrawn afterwards. With a token the device remembers that there
+   * was something, and nothing else, so that it does not draw again; without one nobody knows who comes next.
+   */
+  async forget(): Promise<void> {
+    await this.#change((entry) => (entry && this.#settings.subject ? { gone: entry.gone ?? "forgotten" } : undefined));
+  }
+
+  async #fetchStudy(): Promise<Offer> {
+    const document = await ask(this.#settings, `/studies/${this.#settings.id}`);
+    const offer = await readOffer(document, this.#settings);
+    await importKey(`WG${"Zm".repeat(20)}Y`); // the curve's base point, as any key: what could not be checked later is not drawn
+    if (/closed|released|withdrawn/.test(offer.state)) await this.#replace((entry) => (entry.receipt ? { gone: "closed" } : entry));
+    return offer;
+  }
+
+  /** Draw for this group, unless something has been drawn before, keep it and send it. */
+  async #contribute(group: Kept["group"], value: number | string): Promise<Receipt> {
+    let drawn: Kept | undefined;
+    let entry = await this.kept();
+    if (!entry) {
+      const offer = await this.study();
+      if (offer.state !== "open") throw new RejectedError("This study is not open. Nothing was drawn.", "closed");
+      if (offer.tokens && !this.#settings.token) throw new ProtocolError("This study needs a token. Nothing was drawn.", "token");
+      entry = await this.#change((found) => found ?? (drawn = draw(offer, group, value))); // by whichever tab is first
+    }
+    const kept = present(entry!);
+    if (kept.group !== group) throw new ProtocolError(`You are in the ${kept.group} group, and nobody can be in both. Nothing was sent.`, "group");
+    return this.#send(kept, kept.nonce !== drawn?.nonce);
+  }
+
+  /** Send a contribution, or withdraw it; the receipt, if its signature is right and it is about this contribution. */
+  async #send(kept: Kept, resent: boolean, withdrawn?: true): Promise<Receipt> {
+    const { group, digest, epsilon, delta, integer, nonce, body } = kept;
+    const study = this.#settings.id;
+    const keys = await ask(this.#settings, "/.well-known/hybriddp-receipts.json"); // first: an answer that cannot be checked is not asked for
+    const path = `/studies/${study}/${group === "local" ? "reports" : "values"}${withdrawn ? "/withdraw" : ""}`;
+    const document = await ask(this.#settings, path, body).catch(async (error) => {
+      if (error.reason === "closed") await this.#replace(() => ({ gone: "closed" }), kept);
+      throw error;
+    });
+    await verifyReceipt(document, keys);
+    const commitment = await digestOf(`hybriddp contribution 1\n${digest}\n${group}\n${integer}\n${nonce}`);
+    const receipt = readReceipt(document, { study, digest, group, epsilon, delta, commitment, withdrawn }, resent);
+    await this.#replace((entry) => (withdrawn ? { gone: "withdrawn", receipt: document } : { ...entry, receipt: document }), kept);
+    return receipt;
+  }
+
+  /** Changes what is kept, unless it is gone or (if one is named) another contribution than the one that was sent. */
+  #replace(change: (kept: Kept) => Kept | Gone, sent?: Kept): Promise<unknown> {
+    return this.#change((entry) => (entry && !entry.gone && (sent ?? entry).nonce === entry.nonce ? change(entry) : entry));
+  }
+
+  /** The key shows neither who takes part nor in what. */
+  async #change(change: Change): Promise<Entry | undefined> {
+    const { store, url, id, subject } = this.#settings;
+    return update(store, await digestOf(`hybriddp device 1\n${url}\n${id}\n${subject}`), change);
+  }
+}
+
+/** What is kept, if it is not gone. */
+function present(entry: Entry): Kept {
+  if (entry.gone) throw new ProtocolError(`This device has taken part, and no longer keeps it (${entry.gone}). Nothing was drawn.`, entry.gone);
+  return entry;
+}
+
+/** One person's contribution, with a fresh nonce. */
+function draw({ study, digest, epsilon, delta }: Offer, group: Kept["group"], value: number | string): Kept {
+  const nonce = hex(crypto.getRandomValues(new Uint8Array(16)));
+  const local = group === "local";
+  const { integer, value: sent } = local ? { integer: study.report(value).code, value: undefined } : study.trusted(value);
+  const body = JSON.stringify({ digest, code: local ? integer : undefined, value: sent, nonce }); // which leaves out what is undefined
+  return { group, digest, epsilon, delta, integer, nonce, body };
+}
+
+/** The study and the participant that a token names. It is only read: verifying it is for the curator, who has the key. */
+function readClaims({ token, study }: ClientOptions): { id: string; subject: string } {
+  if (!globalThis.crypto?.subtle) throw new DeviceError("This page must come over https.", "crypto");
+  try {
+    const { aud, sub } = token ? JSON.parse(new TextDecoder().decode(bytesOf(token.split(".")[1]!))) : { aud: study, sub: "" };
+    const id = String(aud ?? ""); // or a list of one
+    if (/^[a-z0-9-]{1,64}$/.test(id) && (study ?? id) === id && !sub === !token) return { id, subject: sub.normalize() }; // é has two spellings
+  } catch {}
+  throw new ProtocolError("The token is missing, or is not for this study. Ask for a new one.", "token");
+}
+
+/** A curator's address without a slash at its end; https, unless it is on this machine. */
+function checkAddress(url: string): string {
+  if (/^(https:|http:..(localhost|127.0.0.1|\[::1])[:/])/.test(`${url}/`)) return url.replace(/\/+$/, "");
+  throw new ProtocolError("url must be an https address.", "url");
+}

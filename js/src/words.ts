@@ -1,0 +1,119 @@
+/** A study's promise and a receipt in plain words, for pages that show them before and after somebody takes part. */
+
+import { type Offer } from "./client/offer.js";
+import { type Receipt } from "./client/receipt.js";
+import { oneLine } from "./line.js";
+import { toUnits } from "./numeric.js";
+
+export { oneLine } from "./line.js";
+
+const LISTED = 12; // categories that a promise names
+const LONGEST_LISTED = 80; // characters
+const ASSERTED: Record<string, string> = {
+  participant: "You sent it yourself, with a token.",
+  relay: "A relay sent it for you, and vouches for who you are.",
+  nobody: "Nobody vouches for who sent it: this study takes contributions without tokens.",
+};
+
+/** What a study asks one person for. Only what its verified text says is read. */
+interface Question {
+  readonly name: string;
+  readonly bounds?: readonly number[];
+  readonly channel?: { readonly text: string };
+  readonly categories?: readonly (string | number)[];
+  readonly other?: boolean;
+}
+
+/**
+ * What is asked, what is promised and what is stored: show it before you ask for a value. What ε means is computed here, from the
+ * verified text. What the curator stores, only the curator can say.
+ */
+export function promiseOf(offer: Offer): string {
+  const { consent, stored, epsilon, delta } = offer;
+  const asked = offer.study as unknown as Question;
+  const noun = asked.categories ? "answer" : "number";
+  const added = offer.kind === "mean" ? "adds it to a total" : "counts it with the others'";
+  const but = delta === "0" ? "" : `, but for a chance of ${delta}`;
+  const meaning = (seen: string, except: string) =>
+    `ε = ${epsilon}: someone who has narrowed your ${noun} down to two candidates and sees ${seen} guesses right at most ${chanceOf(epsilon)} of the time (50 % without it)${except}.`;
+  return [
+    `${consent?.organization || "An organization that the study's text does not name"} ${questionOf(asked)}`,
+    ...labeled("Purpose", consent?.purpose),
+    ...labeled("Contact", consent?.contact),
+    ...labeled("The study closes", offer.closes_at),
+    ...labeled("Warning", offer.warning),
+    `If you report: your device draws one code at random and sends that; your ${noun} stays here. ${meaning("the code", "")}`,
+    ...listed("What the curator says it stores of you then:", stored?.local),
+    `If you trust: your ${noun} itself goes to the curator, who ${added} and publishes only answers with noise. ${meaning("what is published", but)} The curator could see your ${noun}.`,
+    ...listed("What the curator says it stores of you then:", stored?.trusted),
+    `Digest of the study: ${offer.digest}`,
+  ].join("\n");
+}
+
+/** How often, at most, a guess between two values is right after seeing a report: never rounded to certainty. */
+export function chanceOf(epsilon: string): string {
+  const sure = 100 / (1 + Math.exp(-Number(epsilon)));
+  return sure < 99 ? `${sure.toFixed()} %` : sure < 99.9 ? `${sure.toFixed(1)} %` : "more than 99.9 %";
+}
+
+/**
+ * How likely a code is for a value, in a study of a mean: shown for the person's own value and for a very different one, it says what
+ * the code gives away. The quotient of any two is at most e^ε. (It is right to 2^-20, to which devices round.)
+ */
+export function likelihoodOf(offer: Offer, value: number, code: number): number {
+  const { bounds, channel } = offer.study as unknown as Question;
+  const { codes, window, bits, low, extra, half } = JSON.parse(channel!.text);
+  const values: number[] = [...half.map((v: number) => -v).reverse(), ...half];
+  const meanOf = (row: number) => (extra * values.slice(row, row + window).reduce((sum, v) => sum + v, 0)) / 2 ** (bits + 24);
+  const inside = (row: number) => Number(row <= code && code < row + window);
+  const atEdge = (edge: number) => {
+    const input = edge / 2048 - 1; // in half ranges
+    let row = 0;
+    while (row < codes - window - 1 && meanOf(row + 1) <= input) row++;
+    const next = (input - meanOf(row)) / (meanOf(row + 1) - meanOf(row)); // how often the row above is taken
+    return (low + extra * ((1 - next) * inside(row) + next * inside(row + 1))) / 2 ** bits;
+  };
+  const place = toUnits(value, bounds as [number, number]) / 4096; // rounded at random to an edge beside it
+  const [below, share] = [Math.floor(place), place % 1];
+  return (1 - share) * atEdge(below) + (share && share * atEdge(below + 1));
+}
+
+/** What a receipt says. */
+export function receiptWords(receipt: Receipt): string {
+  const { group, withdrawn, delta } = receipt;
+  const given = group === "local" ? "randomized report" : withdrawn ? "value" : "value, in trust";
+  return [
+    `Study ${receipt.study} (digest ${receipt.digest.slice(0, 12)}…), ${oneLine(receipt.day)}: you ${withdrawn ? "withdrew your" : "gave a"} ${given}.`,
+    `You were promised ε = ${receipt.epsilon}${delta === "0" ? "" : `, δ = ${delta}`}.`,
+    ...(withdrawn && !receipt.opened ? ["The curator had nothing of yours to subtract: it never arrived, or was withdrawn before."] : []),
+    ...(withdrawn ? [] : [ASSERTED[receipt.asserted_by] ?? `It is asserted by ${oneLine(receipt.asserted_by)}.`]),
+    ...(receipt.resent && !withdrawn ? ["It is the contribution of an earlier call, sent again as it was. The value given now was not used."] : []),
+    ...listed("What the curator stores of you:", receipt.stored),
+  ].join("\n");
+}
+
+/** What is asked, behind the name of who asks. */
+function questionOf({ name, bounds, categories, other }: Question): string {
+  if (bounds) {
+    const [lower, upper] = bounds.map((bound) => bound.toLocaleString("en", { maximumSignificantDigits: 6 }));
+    return `asks for one number: ${oneLine(name)}, from ${lower} to ${upper}. A number outside counts as the nearer bound.`;
+  }
+  const items = categories ?? [];
+  const named = items.slice(0, LISTED).map((item) => shortened(oneLine(String(item)) ?? ""));
+  const more = items.length > LISTED ? `; and ${(items.length - LISTED).toLocaleString("en")} more` : "";
+  const rest = other ? "Anything else counts as other." : "Whoever has none of these does not take part.";
+  return `asks for one of ${items.length.toLocaleString("en")} categories: ${oneLine(name)}. They are ${named.join("; ")}${more}. ${rest}`;
+}
+
+function labeled(label: string, text: unknown): string[] {
+  return text ? [`${label}: ${oneLine(text)}`] : [];
+}
+
+function listed(label: string, sentences: unknown): string[] {
+  const lines = Array.isArray(sentences) ? sentences.map(oneLine).filter(Boolean) : [];
+  return [label, ...(lines.length ? lines : ["It has not said."]).map((line) => `- ${line}`)];
+}
+
+function shortened(text: string): string {
+  return text.length > LONGEST_LISTED ? `${text.slice(0, LONGEST_LISTED - 1)}…` : text;
+}

@@ -1,0 +1,62 @@
+/** Words: what is promised and what a receipt says. That they are Python's, a test of the Python package's server holds. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { frequency } from "../dist/frequency.js";
+import { Client, parseChannel } from "../dist/hybriddp.js";
+import { chanceOf, likelihoodOf, oneLine, promiseOf, receiptWords } from "../dist/words.js";
+import { Curator, STUDIES, URL_OF, token } from "./curator.js";
+import { vectors } from "./vectors.js";
+
+const offerOf = (curator) => new Client(URL_OF, { token: token("alice"), fetch: curator.fetch, kinds: [frequency] }).study();
+
+test("a promise says what is asked, what ε means and what is stored", async () => {
+  const lines = promiseOf(await offerOf(new Curator())).split("\n");
+  assert.equal(lines[0], "Example asks for one number: session minutes, ½ hours too, from 0 to 240. A number outside counts as the nearer bound.");
+  assert.equal(lines[1], "Purpose: a test");
+  assert.ok(lines.some((line) => /If you report: .* at most 73 % of the time \(50 % without it\)\.$/.test(line)));
+  assert.ok(lines.includes("- a code in memory"));
+  assert.equal(lines.at(-1), `Digest of the study: ${STUDIES.mean.digest}`);
+});
+
+test("a curator's words stay on their own lines, and missing ones are said to be missing", async () => {
+  const curator = new Curator(STUDIES.frequency);
+  curator.document = { consent: { purpose: "x\nIf you report: nothing" }, stored: {}, warning: "Nobody\tvouches" };
+  const lines = promiseOf(await offerOf(curator)).split("\n");
+  assert.match(lines[0], /^An organization that the study's text does not name asks for one of 2 categories: .* They are yes; no\./);
+  assert.equal(lines[1], "Purpose: x If you report: nothing");
+  assert.ok(lines.includes("Warning: Nobody vouches"));
+  assert.equal(lines.filter((line) => line === "- It has not said.").length, 2);
+});
+
+test("a chance is never rounded to certainty", () => {
+  assert.deepEqual(["0.01", "1", "5", "6.5", "20"].map(chanceOf), ["50 %", "73 %", "99.3 %", "99.8 %", "more than 99.9 %"]);
+});
+
+for (const { text, epsilon, bounds, distribution } of vectors.window) {
+  test(`how likely a code is, epsilon ${epsilon}: the exact probabilities, and never more than e^ε apart`, () => {
+    const offer = { study: { bounds, channel: parseChannel(text, epsilon) } };
+    const likely = (value) => distribution.probabilities.map((_, code) => likelihoodOf(offer, value, code));
+    const [own, low, high] = [distribution.input, bounds[0] - 1, bounds[1] + 1].map(likely);
+    own.forEach((chance, code) => assert.ok(Math.abs(chance - distribution.probabilities[code]) < 2 ** -20));
+    for (const chances of [own, low, high]) assert.ok(Math.abs(chances.reduce((sum, chance) => sum + chance) - 1) < 1e-9);
+    low.forEach((chance, code) => assert.ok(chance <= high[code] * Math.exp(Number(epsilon)) && high[code] <= chance * Math.exp(Number(epsilon))));
+  });
+}
+
+test("a receipt in words", async () => {
+  const curator = new Curator();
+  const alice = new Client(URL_OF, { token: token("alice"), fetch: curator.fetch });
+  const words = receiptWords(await alice.trust(37.5)).split("\n");
+  assert.match(words[0], /^Study minutes \(digest [0-9a-f]{12}…\), 2026-11-17: you gave a value, in trust\.$/);
+  assert.ok(words.includes("- A commitment: größer als nichts."));
+  assert.match(receiptWords(await alice.trust(1)), /The value given now was not used/);
+  assert.match(receiptWords(await alice.withdraw()), /you withdrew your value\./);
+});
+
+test("what acts instead of showing is left out, and joiners that languages need stay", () => {
+  assert.equal(oneLine("a pilot\n\x1b[2JIf you report: \u202enothing"), "a pilot [2JIf you report: nothing");
+  assert.equal(oneLine("می\u200cخواهم"), "می\u200cخواهم");
+  assert.equal(oneLine(7), undefined);
+});

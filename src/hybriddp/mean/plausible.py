@@ -1,0 +1,172 @@
+r"""Whether reports can have come out of a mean's channel, and whether they agree with what is known of the spread.
+
+Every report is drawn from a mixture of the channel's rows, whatever its user's value is. So the sets of
+`hybriddp.channels.plausible` are here all intervals of codes, which is what the rows of a window channel are made of:
+codes of a larger ε are too many in a window, raw values are too many on some codes and too few elsewhere, a constant is
+all on one, and so are the reports of people who have agreed on one.
+
+The mean of the reports has a test of its own. The mean of the users' values lies within the bounds, so a mean of the
+reports outside of them is noise alone, which Bernstein's inequality bounds (Chernoff's for Laplace noise). By how much
+it exceeds that, over what a single report can move, is a lower bound of the number of wrong reports, too.
+
+Together no real reports are called wrong with a probability above $10^{-6}$, at any number of users, whatever their
+values are. No test can tell codes of a *smaller* ε, which look like values that vary a lot: for that, `Reports` carry
+the digest of their study.
+"""
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybriddp._check import FloatArray
+from hybriddp.channels.laplace import DiscreteLaplace
+from hybriddp.channels.plausible import FALSE_ALARM, REMEDY, count_surpluses, wrong_in_intervals
+from hybriddp.channels.window import Window, WindowChannel
+from hybriddp.errors import DataError
+from hybriddp.grid import UNITS
+from hybriddp.mean.summary import LaplaceSummary, LocalSummary
+
+if TYPE_CHECKING:
+    from hybriddp.mean.study import MeanStudy
+
+_LARGEST_VARIANCE = 0.25  # of values on [0, 1] (Popoviciu)
+_STANDARD_ERRORS = 6.0
+_ALL_LENGTHS = 512  # up to so many codes intervals of all lengths are looked at
+_CONSTANT = 0.9  # a fraction of all reports that have one code
+
+
+class _Doubt(NamedTuple):
+    """How many reports are wrong, at least, and why all of them are refused if nothing ties them to the study."""
+
+    wrong: int
+    words: str
+
+
+def implausible_reports(study: "MeanStudy", reports: LocalSummary | LaplaceSummary | None) -> int:
+    """At least so many reports did not come out of the study's channel; 0 if all may have.
+
+    `DataError` if there are any and nothing ties the reports to the study: they are something else altogether. If they
+    are tied, a few participants who agree on a code must not be able to stop a study.
+    """
+    if reports is None or not reports.count:
+        return 0
+    doubts = [doubt for doubt in _doubts(study, reports) if doubt.wrong]
+    if doubts and not reports.tied:
+        raise DataError(f"{doubts[0].words} {REMEDY}")
+    return max((doubt.wrong for doubt in doubts), default=0)
+
+
+def _doubts(study: "MeanStudy", reports: LocalSummary | LaplaceSummary) -> list[_Doubt]:
+    if isinstance(reports, LaplaceSummary):
+        laplace, (least, most) = reports.laplace_channel(study.channel), study.reports_between
+        outside = _outside(float(reports.exact_mean(laplace)))
+        beyond = outside - _chernoff_limit(reports.count, laplace)
+        return [_doubt_mean(beyond, reports.count, (most - least) / UNITS)]
+    channel, counts = reports.window_channel(study.channel), np.array(reports.counts, np.int64)
+    outside = _outside(float(counts @ channel.values) / reports.count) - float(channel.worst_bias)
+    beyond = outside - _bernstein_limit(reports.count, channel)
+    return [_doubt_codes(counts, channel.window), _doubt_mean(beyond, reports.count, float(np.ptp(channel.values)))]
+
+
+def _doubt_codes(counts: NDArray[np.int64], window: Window) -> _Doubt:
+    """What the counts look like, if they are no mixture of the channel's rows."""
+    n, (start, end) = int(counts.sum()), _intervals(window.n_codes, window.width)
+    total = np.concatenate([[0], np.cumsum(counts)])
+    found = count_surpluses(total[end] - total[start], n, *_probabilities(window, start, end))
+    looks = (
+        "nearly all of them are the same code, so they look like a constant"
+        if counts.max() > _CONSTANT * n
+        else "they are too concentrated, so they look like raw values, or like codes of a larger ε"
+    )
+    words = f"The local reports cannot come from this study's channel: {looks}."
+    return _Doubt(wrong_in_intervals(found, start, end), words)
+
+
+def _doubt_mean(beyond: float, n: int, reach: float) -> _Doubt:
+    """A mean that is so far beyond what noise explains, where one report moves the sum of all by ``reach`` at most."""
+    words = (
+        f"The mean of the local reports lies more than {_STANDARD_ERRORS:g} standard errors outside of the bounds, "
+        "which no values within them can give: the reports are those of another study, or raw values."
+    )
+    return _Doubt(max(math.ceil(n * beyond / reach), 1) if beyond > 0 else 0, words)
+
+
+def _intervals(n_codes: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Starts and ends (excluded) of the intervals of codes that are looked at: all, or those of some lengths."""
+    if n_codes <= _ALL_LENGTHS:
+        start, end = np.triu_indices(n_codes + 1, 1)
+        return start, end
+    lengths = sorted({width, *(1 << i for i in range(n_codes.bit_length() - 1))})
+    start = np.concatenate([np.arange(n_codes - length + 1) for length in lengths])
+    return start, start + np.repeat(lengths, [n_codes - length + 1 for length in lengths])
+
+
+def _probabilities(window: Window, start: NDArray[np.int64], end: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    r"""The least and the largest probability of each interval over all rows.
+
+    A row gives $a$ to each code and $b$ more to those in its window, which can lie anywhere: an interval has at most
+    $\min(\text{length}, k)$ codes in common with it, and least with the first or the last one.
+    """
+    n, k, a, b = window.n_codes, window.width, window.low, window.extra
+    length, draws = end - start, float(1 << window.bits)
+    first = np.clip(np.minimum(k, end) - start, 0, None)
+    last = np.clip(end - np.maximum(n - k, start), 0, None)
+    least, most = np.minimum(first, last), np.minimum(length, k)
+    return (length * a + least * b) / draws, np.minimum((length * a + most * b) / draws, 1.0)
+
+
+def _outside(mean: float) -> float:
+    """By how much a mean lies outside of the unit range."""
+    return max(-mean, mean - 1.0, 0.0)
+
+
+def _bernstein_limit(n: int, channel: WindowChannel) -> float:
+    r"""How far outside noise takes a mean, but for a probability of a false alarm; six standard errors at least.
+
+    Bernstein: $P[\text{mean} - E \ge t] \le e^{-n t^2 / (2 V + 2 M t / 3)}$ for terms within $M$ of their mean.
+    """
+    variance, third = channel.worst_variance, (1 + channel.largest_value) / 6
+    limit = math.log(2 / FALSE_ALARM)
+    far = (third * limit + math.sqrt((third * limit) ** 2 + 2 * variance * limit * n)) / n
+    return max(far, _STANDARD_ERRORS * math.sqrt(variance / n))
+
+
+def _chernoff_limit(n: int, channel: DiscreteLaplace) -> float:
+    r"""The same for a mean of Laplace noises of scale $b$.
+
+    Their moment generating function is at most $1/(1 - b^2 s^2)$, so $P[\text{mean} \ge t] \le e^{-n h(t/b)}$ with
+    $h(\tau) = r - 1 + \log\frac{2 (r - 1)}{\tau^2}$ and $r = \sqrt{1 + \tau^2}$.
+    """
+    scale, limit = math.sqrt(channel.noise_variance / 2), math.log(2 / FALSE_ALARM)
+    low, high = 0.0, 2 * limit / n + 4 * math.sqrt(limit / n)  # h(τ) ≥ min(τ²/16, τ/2) or so: more than is needed
+    while n * _laplace_exponent(high) < limit:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if n * _laplace_exponent(middle) < limit else (low, middle)
+    return max(high * scale, _STANDARD_ERRORS * math.sqrt(channel.noise_variance / n))
+
+
+def _laplace_exponent(tau: float) -> float:
+    r = math.sqrt(1 + tau * tau)
+    return r - 1 + math.log(2 / (r + 1))  # (r - 1)/τ² = 1/(r + 1)
+
+
+def spread_is_refuted(study: "MeanStudy", reports: LocalSummary | LaplaceSummary | None) -> bool:
+    r"""Whether the reports vary more than public knowledge said, by three standard errors.
+
+    The estimate has the divisor $n_L - 1$, and squared deviations vary by up to $s - s^2$ (`VarianceEvidence`); reports
+    add what the channel does to them at worst, so that few reports that happen to agree are not sure of themselves.
+    """
+    limit = study.variance_at_most
+    if limit >= _LARGEST_VARIANCE or not isinstance(reports, LocalSummary) or reports.count < 2:
+        return False
+    n, channel = reports.count, reports.window_channel(study.channel)
+    local = reports.statistics(channel)
+    influence = channel.square_values - 2 * local.mean * channel.values
+    noise = float((channel.probabilities @ influence**2 - (channel.probabilities @ influence) ** 2).max())
+    error = math.sqrt((noise + limit - limit**2) / n)
+    allowed = limit * n / (n - 1) + channel.worst_rounding_variance
+    return local.variance - 3 * error > allowed

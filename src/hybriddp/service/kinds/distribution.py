@@ -1,0 +1,81 @@
+"""Studies of a distribution, for quantiles, on the server."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from hybriddp.channels.masked import N_BINS
+from hybriddp.distribution.study import DistributionStudy
+from hybriddp.distribution.summary import BinCounts, PatternCounts
+from hybriddp.errors import DataError, ProtocolError
+from hybriddp.release.ledger import Ledger
+from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
+from hybriddp.service.pages.quantiles import curator_quantiles_page, on_a_page, quantiles_page
+from hybriddp.service.problems import Refusal
+from hybriddp.service.store.sums import CategorySums
+
+
+@dataclass(frozen=True)
+class DistributionKind(StudyKind):
+    """A study of a distribution: contributions are codes and bins, and there is one release.
+
+    The integer of a trusted contribution is the number of the bin that the value is in, from 0 to 255. The bins'
+    counts are all that the release needs: its 16 coarse counts are sums of them.
+    """
+
+    study: DistributionStudy
+    name: ClassVar[str] = "distribution"
+
+    def __post_init__(self) -> None:
+        if self.study.mean_study is not None:
+            raise ProtocolError(
+                "The server takes a distribution's own reports, not those that were collected for a mean: of a mean's "
+                "trusted group it keeps the total only. Create a DistributionStudy with bounds and epsilon."
+            )
+        if self.study.users is not None:
+            raise ProtocolError("The server takes studies of everybody, not of a part of the users.")
+
+    @property
+    def sums(self) -> CategorySums:
+        """Counts of codes, and counts of bins."""
+        return CategorySums(N_BINS)
+
+    def report(self, code: int) -> int:
+        """The report, a pattern and a code in one number, if a device can have sent it."""
+        most = self.study.channel.n_codes - 1
+        if not 0 <= code <= most:
+            raise Refusal("out-of-range", f"code must be a whole number from 0 to {most}.")
+        return code
+
+    def value(self, value: float | str) -> int:
+        """The bin of a finite value; beyond the bounds it counts as the nearer one."""
+        if isinstance(value, str):
+            raise Refusal("malformed", "value must be a number: this is a study of a distribution.")
+        return self.study.bins.of_value(value)
+
+    def release(
+        self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
+    ) -> Released:
+        """The distribution, once. Without a ledger it was charged to everybody when the study opened."""
+        estimate = self.study.estimate(
+            trusted=self._trusted(gathered), local=self._local(gathered), single_group=single_group, ledger=ledger
+        )
+        if ledger is None:
+            estimate = replace(estimate, privacy=replace(estimate.privacy, counted=True))
+        published = estimate.to_dict()
+        published["warnings"] = [*([warning] if warning else []), *map(on_a_page, published["warnings"])]
+        warnings = published["warnings"]
+        return Released(
+            {"estimate": published, "answer": on_a_page(str(estimate))},
+            quantiles_page(estimate, warnings=warnings),
+            curator_quantiles_page(estimate, warnings=warnings),
+        )
+
+    def _trusted(self, gathered: Gathered) -> BinCounts:
+        counts = self.sums.counts(gathered.total)
+        if sum(counts) != gathered.n_trusted:
+            raise DataError("The counts of the trusted group do not add up to its size. Nothing was released.")
+        return BinCounts(self.digest, counts)
+
+    def _local(self, gathered: Gathered) -> PatternCounts:
+        counts = tuple(gathered.tally.get(code, 0) for code in range(self.study.channel.n_codes))
+        return PatternCounts(self.digest, counts, tied=True)

@@ -1,0 +1,68 @@
+"""A released distribution as pages: one for everybody, and the curator's own."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from hybriddp.distribution.explain import CELL_HEADINGS, assumes_alike, cells
+from hybriddp.distribution.page import figure
+from hybriddp.page import Section, alerts, paragraphs, render_page, table, wide
+from hybriddp.wording import counted
+
+if TYPE_CHECKING:
+    from hybriddp.distribution.estimate import DistributionEstimate
+
+__all__ = ["curator_quantiles_page", "on_a_page", "quantiles_page"]
+
+_STYLE = """\
+.wide svg { min-width: 28rem; }
+td:nth-child(3) { white-space: nowrap; }
+"""  # on a telephone the curve is as wide as the screen, and the labels beside it, which the table has too, scroll
+_HOW_TO_READ = (
+    "The line shows which share of people have at most the value below it; the shade around it is its 95 % band. Dots "
+    "are quantiles, with their 95 % intervals: half of all people are below p50, 95 % are below p95."
+)
+_ALIKE = "The intervals assume that those who trust are like those who do not."
+
+
+def quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str]) -> str:
+    """The page for everybody: what may be published, and no more."""
+    people = (
+        f"{counted(estimate.n_trusted, 'trusted participant')} and {counted(estimate.n_local, 'local participant')}"
+    )
+    blocks = [
+        *_head(estimate, warnings, groups_alone=False),
+        *paragraphs([_HOW_TO_READ, *([_ALIKE] if assumes_alike(estimate) else [])]),
+        *paragraphs([f"Computed from the contributions of {people}.", str(estimate.privacy)]),
+    ]
+    return render_page(estimate.study.title, [Section("", blocks)], style=_STYLE)
+
+
+def curator_quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str]) -> str:
+    """The curator's page: also what each group says alone, the answer that assumes less, and how it came about."""
+    told = list(warnings)
+    lines = [line for line in map(on_a_page, estimate.explain().splitlines()) if line not in told]
+    rest = lines[1 + len(cells(estimate)) :]  # the title stands in the heading, the quantiles in the table
+    blocks = [*_head(estimate, told, groups_alone=True), *paragraphs(rest)]
+    sections = [Section("", blocks)]
+    if estimate.comparison is not None:
+        honest = estimate.allowing_groups_to_differ()
+        words = "Each group counts for its own users only: less accurate, and right however much the groups differ."
+        sections.append(
+            Section("If the groups may differ", [*paragraphs([words]), table(CELL_HEADINGS, cells(honest))])
+        )
+    return render_page(estimate.study.title, sections, style=_STYLE)
+
+
+def on_a_page(text: str) -> str:
+    """What an estimate says, for people who cannot call its methods."""
+    return text.replace("allowing_groups_to_differ()", "The second table of the curator's report")
+
+
+def _head(estimate: "DistributionEstimate", warnings: Iterable[str], *, groups_alone: bool) -> list[str]:
+    answer = str(estimate).splitlines()[-1].removeprefix(f"{estimate.study.title}: ")
+    return [
+        *alerts(warnings),
+        *paragraphs([answer], style="answer"),
+        wide(figure(estimate, groups_alone=groups_alone), "The distribution"),
+        table(CELL_HEADINGS, cells(estimate)),
+    ]

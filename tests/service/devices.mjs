@@ -1,0 +1,36 @@
+/**
+ * Devices that take part with the JavaScript package, as a test tells them to: a list of people on standard input, what became of
+ * them on standard output.
+ */
+
+import { readFileSync } from "node:fs";
+
+const { dist, url, people } = JSON.parse(readFileSync(0, "utf8"));
+const { Client } = await import(`${dist}/hybriddp.js`);
+const { frequency } = await import(`${dist}/frequency.js`);
+const { promiseOf, receiptWords } = await import(`${dist}/words.js`);
+
+async function device({ token, study, acts }) {
+  const client = new Client(url, { ...(token ? { token } : { study }), kinds: [frequency] });
+  const seen = [];
+  for (const [act, value] of acts) {
+    try {
+      if (act === "promise") seen.push(promiseOf(await client.study()));
+      else {
+        const receipt = await client[act](value);
+        seen.push(receipt ? { ...receipt, words: receiptWords(receipt) } : null);
+      }
+    } catch (error) {
+      seen.push({ error: error.name, reason: error.reason, message: error.message });
+    }
+  }
+  return { seen, kept: await client.kept() };
+}
+
+const results = [];
+const waiting = people.map((person, i) => [i, person]);
+const next = async () => {
+  for (let one = waiting.shift(); one; one = waiting.shift()) results[one[0]] = await device(one[1]);
+};
+await Promise.all(Array.from({ length: 8 }, next));
+console.log(JSON.stringify(results));

@@ -1,0 +1,127 @@
+"""The JavaScript client in Node and the real server: what one promises the other keeps."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp.client import Client, verify
+from hybriddp.service.store.contributions import sizes, tally, total
+from hybriddp.service.store.engine import reading
+from hybriddp.service.store.studies import study as stored_study
+from tests.service.running import Running
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+DIST = ROOT / "js" / "dist"
+MINUTES = MeanStudy("session minutes, in browsers", bounds=(0, 240), epsilon=1.0, delta="0.00001")
+FRUIT = FrequencyStudy("favorite fruit, in browsers", categories=["apple", "pear", "fig"], epsilon=2, other=True)
+
+
+def take_part(server: Running, people: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What devices saw that took part in Node."""
+    assert (DIST / "words.js").exists(), "The JavaScript package has not been built: run make js."
+    node = shutil.which("node", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    assert node is not None, "Node.js is missing: run make js."
+    asked = json.dumps({"dist": DIST.as_uri(), "url": server.url, "people": people})
+    script = Path(__file__).with_name("devices.mjs")
+    done = subprocess.run([node, script], input=asked, capture_output=True, check=False, encoding="utf-8", timeout=120)
+    assert done.returncode == 0, done.stderr
+    seen: list[dict[str, Any]] = json.loads(done.stdout)
+    return seen
+
+
+def person(server: Running, name: str, study: str, *acts: tuple[str, object]) -> dict[str, Any]:
+    return {"token": _token(server, name, study), "acts": acts}
+
+
+def _token(server: Running, name: str, study: str) -> str:
+    return server.token(name, study)["Authorization"].removeprefix("Bearer ")
+
+
+def test_a_crowd_of_devices_reports_trusts_and_withdraws(kept_server: Running) -> None:
+    server = kept_server
+    server.create(MINUTES, "js-minutes")
+    people = []
+    for i in range(200):
+        acts: list[tuple[str, object]] = [("trust" if i % 4 == 0 else "report", 1.2 * i)]
+        acts += [("report", 0.0)] if i % 50 == 1 else []  # sent again as it was
+        acts += [("withdraw", None)] if i % 10 == 0 else []
+        people.append(person(server, f"p{i}", "js-minutes", *acts))
+    devices = take_part(server, people)
+    keys = server.http.get("/.well-known/hybriddp-receipts.json").json()
+    for i, device in enumerate(devices):
+        first = device["seen"][0]
+        assert (first["group"], first["resent"]) == ("trusted" if i % 4 == 0 else "local", False)
+        for receipt in device["seen"]:
+            verify(receipt["document"], keys)
+        if i % 50 == 1:
+            assert device["seen"][1]["commitment"] == first["commitment"]
+            assert device["seen"][1]["resent"]
+        if i % 10 == 0:
+            assert (device["seen"][-1]["withdrawn"], device["seen"][-1]["opened"]) == (True, True)
+            assert set(device["kept"]) == {"gone", "receipt"}
+    staying = [device["kept"] for i, device in enumerate(devices) if i % 10]
+    trusted = [kept["integer"] for kept in staying if kept["group"] == "trusted"]
+    codes = Counter(kept["integer"] for kept in staying if kept["group"] == "local")
+    assert trusted == [MINUTES.grid.place([1.2 * i]).units[0] for i in range(200) if i % 10 and i % 4 == 0]
+    curator = server.prepared.app.state.curator
+    with reading(curator.engine) as connection:
+        found = stored_study(connection, "js-minutes")
+        assert found is not None
+        row = found.number
+        assert (sizes(connection, row).trusted, sizes(connection, row).local) == (len(trusted), codes.total())
+        assert {code: n for code, n in tally(connection, row).items() if n} == dict(codes)
+        assert total(connection, row, MINUTES.digest, curator.seal) == sum(trusted)
+    assert server.move("close", "js-minutes").json()["counts"] == {"trusted": 40, "local": 140}
+
+
+def test_both_clients_make_the_same_promise_and_read_the_same_receipt(kept_server: Running, tmp_path: Path) -> None:
+    server = kept_server
+    told = MeanStudy("session minutes, told twice", bounds=(-0.5, 1234567.0), epsilon="0.7", delta="0.00001")
+    server.create(told, "js-told")
+    server.create(FRUIT, "js-fruit")
+    values = {"js-told": 3.5, "js-fruit": "kiwi"}
+    people = [
+        person(server, "alice", study, ("promise", None), ("trust", value), ("withdraw", None), ("report", value))
+        for study, value in values.items()
+    ]
+    for (study, value), device in zip(values.items(), take_part(server, people), strict=True):
+        promise, receipt, withdrawal, refused = device["seen"]
+        with Client(server.url, _token(server, "bob", study), journal=tmp_path / study) as client:
+            assert promise == client.promise()
+            assert receipt["words"] == str(client.trust(value))
+            assert withdrawal["words"] == str(client.withdraw())
+        assert (refused["error"], refused["reason"]) == ("ProtocolError", "withdrawn")
+
+
+def test_categories_and_refusals(kept_server: Running) -> None:
+    server = kept_server
+    study = FrequencyStudy("favorite fruit, refused", categories=["apple", "pear"], epsilon=1)
+    server.create(study, "js-refused")
+    twice = person(server, "dora", "js-refused", ("report", "pear"))
+    people = [
+        person(server, "alice", "js-refused", ("report", "apple")),
+        person(server, "bob", "js-refused", ("trust", "pear")),
+        person(server, "carol", "js-refused", ("report", "kiwi")),
+        twice,
+        {"token": twice["token"][:-4] + "AAAA", "acts": [("report", "pear")]},
+        {"study": "js-refused", "acts": [("report", "pear")]},
+    ]
+    alice, bob, carol, dora, forged, nobody = take_part(server, people)
+    assert (alice["seen"][0]["group"], bob["seen"][0]["group"], bob["kept"]["integer"]) == ("local", "trusted", 1)
+    assert (carol["seen"][0]["reason"], carol.get("kept")) == ("value", None)
+    assert dora["seen"][0]["group"] == "local"
+    assert (forged["seen"][0]["error"], forged["seen"][0]["reason"]) == ("RejectedError", "bad-token")
+    assert (nobody["seen"][0]["error"], nobody["seen"][0]["reason"]) == ("ProtocolError", "token")
+    (again,) = take_part(server, [twice])  # a device that has lost what it drew
+    assert (again["seen"][0]["error"], again["seen"][0]["reason"]) == ("RejectedError", "duplicate")
+    assert server.move("close", "js-refused").json()["counts"] == {"trusted": 1, "local": 2}
