@@ -170,13 +170,12 @@ def test_what_noise_leaves_far_from_everybody_gets_no_center() -> None:
     assert right >= 97
 
 
-def test_in_three_dimensions_the_cheapest_start_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    grid, frequencies = _crowd(0)
+def test_on_a_fine_grid_the_cheapest_start_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     sees = Mock(return_value=True)
     monkeypatch.setattr(Density, "sees", sees)
+    grid, frequencies = _crowd(0)
     box_start(grid, frequencies, 4, np.random.default_rng(0))
     assert sees.call_count == 1
-    cube = GridQuestion(None, np.zeros(3), np.full(3, 0.25), (5, 5, 5))
-    values = np.random.default_rng(0).dirichlet(np.ones(cube.n_symbols))
-    box_start(cube, GridFrequencies(values, 1e-6, 1000, 0.0), 4, np.random.default_rng(0))
+    frequencies, _ = _frequencies(0, 5000, 1e-3)
+    box_start(GRID, frequencies, 4, np.random.default_rng(0))
     assert sees.call_count == 1

@@ -54,13 +54,13 @@ def _clusterings(density: Density, k: int, rng: np.random.Generator) -> list[Clu
 
 
 def _best(density: Density, starts: list[Clustering]) -> Clustering:
-    """The cheapest start, or one that sees all of its clusters and is no worse as far as noise lets tell.
+    """The cheapest start; on a coarse grid, one that sees all of its clusters and is no worse as far as noise tells.
 
     Denoising leaves a little of what noise spreads over large blocks. Far from everybody else, that is worth a center
     to K-means, which is then missing where clusters are close.
     """
     first = starts[0]
-    if len(first.centers[0]) > tuning.SEEN_DIMENSIONS or density.sees(first.centers):
+    if len(density.points) > tuning.SEEN_VERTICES or density.sees(first.centers):
         return first
     limit = density.cost(first.centers)
     for other in starts[1:]:

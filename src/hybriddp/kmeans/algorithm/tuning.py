@@ -57,10 +57,10 @@ HAAR_LEVEL, HAAR_LEAST = 0.9, 2.25  # what of the universal threshold is enough,
 HAAR_FALSE = 0.1  # of the coefficients that pass, as many as noise may have made; shapes
 HAAR_MANY = 8  # places that stand out, from which on that is used; shapes
 
-# A cluster is seen if its users exceed so many standard deviations of noise; a start that sees all of its clusters is
-# taken for one that does not, if it costs no more than so many of the difference, in up to so many dimensions. In three
-# it gives up small clusters of tune-sizes3; shapes.
-SEEN, SEEN_MARGIN, SEEN_DIMENSIONS = 4.0, 2.0, 2
+# On a grid of so few vertices, close clusters share some, and to take them for one costs little. A cluster is seen if
+# its users exceed so many standard deviations of noise. A start that sees all of its clusters is taken for one that
+# does not, if it costs no more than so many of the difference. On finer grids that gives up villages; shapes.
+SEEN_VERTICES, SEEN, SEEN_MARGIN = 100, 4.0, 2.0
 
 # A grid on the directions of largest variance, in more dimensions.
 DIRECTIONS = 3, 5  # least and most; space and shapes: two are 4 % worse, and three too few for 26 clusters at ε = 7
