@@ -134,10 +134,10 @@ MISSING_LEVEL = 0.001
 LEAST_INSIDE = 0.3  # the part of a shift that clipping leaves, at least; hand
 
 # From which mean squared error of the least certain center on, relative to the mean squared distance of a user to their
-# center, an answer is called doubtful: up to three dimensions, and in more; and up to three if another start was even
-# cheaper, which says that a cluster may have been overlooked. Shapes, and 200 layouts of four round clusters.
-DOUBTFUL = 0.1, 0.15
-DOUBTFUL_IF_CONTESTED = 0.008
+# center, an answer is called doubtful: up to three dimensions, and in more; shapes. And if another start was even
+# cheaper on a coarse grid, where clusters are overlooked; 200 layouts of four round clusters.
+DOUBTFUL = 0.07, 0.15
+DOUBTFUL_IF_CONTESTED = 0.012
 
 # Lift and merge -------------------------------------------------------------------------------------------------------
 
