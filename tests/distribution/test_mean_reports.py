@@ -172,6 +172,18 @@ def test_its_text_holds_the_mean_study() -> None:
     assert "from reports for a mean" in repr(STUDY)
 
 
+def test_what_is_known_of_the_spread_stays_with_the_mean() -> None:
+    """It is no part of what devices get, and a distribution has no use for it: reports that refute it say enough."""
+    known = MeanStudy("minutes", bounds=(0, 240), epsilon=1, sd_at_most=1)
+    study = DistributionStudy.from_mean_study(known)
+    assert study == STUDY
+    assert DistributionStudy.from_json(study.to_json()) == study
+    reports = known.randomize(np.where(VALUES > 30, 240.0, 0.0), random_state=1)
+    with pytest.raises(DataError, match="The reports vary more than sd_at_most"):
+        known.estimate(trusted=VALUES[:500], local=reports, random_state=2)
+    assert study.estimate(trusted=VALUES[:500], local=reports, random_state=2).n_local == len(VALUES)
+
+
 def test_only_window_channels_will_do() -> None:
     with pytest.raises(ParameterError, match="which says nothing about a distribution"):
         DistributionStudy.from_mean_study(MeanStudy("x", bounds=(0, 1), epsilon=1, channel="laplace"))

@@ -49,9 +49,9 @@ class WindowEvidence:
         return int(self.counts.sum())
 
     def information(self, masses: FloatArray) -> Information:
-        r"""$M = Q^T A^{-1} Q$ and $h = Q^T A^{-1} \text{count}/n$, with $A = \operatorname{diag} \pi/n + V$, $\pi = Q p$.
+        r"""$M = Q^T A^{-1} Q$ and $h = Q^T A^{-1} \text{count}/n$ with $A = \operatorname{diag} \pi/n + V$, $\pi = Qp$.
 
-        Codes have the sum 1 whatever the masses are, so $A$ serves as well as the covariance, which is $A - \pi\pi^T/n$.
+        Codes have the sum 1 whatever the masses are, so $A$ serves as well as the covariance $A - \pi\pi^T/n$.
         """
         n, table = self.count, code_table(self.channel, self.bins)
         turned = table @ walsh()

@@ -162,7 +162,7 @@ def cdf_value(fit: DistributionFit, bins: Bins, x: float, level: float) -> CdfVa
     before = int(np.searchsorted(bins.edges, x, side="right")) - 1  # the last edge that is not above x
     if before < 0 or x >= bins.edges[-1]:
         return CdfValue(x, value, 0.0, Interval(value, value, level))
-    after = before if bins.edges[before] == x else before + 1
+    after = max(before, bins.of_value(x)) if bins.edges[before] == x else before + 1
     low, high = float(found.lower[before]), float(found.upper[after])
     return CdfValue(x, value, error, Interval(min(low, value), max(high, value), level))
 
