@@ -16,7 +16,7 @@ from hybriddp.distribution import explain, page, quantile
 from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import DataError
 from hybriddp.mean.estimate import Statement
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class DistributionEstimate:
 
     def quantiles(self, q: Iterable[float], *, level: float = 0.95) -> tuple[Quantile, ...]:
         """Several quantiles; each interval holds its own at this level, not all together."""
-        return tuple(self.quantile(one, level=level) for one in _asked("q", q))
+        return tuple(self.quantile(one, level=level) for one in quantile.asked("q", q))
 
     def cdf(self, x: float, *, level: float = 0.95) -> CdfValue:
         """The fraction of the population whose values are at most ``x``."""
@@ -140,7 +140,7 @@ class DistributionEstimate:
 
     def explain(self, *, at: Sequence[float] = USUAL) -> str:
         """The quantiles ``at``, which of them are determined, what they assume and what they cost, in plain words."""
-        return explain.explanation(self, _asked("at", at))
+        return explain.explanation(self, quantile.asked("at", at))
 
     def plot(self, path: Path | str | None = None, *, at: Sequence[float] = USUAL) -> "Figure":
         """A picture of the CDF with its 95 % band, the quantiles ``at`` marked, and both groups thin beside it.
@@ -149,7 +149,7 @@ class DistributionEstimate:
         """
         from hybriddp.figures import distribution as picture
 
-        return picture.draw([self], at=_asked("at", at), path=None if path is None else Path(path))
+        return picture.draw([self], at=quantile.asked("at", at), path=None if path is None else Path(path))
 
     def __rich__(self) -> "Table":
         return explain.table(self)
@@ -159,7 +159,7 @@ class DistributionEstimate:
 
     def to_html(self, *, at: Sequence[float] = USUAL) -> str:
         """A page of its own: the quantiles ``at``, a picture of the CDF and the explanation."""
-        return page.page([self], _asked("at", at))
+        return page.page([self], quantile.asked("at", at))
 
     def to_json(self, *, at: Sequence[float] = USUAL, full: bool = False) -> str:
         """What `to_dict` gives, as text."""
@@ -170,7 +170,7 @@ class DistributionEstimate:
 
         With ``full`` also what each group says alone.
         """
-        at, study, compared, mean = _asked("at", at), self.study, self.comparison, self.mean()
+        at, study, compared, mean = quantile.asked("at", at), self.study, self.comparison, self.mean()
         found = {
             "warnings": list(explain.warnings(self, at)),  # before the numbers
             "study": study.name,
@@ -211,10 +211,3 @@ class DistributionEstimate:
             f"{name}_alone": fit and {"cdf": fit.cdf.tolist(), "standard_errors": fit.standard_errors.tolist()}
             for name, fit in alone.items()
         }
-
-
-def _asked(name: str, several: Iterable[float]) -> tuple[float, ...]:
-    """The quantiles that somebody asks for, once and for all: an iterator would be empty the second time."""
-    if (isinstance(several, str | np.ndarray) and np.ndim(several) != 1) or not isinstance(several, Iterable):
-        raise ParameterError(name, "several quantiles, such as (0.5, 0.95)", several)
-    return tuple(_check.number(name, q, _check.FRACTION) for q in several)

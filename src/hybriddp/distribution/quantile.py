@@ -5,6 +5,7 @@ edges, since nothing is known of where values are within a bin: atoms and curved
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -109,6 +110,13 @@ class Band:
     lower: FloatArray
     upper: FloatArray
     level: float
+
+
+def asked(name: str, several: Iterable[float]) -> tuple[float, ...]:
+    """The quantiles that somebody asks for, once and for all: an iterator would be empty the second time."""
+    if (isinstance(several, str | np.ndarray) and np.ndim(several) != 1) or not isinstance(several, Iterable):
+        raise ParameterError(name, "several quantiles, such as (0.5, 0.95)", several)
+    return tuple(_check.number(name, q, _check.FRACTION) for q in several)
 
 
 def normal_quantile(level: float) -> float:
