@@ -72,14 +72,14 @@ def test_quantiles_are_asked_for_in_any_sequence(estimate: DistributionEstimate)
     asked = (0.5, 0.75)
     expected = estimate.to_json(at=asked)
     for at in (list(asked), np.array(asked, np.float32), iter(asked)):
-        assert estimate.to_json(at=at) == expected  # type: ignore[arg-type]
-    assert estimate.to_html(at=iter(asked)) == estimate.to_html(at=asked)  # type: ignore[arg-type]
+        assert estimate.to_json(at=at) == expected
+    assert estimate.to_html(at=iter(asked)) == estimate.to_html(at=asked)
     assert type(estimate.quantile(np.float32(0.5)).q) is float
     assert type(estimate.cdf(np.float32(0.5)).x) is float
     for wrong in (0.5, "0.5", np.array(0.5)):
         with pytest.raises(ParameterError, match="^at must be several quantiles"):
-            estimate.explain(at=wrong)  # type: ignore[arg-type]
+            estimate.explain(at=wrong)
         with pytest.raises(ParameterError, match="^q must be several quantiles"):
-            estimate.quantiles(wrong)  # type: ignore[arg-type]
+            estimate.quantiles(wrong)
     with pytest.raises(ParameterError, match="^at must be a number between 0 and 1"):
         estimate.to_dict(at=(0.5, 95))

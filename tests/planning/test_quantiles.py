@@ -114,7 +114,7 @@ def test_a_group_that_is_not_there_has_no_error_in_json(fraction: int, missing: 
         n_users=1000,
         trusted_fraction=fraction,
         trials=2,
-        at=iter([0.5]),  # type: ignore[arg-type]
+        at=iter([0.5]),
     )
     for text in (made.to_json(), played.to_json()):
         assert "NaN" not in text
