@@ -68,33 +68,6 @@ def test_what_is_found_is_enough_and_a_little_less_is_not(for_: str) -> None:
     assert for_ in repr(found)
 
 
-def test_a_rank_error_needs_no_shape() -> None:
-    found = solve_quantiles(for_="n_users", q=0.5, target_rank_error=0.01, trusted_fraction=0, epsilon=1, bounds=(0, 1))
-    assert found.plan.row(0.5).rank_error == pytest.approx(0.01, rel=0.01)
-
-
-def test_what_is_wrong_or_out_of_reach_is_refused() -> None:
-    known: dict[str, Any] = {"trusted_fraction": 0.01, "epsilon": 1}
-    with pytest.raises(ParameterError, match="target_error must be given, or target_rank_error is, but not both"):
-        solve_quantiles(for_="n_users", q=0.5, **known, **LATENCY)
-    with pytest.raises(ParameterError, match="shape must be given for an error in the units of the values"):
-        solve_quantiles(for_="n_users", q=0.5, target_error=1, **known, bounds=(0, 1))
-    with pytest.raises(ParameterError, match="epsilon must be left out when solving for epsilon"):
-        solve_quantiles(for_="epsilon", q=0.5, target_error=1, n_users=100, **known, **LATENCY)
-    with pytest.raises(ParameterError, match="target_rank_error must be at least .*, which is all that can be reached"):
-        solve_quantiles(for_="trusted_fraction", q=0.5, target_rank_error=1e-6, n_users=1000, epsilon=1, bounds=(0, 1))
-    with pytest.raises(ParameterError, match="at must be"):
-        plan_quantiles(n_users=1000, bounds=(0, 1), at=(0.0,), **known)
-
-
-def test_what_is_mostly_noise_or_open_is_told() -> None:
-    few = plan_quantiles(n_users=2000, trusted_fraction=0.01, epsilon=0.5, **LATENCY).explain()
-    assert "Not recommended: the answer would be mostly noise." in few
-    assert "Touching a bound" in few
-    one_sided = plan_quantiles(n_users=10**6, trusted_fraction=0.3, epsilon=1, **LATENCY)
-    assert "trusted group alone would be about as good" in one_sided.explain()
-
-
 def test_noise_may_lead_as_far_as_the_bounds() -> None:
     """Equal values do not make an answer that is all noise exact."""
     made = plan_quantiles(n_users=100, trusted_fraction=0.1, epsilon=0.1, bounds=(0, 8), shape=[2.0, 2.0])
@@ -128,3 +101,30 @@ def test_quantiles_are_named_in_a_sequence(at: Any) -> None:  # noqa: ANN401
         plan_quantiles(n_users=1000, trusted_fraction=0.1, epsilon=1, bounds=(0, 1), at=at)
     with pytest.raises(ParameterError, match="^at must be"):
         simulate_quantiles("beta(2, 5)", study=study, n_users=1000, trusted_fraction=0.1, trials=2, at=at)
+
+
+def test_a_rank_error_needs_no_shape() -> None:
+    found = solve_quantiles(for_="n_users", q=0.5, target_rank_error=0.01, trusted_fraction=0, epsilon=1, bounds=(0, 1))
+    assert found.plan.row(0.5).rank_error == pytest.approx(0.01, rel=0.01)
+
+
+def test_what_is_wrong_or_out_of_reach_is_refused() -> None:
+    known: dict[str, Any] = {"trusted_fraction": 0.01, "epsilon": 1}
+    with pytest.raises(ParameterError, match="target_error must be given, or target_rank_error is, but not both"):
+        solve_quantiles(for_="n_users", q=0.5, **known, **LATENCY)
+    with pytest.raises(ParameterError, match="shape must be given for an error in the units of the values"):
+        solve_quantiles(for_="n_users", q=0.5, target_error=1, **known, bounds=(0, 1))
+    with pytest.raises(ParameterError, match="epsilon must be left out when solving for epsilon"):
+        solve_quantiles(for_="epsilon", q=0.5, target_error=1, n_users=100, **known, **LATENCY)
+    with pytest.raises(ParameterError, match="target_rank_error must be at least .*, which is all that can be reached"):
+        solve_quantiles(for_="trusted_fraction", q=0.5, target_rank_error=1e-6, n_users=1000, epsilon=1, bounds=(0, 1))
+    with pytest.raises(ParameterError, match="at must be"):
+        plan_quantiles(n_users=1000, bounds=(0, 1), at=(0.0,), **known)
+
+
+def test_what_is_mostly_noise_or_open_is_told() -> None:
+    few = plan_quantiles(n_users=2000, trusted_fraction=0.01, epsilon=0.5, **LATENCY).explain()
+    assert "Not recommended: the answer would be mostly noise." in few
+    assert "Touching a bound" in few
+    one_sided = plan_quantiles(n_users=10**6, trusted_fraction=0.3, epsilon=1, **LATENCY)
+    assert "trusted group alone would be about as good" in one_sided.explain()
