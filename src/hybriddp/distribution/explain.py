@@ -27,12 +27,18 @@ CELL_HEADINGS = ("", "value", "95 % interval", "determined")
 def shown(quantile: Quantile) -> str:
     """A quantile and its interval, rounded outward, with as many digits as are known."""
     value, lower, upper = _digits(quantile)
+    if quantile.is_upper_bound:
+        return f"at or above {value}, the upper bound"
+    if quantile.is_lower_bound:
+        return f"{value}, the lower bound itself, or below"
     return f"{value}, between {lower} and {upper} ({100 * quantile.interval.level:g} %)"
 
 
 def quantile_words(quantile: Quantile) -> str:
     """The same beside a picture: short."""
     value, lower, upper = _digits(quantile)
+    if quantile.is_upper_bound:
+        return f"{quantile.name}: ≥ {value} (the bound)"
     within = "the bound" if lower == upper else f"{lower} … {upper}"
     return f"{quantile.name}: {value} ({within})"
 
@@ -42,7 +48,10 @@ def cells(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> list
     rows = []
     for one in estimate.quantiles(at):
         value, lower, upper = _digits(one)
-        rows.append((one.name, value, f"{lower} … {upper}", _verdict(one)))
+        if one.is_upper_bound:
+            rows.append((one.name, f"≥ {value}", f"{lower} or above", _verdict(one)))
+        else:
+            rows.append((one.name, value, f"{lower} … {upper}", _verdict(one)))
     return rows
 
 
@@ -58,8 +67,10 @@ def _digits(quantile: Quantile) -> tuple[str, str, str]:
 
 def _verdict(quantile: Quantile) -> str:
     sides = [s for s, touches in (("below", quantile.touches_lower), ("above", quantile.touches_upper)) if touches]
-    if quantile.interval.lower == quantile.interval.upper:
-        return "the bound itself"
+    if quantile.is_upper_bound:
+        return "no: the upper bound itself, or above"
+    if quantile.is_lower_bound:
+        return f"{'no: ' if quantile.touches_lower else ''}the lower bound itself, or below"
     return f"not from {' or '.join(sides)}" if sides else "yes"
 
 
@@ -75,6 +86,7 @@ def warnings(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> t
         *implausible_words(estimate.implausible_reports, estimate.n_local),
         *_about_groups(estimate),
         *_about_noise(estimate),
+        *_at_a_bound(quantiles),
         *_undetermined(quantiles),
         *_coarse(estimate, quantiles),
     )
@@ -108,12 +120,29 @@ def _about_noise(estimate: "DistributionEstimate") -> list[str]:
     ]
 
 
+def _at_a_bound(quantiles: tuple[Quantile, ...]) -> list[str]:
+    """One sentence for each bound that quantiles are, unless it is a lower bound of 0: many values are 0."""
+    found = []
+    for side, where, there in (
+        ("lower", "below", [one for one in quantiles if one.is_lower_bound and one.touches_lower]),
+        ("upper", "above", [one for one in quantiles if one.is_upper_bound]),
+    ):
+        if there:
+            verb = "is" if len(there) == 1 else "are"
+            found.append(
+                f"WARNING: {_listed([one.name for one in there])} {verb} the {side} bound itself, "
+                f"{_digits(there[0])[0]}, or {where}: if values can lie {where} it, check their units and the bounds."
+            )
+    return found
+
+
 def _undetermined(quantiles: tuple[Quantile, ...]) -> list[str]:
     """One sentence for each bound that intervals touch."""
     found = []
+    within = [one for one in quantiles if not (one.is_lower_bound or one.is_upper_bound)]
     for side, where, touching in (
-        ("lower", "below", [one.name for one in quantiles if one.touches_lower]),
-        ("upper", "above", [one.name for one in quantiles if one.touches_upper]),
+        ("lower", "below", [one.name for one in within if one.touches_lower]),
+        ("upper", "above", [one.name for one in within if one.touches_upper]),
     ):
         if touching:
             verb, subject = ("touches", "it is") if len(touching) == 1 else ("touch", "they are")
@@ -149,10 +178,7 @@ def one_line(estimate: "DistributionEstimate") -> str:
 def _told(quantile: Quantile) -> str:
     """A line about a quantile, and whether it is determined."""
     line = f"{quantile.name}: {shown(quantile)}"
-    low, high = quantile.interval
-    if low == high:
-        return f"{line}. It is the bound itself."
-    if quantile.determined:
+    if quantile.determined or quantile.is_lower_bound or quantile.is_upper_bound:
         return f"{line}."
     sides = [
         side for side, touches in (("below", quantile.touches_lower), ("above", quantile.touches_upper)) if touches
