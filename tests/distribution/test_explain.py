@@ -85,7 +85,7 @@ def test_quantiles_that_are_a_bound_are_warned_about() -> None:
     low = above.estimate(
         trusted=np.zeros(2000), local=above.randomize(np.zeros(20_000), random_state=1), random_state=1
     )
-    assert low.warnings[0].startswith("WARNING: p50, p90, p95 and p99 are the lower bound itself, 1,000, or below: ")
+    assert low.warnings[0].startswith("WARNING: p50, p90 and p95 are the lower bound itself, 1,000, or below: ")
     assert cells(low, (0.5,))[0][3] == "no: the lower bound itself, or below"
 
 
