@@ -153,7 +153,9 @@ def test_a_person_in_both_groups_is_refused_and_nobody_pays(tmp_path: Path, mean
     files = ["--trusted-file", str(raw), "--local-file", str(reports), *COLUMNS, "--user", "id"]
     result = RUN.invoke(cli.app, ["quantiles", *files, *OPTIONS, *mean_reports, "--ledger", str(ledger)])
     assert isinstance(result.exception, DataError)
-    assert "1 user has more than one row by column 'id'" in str(result.exception)
+    assert "1 user is in both groups by column 'id'" in str(result.exception)
+    options = [*OPTIONS, *mean_reports, "--ledger", str(ledger), "--repeated", "first"]
+    assert "in both groups" in str(RUN.invoke(cli.app, ["quantiles", *files, *options]).exception)
     assert not ledger.exists()
     raw.write_text("load,id\n120,dan\n480,bob\n")
     result = RUN.invoke(cli.app, ["quantiles", *files, *OPTIONS, *mean_reports, "--ledger", str(ledger)])
