@@ -25,7 +25,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
 from hybriddp.release.event import Part
 from hybriddp.release.ledger import Ledger
-from hybriddp.reports import Reports
+from hybriddp.reports import Reports, refuse_reports
 from hybriddp.study import Study, check_study, compact, require_same_text
 
 
@@ -202,6 +202,7 @@ class DistributionStudy(Study):
             raise ProtocolError(
                 f"The study {self.name!r} takes reports that were collected for a mean. Make them with that study."
             )
+        refuse_reports(values)
         array = np.atleast_1d(as_array(values))
         if array.ndim != 1:
             raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
@@ -218,6 +219,7 @@ class DistributionStudy(Study):
 
         Missing, NaN and infinite values are left out and counted; values outside of the bounds are clamped and counted.
         """
+        refuse_reports(values)
         array = np.atleast_1d(as_array(values))
         if array.ndim != 1:
             raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
