@@ -98,10 +98,16 @@ def test_groups_that_differ_are_warned_about(different: DistributionEstimate, es
     assert untied.warnings[0].startswith("WARNING: do not use these numbers yet.")
     assert "Nothing ties the local reports to this study" in untied.explain()
     assert "differ clearly" in different.explain()
+    assert "The intervals assume that those who trust" not in different.explain()
+    assert "So the intervals do not assume that the groups are alike." in different.explain()
     slightly = different.comparison
     assert slightly is not None
+    like = round(2000 / (1 + 2000 * slightly.tau**2))
+    assert f" Therefore 2,000 trusted users count like {like} beside the others." in different.warnings[0]
+    assert "Therefore" not in different.allowing_groups_to_differ().warnings[0]
     milder = replace(different, fits=replace(different.fits, comparison=replace(slightly, statistic=30.0)))
-    assert "by more than chance explains in 95 % of studies" in milder.warnings[0]
+    assert "by more than chance explains in 95 % of studies. Therefore" in milder.warnings[0]
+    assert "The intervals assume that those who trust" in milder.explain()
 
 
 def test_intervals_are_rounded_outward(estimate: DistributionEstimate) -> None:

@@ -76,6 +76,11 @@ class DistributionEstimate:
         """Whether the groups differ by more than chance explains in 95 % of studies."""
         return self.comparison is not None and self.comparison.tau > 0
 
+    @property
+    def groups_clearly_differ(self) -> bool:
+        """Whether they are four standard errors apart or more, which chance does not explain."""
+        return self.comparison is not None and self.comparison.clear
+
     def allowing_groups_to_differ(self) -> "DistributionEstimate":
         """The same estimate without the assumption that those who trust are like those who do not.
 

@@ -8,7 +8,7 @@ from hybriddp.channels.masked import N_BINS
 from hybriddp.channels.plausible import implausible_words
 from hybriddp.distribution.quantile import Quantile
 from hybriddp.mean.explain import FAR_APART, UNTIED, empty_table
-from hybriddp.wording import percent, significant, to_precision_of
+from hybriddp.wording import counted, percent, significant, to_precision_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,7 +76,17 @@ def _verdict(quantile: Quantile) -> str:
 
 def assumes_alike(estimate: "DistributionEstimate") -> bool:
     """Whether the intervals hold only if those who trust are like those who do not."""
-    return estimate.comparison is not None and not estimate.groups_may_differ
+    return estimate.comparison is not None and not (estimate.groups_may_differ or estimate.groups_clearly_differ)
+
+
+def _counts_less(estimate: "DistributionEstimate") -> str:
+    """How much the trusted group counts, where the groups are seen to differ; empty if it counts fully."""
+    compared = estimate.comparison
+    if compared is None or compared.tau == 0 or estimate.groups_may_differ:
+        return ""
+    like = max(1, round(1 / (1 / estimate.n_trusted + compared.tau**2)))
+    users = counted(estimate.n_trusted, "trusted user", "counts", "count")
+    return f" Therefore {users} like {like:,} beside the others."
 
 
 def warnings(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> tuple[str, ...]:
@@ -97,7 +107,7 @@ def _about_groups(estimate: "DistributionEstimate") -> list[str]:
     if compared is None or compared.tau == 0:
         return []
     if compared.z <= FAR_APART:
-        honest = "" if estimate.groups_may_differ else " allowing_groups_to_differ() holds however much they do."
+        honest = "" if estimate.groups_may_differ else f"{_counts_less(estimate)}{_honest(estimate)}"
         return [f"WARNING: the groups differ by more than chance explains in 95 % of studies.{honest}"]
     apart = f"The groups' distributions are more than {FAR_APART:g} standard errors apart"
     if not estimate.tied:
@@ -107,8 +117,15 @@ def _about_groups(estimate: "DistributionEstimate") -> list[str]:
         ]
     return [
         f"WARNING: {apart[0].lower()}{apart[1:]}: check that both groups' values have the same units. If they do, "
-        "those who trust are other people than those who do not."
+        f"those who trust are other people than those who do not.{_counts_less(estimate)}"
     ]
+
+
+def _honest(estimate: "DistributionEstimate") -> str:
+    """Where the answer is that assumes nothing of the groups; empty if there is none."""
+    if estimate.fits.if_groups_differ is None:
+        return ""
+    return " allowing_groups_to_differ() gives intervals that hold however much they do."
 
 
 def _about_noise(estimate: "DistributionEstimate") -> list[str]:
@@ -197,6 +214,11 @@ def _assumption(estimate: "DistributionEstimate") -> list[str]:
             "Each group counts for its own users only, so the intervals hold however much those who trust differ from "
             "those who do not.",
             estimate.comparison.verdict.split(" The trusted group counts")[0],
+        ]
+    if estimate.groups_clearly_differ:
+        return [
+            f"{estimate.comparison.verdict} So the intervals do not assume that the groups are alike."
+            f"{_honest(estimate)}"
         ]
     honest = (
         "" if estimate.fits.if_groups_differ is None else " allowing_groups_to_differ() gives ones that hold always."

@@ -5,7 +5,17 @@ from typing import Any, NamedTuple
 
 from hybriddp.errors import DataError
 from hybriddp.tables.dialect import CsvFormat
-from hybriddp.tables.frames import Chunk, TableSource, collect, indicator, lazy_frame, library, nw, open_chunks, require_polars
+from hybriddp.tables.frames import (
+    Chunk,
+    TableSource,
+    collect,
+    indicator,
+    lazy_frame,
+    library,
+    nw,
+    open_chunks,
+    require_polars,
+)
 from hybriddp.tables.query import NO_REPORT, Key, Query, Tally, check
 from hybriddp.tables.report_files import DIGEST_COLUMN, Origin, by_digest
 from hybriddp.wording import counted
