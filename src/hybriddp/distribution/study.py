@@ -16,6 +16,7 @@ from hybriddp.channels.window import WindowChannel
 from hybriddp.distribution.answer import CountPair, answer_distribution, answer_distribution_parts
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
+from hybriddp.distribution.foreign import mean_hint
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import Grid, as_array, as_floats
@@ -254,8 +255,11 @@ class DistributionStudy(Study):
         """
         if self.mean_study is not None:
             self.mean_study.check_digest(digest, what)
-        else:
+            return
+        try:
             super().check_digest(digest, what)
+        except ProtocolError as reason:
+            raise ProtocolError(f"{reason}{mean_hint(self, digest)}") from None
 
     @property
     def reports_between(self) -> tuple[int, int]:
