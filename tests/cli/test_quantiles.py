@@ -46,7 +46,9 @@ def test_it_tells_the_story_and_writes_the_ledger(users: Path, tmp_path: Path) -
     for words in ("load:", "p50: ", "p99: ", "1,000 trusted the curator and 7,000 reported locally", "ledger.json"):
         assert words in result.output
     assert "allowing_groups_to_differ" not in result.output
-    assert "--groups-may-differ" in result.output
+    first, second = result.output.split("If the groups may differ")
+    assert "The second list gives ones that hold always" in " ".join(first.split())
+    assert all(first.count(f"\np{q}: ") == second.count(f"\np{q}: ") == 1 for q in (50, 90, 95, 99))
     assert len(Ledger.open(tmp_path / "ledger.json").events) == 1
 
 
@@ -74,6 +76,7 @@ def test_it_prints_json_and_nothing_else(users: Path, tmp_path: Path) -> None:
 def test_the_groups_are_shown_if_asked_for_and_may_differ(users: Path, tmp_path: Path) -> None:
     answer = json.loads(_run(users, tmp_path / "a.json", "--json", "--full", "--groups-may-differ").stdout)
     assert answer["assumes_groups_alike"] is False
+    assert "second list" not in _run(users, tmp_path / "b.json", "--groups-may-differ").output
     assert len(answer["local_alone"]["cdf"]) == len(answer["trusted_alone"]["standard_errors"]) == 255
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from hybriddp.distribution import DistributionEstimate, DistributionStudy
+from hybriddp.errors import ParameterError
 
 STUDY = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
 LOAD = np.random.default_rng(0).lognormal(6.0, 0.8, 62_000)
@@ -77,3 +78,20 @@ def test_it_is_shown_shortly(estimate: DistributionEstimate) -> None:
     assert repr(estimate).startswith("DistributionEstimate('page load ms': median ")
     assert repr(estimate).endswith(", ε = 1, a simulation)")
     assert "p95 " in str(estimate)
+
+
+def test_quantiles_are_asked_for_in_any_sequence(estimate: DistributionEstimate) -> None:
+    asked = (0.5, 0.75)
+    expected = estimate.to_json(at=asked)
+    for at in (list(asked), np.array(asked, np.float32), iter(asked)):
+        assert estimate.to_json(at=at) == expected
+    assert estimate.to_html(at=iter(asked)) == estimate.to_html(at=asked)
+    assert type(estimate.quantile(np.float32(0.5)).q) is float
+    assert type(estimate.cdf(np.float32(0.5)).x) is float
+    for wrong in (0.5, "0.5", np.array(0.5)):
+        with pytest.raises(ParameterError, match="^at must be several quantiles"):
+            estimate.explain(at=wrong)
+        with pytest.raises(ParameterError, match="^q must be several quantiles"):
+            estimate.quantiles(wrong)
+    with pytest.raises(ParameterError, match="^at must be a number between 0 and 1"):
+        estimate.to_dict(at=(0.5, 95))

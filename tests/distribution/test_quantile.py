@@ -155,3 +155,16 @@ def test_levels_and_values_are_checked() -> None:
             band(_fit(UNIFORM), BINS, bad)
     with pytest.raises(ParameterError, match="^x must be"):
         cdf_value(_fit(UNIFORM), BINS, float("nan"), 0.95)
+
+
+def test_the_cdf_at_an_edge_holds_equal_values_there_whichever_bin_they_are_in() -> None:
+    """Units round: some whole numbers that are edges of equal bins count in the bin above."""
+    above = [x for x in range(1, 254) if BINS.of_value(x) == x + 1]
+    assert len(above) == 36
+    for x in (above[0], 100):
+        masses = np.zeros(256)
+        masses[BINS.of_value(x)] = masses[5] = 0.5
+        low, high = cdf_value(_fit(masses, 1e-6), BINS, x, 0.95).interval
+        assert low <= 1 <= high + 1e-9
+    low, high = cdf_value(_fit(UNIFORM), BINS, 100, 0.95).interval
+    assert high - low < 1e-9

@@ -12,7 +12,7 @@ from hybriddp.cli.releasing import Targets, View
 from hybriddp.cli.sources import Sources, public_keys, study_title
 from hybriddp.cli.terminal import print_wide, say
 from hybriddp.distribution import DistributionEstimate, DistributionStudy
-from hybriddp.distribution.explain import USUAL, parts_table
+from hybriddp.distribution.explain import USUAL, assumes_alike, parts_table, shown
 from hybriddp.distribution.page import page
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
@@ -179,9 +179,18 @@ def _is_quantile(text: str) -> bool:
 
 def _show(estimates: Sequence[DistributionEstimate], at: Sequence[float]) -> None:
     if len(estimates) == 1:
-        say(estimates[0].explain(at=at).replace("allowing_groups_to_differ()", "--groups-may-differ"))
+        _show_one(estimates[0], at)
         return
     print_wide(parts_table(estimates, at))
     say(str(estimates[0].privacy))
     users = estimates[0].study.users
     say(f"Who has which {users.by if users else 'key'} is public; nobody is in two parts.")
+
+
+def _show_one(estimate: DistributionEstimate, at: Sequence[float]) -> None:
+    """All in words, and the answer that assumes less beside it: a second release would be refused."""
+    say(estimate.explain(at=at).replace("allowing_groups_to_differ()", "The second list"))
+    if assumes_alike(estimate) and estimate.fits.if_groups_differ is not None:
+        say("\nIf the groups may differ (what --groups-may-differ answers with), each counts for its own users only:")
+        for one in estimate.allowing_groups_to_differ().quantiles(at):
+            say(f"{one.name}: {shown(one)}.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hybriddp import _check
 from hybriddp.channels.plausible import short_doubt
 from hybriddp.distribution import explain, page, quantile
 from hybriddp.distribution.explain import USUAL
@@ -98,15 +99,15 @@ class DistributionEstimate:
 
     def quantile(self, q: float, *, level: float = 0.95) -> Quantile:
         """The value below which a fraction ``q`` of the population lies, with an interval from an edge to an edge."""
-        return quantile.quantile(self.fit, self.study.bins, q, level)
+        return quantile.quantile(self.fit, self.study.bins, _check.number("q", q, _check.FRACTION), level)
 
     def quantiles(self, q: Iterable[float], *, level: float = 0.95) -> tuple[Quantile, ...]:
         """Several quantiles; each interval holds its own at this level, not all together."""
-        return tuple(self.quantile(one, level=level) for one in q)
+        return tuple(self.quantile(one, level=level) for one in quantile.asked("q", q))
 
     def cdf(self, x: float, *, level: float = 0.95) -> CdfValue:
         """The fraction of the population whose values are at most ``x``."""
-        return quantile.cdf_value(self.fit, self.study.bins, x, level)
+        return quantile.cdf_value(self.fit, self.study.bins, _check.number("x", x), level)
 
     def band(self, level: float = 0.95) -> Band:
         """The CDF at all edges of the bins, with a band that holds each value of it at this level."""
@@ -144,7 +145,7 @@ class DistributionEstimate:
 
     def explain(self, *, at: Sequence[float] = USUAL) -> str:
         """The quantiles ``at``, which of them are determined, what they assume and what they cost, in plain words."""
-        return explain.explanation(self, at)
+        return explain.explanation(self, quantile.asked("at", at))
 
     def plot(self, path: Path | str | None = None, *, at: Sequence[float] = USUAL) -> "Figure":
         """A picture of the CDF with its 95 % band, the quantiles ``at`` marked, and both groups thin beside it.
@@ -153,7 +154,7 @@ class DistributionEstimate:
         """
         from hybriddp.figures import distribution as picture
 
-        return picture.draw([self], at=at, path=None if path is None else Path(path))
+        return picture.draw([self], at=quantile.asked("at", at), path=None if path is None else Path(path))
 
     def __rich__(self) -> "Table":
         return explain.table(self)
@@ -163,7 +164,7 @@ class DistributionEstimate:
 
     def to_html(self, *, at: Sequence[float] = USUAL) -> str:
         """A page of its own: the quantiles ``at``, a picture of the CDF and the explanation."""
-        return page.page([self], at)
+        return page.page([self], quantile.asked("at", at))
 
     def to_json(self, *, at: Sequence[float] = USUAL, full: bool = False) -> str:
         """What `to_dict` gives, as text."""
@@ -174,7 +175,7 @@ class DistributionEstimate:
 
         With ``full`` also what each group says alone.
         """
-        study, compared, mean = self.study, self.comparison, self.mean()
+        at, study, compared, mean = quantile.asked("at", at), self.study, self.comparison, self.mean()
         found = {
             "warnings": list(explain.warnings(self, at)),  # before the numbers
             "study": study.name,

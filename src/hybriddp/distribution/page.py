@@ -40,7 +40,7 @@ def page(estimates: Sequence["DistributionEstimate"], at: Sequence[float] = expl
 
 def _section(estimate: "DistributionEstimate", at: Sequence[float]) -> Section:
     users, doubts = estimate.study.users, explain.warnings(estimate, at)
-    lines = [line for line in explain.explanation(estimate, at).splitlines() if line not in doubts]
+    lines = [line for line in explain.explanation(estimate, at).split("\n") if line not in doubts]
     rest = lines[1 + len(at) :]  # the title stands in the heading, the quantiles in the table
     blocks = [
         *alerts(doubts),

@@ -6,6 +6,7 @@ edges come from `hybriddp.distribution.within`.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -125,6 +126,13 @@ class Band:
     level: float
 
 
+def asked(name: str, several: Iterable[float]) -> tuple[float, ...]:
+    """The quantiles that somebody asks for, once and for all: an iterator would be empty the second time."""
+    if (isinstance(several, str | np.ndarray) and np.ndim(several) != 1) or not isinstance(several, Iterable):
+        raise ParameterError(name, "several quantiles, such as (0.5, 0.95)", several)
+    return tuple(_check.number(name, q, _check.FRACTION) for q in several)
+
+
 def normal_quantile(level: float) -> float:
     """How many standard errors an interval of this level reaches to either side."""
     from scipy.special import ndtri
@@ -177,7 +185,7 @@ def cdf_value(fit: DistributionFit, bins: Bins, x: float, level: float) -> CdfVa
     before = int(np.searchsorted(bins.edges, x, side="right")) - 1  # the last edge that is not above x
     if before < 0 or x >= bins.edges[-1]:
         return CdfValue(x, value, 0.0, Interval(value, value, level))
-    after = before if bins.edges[before] == x else before + 1
+    after = max(before, bins.of_value(x)) if bins.edges[before] == x else before + 1
     low, high = float(found.lower[before]), float(found.upper[after])
     return CdfValue(x, value, error, Interval(min(low, value), max(high, value), level))
 

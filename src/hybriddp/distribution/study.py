@@ -72,7 +72,7 @@ class DistributionStudy(Study):
     channel: MaskedResponse | WindowChannel
     users: Part | None
     mean_study: MeanStudy | None
-    """The study of a mean whose reports this one takes: see `from_mean_study`."""
+    """The study of a mean whose reports this one takes, as devices know it: see `from_mean_study`."""
 
     def __init__(
         self,
@@ -365,8 +365,19 @@ def _of_mean_study(mean: MeanStudy, bins: Bins) -> DistributionStudy:
     if not isinstance(mean.channel, WindowChannel):
         remedy = "With Laplace noise only the sum of the reports is kept, which says nothing about a distribution."
         raise ParameterError("study", 'a MeanStudy with channel="window"', mean, remedy=remedy)
+    channel = mean.channel
+    if mean.sd_at_most is not None:  # no part of what devices get, and not used for a distribution
+        mean = MeanStudy(
+            mean.name,
+            bounds=mean.bounds,
+            epsilon=mean.privacy.epsilon,
+            delta=mean.privacy.delta,
+            min_group_size=mean.min_group_size,
+            channel=channel,
+            users=mean.users,
+        )
     bare, privacy = object.__new__(DistributionStudy), Privacy.promised(epsilon=mean.privacy.epsilon)
-    return _assemble(bare, mean.name, bins, privacy, mean.min_group_size, mean.channel, mean.users, mean)
+    return _assemble(bare, mean.name, bins, privacy, mean.min_group_size, channel, mean.users, mean)
 
 
 def _from_fields(f: dict[str, Any]) -> DistributionStudy:

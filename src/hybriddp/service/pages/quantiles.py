@@ -41,7 +41,7 @@ def quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str])
 def curator_quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str]) -> str:
     """The curator's page: also what each group says alone, the answer that assumes less, and how it came about."""
     told = list(warnings)
-    lines = [line for line in map(on_a_page, estimate.explain().splitlines()) if line not in told]
+    lines = [line for line in map(on_a_page, estimate.explain().split("\n")) if line not in told]
     rest = lines[1 + len(cells(estimate)) :]  # the title stands in the heading, the quantiles in the table
     blocks = [*_head(estimate, told, groups_alone=True), *paragraphs(rest)]
     sections = [Section("", blocks)]
@@ -60,7 +60,7 @@ def on_a_page(text: str) -> str:
 
 
 def _head(estimate: "DistributionEstimate", warnings: Iterable[str], *, groups_alone: bool) -> list[str]:
-    answer = str(estimate).splitlines()[-1].removeprefix(f"{estimate.study.title}: ")
+    answer = str(estimate).split("\n")[-1].removeprefix(f"{estimate.study.title}: ")
     return [
         *alerts(warnings),
         *paragraphs([answer], style="answer"),
