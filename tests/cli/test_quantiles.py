@@ -70,14 +70,20 @@ def test_it_prints_json_and_nothing_else(users: Path, tmp_path: Path) -> None:
     assert low < 1.3 * truth
     assert high > truth / 1.3
     assert answer["privacy"]["private_release"] is True
-    assert "local_alone" not in answer
+    assert "curator" not in answer
+    assert answer["cdf"]["step"] > 0
+    second = answer["if_groups_may_differ"]
+    assert [one["q"] for one in second["quantiles"]] == [0.25, 0.5, 0.999]
+    assert len(second["cdf"]["values"]) == 255
 
 
 def test_the_groups_are_shown_if_asked_for_and_may_differ(users: Path, tmp_path: Path) -> None:
     answer = json.loads(_run(users, tmp_path / "a.json", "--json", "--full", "--groups-may-differ").stdout)
     assert answer["assumes_groups_alike"] is False
     assert "second list" not in _run(users, tmp_path / "b.json", "--groups-may-differ").output
-    assert len(answer["local_alone"]["cdf"]) == len(answer["trusted_alone"]["standard_errors"]) == 255
+    told = answer["curator"]
+    assert len(told["local_alone"]["cdf"]) == len(told["trusted_alone"]["standard_errors"]) == 255
+    assert answer["if_groups_may_differ"] is None  # it is the answer itself
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hybriddp.cli.releasing import Targets, View
 from hybriddp.cli.sources import Sources, public_keys, study_title
 from hybriddp.cli.terminal import print_wide, say
 from hybriddp.distribution import DistributionEstimate, DistributionStudy
-from hybriddp.distribution.explain import USUAL, assumes_alike, parts_table, shown
+from hybriddp.distribution.explain import HONEST, USUAL, parts_table, shown
 from hybriddp.distribution.page import page
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
@@ -181,7 +181,11 @@ def _show(estimates: Sequence[DistributionEstimate], at: Sequence[float]) -> Non
     if len(estimates) == 1:
         _show_one(estimates[0], at)
         return
-    print_wide(parts_table(estimates, at))
+    print_wide(parts_table(estimates, at, honest="The second table"))
+    others = [honest for honest in (one.if_groups_may_differ for one in estimates) if honest is not None]
+    if others:
+        say("If the groups may differ, each counts for its own users only:")
+        print_wide(parts_table(others, at, warned=False))
     say(str(estimates[0].privacy))
     users = estimates[0].study.users
     say(f"Who has which {users.by if users else 'key'} is public; nobody is in two parts.")
@@ -189,8 +193,9 @@ def _show(estimates: Sequence[DistributionEstimate], at: Sequence[float]) -> Non
 
 def _show_one(estimate: DistributionEstimate, at: Sequence[float]) -> None:
     """All in words, and the answer that assumes less beside it: a second release would be refused."""
-    say(estimate.explain(at=at).replace("allowing_groups_to_differ()", "The second list"))
-    if assumes_alike(estimate) and estimate.fits.if_groups_differ is not None:
+    say(estimate.explain(at=at).replace(HONEST, "The second list"))
+    honest = estimate.if_groups_may_differ
+    if honest is not None:
         say("\nIf the groups may differ (what --groups-may-differ answers with), each counts for its own users only:")
-        for one in estimate.allowing_groups_to_differ().quantiles(at):
+        for one in honest.quantiles(at):
             say(f"{one.name}: {shown(one)}.")

@@ -10,6 +10,7 @@ from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
 from hybriddp.distribution.mean_beside import MeanAndDistribution, MeanAndDistributionEstimate, TotalAndBins
+from hybriddp.distribution.published import PublishedCdf, PublishedDistribution, PublishedQuantile
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
 from hybriddp.distribution.release import PrivateHistogram
 from hybriddp.distribution.study import DistributionStudy
@@ -31,6 +32,9 @@ __all__ = [
     "MeanAndDistributionEstimate",
     "PatternCounts",
     "PrivateHistogram",
+    "PublishedCdf",
+    "PublishedDistribution",
+    "PublishedQuantile",
     "Quantile",
     "TotalAndBins",
 ]

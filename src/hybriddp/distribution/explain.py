@@ -21,6 +21,8 @@ LARGE_RANK_ERROR = 0.05
 """The standard error of the CDF from which on it is mostly noise."""
 COARSE_BIN = 0.05
 """The mass of a bin from which on a quantile in it depends on how values lie within the bin."""
+HONEST = "allowing_groups_to_differ()"
+"""Where sentences name the answer that assumes nothing of the groups: pages and commands put in where theirs is."""
 CELL_HEADINGS = ("", "value", "95 % interval", "determined")
 
 
@@ -125,7 +127,7 @@ def _honest(estimate: "DistributionEstimate") -> str:
     """Where the answer is that assumes nothing of the groups; empty if there is none."""
     if estimate.fits.if_groups_differ is None:
         return ""
-    return " allowing_groups_to_differ() gives intervals that hold however much they do."
+    return f" {HONEST} gives intervals that hold however much they do."
 
 
 def _about_noise(estimate: "DistributionEstimate") -> list[str]:
@@ -220,9 +222,7 @@ def _assumption(estimate: "DistributionEstimate") -> list[str]:
             f"{estimate.comparison.verdict} So the intervals do not assume that the groups are alike."
             f"{_honest(estimate)}"
         ]
-    honest = (
-        "" if estimate.fits.if_groups_differ is None else " allowing_groups_to_differ() gives ones that hold always."
-    )
+    honest = "" if estimate.fits.if_groups_differ is None else f" {HONEST} gives ones that hold always."
     return [
         "The intervals assume that those who trust are like those who do not: a difference that the noise hides would "
         "make them miss more often, up to one time in five where it is about one standard error of the local "
@@ -267,11 +267,21 @@ def table(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> "Tab
     return view
 
 
-def parts_table(estimates: Sequence["DistributionEstimate"], at: Sequence[float] = USUAL) -> "Table":
-    """The quantiles of many parts, a line per part and quantile, and whether the part's two groups agree."""
+def parts_table(
+    estimates: Sequence["DistributionEstimate"],
+    at: Sequence[float] = USUAL,
+    *,
+    honest: str = HONEST,
+    warned: bool = True,
+) -> "Table":
+    """The quantiles of many parts, a line per part and quantile, and whether the part's two groups agree.
+
+    ``honest`` is where the answers stand that assume nothing of the groups.
+    """
     from rich.text import Text
 
-    doubtful = [f"{e.study.title}: {warning}" for e in estimates for warning in warnings(e, at)]
+    told = [(e, warning) for e in estimates for warning in warnings(e, at)] if warned else []
+    doubtful = [f"{e.study.title}: {warning.replace(HONEST, honest)}" for e, warning in told]
     view = empty_table([*doubtful, estimates[0].study.name], ("", "users", "quantile", *CELL_HEADINGS[1:]), [])
     for e in estimates:
         key = str(e.study.users.key) if e.study.users else e.study.name
