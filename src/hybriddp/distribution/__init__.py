@@ -13,6 +13,7 @@ from hybriddp.distribution.mean_beside import MeanAndDistribution, MeanAndDistri
 from hybriddp.distribution.published import PublishedCdf, PublishedDistribution, PublishedQuantile
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
 from hybriddp.distribution.release import PrivateHistogram
+from hybriddp.distribution.saved import SavedDistribution
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 
@@ -36,5 +37,6 @@ __all__ = [
     "PublishedDistribution",
     "PublishedQuantile",
     "Quantile",
+    "SavedDistribution",
     "TotalAndBins",
 ]
