@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -46,9 +47,20 @@ def test_allowing_groups_to_differ_says_what_it_does(different: DistributionEsti
     assert "Each group counts for its own users only" in text
     assert "counts as a sample" not in text
     assert honest.to_dict()["assumes_groups_alike"] is False
-    assert different.to_dict()["assumes_groups_alike"] is True
+    assert (
+        different.to_dict()["assumes_groups_alike"] is False
+    )  # they clearly differ, and the trusted group counts less
     median = honest.quantile(0.5).interval
     assert median.lower <= np.quantile(np.concatenate([3 * LOAD[:2000], LOAD[2000:]]), 0.5) <= median.upper
+
+
+def test_only_a_clear_difference_ends_the_assumption_that_groups_are_alike(different: DistributionEstimate) -> None:
+    assert different.groups_clearly_differ
+    seen = different.comparison
+    assert seen is not None
+    milder = replace(different, fits=replace(different.fits, comparison=replace(seen, statistic=30.0)))
+    assert (milder.groups_differ, milder.groups_clearly_differ) == (True, False)
+    assert milder.to_dict()["assumes_groups_alike"] is True
 
 
 def test_plain_values(estimate: DistributionEstimate) -> None:

@@ -68,11 +68,16 @@ class GroupComparison:
         return min(float(-ndtri(chance / 2)), _LARGEST_Z) if chance > 0 else _LARGEST_Z
 
     @property
+    def clear(self) -> bool:
+        """Whether it is four standard errors or more, which chance does not explain."""
+        return self.tau > 0 and self.z >= 4
+
+    @property
     def verdict(self) -> str:
         """Whether the groups agree, in plain words."""
         if self.tau == 0:
             return "The two groups' distributions agree within what chance explains."
-        size = "slightly" if self.z < 4 else "clearly"
+        size = "clearly" if self.clear else "slightly"
         return (
             f"The two groups' distributions differ {size} ({self.z:.1f} standard errors): those who trust may be other "
             f"people than those who do not. The trusted group counts as a sample of at most "

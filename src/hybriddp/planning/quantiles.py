@@ -263,7 +263,7 @@ def solve_quantiles(
 
     Examples
     --------
-    How many users for p95 ± 50 ms, of whom one percent trusts?
+    How many users, of whom one percent trusts, until p95 is typically off by 50 ms (root mean square)?
 
     >>> found = solve_quantiles(for_="n_users", q=0.95, target_error=50, trusted_fraction=0.01, epsilon=1,
     ...                         bounds=(0, 10_000), scale="log", shape="lognormal(550, 520)")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from hybriddp.distribution.explain import CELL_HEADINGS, assumes_alike, cells
+from hybriddp.distribution.explain import CELL_HEADINGS, HONEST, assumes_alike, cells
 from hybriddp.distribution.page import figure
 from hybriddp.page import Section, alerts, paragraphs, render_page, table, wide
 from hybriddp.wording import counted
@@ -55,7 +55,7 @@ def curator_quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterab
 
 def on_a_page(text: str) -> str:
     """What an estimate says, for people who cannot call its methods."""
-    return text.replace("allowing_groups_to_differ()", "The second table of the curator's report")
+    return text.replace(HONEST, "The second table of the curator's report")
 
 
 def _head(estimate: "DistributionEstimate", warnings: Iterable[str], *, groups_alone: bool) -> list[str]:
