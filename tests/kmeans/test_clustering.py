@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.clustering import BLOCK, blocks, nearest, wcss, weighted_kmeans
+from hybriddp.kmeans import clustering
+from hybriddp.kmeans.clustering import BLOCK, _by_cost, blocks, nearest, wcss, weighted_kmeans
 
 
 def _naive_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
@@ -57,7 +58,7 @@ def test_many_starts_find_the_best_of_all_partitions(n: int, k: int, d: int, see
     results = weighted_kmeans(points, weights, k, starts=100, generator=rng)
     assert results[0].cost == pytest.approx(_best_of_all_partitions(points, weights, k), rel=1e-9)
     costs = [result.cost for result in results]
-    assert costs == sorted(costs)
+    np.testing.assert_allclose(costs, sorted(costs), rtol=1e-8)  # those that are equal but for rounding, in any order
     apart = _naive_distances(points, results[0].centers).min(axis=1)
     assert results[0].cost == pytest.approx(float(weights @ apart), rel=1e-9)
 
@@ -94,3 +95,33 @@ def test_the_same_dice_give_the_same_centers() -> None:
         weighted_kmeans(points, np.ones(50), 4, starts=3, generator=np.random.default_rng(7))[0] for _ in range(2)
     )
     np.testing.assert_array_equal(first.centers, second.centers)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_last_digits_decide_nothing(seed: int) -> None:
+    """Many vertices of a grid are halfway between two centers: another machine's rounding must not move them."""
+    rng = np.random.default_rng(seed)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 8)] * 2), axis=-1).reshape(-1, 2)
+    weights = rng.exponential(size=len(grid))
+    other = weights * (1 + rng.uniform(-4e-16, 4e-16, len(grid)))
+    here, there = (weighted_kmeans(grid, w, 9, starts=16, generator=np.random.default_rng(1)) for w in (weights, other))
+    for one, same in zip(here, there, strict=True):
+        np.testing.assert_allclose(one.centers, same.centers, rtol=0, atol=1e-9)
+
+
+def test_of_starts_that_end_at_the_same_centers_the_first_one_is_taken() -> None:
+    """Their costs differ by rounding, and so would the order of the centers between machines."""
+    costs = np.array([2.0, 1.0 + 1e-12, 3.0, 1.0, 2.0 - 1e-12])
+    np.testing.assert_array_equal(_by_cost(costs), [1, 3, 0, 4, 2])
+
+
+def test_many_starts_one_after_the_other_are_those_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(3).random((60, 3))
+
+    def found() -> list[FloatArray]:
+        results = weighted_kmeans(points, np.ones(60), 5, starts=10, generator=np.random.default_rng(7))
+        return [result.centers for result in results]
+
+    together = found()
+    monkeypatch.setattr(clustering, "_SIDE_BY_SIDE", 1)
+    np.testing.assert_array_equal(together, found())
