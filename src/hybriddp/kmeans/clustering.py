@@ -1,7 +1,7 @@
 r"""Ordinary K-means on points that may be seen: Lloyd's algorithm [Llo82] with greedy k-means++ starts [AV07].
 
 Nothing here is private. K-means itself is given released cells of a grid with their released weights, never raw points
-of users; `nearest` is also what statistics before noise tell a point's center by. Starts run side by side, as one array.
+of users; `nearest` is also what statistics before noise tell a point's center by. Starts run side by side, as an array.
 
 **The same on every machine.** A study is taken up again from what was published, and what was asked follows from that
 once more. On a grid many vertices are as far from one center as from another, and BLAS rounds one way on one processor
@@ -157,7 +157,8 @@ def _plus_plus(
         squared = square + square[chosen][..., None]
         for coordinate in points.T:
             squared -= (2 * coordinate[chosen])[..., None] * coordinate
-        return np.maximum(squared, 0)
+        apart: FloatArray = np.maximum(squared, 0)
+        return apart
 
     def drawn(mass: FloatArray, shape: tuple[int, int]) -> NDArray[np.intp]:
         total = np.cumsum(mass, axis=1)
