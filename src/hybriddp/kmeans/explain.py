@@ -106,7 +106,8 @@ def _centers(model: "HybridKMeans") -> list[str]:
     if doubtful:
         lines.append(f"Uncertain, compared with the distance to the next center: {', '.join(map(str, doubtful))}.")
     elif not at_bounds and not model.doubtful_:
-        lines.append("No center is uncertain through noise, compared with the distance to the next one.")
+        if len(places) > 1:
+            lines.append("No center is uncertain through noise, compared with the distance to the next one.")
     return lines + at_bounds
 
 
@@ -117,7 +118,8 @@ def _doubt(model: "HybridKMeans") -> list[str]:
     if not model.doubtful_:
         line = f"Not doubtful: noise puts no center off by more than {off} {typical}. The cost (WCSS) is likely to "
         return [line + "be less than 1.2 times the best."]
-    lines = [f"{DOUBTFUL} (WCSS): noise may put a center off by {off} {typical}."]
+    where = f"off by {off} {typical}" if model.doubt_ < 1 else "anywhere in its cluster, or outside of it"
+    lines = [f"{DOUBTFUL} (WCSS): noise may put a center {where}."]
     if model.start_ is not None and model.start_.has_rival:
         lines.append("Other first centers looked as good as those chosen.")
     return [*lines, "More users, a larger ε or fewer clusters would help."]
