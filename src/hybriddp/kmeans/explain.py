@@ -105,9 +105,8 @@ def _centers(model: "HybridKMeans") -> list[str]:
     at_bounds = _at_bounds(model, places)
     if doubtful:
         lines.append(f"Uncertain, compared with the distance to the next center: {', '.join(map(str, doubtful))}.")
-    elif not at_bounds and not model.doubtful_:
-        if len(places) > 1:
-            lines.append("No center is uncertain through noise, compared with the distance to the next one.")
+    elif not at_bounds and not model.doubtful_ and len(places) > 1:
+        lines.append("No center is uncertain through noise, compared with the distance to the next one.")
     return lines + at_bounds
 
 
