@@ -5,6 +5,8 @@ import pytest
 
 from hybriddp.distribution import DistributionEstimate, DistributionStudy
 from hybriddp.distribution.explain import cells, quantile_words, shown
+from hybriddp.distribution.quantile import Quantile
+from hybriddp.mean.interval import Interval
 
 STUDY = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
 LOAD = np.random.default_rng(0).lognormal(6.0, 0.8, 62_000)
@@ -117,3 +119,10 @@ def test_intervals_are_rounded_outward(estimate: DistributionEstimate) -> None:
         )
         assert low <= one.interval.lower
         assert high >= one.interval.upper
+
+
+def test_an_interval_is_rounded_outward_where_its_error_gains_a_digit() -> None:
+    """A quarter of the width is 0.0000996, which two digits round to 0.00010."""
+    interval = Interval(0.00012531, 0.00052381, 0.95)
+    one = Quantile(0.5, 0.00043633, interval, 3, 0.01, touches_lower=False, touches_upper=False)
+    assert shown(one) == "0.00044, between 0.00012 and 0.00053 (95 %)"

@@ -88,6 +88,27 @@ def test_equal_values_within_a_bin_do_not_look_like_groups_that_differ(epsilon: 
     assert apart[:-1].max() < 4
 
 
+@pytest.mark.parametrize("scale", ["equal", "log"])
+def test_groups_are_compared_by_what_the_reports_determine(scale: str) -> None:
+    """Which of two narrow bins holds the zeros is left open, and is no difference; another mean is one."""
+    rng, study = np.random.default_rng(4), DistributionStudy.from_mean_study(MEAN, scale=scale)
+    zeros = study.estimate(
+        trusted=np.zeros(500), local=MEAN.randomize(np.zeros(30_000), random_state=1), random_state=2
+    )
+    assert not zeros.groups_differ
+    values = rng.gamma(2.0, 20.0, 103_000)
+    reports = MEAN.randomize(values[3000:], random_state=1)
+    alike, longer = (
+        study.estimate(trusted=factor * values[:3000], local=reports, random_state=2) for factor in (1, 1.3)
+    )
+    assert not alike.groups_differ
+    assert longer.groups_differ
+    assert longer.comparison is not None
+    assert longer.comparison.z > 5
+    truth = np.quantile(values, 0.5)
+    assert longer.quantile(0.5).interval.lower <= truth <= longer.quantile(0.5).interval.upper
+
+
 def test_quantiles_come_out_of_reports_for_a_mean() -> None:
     reports = MEAN.randomize(VALUES[2000:], random_state=1)
     estimate = STUDY.estimate(trusted=VALUES[:2000], local=reports, random_state=2)

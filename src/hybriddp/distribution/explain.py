@@ -59,7 +59,7 @@ def cells(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> list
 
 def _digits(quantile: Quantile) -> tuple[str, str, str]:
     low, high = quantile.interval
-    error = (high - low) / 4
+    error = float(f"{(high - low) / 4:.1e}")  # rounded as it is for the digits: 9.97 is 10
     if error > 0:
         step = 10.0 ** (math.floor(math.log10(error)) - 1)
         low, high = math.floor(low / step) * step, math.ceil(high / step) * step

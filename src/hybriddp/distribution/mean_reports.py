@@ -29,7 +29,7 @@ from hybriddp.channels.masked import N_BINS
 from hybriddp.channels.numeric import CELL_BITS, CELLS, SHARE_BITS
 from hybriddp.channels.window import WindowChannel
 from hybriddp.distribution.bins import Bins
-from hybriddp.distribution.least_squares import Information, walsh
+from hybriddp.distribution.least_squares import Information, Observed, equal_pieces, walsh
 from hybriddp.grid import UNITS, read_only
 
 _PLACES = 4  # at least, in each bin, and as many more in those that are wider than one in 256
@@ -53,14 +53,26 @@ class WindowEvidence:
 
         Codes have the sum 1 whatever the masses are, so $A$ serves as well as the covariance $A - \pi\pi^T/n$.
         """
-        n, table = self.count, code_table(self.channel, self.bins)
-        turned = table @ walsh()
-        places = within_bins(self.channel, self.bins)
-        within = places.deviations * masses[places.bins]
-        covariance = np.diag(table @ masses / n) + within @ within.T
-        solved = np.linalg.solve(covariance, np.column_stack([turned, self.counts / n]))
+        turned = code_table(self.channel, self.bins) @ walsh()
+        solved = np.linalg.solve(self._covariance(masses), np.column_stack([turned, self.counts / self.count]))
         said = turned.T @ solved
         return Information(said[:, :-1], said[:, -1])
+
+    def observed(self, masses: FloatArray) -> Observed:
+        """The cumulated frequencies of the codes, cut into 16 pieces."""
+        table = code_table(self.channel, self.bins)
+        chance = table @ masses
+        below = np.tri(len(chance))[equal_pieces(chance)]
+        covariance = self._covariance(masses) - np.outer(chance, chance) / self.count
+        return Observed(below @ (self.counts / self.count), below @ covariance @ below.T, below @ table)
+
+    def _covariance(self, masses: FloatArray) -> FloatArray:
+        """$A$."""
+        places = within_bins(self.channel, self.bins)
+        within = places.deviations * masses[places.bins]
+        chance = code_table(self.channel, self.bins) @ masses
+        found: FloatArray = np.diag(chance / self.count) + within @ within.T
+        return found
 
 
 @lru_cache(maxsize=8)

@@ -37,11 +37,17 @@ class StartDoubt:
     cost: float
     rival_cost: float
     difference_sd: float  # the standard deviation of the difference, through noise and sampling
+    n_vertices: int  # of the grid that they were found on
 
     @property
     def has_rival(self) -> bool:
         """Whether the other start is as good, or better, as far as noise lets see: to one standard deviation."""
         return self.rival_cost < self.cost + self.difference_sd
+
+    @property
+    def is_contested(self) -> bool:
+        """Whether the other start was even cheaper, on a grid on which close clusters can be taken for one."""
+        return self.rival_cost < self.cost and self.n_vertices <= tuning.SEEN_VERTICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,10 @@ class ClusterEstimate:
     def is_doubtful(self) -> bool:
         """Whether the cost may well be more than 1.2 times the best one."""
         few, many = tuning.DOUBTFUL
-        return self.doubt > (few if self.centers.shape[1] <= tuning.MAX_LOW_DIM else many)
+        if self.centers.shape[1] > tuning.MAX_LOW_DIM:
+            return self.doubt > many
+        contested = self.start is not None and self.start.is_contested
+        return self.doubt > (tuning.DOUBTFUL_IF_CONTESTED if contested else few)
 
     def update(
         self,
