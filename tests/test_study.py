@@ -8,7 +8,7 @@ import pytest
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.reports import Reports
-from hybriddp.study import Study
+from hybriddp.study import EMPTY, Study, refused_parts
 
 STUDIES: list[Study] = [
     MeanStudy("minutes", bounds=(0, 240), epsilon=1, sd_at_most=50),
@@ -57,3 +57,12 @@ def test_one_report_in_a_hundred_may_be_none(study: Study) -> None:
 def test_a_long_title_is_cut_in_a_line() -> None:
     long = MeanStudy("m" * 80, bounds=(0, 1), epsilon=1)
     assert (long.short_title, STUDIES[0].short_title) == (f"{'m' * 59}…", "minutes")
+
+
+def test_keys_that_nobody_has_are_said_to_be_left_out() -> None:
+    study = DistributionStudy("minutes", bounds=(0, 240), epsilon=1)
+    with pytest.raises(
+        DataError, match=f"^1 of 1 parts cannot be estimated. XX: {EMPTY} Leave keys that nobody has out"
+    ):
+        study.estimate_parts("country", {"XX": (None, None)})
+    assert str(refused_parts(["DE: The trusted group is empty."], 2)).endswith("DE: The trusted group is empty.")

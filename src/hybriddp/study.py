@@ -7,16 +7,20 @@ ledgers know it.
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
 from hybriddp import _check
-from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
 from hybriddp.reports import Received, Reports, receive, refuse_bad_reports
+
+EMPTY = "Both groups are empty."
+"""What is said of a study, or of a part of the users, that nobody took part in."""
 
 
 class Study(ABC):
@@ -104,6 +108,13 @@ def check_study(name: str, what: str, min_group_size: int, users: Part | None) -
     _check.integer("min_group_size", min_group_size, at_least=1)
     if users is not None and not isinstance(users, Part):
         raise ParameterError("users", "None or a Part", users)
+
+
+def refused_parts(problems: Sequence[str], n_parts: int) -> DataError:
+    """The error that some parts of the users cannot be estimated, so that none is; a sentence per part, up to five."""
+    empty = any(problem.endswith(EMPTY) for problem in problems)
+    remedy = " Leave keys that nobody has out, or check their spelling." if empty else ""
+    return DataError(f"{len(problems)} of {n_parts} parts cannot be estimated. {' '.join(problems[:5])}{remedy}")
 
 
 def compact(content: dict[str, Any]) -> str:

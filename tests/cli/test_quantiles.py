@@ -215,3 +215,13 @@ def test_randomize_takes_the_text_of_a_study(tmp_path: Path) -> None:
     )
     assert json.loads(made.stdout)["study"] == STUDY.digest
     assert pl.read_parquet(output).schema["code"] == pl.UInt16
+
+
+def test_rows_without_a_key_are_told_of(users: Path, tmp_path: Path) -> None:
+    told = _run(users, tmp_path / "a.json", "--group", "country", "--keys", "DE")
+    assert told.exit_code == 0
+    assert "Some rows have none of the --keys" in told.stderr
+    assert "Some rows" not in _run(users, tmp_path / "b.json", "--group", "country", "--keys", "DE,FR").stderr
+    parts = _run(users, tmp_path / "c.json", "--group", "country", "--keys", "DE,FR").stdout
+    assert "allowing_groups_to_differ" not in parts
+    assert "If the groups may differ" in parts

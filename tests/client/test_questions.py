@@ -192,7 +192,10 @@ def test_a_device_s_report_of_a_number() -> None:
     assert all(0 <= found.draw(480).integer < LOAD.channel.n_codes for _ in range(20))
     told = found.promise()
     assert "asks for one number: page load ms, from 0 to 10,000. A number outside counts as the nearer bound." in told
-    assert "who counts the bin that it is in and publishes" in told
+    assert (
+        "If you trust: the bin of your number, one of 256, goes to the curator, who counts it with the others'" in told
+    )
+    assert "The curator could see that bin." in told
     for value in ("480", None, float("nan"), [1.0], True):
         with pytest.raises(DataError) as error:
             found.draw(value)

@@ -78,6 +78,9 @@ def test_it_is_shown_shortly(estimate: DistributionEstimate) -> None:
     assert repr(estimate).startswith("DistributionEstimate('page load ms': median ")
     assert repr(estimate).endswith(", ε = 1, a simulation)")
     assert "p95 " in str(estimate)
+    assert [one.q for one in estimate.quantiles()] == [0.5, 0.9, 0.95, 0.99]
+    assert str(estimate.quantile(0.95)) in estimate.explain()
+    assert str(estimate.quantile(0.95)).startswith("p95: 1,")
 
 
 def test_quantiles_are_asked_for_in_any_sequence(estimate: DistributionEstimate) -> None:

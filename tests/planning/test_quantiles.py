@@ -143,3 +143,17 @@ def test_a_bin_that_holds_too_much_is_told() -> None:
     assert zeros.bin_mass(0.5) == 0  # at the bound
     for made in (fine, zeros, plan_quantiles(**known)):
         assert "as coarse as" not in made.explain()
+
+
+def test_a_shape_beyond_the_bounds_is_told() -> None:
+    """Milliseconds with bounds for seconds."""
+    known: dict[str, Any] = {"n_users": 10**5, "trusted_fraction": 0.01, "epsilon": 1}
+    narrow = plan_quantiles(**known, bounds=(0, 10), shape="lognormal(550, 520)").explain()
+    assert "Of the assumed values 100 % are at or above the upper bound, and count as the bound" in narrow
+    assert (
+        "count as the bound" not in plan_quantiles(**known, bounds=(0, 10_000), shape="lognormal(550, 520)").explain()
+    )
+    high = plan_quantiles(**known, bounds=(1000, 2000), shape=[10.0, 1500.0]).explain()
+    assert "Of the assumed values 50 % are at or below the lower bound" in high
+    zeros = plan_quantiles(**known, bounds=(0, 10), shape=[0.0, 5.0]).explain()
+    assert "count as the bound" not in zeros

@@ -87,6 +87,8 @@ def release(
         summaries = sources.summarize(study, group, keys, progress)
     if targets.diagnostics or dry_run:
         _diagnose(summaries, view)
+    if isinstance(summaries, GroupedSummaries) and summaries.other:
+        say("Some rows have none of the --keys: they are in no answer. --diagnostics says how many.", err=True)
     new = ledger is not None and not ledger.exists()
     options = {"single_group": sources.single_group, **(how or {})}
     if sources.simulated:

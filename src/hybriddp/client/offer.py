@@ -189,8 +189,9 @@ class StudyOffer:
             f"If you report: your device draws one code at random and sends that; your {noun} stays here. "
             f"{self._meaning('the code', local=True)}",
             *self._stored("local"),
-            f"If you trust: your {noun} itself goes to the curator, who {asked.added} and publishes only answers "
-            f"with noise. {self._meaning('what is published', local=False)} The curator could see your {noun}.",
+            f"If you trust: {asked.known or f'your {noun} itself'} goes to the curator, who {asked.added} and "
+            f"publishes only answers with noise. {self._meaning('what is published', local=False)} The curator could "
+            f"see {'that bin' if asked.known else f'your {noun}'}.",
             *self._stored("trusted"),
             f"Digest of the study: {self.digest}",
             *_labeled("Digest of the question about its list", self.question.digest if self.question else None),

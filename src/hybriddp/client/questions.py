@@ -69,6 +69,8 @@ class StudyQuestion(ABC):
     kind: ClassVar[str]
     noun: ClassVar[str]
     added: ClassVar[str]
+    known: ClassVar[str] = ""
+    """What the curator gets of somebody who trusts, if that is less than the noun says."""
     study: Any  # each kind has its own
 
     @property
@@ -147,7 +149,8 @@ class DistributionQuestion(StudyQuestion):
     study: DistributionStudy
     kind: ClassVar[str] = "distribution"
     noun: ClassVar[str] = "number"
-    added: ClassVar[str] = "counts the bin that it is in"
+    added: ClassVar[str] = "counts it with the others'"
+    known: ClassVar[str] = "the bin of your number, one of 256,"
 
     def __post_init__(self) -> None:
         if self.study.mean_study is not None:

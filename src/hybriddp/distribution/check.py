@@ -22,6 +22,7 @@ from hybriddp.errors import DataError, ProtocolError
 from hybriddp.mean.plausible import implausible_reports
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
 from hybriddp.reports import Reports
+from hybriddp.study import EMPTY
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _check_sizes(checked: CheckedGroups, *, single_group: bool) -> None:
     sizes = {"trusted": checked.n_trusted, "local": checked.n_local}
     least, empty = checked.study.min_group_size, [name for name, size in sizes.items() if not size]
     if len(empty) == 2:
-        raise DataError("Both groups are empty.")
+        raise DataError(EMPTY)
     if empty and not single_group:
         raise DataError(
             f"The {empty[0]} group is empty. Pass single_group=True if the answer of the other group alone will do."

@@ -111,7 +111,7 @@ class DistributionEstimate:
         """The value below which a fraction ``q`` of the population lies, with an interval from an edge to an edge."""
         return quantile.quantile(self.fit, self.study.bins, _check.number("q", q, _check.FRACTION), level)
 
-    def quantiles(self, q: Iterable[float], *, level: float = 0.95) -> tuple[Quantile, ...]:
+    def quantiles(self, q: Iterable[float] = USUAL, *, level: float = 0.95) -> tuple[Quantile, ...]:
         """Several quantiles; each interval holds its own at this level, not all together."""
         return tuple(self.quantile(one, level=level) for one in quantile.asked("q", q))
 

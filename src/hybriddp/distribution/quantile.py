@@ -69,6 +69,11 @@ class Quantile:
     def __float__(self) -> float:
         return self.value
 
+    def __str__(self) -> str:
+        from hybriddp.distribution.explain import shown
+
+        return f"{self.name}: {shown(self)}"
+
 
 @dataclass(frozen=True, slots=True)
 class CdfValue:

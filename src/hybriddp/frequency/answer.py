@@ -28,6 +28,7 @@ from hybriddp.release.event import Event, Part
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.release.mechanisms import release_vector
 from hybriddp.reports import Reports
+from hybriddp.study import refused_parts
 
 if TYPE_CHECKING:
     from hybriddp.frequency.study import FrequencyStudy
@@ -123,7 +124,7 @@ def answer_share_parts(
         except DataError as problem:
             problems.append(f"{key}: {problem}")
     if problems:
-        raise DataError(f"{len(problems)} of {len(summaries)} parts cannot be estimated. {' '.join(problems[:5])}")
+        raise refused_parts(problems, len(summaries))
     rng = None if random_state is None else simulation_generator(random_state, "parts")
     paid = ledger is not None and rng is None
     if ledger is not None and paid:

@@ -15,6 +15,7 @@ from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.reports import Reports
+from hybriddp.study import EMPTY
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _check_sizes(checked: CheckedCounts, *, single_group: bool) -> None:
             "which column is counted."
         )
     if len(empty) == 2:
-        raise DataError("Both groups are empty.")
+        raise DataError(EMPTY)
     if empty and not single_group:
         raise DataError(
             f"The {empty[0]} group is empty. Pass single_group=True if the answer of the other group alone will do."

@@ -39,6 +39,7 @@ from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.release.mechanisms import PrivateTotal, release_total, total_event
 from hybriddp.reports import Reports
+from hybriddp.study import refused_parts
 
 if TYPE_CHECKING:
     from hybriddp.mean.study import MeanStudy
@@ -89,7 +90,7 @@ def answer_parts(
         except DataError as problem:
             problems.append(f"{key}: {problem}")
     if problems:
-        raise DataError(f"{len(problems)} of {len(summaries)} parts cannot be estimated. {' '.join(problems[:5])}")
+        raise refused_parts(problems, len(summaries))
     rng = None if random_state is None else simulation_generator(random_state, "parts")
     paid = ledger is not None and rng is None
     if ledger is not None and paid:

@@ -13,6 +13,7 @@ from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.mean.plausible import implausible_reports, spread_is_refuted
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.reports import Reports
+from hybriddp.study import EMPTY
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _check_sizes(checked: Checked, *, single_group: bool) -> None:
     least, weight = checked.study.min_group_size, checked.rule.weight
     empty = [name for name, size in sizes.items() if not size]
     if len(empty) == 2:
-        raise DataError("Both groups are empty.")
+        raise DataError(EMPTY)
     if empty and not single_group:
         raise DataError(
             f"The {empty[0]} group is empty. Pass single_group=True if the answer of the other group alone will do."

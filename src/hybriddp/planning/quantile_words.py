@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hybriddp.planning.quantiles import QuantilePlan, QuantileRow
 
 HEADINGS = ("", "value", "error", "95 % interval", "rank error", "trusted", "local")
+_CLAMPED = 0.005  # of the users at a bound: half of what makes p99 one
 _HELPS = 0.95  # an error below this fraction of another one is worth a word
 
 
@@ -78,6 +79,7 @@ def doubts(made: "QuantilePlan") -> list[str]:
     open_ended = [name(row) for row in made.rows if row.upper == upper or row.lower == lower]
     if open_ended:
         lines.append(f"Touching a bound, and so not determined from that side: {', '.join(open_ended)}.")
+    lines += _clamped(made)
     coarse = [name(row) for row in made.rows if made.bin_mass(row.q) > COARSE_BIN]
     if coarse:
         lines.append(
@@ -85,6 +87,20 @@ def doubts(made: "QuantilePlan") -> list[str]:
             f"{', '.join(coarse)}. Edges that are closer there would help."
         )
     return lines
+
+
+def _clamped(made: "QuantilePlan") -> list[str]:
+    """How much of the assumed shape would count as a bound; many zeros are an answer, and no sign of wrong bounds."""
+    if made.crowd is None:
+        return []
+    grid, masses = made.bins.grid, made.crowd.masses
+    ends = [("at or above the upper", float(masses[-1]))]
+    ends += [("at or below the lower", float(masses[0]))] if grid.lower != 0 else []
+    return [
+        f"Of the assumed values {percent(mass, 2)} are {where} bound, and count as the bound: check units and bounds."
+        for where, mass in ends
+        if mass >= _CLAMPED
+    ]
 
 
 def assumptions(made: "QuantilePlan") -> str:
