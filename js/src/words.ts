@@ -32,7 +32,7 @@ export function promiseOf(offer: Offer): string {
   const { consent, stored, epsilon, delta } = offer;
   const asked = offer.study as unknown as Question;
   const noun = asked.categories ? "answer" : "number";
-  const added = offer.kind === "mean" ? "adds it to a total" : "counts it with the others'";
+  const added = { mean: "adds it to a total", distribution: "counts the bin that it is in" }[offer.kind] ?? "counts it with the others'";
   const but = delta === "0" ? "" : `, but for a chance of ${delta}`;
   const meaning = (seen: string, except: string) =>
     `ε = ${epsilon}: someone who has narrowed your ${noun} down to two candidates and sees ${seen} guesses right at most ${chanceOf(epsilon)} of the time (50 % without it)${except}.`;
