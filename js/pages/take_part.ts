@@ -10,6 +10,14 @@ import { likelihoodOf, promiseOf, receiptWords } from "../src/words.js";
 
 type Value = number | string;
 
+/** What a study asks for, as its verified text says it. */
+interface Question {
+  readonly bounds?: readonly [number, number];
+  readonly categories?: readonly Value[];
+  readonly other?: boolean;
+  readonly channel: { readonly text: string };
+}
+
 const AGAIN = 20_000; // milliseconds until what has not arrived is sent again
 const PEOPLE = 1000;
 const MOST_ROWS = 12;
@@ -127,10 +135,8 @@ function again(): void {
 /** The value or category that was chosen. */
 function chosen(): Value {
   const control = field("value")!;
-  const { categories } = offer!.study as unknown as { categories?: readonly Value[] };
-  if (!categories) return Number(control.value);
-  const texts = typeof categories[0] === "string";
-  return categories[Number(control.value)] ?? (texts ? "(other)" : Math.max(...(categories as number[])) + 1);
+  const { categories } = offer!.study as unknown as Question;
+  return categories ? (categories[Number(control.value)] ?? otherThan(categories)) : Number(control.value);
 }
 
 async function submit(): Promise<void> {
@@ -212,40 +218,55 @@ function leftOf(entry: Kept): HTMLElement[] {
 
 /** How many of 1,000 people would have sent this code, for one's own value and for very different ones, side by side. */
 function odds(found: Offer, code: number): HTMLElement[] {
-  const { bounds, categories, channel } = found.study as unknown as { bounds?: [number, number]; categories?: Value[]; channel: { text: string } };
-  const { type, values, labels } = JSON.parse(channel.text);
-  const per = values ?? labels;
+  const { bounds, categories, other, channel } = found.study as unknown as Question;
+  const { values, labels } = JSON.parse(channel.text);
+  const per = values ?? labels; // codes for each public pattern
   const noun = categories ? "answers" : "numbers";
-  const values_ = categories ? someOf(categories) : far(bounds!);
-  const chances = values_.map((value) => likelihoodOf(found, value, code));
+  const chanceOf = (value: Value) => likelihoodOf(found, value, code);
+  const compared = categories ? someOf(categories, other) : far(bounds!, chanceOf);
+  const chances = compared.map(chanceOf);
   const largest = Math.max(...chances);
-  const rows = values_.flatMap((value, i) => {
+  const rows = compared.flatMap((value, i) => {
     const mine = value === own ? " mine" : "";
-    const words = typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 6 }) : value;
+    const isOther = categories && !categories.includes(value);
+    const words = isOther ? "something else" : shown(value);
     const bar = make("i");
     bar.style.width = `${(70 * chances[i]!) / largest}%`;
-    return [make("div", [mine ? `yours: ${words}` : words], { class: mine }), make("div", [bar, make("span", [count(chances[i]!)])], { class: `bar${mine}` })];
+    return [make("div", [mine ? `yours: ${words}` : words], { class: mine }), make("div", [bar, make("span", [`${count(chances[i]!)} of ${PEOPLE.toLocaleString("en")}`])], { class: `bar${mine}` })];
   });
-  const which = per ? `with each of these ${noun} whose device drew the same pattern, number ${Math.floor(code / per).toLocaleString("en")}` : `with each of these ${noun}`;
+  const pattern = per ? `First your device drew a pattern, number ${Math.floor(code / per).toLocaleString("en")}, without looking at what you typed. ` : "";
+  const same = per ? " whose devices drew the same pattern" : "";
   const times = Math.exp(Number(found.epsilon)).toLocaleString("en", { maximumSignificantDigits: 2 });
-  const public_ = type === "hashing" || type === "masked" ? " The pattern is drawn without looking at it." : "";
   return [
-    make("p", [`Of ${PEOPLE.toLocaleString("en")} people ${which}, so many would have sent this code:${public_ && ` (${public_.trim()})`}`]),
+    make("p", [`${pattern}Of ${PEOPLE.toLocaleString("en")} people with each of these ${noun}${same}, so many would have sent this code:`]),
     make("div", rows, { class: "odds" }),
     make("p", [`Whatever you had typed, this code could have come out. For no two ${noun} is one more than ${times} times as likely as the other: that is what ε = ${found.epsilon} says.`]),
   ];
 }
 
-/** One's own number and the farther bound; both bounds if it is no longer known. */
-function far([lower, upper]: [number, number]): number[] {
+/** One's own number, and the one for which the code is most different, the farthest if there are several; both bounds if it is no longer known. */
+function far([lower, upper]: readonly [number, number], chanceOf: (value: number) => number): number[] {
   if (typeof own !== "number") return [lower, upper];
-  return own - lower > upper - own ? [own, lower] : [own, upper];
+  const mine = own;
+  const unlike = (value: number) => Math.abs(Math.log(chanceOf(value) / chanceOf(mine))) + (1e-6 * Math.abs(value - mine)) / (upper - lower);
+  const places = Array.from({ length: 17 }, (_, i) => lower + ((upper - lower) * i) / 16);
+  return [mine, places.reduce((best, place) => (unlike(place) > unlike(best) ? place : best))];
 }
 
 /** One's own category first, and others, up to a dozen. */
-function someOf(categories: Value[]): Value[] {
-  const rest = categories.filter((item) => item !== own).slice(0, MOST_ROWS - 1);
-  return own !== undefined && categories.includes(own) ? [own, ...rest] : rest;
+function someOf(categories: readonly Value[], other?: boolean): Value[] {
+  const all = [...categories, ...(other ? [otherThan(categories)] : [])];
+  const rest = all.filter((item) => item !== own).slice(0, MOST_ROWS - 1);
+  return own !== undefined && all.includes(own) ? [own, ...rest] : rest;
+}
+
+/** An item that is none of the categories, and counts as other. */
+function otherThan(categories: readonly Value[]): Value {
+  return typeof categories[0] === "string" ? "(other)" : Math.max(...(categories as number[])) + 1;
+}
+
+function shown(value: Value): string {
+  return typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 6 }) : value;
 }
 
 function count(chance: number): string {
@@ -258,7 +279,7 @@ function givenOf(entry: Kept): HTMLElement[] {
   return [
     heading("What left your device"),
     make("p", ["You trusted the curator with this:"]),
-    make("p", [make("span", [typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 6 }) : value], { class: "code" })]),
+    make("p", [make("span", [shown(value)], { class: "code" })]),
     everything(entry),
   ];
 }

@@ -65,6 +65,11 @@ def test_no_page_has_a_barrier(watched: dict[str, Page], who: str, address: str)
     page.goto(address)
     if address == "/plan":
         expect(page.locator("canvas")).to_be_visible()
+    audit(page)
+
+
+def audit(page: Page) -> None:
+    """Let axe look at a page, wide and narrow, light and dark; it must fit and nothing in it may run by itself."""
     page.evaluate(_axe())
     for scheme, width, rules in LOOKS:
         page.set_viewport_size({"width": width, "height": 900})

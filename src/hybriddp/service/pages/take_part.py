@@ -37,17 +37,18 @@ input[type=number] { width: 12rem; font-size: 1.15rem; } textarea { font: .85rem
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--raised); border-radius: .3rem; padding: .7rem;
   margin: .5rem 0; font: .85rem/1.45 ui-monospace, monospace; }
 .code { font-size: 2.2rem; font-weight: 600; font-variant-numeric: tabular-nums; }
-.odds { display: grid; gap: .2rem 1rem; grid-template-columns: minmax(6rem, auto) 1fr; align-items: center; margin: 1rem 0; }
+.odds { display: grid; gap: .2rem 1rem; grid-template-columns: minmax(6rem, auto) 1fr; align-items: center;
+  margin: 1rem 0; overflow-wrap: anywhere; }
 .odds .bar { background: var(--raised); border-radius: .2rem; display: flex; align-items: center; gap: .6rem; }
 .odds .bar i { background: var(--local); height: 1.5rem; border-radius: .2rem; min-width: 2px; flex: none; }
 .odds .mine i { background: var(--both); } .odds .mine { font-weight: 600; }
-.said { border-left: .25rem solid var(--both); padding: .1rem .8rem; } .said:empty { display: none; }
+.said { border-left: .25rem solid var(--both); padding: .1rem .8rem; margin: 1.2rem 0; } .said:empty { display: none; }
 .wrongly { border-left-color: var(--danger); background: var(--warn); padding: .5rem .8rem; }
 .actions { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.2rem 0; } .actions form { margin: 0; }
 [hidden] { display: none !important; }
 """
 _NO_SCRIPT = (
-    "Not without JavaScript: your device draws the code, and a form without a script could only send the number itself. "
+    "Not without JavaScript: your device draws the code, and a form without a script could only send the value itself. "
     "Turn JavaScript on for this page, or take part with an app."
 )
 _STATES = {
@@ -220,7 +221,8 @@ def _token(token: str) -> list[str]:
     ]
 
 
-def _value(study: Mapping[str, Any], asked: Mapping[str, Any], typed: str) -> str:
+def _value(study: Mapping[str, Any], asked: Mapping[str, Any], typed: str, *, place: str = "value") -> str:
+    """The field for the value, whose id is ``place``; of a category it has the number."""
     if study["kind"] == "frequency":
         items = [one_line(str(item)) for item in asked["categories"]]
         items += ["something else"] if asked["other"] else []
@@ -229,15 +231,15 @@ def _value(study: Mapping[str, Any], asked: Mapping[str, Any], typed: str) -> st
             for i, item in enumerate(items)
         )
         return (
-            '<div class="field"><label for="value">Your answer</label>'
-            f'<select id="value" name="value" required><option value="">Choose …</option>{options}</select></div>'
+            f'<div class="field"><label for="{place}">Your answer</label>'
+            f'<select id="{place}" name="value" required><option value="">Choose …</option>{options}</select></div>'
         )
     lower, upper = (significant(float(bound), 6) for bound in asked["bounds"])
     return (
-        '<div class="field"><label for="value">Your number</label>'
-        f'<input id="value" name="value" type="number" step="any" inputmode="decimal" required autocomplete="off" '
-        f'value="{escape(typed)}" aria-describedby="value-hint">'
-        f'<span class="hint" id="value-hint"> from {lower} to {upper}</span></div>'
+        f'<div class="field"><label for="{place}">Your number</label>'
+        f'<input id="{place}" name="value" type="number" step="any" inputmode="decimal" required autocomplete="off" '
+        f'value="{escape(typed)}" aria-describedby="{place}-hint">'
+        f'<span class="hint" id="{place}-hint"> from {lower} to {upper}</span></div>'
     )
 
 
@@ -247,8 +249,8 @@ def _option(study: Mapping[str, Any], choice: str) -> str:
     if choice == "report":
         label = "No: randomize it on my device"
         words = (
-            f"Your device draws one code at random, and only that leaves it. Your {noun} makes some codes likelier than "
-            f"others, and that is all that anybody learns from one. Your {noun} itself stays here."
+            f"Your device draws one code at random, and only that leaves it. Your {noun} makes some codes likelier "
+            f"than others, and that is all that anybody learns from one. Your {noun} itself stays here."
         )
         state = " disabled"
         missing = "".join(missing_script(SCRIPT, _NO_SCRIPT))
@@ -278,23 +280,17 @@ def _sent() -> str:
 
 def _withdrawal(study: Mapping[str, Any], token: str) -> str:
     """For whoever trusted without a script, and comes back with the number that they were given."""
-    asked = json.loads(study["text"])
-    fields = [
-        hidden("token", token)
-        if token
-        else '<p><label>Your token<br><textarea name="token" rows="3" required></textarea></label></p>'
-        if study["tokens"]
-        else "",
-        _value(study, asked, "")
-        .replace('id="value', 'id="given')
-        .replace('for="value', 'for="given')
-        .replace('aria-describedby="value', 'aria-describedby="given'),
-        '<p><label>The number of 32 digits and letters<br><input name="nonce" required pattern="[0-9a-f]{32}" size="36" '
-        'autocomplete="off"></label></p><p><button class="danger">Withdraw</button></p>',
-    ]
+    paste = '<p><label>Your token<br><textarea name="token" rows="3" required></textarea></label></p>'
+    who = hidden("token", token) if token else paste if study["tokens"] else ""
+    nonce = (
+        '<p><label>The number of 32 digits and letters<br><input name="nonce" required pattern="[0-9a-f]{32}" '
+        'size="36" autocomplete="off"></label></p>'
+    )
+    value = _value(study, json.loads(study["text"]), "", place="given")
     return (
         '<details id="by-hand"><summary>Withdraw what you sent without JavaScript</summary>'
-        f'<form method="post" action="{_path(study)}/withdraw">{"".join(fields)}</form></details>'
+        f'<form method="post" action="{_path(study)}/withdraw">{who}{value}{nonce}'
+        '<p><button class="danger">Withdraw</button></p></form></details>'
     )
 
 

@@ -133,8 +133,8 @@ async def _refused(
 
 
 _WORDS = {
-    "bad-token": "The token is missing, has ended, or is not for this study. Ask the organization for a new one. Nothing "
-    "was added to the study.",
+    "bad-token": "The token is missing, has ended, or is not for this study. Ask the organization for a new one. "
+    "Nothing was added to the study.",
     "malformed": "The form is not complete. Fill it in again. Nothing was added to the study.",
 }
 
