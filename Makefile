@@ -155,6 +155,7 @@ vectors: $(VENV)/.dev
 	$(BIN)/python scripts/make_frequency_vectors.py
 	$(BIN)/python scripts/make_distribution_vectors.py
 	$(BIN)/python scripts/make_protocol_vectors.py
+	$(BIN)/python scripts/make_kmeans_vectors.py
 
 # The command has to see the newest versions, so it uses an environment of its own.
 lock:
@@ -232,7 +233,7 @@ js/dist/hybriddp.js: $(wildcard js/src/*.ts js/src/*/*.ts) js/package.json js/no
 	$(JS) npm run --silent build
 
 # uPlot's style and license go with the bundle that it is in.
-$(PAGES): $(wildcard js/pages/*.ts js/src/*.ts) js/node_modules/.installed
+$(PAGES): $(wildcard js/pages/*.ts js/src/*.ts js/src/*/*.ts) js/node_modules/.installed
 	@mkdir -p $(STATIC)
 	$(JS) npm run --silent pages
 	@cp js/node_modules/uplot/dist/uPlot.min.css $(STATIC)/uplot.css

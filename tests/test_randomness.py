@@ -3,11 +3,12 @@ import threading
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from hybriddp import randomness
 from hybriddp.errors import ParameterError
-from hybriddp.randomness import SeededBytes, SystemBytes, byte_source
+from hybriddp.randomness import ByteSource, SeededBytes, SystemBytes, UniformDraws, byte_source
 from tests.levels import LEVEL
 
 
@@ -127,3 +128,34 @@ def test_threads_do_not_share_bytes() -> None:
     for thread in threads:
         thread.join()
     assert len(set(taken)) == 800
+
+
+class _Counting(ByteSource):
+    """The bytes 0, 1, 2, …"""
+
+    seeded = False
+    next = 0
+
+    def fill(self, buffer: NDArray[np.uint8]) -> None:
+        buffer[:] = np.arange(self.next, self.next + len(buffer))
+        self.next += len(buffer)
+
+
+def test_uniform_draws_are_the_upper_bits_of_little_endian_words() -> None:
+    draws = UniformDraws(_Counting())
+    assert draws.words(2).tolist() == [0x03020100, 0x07060504]
+    assert draws.random(1, np.float32).tolist() == [0x0B0A09 / 2**24]
+    assert draws.random(1).tolist() == [(0x131211100F0E0D0C >> 11) / 2**53]
+    assert draws.random((1, 2), np.float32).tolist() == [[0x171615 / 2**24, 0x1B1A19 / 2**24]]
+    assert draws.random((0, 3)).shape == (0, 3)
+
+
+def test_uniform_draws_are_below_one() -> None:
+    class Ones(ByteSource):
+        seeded = False
+
+        def fill(self, buffer: NDArray[np.uint8]) -> None:
+            buffer[:] = 255
+
+    assert UniformDraws(Ones()).random(1).tolist() == [1 - 2**-53]
+    assert UniformDraws(Ones()).random(1, np.float32).tolist() == [1 - 2**-24]

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { distribution, frequency, vectors } from "./vectors.js";
+import { distribution, frequency, kmeans, vectors } from "./vectors.js";
 
 const source = fileURLToPath(new URL("..", import.meta.url));
 const { epsilon, text } = vectors.window[0];
@@ -52,16 +52,18 @@ function report(name, what) {
       'import { promiseOf } from "hybriddp/words";\n' +
       'import { parseFrequencyStudy } from "hybriddp/frequency";\n' +
       'import { distribution, parseDistributionStudy } from "hybriddp/distribution";\n' +
+      'import { parseKMeansStudy } from "hybriddp/kmeans";\n' +
       'const client = new Client("https://curator.example.org", { study: "minutes", kinds: [distribution] });\n' +
-      "const [text, epsilon, shares, quantiles] = process.argv.slice(2);\n" +
+      "const [text, epsilon, shares, quantiles, points, asked] = process.argv.slice(2);\n" +
       "const code = parseChannel(text, epsilon).report(37.5, [0, 240]);\n" +
       'const item = (await parseFrequencyStudy(shares, 1)).report("yes");\n' +
       "const value = (await parseDistributionStudy(quantiles, 1)).report(0.5);\n" +
+      "const round = await (await parseKMeansStudy(points, 1)).parseRound(asked);\n" +
       "const made = typeof promiseOf === 'function' && (await client.kept()) === undefined;\n" +
-      "console.log(made && [code, item.code, value.code].every(Number.isInteger));\n",
+      "console.log(made && [code, item.code, value.code, round.answer([0.5, 0.5]).code].every(Number.isInteger));\n",
   );
   npm(project, "install", what);
-  const words = ["use.js", text, epsilon, frequency.accepted[0].text, distribution.accepted[0].text];
+  const words = ["use.js", text, epsilon, frequency.accepted[0].text, distribution.accepted[0].text, kmeans.bases[0], kmeans.bases[2]];
   return execFileSync(process.execPath, words, { cwd: project, encoding: "utf8" }).trim();
 }
 
@@ -92,6 +94,9 @@ test("another project finds the types of all entries", () => {
       'import { type Item, frequency, parseFrequencyStudy } from "hybriddp/frequency";\n' +
       'import { promiseOf } from "hybriddp/words";\n' +
       'import { type Report, parseDistributionStudy } from "hybriddp/distribution";\n' +
+      'import { type Answer, type Round, parseKMeansStudy } from "hybriddp/kmeans";\n' +
+      "export const asked = async (study: string, text: string): Promise<Round> => (await parseKMeansStudy(study, 1)).parseRound(text);\n" +
+      "export const point = (round: Round): Answer => round.answer([17.5, 30]);\n" +
       "export const mean = async (text: string): Promise<number> => (await parseStudy(text, 1)).report(37.5).code;\n" +
       "export const share = async (text: string, item: Item): Promise<number> => (await parseFrequencyStudy(text, 1)).report(item).code;\n" +
       "export const value = async (text: string): Promise<Report> => (await parseDistributionStudy(text, 1)).report(480);\n" +

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 
 import { Curator, token } from "./curator.js";
-import { distribution, frequency, vectors } from "./vectors.js";
+import { distribution, frequency, kmeans, vectors } from "./vectors.js";
 
 const read = (path) => readFileSync(new URL(path, import.meta.url), "utf8");
 const readme = read("../README.md");
@@ -15,6 +15,7 @@ const bundles = {
   "hybriddp/words": "../dist/words.js",
   "hybriddp/frequency": "../dist/frequency.js",
   "hybriddp/distribution": "../dist/distribution.js",
+  "hybriddp/kmeans": "../dist/kmeans.js",
 };
 const LARGEST = 6; // kB, of what takes part in a study of a mean
 const texts = {
@@ -23,6 +24,12 @@ const texts = {
   parseFrequencyStudy: frequency.accepted[0].text, // yes or no
   parseDiscoveryQuestion: frequency.discovery[0].text,
   parseDistributionStudy: distribution.accepted[0].text,
+  parseKMeansStudy: kmeans.bases[0],
+};
+const { study: digest } = JSON.parse(kmeans.turns[0].text);
+const others = {
+  roundText: kmeans.bases[2], // the first round, of all users
+  turnsText: JSON.stringify({ type: "kmeans-turns", version: 2, study: digest, fractions: ["1"] }),
 };
 const located = (code) => code.replace(/from "(.*?)"/g, (_, name) => `from "${new URL(bundles[name.replace("./hybriddp.js", "hybriddp")], import.meta.url)}"`);
 const run = (code) => import(`data:text/javascript,${encodeURIComponent(code)}`);
@@ -49,7 +56,8 @@ for (const [page, source] of [["README.md", readme], ["docs/reports.md", read(".
   examples.filter((example) => !example.includes("new Client(")).forEach((example, i) => {
     test(`example ${i + 1} of ${page} runs`, async () => {
       const parser = Object.keys(texts).find((name) => example.includes(`${name}(`));
-      const module = `const text = ${JSON.stringify(texts[parser])};\n${located(example)}\nexport { ${parser === "parseChannel" ? "code" : "report"} as sent };`;
+      const named = Object.entries({ text: texts[parser], ...others }).map(([name, text]) => `const ${name} = ${JSON.stringify(text)};\n`);
+      const module = `${named.join("")}${located(example)}\nexport { ${parser === "parseChannel" ? "code" : "report"} as sent };`;
       const { sent } = await run(module);
       assert.ok(Number.isSafeInteger(sent.code ?? sent));
     });

@@ -8,6 +8,7 @@ const read = (name) => JSON.parse(readFileSync(new URL(`../../vectors/${name}.js
 export const vectors = read("channels");
 export const frequency = read("frequency");
 export const distribution = written(read("distribution"));
+export const kmeans = spelled(read("kmeans"));
 
 /** Vectors whose texts have their long lists again. */
 function written({ short, ...vectors }) {
@@ -16,6 +17,13 @@ function written({ short, ...vectors }) {
   return Object.fromEntries(
     Object.entries(vectors).map(([name, cases]) => [name, cases.map((c) => ({ ...c, text: full(c.text) }))]),
   );
+}
+
+/** Vectors of K-means whose rounds hold their study again, and whose refused texts are written out. */
+function spelled({ bases, rounds, ...vectors }) {
+  const full = ({ of, keep: [front, back], text, ...c }) => ({ ...c, text: bases[of].slice(0, front) + text + bases[of].slice(bases[of].length - back) });
+  const all = Object.entries(vectors).map(([name, cases]) => [name, name.startsWith("refused") ? cases.map(full) : cases]);
+  return { bases, rounds: rounds.map((c) => ({ ...c, text: c.text.replace("<study>", () => c.study) })), ...Object.fromEntries(all) };
 }
 
 /** The first bytes of a seed's SHAKE-256 stream. */

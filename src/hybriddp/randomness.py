@@ -3,8 +3,8 @@
 The codes of reports are drawn from one source: AES-256 in counter mode, keyed and seeded by the operating system, one
 stream per thread, keyed anew every 16 MiB and in every forked child, so that no two processes share a stream. It is
 twenty times as fast as the system's own source. Two things are drawn elsewhere: the noise of releases, by OpenDP; and
-how devices round for K-means and which variant they answer, by numpy's PCG64, seeded from this source. Nothing rests on
-the latter: all of the privacy of a report is in the draw of its code.
+how simulated devices round for K-means, by numpy's PCG64, seeded from this source. Nothing rests on the latter: all of
+the privacy of a report is in the draw of its code.
 
 A seeded source gives the same bytes every time, on every machine. It is for simulation: whoever knows the seed knows
 the noise, so what it touches is not a private release, and every result made with it says so.
@@ -80,6 +80,30 @@ class SeededBytes(ByteSource):
         """Overwrite a contiguous buffer with the seed's next bytes."""
         with self._lock:
             _write(self._stream, buffer)
+
+
+class UniformDraws:
+    """Uniform numbers from a source of bytes, by arithmetic that every client follows.
+
+    What a K-means device draws beside its code. It has the one method of numpy's generators that questions call.
+    """
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+
+    def words(self, count: int) -> NDArray[np.uint32]:
+        """Integers of 32 bits, little endian."""
+        return self._source.take(4 * count).view("<u4")
+
+    def random(
+        self, size: int | tuple[int, ...], dtype: type[np.float32] | type[np.float64] = np.float64
+    ) -> NDArray[np.floating]:
+        """Numbers from 0 to below 1: the upper 24 bits of 32 in single precision, the upper 53 of 64 in double."""
+        count = int(np.prod(size))
+        if dtype is np.float32:
+            return ((self.words(count) >> np.uint32(8)) * np.float32(2.0**-24)).reshape(size)
+        wide = self._source.take(8 * count).view("<u8")
+        return ((wide >> np.uint64(11)) * 2.0**-53).reshape(size)
 
 
 def byte_source(random_state: int | np.random.Generator | None) -> ByteSource:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.clustering import BLOCK, blocks, nearest, wcss, weighted_kmeans
+from hybriddp.kmeans.clustering import BLOCK, blocks, nearest, squared_norms, wcss, weighted_kmeans
 
 
 def _naive_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
@@ -94,3 +94,14 @@ def test_the_same_dice_give_the_same_centers() -> None:
         weighted_kmeans(points, np.ones(50), 4, starts=3, generator=np.random.default_rng(7))[0] for _ in range(2)
     )
     np.testing.assert_array_equal(first.centers, second.centers)
+
+
+def test_squared_norms_are_added_up_from_the_first_term_to_the_last() -> None:
+    rows = np.random.default_rng(0).standard_normal((50, 30))
+    expected = []
+    for row in rows.tolist():
+        total = 0.0
+        for x in row:
+            total += x * x
+        expected.append(total)
+    assert squared_norms(rows).tolist() == expected

@@ -1,11 +1,7 @@
-import pytest
-
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.planning import plan
-from hybriddp.service import expected
 from hybriddp.service.expected import expected_rows
-from hybriddp.service.kinds import known_kinds
 
 MEAN = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
 
@@ -32,15 +28,8 @@ def test_other_kinds_have_errors_of_their_own() -> None:
     assert expected_rows(items.to_json(), 500, 9_500) == ()
 
 
-def test_quantiles_are_planned_by_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quantiles_are_planned_by_ranks() -> None:
     study = DistributionStudy("load", bounds=(0, 1000), epsilon=1)
-
-    class Kind:
-        name, privacy = "distribution", study.privacy
-
-    Kind.study = study  # type: ignore[attr-defined]
-    if "distribution" not in known_kinds():
-        monkeypatch.setattr(expected, "study_kind", lambda _: Kind)
     rows = expected_rows(study.to_json(), 500, 9_500)
     assert all(row.error.endswith(" % of the users") for row in rows)
 

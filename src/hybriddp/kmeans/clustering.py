@@ -43,7 +43,7 @@ def nearest(points: NDArray[np.floating], centers: FloatArray) -> NDArray[np.int
     where it stands among how many others, so where rounding could decide, the sums are done again, term by term.
     """
     labels = np.empty(len(points), np.intp)
-    half = 0.5 * np.sum(centers * centers, axis=1)
+    half = 0.5 * squared_norms(centers)
     largest = np.sum(np.abs(centers), axis=1).max(initial=0.0)
     for part in blocks(len(points)):
         some = points[part]
@@ -64,6 +64,14 @@ def products(points: NDArray[np.floating], rows: FloatArray) -> FloatArray:
     sums = np.zeros((len(points), len(rows)))
     for coordinate, entries in zip(points.T, rows.T, strict=True):
         sums += coordinate[:, None] * entries
+    return sums
+
+
+def squared_norms(rows: FloatArray) -> FloatArray:
+    """The squared length of each row, term by term as `products`: the order in which numpy adds up is its own."""
+    sums = np.zeros(len(rows))
+    for entries in rows.T:
+        sums += entries * entries
     return sums
 
 
@@ -153,7 +161,7 @@ def _plus_plus(
 def nearest_constant_time(points: NDArray[np.floating], centers: FloatArray) -> NDArray[np.intp]:
     """The label that `nearest` gives, to the last tie, by sums that are done term by term for every point."""
     labels = np.empty(len(points), np.intp)
-    half = 0.5 * np.sum(centers * centers, axis=1)
+    half = 0.5 * squared_norms(centers)
     for part in blocks(len(points), max(1, _ENTRIES // len(centers))):
         labels[part] = np.argmax(products(points[part], centers) - half, axis=1)
     return labels

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +17,8 @@ MOST_CLUSTERS = 1024
 MOST_DIMENSIONS = 256
 MOST_CHARACTERS = 1000
 _THINNEST = 1e-50  # devices refuse grids with steps that floating point can hardly divide by
+_FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 NEIGHBORS = {"replace-one": Neighbors.REPLACE_ONE, "add-remove": Neighbors.ADD_REMOVE}
 SIZE_EPSILON_FRACTION = Fraction(1, 20)  # of ε: what the size of the trusted group costs where it is not public
 
@@ -192,6 +195,21 @@ def _short(value: object, longest: int) -> str:
         return f"[… {len(value):,} in all]"
     text = repr(value)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def is_digest(value: object) -> bool:
+    """Whether a value is a SHA-256 in hexadecimal digits, as documents are named by."""
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
+
+
+def read_fraction(value: object, what: str) -> Fraction:
+    """A fraction of users of a text; `ProtocolError` if it is none between 0 and 1."""
+    if not isinstance(value, str) or _FRACTION.fullmatch(value) is None:
+        raise ProtocolError(f"The {what} is refused: a fraction of users is not a short fraction.")
+    fraction = Fraction(value)
+    if not 0 < fraction <= 1:
+        raise ProtocolError(f"The {what} is refused: a fraction of users is not between 0 and 1.")
+    return fraction
 
 
 def parsed(text: str, what: str) -> dict[str, Any]:

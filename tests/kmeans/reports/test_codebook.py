@@ -5,7 +5,15 @@ import pytest
 from scipy.linalg import hadamard as another_hadamard
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.reports.codebook import Directions, Pairs, hadamard, order_of, paired_row
+from hybriddp.kmeans.reports.codebook import (
+    Directions,
+    Pairs,
+    hadamard,
+    hadamard_products,
+    most_bases,
+    order_of,
+    paired_row,
+)
 from tests.kmeans.codebooks import DIMENSIONS, row_pairs
 
 every_dimension = pytest.mark.parametrize("d", DIMENSIONS)
@@ -36,6 +44,32 @@ def test_signs_are_those_of_sylvester(order: int) -> None:
 )
 def test_the_order_is_the_next_power_of_two(d: int, order: int) -> None:
     assert order_of(d) == order
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 16, 33])
+def test_products_with_signs_add_up_pairs_in_one_order(d: int) -> None:
+    """Term by term in Python's own numbers: products with H are those of its halves, added and subtracted."""
+    vectors = np.random.default_rng(d).standard_normal((5000, d))  # more than one block
+    order = order_of(d)
+    rows = np.tile(np.arange(order), (len(vectors), 1))
+
+    def transform(numbers: list[float]) -> list[float]:
+        if len(numbers) == 1:
+            return numbers
+        half = len(numbers) // 2
+        left, right = transform(numbers[:half]), transform(numbers[half:])
+        return [a + b for a, b in zip(left, right, strict=True)] + [a - b for a, b in zip(left, right, strict=True)]
+
+    found = hadamard_products(vectors, order, rows)
+    for i in (0, 4095, 4096, 4999):
+        assert found[i].tolist() == transform([*vectors[i].tolist(), *[0.0] * (order - d)])
+    np.testing.assert_allclose(found, vectors @ hadamard(order)[:, :d].T, atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [*range(1, 18), 32, 33, 64, 100, 256])
+@pytest.mark.parametrize("n_codebooks", [16, 64])
+def test_the_most_bases_are_those_that_a_server_asks_with(d: int, n_codebooks: int) -> None:
+    assert most_bases(d, n_codebooks) == len(Directions.of(d, fewest=n_codebooks).sign_flips)
 
 
 # Directions

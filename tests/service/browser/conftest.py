@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.service.static_files import FOLDER
 from tests.service.running import CONSENT, Running, running
 
@@ -66,11 +66,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             _fill(server, MeanStudy(f"{EVIL} {study_id}", bounds=(0, 240), epsilon=1), study_id, state, [40.0, 41.0])
         shares = FrequencyStudy(EVIL, categories=[EVIL, "b"], epsilon=1)
         _fill(server, shares, "shares", "released", [EVIL, "b"])
+        load = DistributionStudy(EVIL, bounds=(0, 1000), epsilon=1)
+        _fill(server, load, "quantiles", "released", [120.0, 480.0])
         made = server.http.post("/operator/login", data={"key": server.admin_key})
         yield Site(server, made.headers["set-cookie"].partition(";")[0])
 
 
-def _fill(server: Running, study: MeanStudy | FrequencyStudy, study_id: str, state: str, values: list[object]) -> None:
+def _fill(
+    server: Running,
+    study: MeanStudy | FrequencyStudy | DistributionStudy,
+    study_id: str,
+    state: str,
+    values: list[object],
+) -> None:
     server.create(study, study_id, consent=dict.fromkeys(CONSENT, EVIL))
     for i, value in enumerate(values):
         server.trust(study, f"t{i}", value, study_id=study_id)

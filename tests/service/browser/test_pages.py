@@ -19,6 +19,7 @@ EVERYBODY = (
     "/operator",  # the login
     "/studies/mean/result.html",
     "/studies/shares/result.html",
+    "/studies/quantiles/result.html",
 )
 OPERATOR = (
     "/operator",
@@ -29,6 +30,7 @@ OPERATOR = (
     "/operator/studies/nothing",
     "/operator/studies/mean/report",
     "/operator/studies/shares/report",
+    "/operator/studies/quantiles/report",
 )
 LOOKS = [("light", 1280, None), ("dark", 1280, ["color-contrast"]), ("dark", 390, None)]
 """Color schemes, widths, and the rules that are left to check: all, where None."""
@@ -82,7 +84,7 @@ def audit(page: Page) -> None:
 
 
 def test_words_stay_words_on_every_page(page: Page) -> None:
-    for address in (*EVERYBODY[-2:], *(one for one in OPERATOR[2:] if not one.endswith("nothing"))):
+    for address in (*EVERYBODY[-3:], *(one for one in OPERATOR[2:] if not one.endswith("nothing"))):
         page.goto(address)
         assert page.evaluate("window.ran") is None
         assert EVIL in page.locator("h1").inner_text()

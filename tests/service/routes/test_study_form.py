@@ -48,6 +48,12 @@ def test_categories_stand_on_lines() -> None:
     assert form.body().study["other"] is True
 
 
+def test_quantiles_have_a_scale() -> None:
+    form = StudyForm.read(GOOD | {"kind": "distribution", "scale": "log"})
+    assert form.problems(NOW) == {}
+    assert (form.body().study["type"], form.body().study["scale"]) == ("distribution", {"log": 1000.0})
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [

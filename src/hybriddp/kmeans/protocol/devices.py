@@ -4,9 +4,11 @@ Of what a device sends, nothing but the code depends on its user's point, and th
 ask, with all of the study's ε (`Ask.check` makes sure of that).
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.kmeans.reports.base import Ask, ReportTally
 from hybriddp.kmeans.statistics import PointArray
-from hybriddp.randomness import ByteSource
+from hybriddp.randomness import ByteSource, UniformDraws
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +31,33 @@ class RoundReports:
 
 
 def answer_asks(asks: Sequence[Ask], points: FloatArray, source: ByteSource) -> tuple[RoundReports, ...]:
-    """The reports of devices with these points in the unit box, one each, to an ask drawn by the fractions of users."""
-    rng = np.random.default_rng(source.take(32).tolist())
-    fractions = np.array([float(ask.user_fraction) for ask in asks])
-    drawn = rng.choice(len(asks), len(points), p=fractions / fractions.sum())
+    """The reports of devices with these points in the unit box, one each, to an ask drawn by the fractions of users.
+
+    A device takes its random bytes in this order: a word of 32 bits that chooses the ask, another one that chooses the
+    variant, what the question draws (`UniformDraws`), and what the channel draws. So do devices in other languages. Of
+    many devices at a time, every one takes the first of these before any takes the next.
+    """
+    draws = UniformDraws(source)
+    of_ask, of_variant = draws.words(2 * len(points)).reshape(-1, 2).T
+    drawn = np.searchsorted(ask_limits(asks), of_ask, side="right")
     reports = []
     for i, ask in enumerate(asks):
         users = np.flatnonzero(drawn == i)
-        variants = rng.integers(ask.question.n_variants, size=len(users))
+        variants = (of_variant[users].astype(np.int64) * ask.question.n_variants) >> 32
         # A symbol that the channel does not have would come out of it as it is.
-        symbols = ask.channel.check_inputs(ask.question.symbols(points[users], variants, rng))
+        symbols = ask.channel.check_inputs(ask.question.symbols(points[users], variants, draws))
         codes = ask.channel.draw(len(users), symbols.__getitem__, source)
         reports.append(RoundReports(users, variants, codes, source.seeded))
     return tuple(reports)
+
+
+def ask_limits(asks: Sequence[Ask]) -> IntArray:
+    r"""From which word of 32 bits on a device answers each ask but the first: $\lfloor 2^{32} f \rfloor$.
+
+    $f$ is the part of the round's users who answer the asks before it.
+    """
+    sums = list(accumulate(ask.user_fraction for ask in asks))
+    return np.array([math.floor(before * (1 << 32) / sums[-1]) for before in sums[:-1]], np.int64)
 
 
 def simulate_devices(

@@ -6,7 +6,6 @@ the question's symbols. `Round.from_json` is where a device makes sure that the 
 """
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,10 +21,8 @@ from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.protocol.devices import RoundReports, answer_asks
 from hybriddp.kmeans.reports import base
 from hybriddp.kmeans.reports.base import Ask, ReportTally
-from hybriddp.kmeans.study import Document, KMeansStudy, parsed
+from hybriddp.kmeans.study import Document, KMeansStudy, parsed, read_fraction
 from hybriddp.randomness import byte_source
-
-_FRACTION_TEXT = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +135,7 @@ def _ask(study: KMeansStudy, fields: dict[str, Any]) -> Ask:
     """An ask of a message."""
     channel = channel_from_json(json.dumps(fields["channel"], separators=(",", ":")))  # proves the inequality
     question = base.question_of(study.box.n_dimensions, fields["question"], study.n_clusters)
-    fraction = fields["user_fraction"]
-    short = isinstance(fraction, str) and _FRACTION_TEXT.fullmatch(fraction) is not None
-    Round.require(short, "a fraction of users is not a short fraction")
-    user_fraction = Fraction(fraction)
-    Round.require(0 < user_fraction <= 1, "a fraction of users is not between 0 and 1")
+    user_fraction = read_fraction(fields["user_fraction"], "round")
     return Ask(question, cast("SymbolChannel", channel), user_fraction)  # which `Ask.check` makes sure of
 
 

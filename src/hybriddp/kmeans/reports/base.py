@@ -25,6 +25,7 @@ from hybriddp.kmeans.box import SMALLEST
 from hybriddp.kmeans.clustering import nearest, nearest_constant_time, products, rows_constant_time
 from hybriddp.kmeans.reports.codebook import CODEBOOKS_OF_PAIRS, CODEBOOKS_OF_SHIFTS, most_bases
 from hybriddp.kmeans.study import MOST_CHARACTERS, MOST_CLUSTERS, KMeansStudy
+from hybriddp.randomness import UniformDraws
 
 MOST_ASKS = 3  # questions in one round
 MOST_ROUNDS = 64  # the largest number of a round
@@ -43,7 +44,8 @@ longer over them, which would tell whose point is that small. (Products of sever
 
 _Asked = TypeVar("_Asked", bound="Question")
 _Value = TypeVar("_Value", float, FloatArray)
-Rng = np.random.Generator
+Rng = np.random.Generator | UniformDraws
+"""Where the random numbers of symbols come from: a device's own bytes, or numpy where devices are simulated."""
 
 
 class Question(ABC):

@@ -25,10 +25,12 @@ import numpy as np
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.grid import read_only
-from hybriddp.kmeans.clustering import largest_constant_time
+from hybriddp.kmeans.clustering import blocks, largest_constant_time, squared_norms
+from hybriddp.randomness import UniformDraws
 
 LARGEST_CODEBOOK = 16  # directions that a device looks at, at most; with the opposite ones, twice as many
 CODEBOOKS_OF_DIRECTIONS, CODEBOOKS_OF_PAIRS, CODEBOOKS_OF_SHIFTS = 4, 16, 64  # how many there are, at least
+_BLOCK = 1 << 12  # vectors at a time
 _VECTORS = 1 << 14  # for the mean of what agrees most
 
 
@@ -37,6 +39,28 @@ def hadamard(order: int) -> FloatArray:
     r"""Sylvester's matrix of signs, $(-1)^{|a \wedge b|}$; the order is a power of two."""
     index = np.arange(order)
     return read_only(1.0 - 2.0 * (np.bitwise_count(index[:, None] & index) & 1))
+
+
+def hadamard_products(vectors: FloatArray, order: int, rows: IntArray) -> FloatArray:
+    """The products of each vector with some rows of the matrix, shape (n, m), by the fast Walsh-Hadamard transform.
+
+    That is sums and differences of numbers that are 1, 2, 4, ... apart, in this order. Every client adds up the same
+    terms in the same order, and finds the same products to the last bit; a matrix product does not promise that.
+    """
+    found = np.empty(rows.shape)
+    for part in blocks(len(vectors), _BLOCK):
+        some = vectors[part].T
+        sums = np.zeros((order, some.shape[1]))
+        sums[: len(some)] = some
+        step = 1
+        while step < order:
+            pairs = sums.reshape(-1, 2, step, some.shape[1])
+            upper = pairs[:, 0] + pairs[:, 1]
+            np.subtract(pairs[:, 0], pairs[:, 1], out=pairs[:, 1])
+            pairs[:, 0] = upper
+            step *= 2
+        found[part] = np.take_along_axis(sums.T, rows[part], axis=1)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +103,12 @@ class Directions:
 
     def products(self, vectors: FloatArray, codebooks: IntArray, rows: IntArray | None = None) -> FloatArray:
         """The products of each vector with the directions of its codebook, or with these other rows of its bases."""
-        order, codebook, d = self.order, self.codebook, self.sign_flips.shape[1]
+        order, codebook = self.order, self.codebook
         rows = self.rows(codebooks) if rows is None else rows
         parts = []
         for basis in range(max(codebook // order, 1)):
             flipped = vectors * self.sign_flips[codebooks * codebook // order + basis]
-            parts.append(np.take_along_axis(flipped @ hadamard(order)[:, :d].T, rows, axis=1))
+            parts.append(hadamard_products(flipped, order, rows))
         return np.concatenate(parts, axis=1)
 
     def sums(self, counts: FloatArray) -> FloatArray:
@@ -178,15 +202,14 @@ def order_of(d: int) -> int:
     return 1 << (d - 1).bit_length()
 
 
-@lru_cache(maxsize=64)
 def most_bases(d: int, n_codebooks: int) -> int:
-    """How many bases make so many codebooks: no question has more."""
-    return len(Directions.of(d, fewest=n_codebooks).sign_flips)
+    """How many bases make so many codebooks, at least 16: no question has more. All three are powers of two."""
+    return n_codebooks * codebook_size(d) // order_of(d)
 
 
 def relative_lengths(vectors: FloatArray, radius: FloatArray | float) -> FloatArray:
     """Lengths in radii, clipped to 1."""
-    lengths: FloatArray = np.minimum(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) / radius, 1.0)
+    lengths: FloatArray = np.minimum(np.sqrt(squared_norms(vectors)) / radius, 1.0)
     return lengths
 
 
@@ -195,7 +218,7 @@ def nearest_sets(
     length: FloatArray,
     sign: IntArray | int,
     chosen: int,
-    rng: np.random.Generator,
+    rng: np.random.Generator | UniformDraws,
     *,
     constant_time: bool,
 ) -> IntArray:

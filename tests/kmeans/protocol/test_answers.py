@@ -1,0 +1,108 @@
+"""Answers as devices send them: what a server makes of them is what the devices answered, and nothing else."""
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hybriddp.channels import RandomizedResponse, UnaryEncoding
+from hybriddp.channels.response import ChoiceResponse
+from hybriddp.kmeans.protocol.answers import Message, messages_of, received_reports
+from hybriddp.kmeans.protocol.round import Round
+from hybriddp.kmeans.reports.base import Ask, Labels
+from hybriddp.kmeans.reports.codebook import Directions
+from hybriddp.kmeans.reports.direction import DirectionQuestion
+from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.reports.second_moment import LengthQuestion
+from hybriddp.kmeans.study import KMeansStudy
+
+STUDY = KMeansStudy("visits", n_clusters=2, bounds=[(0, 1), (0, 1)], epsilon=2)
+THIRD = Fraction(1, 3)
+LABELS = Labels(np.array([[0.2, 0.2], [0.7, 0.9]]))
+ASKED = Round(
+    STUDY,
+    1,
+    "all kinds of codes",
+    (
+        Ask(LengthQuestion(np.array([0.5, 0.5]), 0.5), RandomizedResponse(epsilon=2, n_categories=2), THIRD),
+        Ask(GridQuestion(None, np.zeros(2), np.full(2, 0.5), (3, 3)), UnaryEncoding(epsilon=2, n_categories=9), THIRD),
+        Ask(
+            DirectionQuestion(LABELS, np.array([0.5, 0.5]), Directions.of(2), 1),
+            ChoiceResponse(epsilon=2, n_codes=4, n_chosen=1),
+            THIRD,
+        ),
+    ),
+)
+POINTS = np.random.default_rng(0).random((300, 2))
+
+
+def _sent() -> list[Message]:
+    return messages_of(ASKED, ASKED.answer(POINTS, random_state=1))
+
+
+def test_messages_are_in_the_order_of_points_and_say_what_was_answered() -> None:
+    reports = ASKED.answer(POINTS, random_state=1)
+    sent = messages_of(ASKED, reports)
+    assert len(sent) == len(POINTS)
+    for number, some in enumerate(reports):
+        for user, variant, code in zip(some.users, some.variants, some.codes, strict=True):
+            expected = bytes(code).hex() if number == 1 else int(code)
+            assert sent[user] == {"round": ASKED.digest, "ask": number, "variant": int(variant), "code": expected}
+
+
+def test_a_server_counts_what_was_sent() -> None:
+    reports = ASKED.answer(POINTS, random_state=1)
+    received = received_reports(ASKED, json.loads(json.dumps(messages_of(ASKED, reports))))
+    assert received.rejected == 0
+    counted, expected = ASKED.count(received.reports), ASKED.count(reports)
+    for one, other in zip(counted.answers, expected.answers, strict=True):
+        np.testing.assert_array_equal(one.supports, other.supports)
+        np.testing.assert_array_equal(one.users, other.users)
+    for some, other_some in zip(received.reports, reports, strict=True):
+        np.testing.assert_array_equal(some.users, other_some.users)
+        assert some.codes.dtype == other_some.codes.dtype
+
+
+def test_no_messages_are_no_reports() -> None:
+    received = received_reports(ASKED, [])
+    assert [some.codes.shape for some in received.reports] == [(0,), (0, 2), (0,)]
+    assert sum(tally.n_users for tally in ASKED.count(received.reports).answers) == 0
+
+
+WORD = {"round": ASKED.digest, "ask": 0, "variant": 0, "code": 1}
+BITS = {"round": ASKED.digest, "ask": 1, "variant": 0, "code": "ff01"}
+
+
+@pytest.mark.parametrize("good", [WORD, BITS])
+def test_these_are_answers(good: dict[str, Any]) -> None:
+    assert received_reports(ASKED, [good]).rejected == 0
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        None,
+        [],
+        "17",
+        {},
+        {**WORD, "round": "0" * 64},
+        {**WORD, "round": None},
+        *({**WORD, "ask": ask} for ask in (-1, 3, True, 0.0, "0", None)),
+        *({**WORD, "variant": variant} for variant in (-1, 1, False, 0.0, "0", None, 10**30)),
+        *({**WORD, "code": code} for code in (-1, 2, True, 1.0, "1", "ff01", None, [1])),
+        *(
+            {**BITS, "code": code}
+            for code in ("FF01", "ff", "ff0100", "ff 01", "ff02", "", 511, None, "zz01", [255, 1])
+        ),
+        {**WORD, "note": 1},
+        {name: value for name, value in WORD.items() if name != "variant"},
+    ],
+    ids=str,
+)
+def test_what_is_no_answer_is_counted_and_left_out(bad: object) -> None:
+    received = received_reports(ASKED, [WORD, bad, BITS])
+    assert received.rejected == 1
+    assert [some.users.tolist() for some in received.reports] == [[0], [2], []]
+    assert ASKED.count(received.reports).rejected == 0
