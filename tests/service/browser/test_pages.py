@@ -17,6 +17,10 @@ EVERYBODY = (
     "/plan",
     "/plan?users=ten",
     "/operator",  # the login
+    "/studies/open/take-part",
+    "/studies/closed/take-part",
+    "/studies/mean/take-part",
+    "/studies/nothing/take-part",
     "/studies/mean/result.html",
     "/studies/shares/result.html",
     "/studies/quantiles/result.html",
@@ -184,7 +188,7 @@ def test_everything_works_without_javascript(site: Site, browser: Browser) -> No
 def test_nothing_is_loaded_from_elsewhere_and_no_inline_script_runs(site: Site, page: Page) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    for address in ("/plan", "/operator/studies/open", "/studies/mean/result.html"):
+    for address in ("/plan", "/operator/studies/open", "/studies/open/take-part", "/studies/mean/result.html"):
         page.goto(address)
         page.wait_for_load_state("networkidle")
     assert len(asked) > 5

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -105,11 +106,43 @@ def kept(page: Page) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("crowd", [120, pytest.param(5000, marks=pytest.mark.long)])
-def test_a_study_from_its_form_to_its_result(
-    site: Site, page: Page, people: People, monkeypatch: pytest.MonkeyPatch, crowd: int
-) -> None:
-    server, study_id, name = site.server, f"whole-{crowd}", f"minutes of {crowd}"
+@dataclass(frozen=True)
+class Contributions:
+    """What people have contributed, as their devices kept it."""
+
+    units: list[int]
+    codes: Counter[int]
+
+    @classmethod
+    def of(cls, entries: list[dict[str, Any]]) -> "Contributions":
+        units = [entry["integer"] for entry in entries if entry["group"] == "trusted"]
+        return cls(units, Counter(entry["integer"] for entry in entries if entry["group"] == "local"))
+
+    def require_stored(self, server: Running, study_id: str) -> MeanStudy:
+        """The study, if the server has exactly these sums."""
+        curator = server.prepared.app.state.curator
+        with reading(curator.engine) as connection:
+            found = stored_study(connection, study_id)
+            assert found is not None
+            study = MeanStudy.from_json(found.text)
+            assert total(connection, found.number, study.digest, curator.seal) == sum(self.units)
+            assert {code: n for code, n in tally(connection, found.number).items() if n} == dict(self.codes)
+            assert sizes(connection, found.number).trusted == len(self.units)
+        return study
+
+    def estimate(self, study: MeanStudy) -> dict[str, Any]:
+        counts = tuple(self.codes[code] for code in range(256))
+        found = study.estimate(
+            trusted=TrustedSummary(study.digest, len(self.units), sum(self.units)),
+            local=LocalSummary(study.digest, counts, tied=True),
+            ledger=Ledger(study.privacy),
+        )
+        published: dict[str, Any] = json.loads(json.dumps(found.to_dict()))
+        return published
+
+
+def make_study(page: Page, study_id: str, name: str) -> None:
+    """By the operator's form."""
     page.goto("/operator/new")
     fields = {"name": name, "lower": "0", "upper": "240", "organization": "Example Ltd", "id": study_id}
     for field, text in (fields | {"purpose": "To see.", "contact": "privacy@example.org"}).items():
@@ -117,63 +150,71 @@ def test_a_study_from_its_form_to_its_result(
     page.get_by_role("button", name="Make the study").click()
     page.wait_for_url(f"**/operator/studies/{study_id}")
 
+
+def close_and_release(page: Page, study_id: str) -> None:
+    """By the operator's buttons."""
+    for step, state in (("Close", "closed"), ("Release", "released")):
+        page.goto(f"/operator/studies/{study_id}")
+        page.get_by_label("I know that this cannot be undone.").check()
+        page.get_by_role("button", name=step, exact=True).click()
+        expect(page.locator(".state")).to_have_text(state)
+
+
+@pytest.mark.parametrize("crowd", [120, pytest.param(5000, marks=pytest.mark.long)])
+def test_a_study_from_its_form_to_its_result(
+    site: Site, page: Page, people: People, monkeypatch: pytest.MonkeyPatch, crowd: int
+) -> None:
+    server, study_id, name = site.server, f"whole-{crowd}", f"minutes of {crowd}"
+    make_study(page, study_id, name)
     alice, bob, carol = (people(who) for who in ("alice", "bob", "carol"))
     for one, choice, value in ((alice, "report", 37.5), (bob, "trust", 60.0), (carol, "trust", 240.0)):
         one.arrive(study_id)
         one.choose(choice, value)
         expect(one.page.locator("#said")).to_have_text("Thank you. You have taken part.")
-    (report,), (value,) = kept(alice.page), kept(bob.page)
+    (report,), (given,) = kept(alice.page), kept(bob.page)
     assert set(json.loads(report["body"])) == {"digest", "code", "nonce"}
     assert f"Code {report['integer']}" in alice.page.locator("#sent").inner_text()
-    assert value["integer"] == 60 * 2**24 // 240
     keys = server.http.get("/.well-known/hybriddp-receipts.json").json()
-    for one in (report, value):
-        verify(one["receipt"], keys)
+    for entry in (report, given):
+        verify(entry["receipt"], keys)
     carol.page.get_by_role("button", name="Withdraw").click()
     expect(carol.page.locator("#said")).to_contain_text("You have withdrawn.")
     assert [set(entry) for entry in kept(carol.page)] == [{"gone", "receipt"}]
 
-    acts = [
-        person(server, f"p{i}", study_id, ("trust" if i % 4 == 0 else "report", 2.0 * (i % 100))) for i in range(crowd)
-    ]
-    devices = take_part(server, acts)
-    entries = [device["kept"] for device in devices] + [report, value]
-    units = [entry["integer"] for entry in entries if entry["group"] == "trusted"]
-    codes = Counter(entry["integer"] for entry in entries if entry["group"] == "local")
-    curator = server.prepared.app.state.curator
-    with reading(curator.engine) as connection:
-        found = stored_study(connection, study_id)
-        assert found is not None
-        study = MeanStudy.from_json(found.text)
-        assert total(connection, found.number, study.digest, curator.seal) == sum(units)
-        assert {code: n for code, n in tally(connection, found.number).items() if n} == dict(codes)
-        assert sizes(connection, found.number).trusted == len(units)
+    acts = [("trust" if i % 4 == 0 else "report", 2.0 * (i % 100)) for i in range(crowd)]
+    devices = take_part(server, [person(server, f"p{i}", study_id, act) for i, act in enumerate(acts)])
+    gathered = Contributions.of([report, given, *(device["kept"] for device in devices)])
+    assert (len(gathered.units), gathered.codes.total()) == (1 + crowd // 4, 1 + crowd - crowd // 4)
+    study = gathered.require_stored(server, study_id)
 
-    mechanism, noise = type(mechanism_for(study.privacy)), []
+    noise: list[object] = []
+    mechanism: Any = type(mechanism_for(study.privacy))
     draw = mechanism.draw
-    monkeypatch.setattr(mechanism, "draw", lambda *given: noise.append(draw(*given)) or noise[-1])
-    for step in ("Close", "Release"):
-        page.goto(f"/operator/studies/{study_id}")
-        page.get_by_label("I know that this cannot be undone.").check()
-        page.get_by_role("button", name=step, exact=True).click()
-        expect(page.locator(".state")).to_have_text(f"{step.lower().removesuffix('e')}ed")
 
-    # The same contributions and the same noise, which is what the server drew, give what the server published.
-    counts = tuple(codes[code] for code in range(256))
-    monkeypatch.setattr(mechanism, "draw", lambda *_: noise[0])
-    own = study.estimate(
-        trusted=TrustedSummary(study.digest, len(units), sum(units)),
-        local=LocalSummary(study.digest, counts, tied=True),
-        ledger=Ledger(study.privacy),
-    )
+    def noted(*given: object) -> object:
+        noise.append(draw(*given))
+        return noise[-1]
+
+    monkeypatch.setattr(mechanism, "draw", noted)
+    close_and_release(page, study_id)
     result = server.http.get(f"/studies/{study_id}/result").json()
-    assert (len(noise), result["estimate"]) == (1, json.loads(json.dumps(own.to_dict())))
+    # The same contributions and the same noise, which is what the server drew, give what the server published.
+    monkeypatch.setattr(mechanism, "draw", lambda *_: noise[0])
+    assert (len(noise), result["estimate"]) == (1, gathered.estimate(study))
+
     alice.arrive(study_id)
     expect(alice.page.locator("#sent")).to_contain_text("What this device kept of it has been deleted.")
     assert kept(alice.page) == [{"gone": "closed"}]
     alice.page.get_by_role("link", name="See the result").click()
-    shown = alice.page.locator(".answer").inner_text()
-    assert result["answer"].splitlines()[-1].removeprefix(f"{name}: ") == shown
+    answer = result["answer"].splitlines()[-1].removeprefix(f"{name}: ")
+    expect(alice.page.locator(".answer")).to_have_text(answer)
+    with alice.page.expect_download() as table:
+        alice.page.get_by_role("link", name="CSV").click()
+    numbers = [result["estimate"]["value"], *result["estimate"]["interval_95"]]
+    assert table.value.path().read_text().splitlines()[1].split(",") == ["mean", *map(str, numbers)]
+    with alice.page.expect_download() as picture:
+        alice.page.get_by_role("link", name="picture (PNG)").click()
+    assert picture.value.path().read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.fixture(scope="module")
