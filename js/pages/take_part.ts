@@ -72,7 +72,7 @@ function clientFor(token: string): Client {
 /** Begin, or begin anew with another token: check the study, and look at what the device keeps. */
 async function begin(): Promise<void> {
   const token = field("token")?.value.trim() ?? "";
-  clearTimeout(timer);
+  rest();
   try {
     client = undefined;
     const found = clientFor(token);
@@ -80,8 +80,10 @@ async function begin(): Promise<void> {
     const entry = await client?.kept();
     if (entry) show(entry);
     offer = await found.study();
-    showChecked(offer);
-    if (form) allow(form);
+    if (form) {
+      showChecked(offer);
+      allow(form);
+    }
     if (entry) await resume();
   } catch (error) {
     await explain(error);
@@ -96,6 +98,7 @@ function allow(asked: HTMLFormElement): void {
 
 /** Send what has no receipt yet; show what the device has of it. */
 async function resume(): Promise<void> {
+  rest();
   try {
     const receipt = await client!.resume();
     const entry = await client!.kept();
@@ -127,8 +130,14 @@ async function explain(error: unknown): Promise<void> {
   say(SENTENCES[error.reason] ?? error.message, true);
 }
 
-function again(): void {
+/** Do not send again by itself. */
+function rest(): void {
   clearTimeout(timer);
+  timer = undefined;
+}
+
+function again(): void {
+  rest();
   timer = setTimeout(() => void resume(), AGAIN);
 }
 
@@ -160,6 +169,7 @@ async function submit(): Promise<void> {
 
 async function withdraw(): Promise<void> {
   if (!confirm("Withdraw what you gave? It is subtracted, and you cannot take part in this study again.")) return;
+  rest();
   say("Withdrawing …");
   try {
     const receipt = await client!.withdraw();
@@ -175,7 +185,7 @@ async function withdraw(): Promise<void> {
 
 async function forget(): Promise<void> {
   if (!confirm("Delete what this device keeps? Afterwards you can neither withdraw nor send it again.")) return;
-  clearTimeout(timer);
+  rest();
   await client!.forget();
   own = undefined;
   const entry = await client!.kept();
@@ -206,10 +216,14 @@ function heading(words: string): HTMLElement {
   return make("h2", [words], { tabindex: "-1" });
 }
 
+function leaving(entry: Kept): HTMLElement {
+  return heading(entry.receipt ? "What left your device" : "What leaves your device");
+}
+
 /** A report: the code, how likely it was, and everything that was sent. */
 function leftOf(entry: Kept): HTMLElement[] {
   return [
-    heading("What left your device"),
+    leaving(entry),
     make("p", [make("span", [`Code ${entry.integer.toLocaleString("en")}`], { class: "code" })]),
     ...(offer ? odds(offer, entry.integer) : []),
     everything(entry),
@@ -231,7 +245,7 @@ function odds(found: Offer, code: number): HTMLElement[] {
     const isOther = categories && !categories.includes(value);
     const words = isOther ? "something else" : shown(value);
     const bar = make("i");
-    bar.style.width = `${(70 * chances[i]!) / largest}%`;
+    bar.style.width = `calc((100% - 8rem) * ${(chances[i]! / largest).toFixed(4)})`; // beside it stand the words
     return [make("div", [mine ? `yours: ${words}` : words], { class: mine }), make("div", [bar, make("span", [`${count(chances[i]!)} of ${PEOPLE.toLocaleString("en")}`])], { class: `bar${mine}` })];
   });
   const pattern = per ? `First your device drew a pattern, number ${Math.floor(code / per).toLocaleString("en")}, without looking at what you typed. ` : "";
@@ -277,7 +291,7 @@ function count(chance: number): string {
 function givenOf(entry: Kept): HTMLElement[] {
   const { value } = JSON.parse(entry.body) as { value: Value };
   return [
-    heading("What left your device"),
+    leaving(entry),
     make("p", ["You trusted the curator with this:"]),
     make("p", [make("span", [shown(value)], { class: "code" })]),
     everything(entry),
@@ -306,7 +320,7 @@ function notYet(): HTMLElement[] {
 }
 
 function keptHere(entry: Kept): HTMLElement[] {
-  const what = entry.group === "local" ? "the code, the nonce and the receipt; not what you typed" : "what you gave, the nonce and the receipt";
+  const what = entry.group === "local" ? "the code and the nonce, with the receipt once there is one; not what you typed" : "what you gave and the nonce, with the receipt once there is one";
   const actions = make("div", [], { class: "actions" });
   for (const [words, act, style] of [["Withdraw", withdraw, "danger"], ["Forget it on this device", forget, ""], ...(entry.receipt ? [] : [["Send it again now", resume, "next"] as const])] as const) {
     const one = make("button", [words], { type: "button", class: style });

@@ -40,6 +40,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--raised);
 .odds { display: grid; gap: .2rem 1rem; grid-template-columns: minmax(6rem, auto) 1fr; align-items: center;
   margin: 1rem 0; overflow-wrap: anywhere; }
 .odds .bar { background: var(--raised); border-radius: .2rem; display: flex; align-items: center; gap: .6rem; }
+.odds .bar span { white-space: nowrap; }
 .odds .bar i { background: var(--local); height: 1.5rem; border-radius: .2rem; min-width: 2px; flex: none; }
 .odds .mine i { background: var(--both); } .odds .mine { font-weight: 600; }
 .said { border-left: .25rem solid var(--both); padding: .1rem .8rem; margin: 1.2rem 0; } .said:empty { display: none; }
@@ -51,6 +52,7 @@ _NO_SCRIPT = (
     "Not without JavaScript: your device draws the code, and a form without a script could only send the value itself. "
     "Turn JavaScript on for this page, or take part with an app."
 )
+_ENDED = ("closed", "released", "withdrawn")
 _STATES = {
     "created": "This study is not open yet. Come back later.",
     "asking": "This study now asks about a list, which this page cannot do. Take part with your organization's app.",
@@ -150,12 +152,12 @@ def _title(study: Mapping[str, Any]) -> str:
 
 def _who(study: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
     consent = study.get("consent") or {}
-    who = one_line(consent.get("organization", "")) or "Somebody"
+    who, ended = one_line(consent.get("organization", "")) or "Somebody", study["state"] in _ENDED
     facts = [
         ("Asked by", who),
         ("Purpose", one_line(consent.get("purpose", ""))),
         ("Contact", one_line(consent.get("contact", ""))),
-        ("Open until", str(study["closes_at"]).replace("T", " ").removesuffix("Z") + " UTC"),
+        *([] if ended else [("Open until", str(study["closes_at"]).replace("T", " ").removesuffix("Z") + " UTC")]),
         ("Promise", kept(str(study["promise"]))),
     ]
     rows = "".join(f'<tr><th scope="row">{name}</th><td>{escape(text)}</td></tr>' for name, text in facts if text)
@@ -166,12 +168,13 @@ def _who(study: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
 
 
 def _question(study: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    lead = "People were asked for" if study["state"] in _ENDED else "You are asked for"
     if study["kind"] in ("mean", "distribution"):
         lower, upper = (significant(float(bound), 6) for bound in asked["bounds"])
-        return f"You are asked for one number, from {lower} to {upper}. A number outside counts as the nearer bound."
+        return f"{lead} one number, from {lower} to {upper}. A number outside counts as the nearer bound."
     if study["kind"] == "frequency":
-        return f"You are asked for one of {len(asked['categories']) + bool(asked['other']):,} answers."
-    return "You are asked for one text."
+        return f"{lead} one of {len(asked['categories']) + bool(asked['other']):,} answers."
+    return f"{lead} one text."
 
 
 def _ended(study: Mapping[str, Any]) -> list[str]:
@@ -280,11 +283,14 @@ def _sent() -> str:
 
 def _withdrawal(study: Mapping[str, Any], token: str) -> str:
     """For whoever trusted without a script, and comes back with the number that they were given."""
-    paste = '<p><label>Your token<br><textarea name="token" rows="3" required></textarea></label></p>'
+    paste = (
+        '<div class="field"><label for="given-token">Your token</label>'
+        '<textarea id="given-token" name="token" rows="3" required></textarea></div>'
+    )
     who = hidden("token", token) if token else paste if study["tokens"] else ""
     nonce = (
-        '<p><label>The number of 32 digits and letters<br><input name="nonce" required pattern="[0-9a-f]{32}" '
-        'size="36" autocomplete="off"></label></p>'
+        '<div class="field"><label for="given-nonce">The number of 32 digits and letters</label><input '
+        'id="given-nonce" name="nonce" required pattern="[0-9a-f]{32}" size="36" autocomplete="off"></div>'
     )
     value = _value(study, json.loads(study["text"]), "", place="given")
     return (
