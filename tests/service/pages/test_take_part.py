@@ -104,7 +104,7 @@ def test_a_receipt_says_how_to_withdraw_and_that_of_a_withdrawal_does_not() -> N
     page = Read(text)
     assert page.all("action") == ["/studies/minutes/take-part/withdraw"]
     assert {TOKEN, EVIL, NONCE} <= set(page.all("value"))
-    withdrawn = RECEIPT | {"receipt": RECEIPT["receipt"] | {"withdrawn": True, "opened": True}}  # type: ignore[operator]
+    withdrawn = RECEIPT | {"receipt": RECEIPT["receipt"] | {"withdrawn": True, "opened": True}}
     after = receipt_page(document(), withdrawn, token=TOKEN, value="3", nonce=NONCE)
     assert "<form" not in after
     assert NONCE not in after
