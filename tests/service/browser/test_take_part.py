@@ -1,5 +1,6 @@
 """People take part in a real browser: one trusts, one does not, one withdraws, and a crowd comes through Node."""
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -356,6 +357,23 @@ def test_a_tampered_study_is_refused(asked: Running, people: People, field: str,
     one.arrive("steps")
     expect(one.page.locator("#said")).to_contain_text(words)
     expect(one.page.locator("#said")).to_contain_text("Nothing was drawn or sent.")
+    assert one.page.get_by_role("button", name="Take part").count() == 0
+    assert kept(one.page) == []
+
+
+def test_a_channel_that_does_not_keep_its_promise_is_refused(asked: Running, people: People) -> None:
+    one = people("mia")
+    study = asked.http.get("/studies/pilot").json()
+    weak = re.sub(
+        r'"low":(\d+),"extra":(\d+)', lambda found: f'"low":{int(found[1]) // 2},"extra":{found[2]}', study["text"]
+    )
+    assert weak != study["text"]
+    digest = hashlib.sha256(weak.encode()).hexdigest()
+    page = asked.http.get("/studies/pilot/take-part").text.replace(study["digest"], digest)
+    one.page.route("**/studies/pilot", lambda route: route.fulfill(json=study | {"text": weak, "digest": digest}))
+    one.page.route("**/take-part", lambda route: route.fulfill(body=page, content_type="text/html"))
+    one.page.goto("/studies/pilot/take-part")
+    expect(one.page.locator("#said")).to_contain_text("This study does not keep what it promises.")
     assert one.page.get_by_role("button", name="Take part").count() == 0
     assert kept(one.page) == []
 
