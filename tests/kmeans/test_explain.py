@@ -61,7 +61,7 @@ def test_an_answer_that_is_doubtful_says_so(d: int) -> None:
     assert "Not doubtful" not in story
     assert "Doubtful: may cost" in model._repr_html_()
     start = model.start_
-    better = start is not None and start.rival_is_cheaper
+    better = start is not None and start.is_contested
     assert ("Other first centers looked even better" in story) == better
     assert ("Other first centers looked as good" in story) == (start is not None and start.has_rival and not better)
 
