@@ -250,11 +250,13 @@ function odds(found: Offer, code: number): HTMLElement[] {
   });
   const pattern = per ? `First your device drew a pattern, number ${Math.floor(code / per).toLocaleString("en")}, without looking at what you typed. ` : "";
   const same = per ? " whose devices drew the same pattern" : "";
-  const times = Math.exp(Number(found.epsilon)).toLocaleString("en", { maximumSignificantDigits: 2 });
+  const odds = Math.exp(Number(found.epsilon));
+  const step = 10 ** (Math.floor(Math.log10(odds)) - 2);
+  const times = (Math.ceil(odds / step) * step).toLocaleString("en", { maximumSignificantDigits: 3 }); // never rounded down
   return [
     make("p", [`${pattern}Of ${PEOPLE.toLocaleString("en")} people with each of these ${noun}${same}, so many would have sent this code:`]),
     make("div", rows, { class: "odds" }),
-    make("p", [`Whatever you had typed, this code could have come out. For no two ${noun} is one more than ${times} times as likely as the other: that is what ε = ${found.epsilon} says.`]),
+    make("p", [`Whatever you had typed, this code could have come out. With none of all ${noun} is it more than ${times} times as likely as with another: that is what ε = ${found.epsilon} says.`]),
   ];
 }
 

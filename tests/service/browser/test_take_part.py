@@ -251,6 +251,7 @@ def test_odds_are_shown_side_by_side(people: People) -> None:
     fay.arrive("steps")
     fay.choose("report", 30.0)
     expect(fay.page.locator(".odds")).to_contain_text("yours: 30")
+    expect(fay.page.locator("#sent")).to_contain_text("more than 2.72 times as likely")
     shown = [float(text.split()[0]) for text in fay.page.locator(".odds .bar span").all_inner_texts()]
     assert len(shown) == 2
     assert max(shown) <= 2.9 * min(shown)  # e, and what rounding to two digits adds
@@ -306,6 +307,10 @@ def test_a_device_with_a_token_forgets_all_but_that_there_was_something(people: 
     one.page.fill("#token", one.token("steps"))  # pasted
     one.choose("trust", 12.0)
     expect(one.page.locator("#sent")).to_contain_text("You trusted the curator with this:")
+    with one.page.expect_download() as saved:
+        one.page.get_by_role("link", name="Save the receipt").click()
+    document = json.loads(saved.value.path().read_text(encoding="utf-8"))
+    verify(document, one.server.http.get("/.well-known/hybriddp-receipts.json").json())
     one.page.get_by_role("button", name="Forget it on this device").click()
     expect(one.page.locator("#sent")).to_contain_text("made it forget")
     assert kept(one.page) == [{"gone": "forgotten"}]
