@@ -144,3 +144,18 @@ def test_a_token_that_is_used_too_often_waits(server: Running, monkeypatch: pyte
     waits = _post(server, "load", "/trust", **form)
     assert waits.status_code == 429
     assert "try again" in waits.text
+
+
+def test_neither_values_nor_tokens_nor_who_took_part_when_are_in_the_log(
+    server: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", logger="hybriddp.service")
+    form = {"token": _token(server, "finn"), "value": "123.456", "nonce": "98" * 16}
+    assert _post(server, "minutes", "/trust", **form).status_code == 201
+    assert [record for record in caplog.records if "take-part" in str(record.__dict__)] == []
+    assert _post(server, "minutes", "/trust", **form | {"nonce": "97" * 16}).status_code == 409
+    logged = " ".join(str(record.__dict__) for record in caplog.records)
+    assert "take-part/trust" in logged
+    assert "duplicate" in logged
+    for secret in (form["value"], form["nonce"], form["token"], "finn"):
+        assert secret not in logged
