@@ -14,7 +14,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client import Contribution
 from hybriddp.client.claims import read_claims
 from hybriddp.client.questions import OfferedStudy, question
@@ -31,6 +31,8 @@ STUDIES: dict[str, OfferedStudy] = {
     "narrow": MeanStudy("floats as far apart as units", bounds=(1e9, 1e9 + 1), epsilon=1),
     "fruit": FrequencyStudy("favorite fruit", categories=["apple", "pear", "fïg"], epsilon=1, other=True),
     "floors": FrequencyStudy("floor", categories=[-1, 0, 1, 2], epsilon=2),
+    "load": DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1, scale="log"),
+    "level": DistributionStudy("floats as far apart as units", bounds=(1e9, 1e9 + 1), epsilon=1),
 }
 VALUES: dict[str, list[float | str]] = {
     "minutes": [0, 240, 37.5, 1 / 3, -5, 1e9, 239.999999, 7.152557373046875e-06],
@@ -38,6 +40,8 @@ VALUES: dict[str, list[float | str]] = {
     "narrow": [1e9, 1e9 + 1, 1e9 + 0.1, 1000000000.3333334],
     "fruit": ["apple", "fïg", "kiwi"],
     "floors": [-1, 2],
+    "load": [0, 10_000, 481.25, -3, 1e9, 1e-9, 0.28, 9999.999],
+    "level": [1e9, 1e9 + 1, 1e9 + 0.1, 1000000000.3333334],
 }
 
 

@@ -4,7 +4,7 @@ import { binOf, binsOf } from "./bins.js";
 import { type AskedStudy, type Kind, type TrustedValue } from "./client/offer.js";
 import { ensure } from "./errors.js";
 import { MaskedResponse, parseChannel } from "./masked.js";
-import { areBounds, toUnits, trustedNumber } from "./numeric.js";
+import { UNITS, areBounds, toUnits } from "./numeric.js";
 import { type Bytes, systemBytes } from "./random.js";
 import { type Report, digestOf, isReadable, parseFields, pythonFloat, usersText } from "./text.js";
 import { isInteger } from "./window.js";
@@ -28,12 +28,23 @@ export class DistributionStudy implements AskedStudy {
 
   /** One report of a value. Send it once; never draw again for the same value. */
   report(value: number, bytes: Bytes = systemBytes): Report {
-    return { study: this.digest, code: this.channel.report(binOf(this.#cuts, toUnits(value, this.bounds)), bytes) };
+    return { study: this.digest, code: this.channel.report(this.binOf(value), bytes) };
   }
 
-  /** A value as somebody trusts the curator with it. */
+  /** A value as somebody trusts the curator with it: its bin, and the number in the middle of that. No more leaves the device. */
   trusted(value: number): TrustedValue {
-    return trustedNumber(value, this.bounds);
+    const integer = this.binOf(value);
+    const [first, next] = [this.#cuts[integer - 1] ?? 0, this.#cuts[integer] ?? UNITS + 1];
+    const units = Math.floor((first + next - 1) / 2);
+    const [lower, upper] = this.bounds;
+    const middle = units === UNITS ? upper : lower + units * ((upper - lower) / UNITS);
+    const same = this.binOf(middle) === integer; // not in a bin of two units where floats are as far apart
+    return { integer, value: same ? middle : Math.min(Math.max(value, lower), upper) };
+  }
+
+  /** The bin that a value is in, from 0 to 255. */
+  binOf(value: number): number {
+    return binOf(this.#cuts, toUnits(value, this.bounds));
   }
 }
 

@@ -53,14 +53,14 @@ export class LocalHashing extends Channel {
     if (!isInteger(key, 0, Number.MAX_SAFE_INTEGER)) throw new ChannelError("key must be an integer from 0 and below 2^53.");
     const random = this.random(bytes);
     const drawn = random.getUint32(this.bytesPerReport / 2, true) & (this.#functions - 1);
-    return drawn * this.#window.codes + codeOf(this.#window, this.#value(key, drawn), drawAt(this.#window, random, 0));
+    return drawn * this.#window.codes + codeOf(this.#window, hashOf(this.#seed, this.#window.codes, key, drawn), drawAt(this.#window, random, 0));
   }
+}
 
-  /** The value of a key under a function. Two functions share a hash: one has its low half, the other its high one. */
-  #value(key: number, f: number): number {
-    const first = f & ~1;
-    const inner = mix(key ^ wordOf(this.#seed, first)) ^ Math.floor(key / 2 ** 32);
-    const hash = mix(inner + wordOf(this.#seed, first + 1));
-    return (((hash >>> (16 * (f & 1))) & 0xffff) * this.#window.codes) >>> 16;
-  }
+/** The value of a key under function f. Two functions share a hash: one has its low half, the other its high one. */
+export function hashOf(seed: number, values: number, key: number, f: number): number {
+  const first = f & ~1;
+  const inner = mix(key ^ wordOf(seed, first)) ^ Math.floor(key / 2 ** 32);
+  const hash = mix(inner + wordOf(seed, first + 1));
+  return (((hash >>> (16 * (f & 1))) & 0xffff) * values) >>> 16;
 }

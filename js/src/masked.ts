@@ -36,28 +36,34 @@ export class MaskedResponse extends Channel {
   report(bin: number, bytes: Bytes = systemBytes): number {
     if (!isInteger(bin, 0, 255)) throw new ChannelError("bin must be an integer from 0 to 255.");
     const random = this.random(bytes);
-    const { number, masks } = this.#pattern(random.getUint32(this.bytesPerReport / 2, true));
-    const label = masks.reduce((bits, mask, i) => bits | (parity(mask & bin) << i), 0);
+    const number = this.#pattern(random.getUint32(this.bytesPerReport / 2, true));
+    const label = labelOf(this.#labelBits, number, bin);
     return number * this.#window.codes + codeOf(this.#window, label, drawAt(this.#window, random, 0));
   }
 
-  /** The pattern that 32 random bits choose: its level by one product, its place there by the next. */
-  #pattern(word: number): { number: number; masks: number[] } {
+  /** The number of the pattern that 32 random bits choose: its level by one product, its place there by the next. */
+  #pattern(word: number): number {
     const r = this.#labelBits;
     const product = word * (BIN_BITS + 1 - r); // all numbers here stay below 2^53
     const level = r + Math.floor(product / 2 ** 32);
-    const place = Math.floor(((product % 2 ** 32) * patternsOf(level, r)) / 2 ** 32);
-    let number = place;
+    let number = Math.floor(((product % 2 ** 32) * patternsOf(level, r)) / 2 ** 32);
     for (let coarser = r; coarser < level; coarser++) number += patternsOf(coarser, r);
-    const masks: number[] = [];
-    // A linear feedback shift register: the masks are its states from `place` on.
-    for (let i = 0, state = 1; i < place + r; i++) {
-      if (i >= place) masks.push(state << (BIN_BITS - level));
-      state <<= 1;
-      state ^= (state >> level) * PRIMITIVE[level]!;
-    }
-    return { number, masks };
+    return number;
   }
+}
+
+/** The label of a bin under a pattern: the parities of its bits under some masks. */
+export function labelOf(labelBits: number, number: number, bin: number): number {
+  let [level, place] = [labelBits, number];
+  while (place >= patternsOf(level, labelBits)) place -= patternsOf(level++, labelBits);
+  let label = 0;
+  // A linear feedback shift register: the masks are its states from `place` on.
+  for (let i = 0, state = 1; i < place + labelBits; i++) {
+    if (i >= place) label |= parity((state << (BIN_BITS - level)) & bin) << (i - place);
+    state <<= 1;
+    state ^= (state >> level) * PRIMITIVE[level]!;
+  }
+  return label;
 }
 
 /** The channel that a text describes, verified for the `epsilon` that the user was shown. */

@@ -3,8 +3,8 @@
 import { type Offer } from "./client/offer.js";
 import { type Receipt } from "./client/receipt.js";
 import { oneLine } from "./line.js";
-import { toUnits } from "./numeric.js";
 
+export { likelihoodOf } from "./likelihood.js";
 export { oneLine } from "./line.js";
 
 const LISTED = 12; // categories that a promise names
@@ -19,7 +19,6 @@ const ASSERTED: Record<string, string> = {
 interface Question {
   readonly name: string;
   readonly bounds?: readonly number[];
-  readonly channel?: { readonly text: string };
   readonly categories?: readonly (string | number)[];
   readonly other?: boolean;
 }
@@ -32,7 +31,7 @@ export function promiseOf(offer: Offer): string {
   const { consent, stored, epsilon, delta } = offer;
   const asked = offer.study as unknown as Question;
   const noun = asked.categories ? "answer" : "number";
-  const added = offer.kind === "mean" ? "adds it to a total" : "counts it with the others'";
+  const added = { mean: "adds it to a total", distribution: "counts the bin that it is in" }[offer.kind] ?? "counts it with the others'";
   const but = delta === "0" ? "" : `, but for a chance of ${delta}`;
   const meaning = (seen: string, except: string) =>
     `ε = ${epsilon}: someone who has narrowed your ${noun} down to two candidates and sees ${seen} guesses right at most ${chanceOf(epsilon)} of the time (50 % without it)${except}.`;
@@ -54,28 +53,6 @@ export function promiseOf(offer: Offer): string {
 export function chanceOf(epsilon: string): string {
   const sure = 100 / (1 + Math.exp(-Number(epsilon)));
   return sure < 99 ? `${sure.toFixed()} %` : sure < 99.9 ? `${sure.toFixed(1)} %` : "more than 99.9 %";
-}
-
-/**
- * How likely a code is for a value, in a study of a mean: shown for the person's own value and for a very different one, it says what
- * the code gives away. The quotient of any two is at most e^ε. (It is right to 2^-20, to which devices round.)
- */
-export function likelihoodOf(offer: Offer, value: number, code: number): number {
-  const { bounds, channel } = offer.study as unknown as Question;
-  const { codes, window, bits, low, extra, half } = JSON.parse(channel!.text);
-  const values: number[] = [...half.map((v: number) => -v).reverse(), ...half];
-  const meanOf = (row: number) => (extra * values.slice(row, row + window).reduce((sum, v) => sum + v, 0)) / 2 ** (bits + 24);
-  const inside = (row: number) => Number(row <= code && code < row + window);
-  const atEdge = (edge: number) => {
-    const input = edge / 2048 - 1; // in half ranges
-    let row = 0;
-    while (row < codes - window - 1 && meanOf(row + 1) <= input) row++;
-    const next = (input - meanOf(row)) / (meanOf(row + 1) - meanOf(row)); // how often the row above is taken
-    return (low + extra * ((1 - next) * inside(row) + next * inside(row + 1))) / 2 ** bits;
-  };
-  const place = toUnits(value, bounds as [number, number]) / 4096; // rounded at random to an edge beside it
-  const [below, share] = [Math.floor(place), place % 1];
-  return (1 - share) * atEdge(below) + (share && share * atEdge(below + 1));
 }
 
 /** What a receipt says. */

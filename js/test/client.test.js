@@ -43,9 +43,12 @@ test("studies of frequencies and distributions are asked in the same way", async
   assert.equal((await client(items, "alice", { kinds: [frequency] }).report("yes")).group, "local");
   assert.equal((await client(items, "bob", { kinds: [frequency] }).trust("no")).group, "trusted");
   assert.equal(JSON.parse(items.received[1]).value, "no");
-  const quantiles = new Curator(STUDIES.distribution, (value) => Math.floor(value * 2 ** 24 + 0.5));
+  const { cuts } = JSON.parse(STUDIES.distribution.text);
+  const quantiles = new Curator(STUDIES.distribution, (value) => cuts.filter((cut) => cut <= Math.floor(value * 2 ** 24 + 0.5)).length);
   assert.equal((await client(quantiles, "alice", { kinds: [distribution] }).report(0.25)).group, "local");
   assert.equal((await client(quantiles, "bob", { kinds: [distribution] }).trust(0.25)).group, "trusted");
+  const sent = JSON.parse(quantiles.received[1]).value;
+  assert.ok(sent !== 0.25 && quantiles.integerOf(sent) === quantiles.integerOf(0.25)); // the middle of the bin
 });
 
 test("the token is sent with contributions only, and nothing follows redirects", async () => {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
+import { parseDistributionStudy } from "../dist/distribution.js";
 import { parseFrequencyStudy } from "../dist/frequency.js";
 import { Client, ProtocolError, parseStudy, verifyReceipt } from "../dist/hybriddp.js";
 
@@ -14,7 +15,8 @@ for (const [name, { text, digest }] of Object.entries(vectors.studies)) {
 
   test(`${cases.length} values are trusted as in Python: ${name}`, async () => {
     const { type, epsilon } = JSON.parse(text);
-    const study = await (type === "mean" ? parseStudy : parseFrequencyStudy)(text, epsilon);
+    const parse = { mean: parseStudy, frequency: parseFrequencyStudy, distribution: parseDistributionStudy }[type];
+    const study = await parse(text, epsilon);
     assert.equal(study.digest, digest);
     for (const { value, integer, body } of cases) {
       const made = study.trusted(value);

@@ -3,11 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { frequency } from "../dist/frequency.js";
+import { parseDistributionStudy } from "../dist/distribution.js";
+import { frequency, parseFrequencyStudy } from "../dist/frequency.js";
 import { Client, parseChannel } from "../dist/hybriddp.js";
 import { chanceOf, likelihoodOf, oneLine, promiseOf, receiptWords } from "../dist/words.js";
 import { Curator, STUDIES, URL_OF, token } from "./curator.js";
-import { vectors } from "./vectors.js";
+import { distribution as distributions, frequency as frequencies, vectors } from "./vectors.js";
+
+/** As the protocol says it. */
+const toUnits = (value, [lower, upper]) => Math.floor((Math.min(Math.max(value, lower), upper) - lower) * (2 ** 24 / (upper - lower)) + 0.5);
 
 const offerOf = (curator) => new Client(URL_OF, { token: token("alice"), fetch: curator.fetch, kinds: [frequency] }).study();
 
@@ -36,7 +40,8 @@ test("a chance is never rounded to certainty", () => {
 
 for (const { text, epsilon, bounds, distribution } of vectors.window) {
   test(`how likely a code is, epsilon ${epsilon}: the exact probabilities, and never more than e^ε apart`, () => {
-    const offer = { study: { bounds, channel: parseChannel(text, epsilon) } };
+    const trusted = (value) => ({ integer: toUnits(value, bounds) });
+    const offer = { study: { channel: parseChannel(text, epsilon), trusted } };
     const likely = (value) => distribution.probabilities.map((_, code) => likelihoodOf(offer, value, code));
     const [own, low, high] = [distribution.input, bounds[0] - 1, bounds[1] + 1].map(likely);
     own.forEach((chance, code) => assert.ok(Math.abs(chance - distribution.probabilities[code]) < 2 ** -20));
@@ -44,6 +49,48 @@ for (const { text, epsilon, bounds, distribution } of vectors.window) {
     low.forEach((chance, code) => assert.ok(chance <= high[code] * Math.exp(Number(epsilon)) && high[code] <= chance * Math.exp(Number(epsilon))));
   });
 }
+
+const ASKED = [
+  ...frequencies.studies.filter(({ text }) => JSON.parse(text).categories.length > 1).map(({ text }) => [parseFrequencyStudy, text]),
+  ...distributions.accepted.slice(0, 2).map(({ text }) => [parseDistributionStudy, text]),
+];
+const seen = new Set();
+
+for (const [parse, text] of ASKED.filter(([, own]) => {
+  const { type, categories } = JSON.parse(own).channel;
+  return !seen.has(type) && (categories ?? 0) < 12 && seen.add(type);
+})) {
+  test(`how likely a code is: as often as it is drawn, and never more than e^ε apart, ${JSON.parse(text).channel.type}`, async () => {
+    const study = await parse(text, JSON.parse(text).epsilon);
+    const offer = { study };
+    const [own, other] = study.categories ?? study.bounds;
+    const draws = 20_000;
+    const counts = new Map();
+    for (let i = 0; i < draws; i++) {
+      const { code } = study.report(own);
+      counts.set(code, (counts.get(code) ?? 0) + 1);
+    }
+    const { type, values, labels } = JSON.parse(study.channel.text);
+    const per = values ?? labels; // codes for each public part
+    let [expected, variance, hits] = [0, 0, 0];
+    for (const [code, count] of counts) {
+      const [mine, theirs] = [likelihoodOf(offer, own, code), likelihoodOf(offer, other, code)];
+      assert.ok(mine <= theirs * Math.exp(Number(study.epsilon)) * (1 + 1e-9) && theirs <= mine * Math.exp(Number(study.epsilon)) * (1 + 1e-9));
+      if (!per) assert.ok(Math.abs(count - draws * mine) < 6.5 * Math.sqrt(draws * mine * (1 - mine)) + 1, type);
+      // Given the public part, the likeliest code comes as often as it says.
+      const chance = per && likelihoodOf(offer, own, code);
+      const all = per ? Array.from({ length: per }, (_, i) => likelihoodOf(offer, own, code - (code % per) + i)) : [];
+      if (per) assert.ok(Math.abs(all.reduce((sum, one) => sum + one) - 1) < 1e-9);
+      if (per && chance === Math.max(...all)) hits += count;
+      if (per) [expected, variance] = [Math.max(...all), draws * Math.max(...all) * (1 - Math.max(...all))];
+    }
+    assert.ok(Math.abs(hits - draws * expected) < 6.5 * Math.sqrt(variance) + 1);
+  });
+}
+
+test("every kind of channel was looked at", () => {
+  assert.deepEqual(seen, new Set(["response", "choice", "unary", "hashing", "masked"]));
+});
 
 test("a receipt in words", async () => {
   const curator = new Curator();

@@ -8,10 +8,11 @@ import { readFileSync } from "node:fs";
 const { dist, url, people } = JSON.parse(readFileSync(0, "utf8"));
 const { Client } = await import(`${dist}/hybriddp.js`);
 const { frequency } = await import(`${dist}/frequency.js`);
+const { distribution } = await import(`${dist}/distribution.js`);
 const { promiseOf, receiptWords } = await import(`${dist}/words.js`);
 
 async function device({ token, study, acts }) {
-  const client = new Client(url, { ...(token ? { token } : { study }), kinds: [frequency] });
+  const client = new Client(url, { ...(token ? { token } : { study }), kinds: [frequency, distribution] });
   const seen = [];
   for (const [act, value] of acts) {
     try {

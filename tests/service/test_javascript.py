@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from hybriddp import FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client import Client, verify
+from hybriddp.client.questions import DistributionQuestion
+from hybriddp.service.kinds import DistributionKind, study_kind
 from hybriddp.service.store.contributions import sizes, tally, total
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.studies import study as stored_study
@@ -89,7 +91,9 @@ def test_both_clients_make_the_same_promise_and_read_the_same_receipt(kept_serve
     told = MeanStudy("session minutes, told twice", bounds=(-0.5, 1234567.0), epsilon="0.7", delta="0.00001")
     server.create(told, "js-told")
     server.create(FRUIT, "js-fruit")
-    values = {"js-told": 3.5, "js-fruit": "kiwi"}
+    load = DistributionStudy("page load, told twice", bounds=(0, 10_000), epsilon=1, scale="log")
+    server.create(load, "js-told-load")
+    values = {"js-told": 3.5, "js-fruit": "kiwi", "js-told-load": 481.25}
     people = [
         person(server, "alice", study, ("promise", None), ("trust", value), ("withdraw", None), ("report", value))
         for study, value in values.items()
@@ -125,3 +129,30 @@ def test_categories_and_refusals(kept_server: Running) -> None:
     (again,) = take_part(server, [twice])  # a device that has lost what it drew
     assert (again["seen"][0]["error"], again["seen"][0]["reason"]) == ("RejectedError", "duplicate")
     assert server.move("close", "js-refused").json()["counts"] == {"trusted": 1, "local": 2}
+
+
+def test_of_a_distribution_no_more_than_the_bin_leaves_the_device(kept_server: Running) -> None:
+    server = kept_server
+    study = DistributionStudy("page load, in browsers", bounds=(0, 10_000), epsilon=1, scale="log")
+    server.create(study, "js-load")
+    values = [-5.0, 0.0, 1e-9, 0.3, 481.25, 9_999.999, 10_000.0, 1e9]
+    people = [person(server, f"t{i}", "js-load", ("trust", value)) for i, value in enumerate(values)]
+    people += [person(server, f"l{i}", "js-load", ("report", value)) for i, value in enumerate(values)]
+    people.append(person(server, "w", "js-load", ("trust", 481.25), ("withdraw", None)))
+    devices = take_part(server, people)
+    assert [device["kept"]["integer"] for device in devices[:8]] == [study.bins.of_value(value) for value in values]
+    sent = [json.loads(device["kept"]["body"])["value"] for device in devices[:8]]
+    assert sent == [DistributionQuestion(study).trusted(value).sent for value in values]
+    assert devices[-1]["seen"][-1]["opened"]
+    curator = server.prepared.app.state.curator
+    with reading(curator.engine) as connection:
+        found = stored_study(connection, "js-load")
+        assert found is not None
+        kind = study_kind(found.text)
+        assert isinstance(kind, DistributionKind)
+        counts = kind.sums.counts(total(connection, found.number, study.digest, curator.seal, kind.sums))
+        codes = {code: n for code, n in tally(connection, found.number).items() if n}
+    bins = Counter(study.bins.of_value(value) for value in values)
+    assert list(counts) == [bins[number] for number in range(256)]
+    assert codes == dict(Counter(device["kept"]["integer"] for device in devices[8:16]))
+    assert server.move("close", "js-load").json()["counts"] == {"trusted": 8, "local": 8}

@@ -13,7 +13,7 @@ export interface Kept {
   readonly digest: string;
   readonly epsilon: string;
   readonly delta: string;
-  /** The code; of a trusted contribution the value in units, or the number of the category. */
+  /** The code; of a trusted contribution the value in units, or the number of its bin or category. */
   readonly integer: number;
   readonly nonce: string;
   /** What is sent, byte by byte, however often. */

@@ -30,7 +30,7 @@ from hybriddp.service.life import RECEIPTS_KEY
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
 from hybriddp.service.planner import Planner
 from hybriddp.service.problems import MEDIA_TYPE, SECURITY_HEADERS, problem
-from hybriddp.service.routes import contributions, health, new_study, operator, plan, static, studies
+from hybriddp.service.routes import contributions, health, new_study, operator, plan, static, studies, take_part
 from hybriddp.service.routes.access import ADMIN, RateLimit, TooManyRequests
 from hybriddp.service.routes.strict import StrictRequest
 from hybriddp.service.routes.wire import BODIES, in_our_words
@@ -138,6 +138,7 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
                 route_handlers=[*operator.ROUTES, *new_study.ROUTES, *plan.PAGES],
                 exception_handlers={Exception: operator.refuse_in_words},
             ),
+            Router("", route_handlers=take_part.ROUTES, exception_handlers={Exception: take_part.refuse_on_a_page}),
         ],
         state=State(state),
         request_class=StrictRequest,
@@ -244,7 +245,7 @@ def _observe(scope: HTTPScope, status: int, seconds: float) -> None:
     metrics.request(route, scope["method"], status, seconds)
     if reason is not None and not state.get("counted", False):
         metrics.reject(reason, route, study=study)
-    if reason is None and status < 300 and route in contributions.QUIET:
+    if reason is None and status < 300 and route in contributions.QUIET | take_part.QUIET:
         return  # taken: when that was could be linked with the log of a proxy, so it is counted and not logged
     log_request(
         route=route,

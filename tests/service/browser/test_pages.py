@@ -17,6 +17,10 @@ EVERYBODY = (
     "/plan",
     "/plan?users=ten",
     "/operator",  # the login
+    "/studies/open/take-part",
+    "/studies/closed/take-part",
+    "/studies/mean/take-part",
+    "/studies/nothing/take-part",
     "/studies/mean/result.html",
     "/studies/shares/result.html",
     "/studies/quantiles/result.html",
@@ -67,6 +71,11 @@ def test_no_page_has_a_barrier(watched: dict[str, Page], who: str, address: str)
     page.goto(address)
     if address == "/plan":
         expect(page.locator("canvas")).to_be_visible()
+    audit(page)
+
+
+def audit(page: Page) -> None:
+    """Let axe look at a page, wide and narrow, light and dark; it must fit and nothing in it may run by itself."""
     page.evaluate(_axe())
     for scheme, width, rules in LOOKS:
         page.set_viewport_size({"width": width, "height": 900})
@@ -179,7 +188,7 @@ def test_everything_works_without_javascript(site: Site, browser: Browser) -> No
 def test_nothing_is_loaded_from_elsewhere_and_no_inline_script_runs(site: Site, page: Page) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    for address in ("/plan", "/operator/studies/open", "/studies/mean/result.html"):
+    for address in ("/plan", "/operator/studies/open", "/studies/open/take-part", "/studies/mean/result.html"):
         page.goto(address)
         page.wait_for_load_state("networkidle")
     assert len(asked) > 5

@@ -2,6 +2,9 @@
 
 import pytest
 
+from hybriddp import MeanStudy
+from hybriddp.errors import MissingExtraError
+from hybriddp.service.routes import studies
 from tests.service.attacking import Target, new_target, refused
 from tests.service.running import Running
 
@@ -64,3 +67,32 @@ def test_a_refused_release_is_counted(kept_server: Running) -> None:
     assert target.move("close").status_code == 200
     assert refused(target.move("open")) == "refused"
     assert kept_server.prepared.app.state.metrics.rejections(target.id) == {"refused": 2}
+
+
+def test_a_result_can_be_downloaded_as_a_table_and_as_a_picture(
+    kept_server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = MeanStudy("minutes, downloaded", bounds=(0, 240), epsilon=1)
+    kept_server.create(study, "downloaded")
+    assert kept_server.http.get("/studies/downloaded/result.csv").status_code == 404
+    for i in range(2):
+        kept_server.trust(study, f"t{i}", 30.0, study_id="downloaded")
+        kept_server.report(study, f"l{i}", 1, study_id="downloaded")
+    for action in ("close", "release"):
+        kept_server.move(action, "downloaded")
+    page = kept_server.http.get("/studies/downloaded/result.html").text
+    assert 'href="result.csv"' in page
+    assert 'href="result.png"' in page
+    table = kept_server.http.get("/studies/downloaded/result.csv")
+    assert table.headers["content-type"].startswith("text/csv")
+    assert table.text.splitlines()[0] == ",value,lower_95,upper_95"
+    picture = kept_server.http.get("/studies/downloaded/result.png")
+    assert (picture.headers["content-type"], picture.content[:4]) == ("image/png", b"\x89PNG")
+
+    def missing(_: object) -> bytes:
+        raise MissingExtraError("matplotlib", extra="plots", purpose="Drawing a picture")
+
+    monkeypatch.setattr(studies, "_drawn", missing)
+    refused = kept_server.http.get("/studies/downloaded/result.png")
+    assert refused.status_code == 404
+    assert "hybriddp[plots]" in refused.json()["detail"]

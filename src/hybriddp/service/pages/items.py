@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from hybriddp.page import Section, alerts, paragraphs, render_page, table, wide
+from hybriddp.service.pages.result import downloads
 from hybriddp.service.pages.shares import DRAWN, LISTED, bars, share_cells
 from hybriddp.wording import counted, percent
 
@@ -23,6 +24,7 @@ def items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
         wide(table(("", "share", "95 % interval"), cells), "Shares"),
         *paragraphs([f"All other items: {percent(found.other_share, 3)}."]),
         *paragraphs([f"Computed from the contributions of {people}.", str(found.privacy)]),
+        downloads(),
     ]
     return render_page(found.study.name, [Section("", blocks)])
 

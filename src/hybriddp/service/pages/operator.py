@@ -217,8 +217,11 @@ def _facts(study: Mapping[str, Any], budget: str) -> list[list[str]]:
         ("Id", study["id"]),
         ("Digest", study.get("digest", "")),
     ]
+    page = f"/studies/{quote(str(study['id']), safe='')}/take-part"
+    people = [["Page for people", f'<a href="{page}">{escape(page)}</a>']]
     sizes = [["Trusted", _size("trusted", trusted, study)], ["Local", _size("local", local, study)]]
-    return [["State", _state(study)], *sizes, *([name, escape(str(value))] for name, value in facts)]
+    rest = [[name, escape(str(value))] for name, value in facts]
+    return [["State", _state(study)], *sizes, *([] if study["state"] == "withdrawn" else people), *rest]
 
 
 def _size(group: str, count: str, study: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from hybriddp.distribution.explain import CELL_HEADINGS, HONEST, assumes_alike, cells
 from hybriddp.distribution.page import figure
 from hybriddp.page import Section, alerts, paragraphs, render_page, table, wide
+from hybriddp.service.pages.result import downloads
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str])
         *_head(estimate, warnings, groups_alone=False),
         *paragraphs([_HOW_TO_READ, *([_ALIKE] if assumes_alike(estimate) else [])]),
         *paragraphs([f"Computed from the contributions of {people}.", str(estimate.privacy)]),
+        downloads(),
     ]
     return render_page(estimate.study.title, [Section("", blocks)], style=_STYLE)
 

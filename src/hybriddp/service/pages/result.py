@@ -1,11 +1,14 @@
 """A released study as a page for everybody: what may be published, and no more."""
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 from hybriddp.page import Section, alerts, paragraphs, render_page
 from hybriddp.wording import counted
 
-__all__ = ["result_page"]
+__all__ = ["downloads", "result_page"]
+
+_FORMS = (("result", "JSON"), ("result.csv", "CSV"), ("result.png", "picture (PNG)"))
 
 
 def result_page(title: str, answer: str, *, warnings: Iterable[str], promise: str, n_trusted: int, n_local: int) -> str:
@@ -21,5 +24,13 @@ def result_page(title: str, answer: str, *, warnings: Iterable[str], promise: st
     answer = answer.removeprefix(f"{title}: ")
     told = [f"Computed from the contributions of {people}.", promise]
     return render_page(
-        title, [Section("", [*alerts(warnings), *paragraphs([answer], style="answer"), *paragraphs(told)])]
+        title,
+        [Section("", [*alerts(warnings), *paragraphs([answer], style="answer"), *paragraphs(told), downloads()])],
     )
+
+
+def downloads() -> str:
+    """Links to the same result in other forms, which stand beside the page; a picture needs the extra ``plots``."""
+    can_draw = find_spec("matplotlib") is not None
+    links = [f'<a href="{path}">{words}</a>' for path, words in _FORMS if can_draw or not path.endswith("png")]
+    return f"<p>Download: {', '.join(links)}.</p>"

@@ -5,6 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
+from hybriddp.service.pages.result import downloads
 from hybriddp.wording import counted, percent, to_precision_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
         wide(table(("", "share", "95 % interval"), [share_cells(row) for row in rows]), "Shares"),
         *_left_out(found, LISTED, "in the table; the JSON result has all"),
         *paragraphs([f"Computed from the contributions of {people}.", str(found.privacy)]),
+        downloads(),
     ]
     return render_page(found.study.title, [Section("", blocks)])
 

@@ -1,7 +1,10 @@
 """Routes of studies: the operator creates and moves them, everybody reads them."""
 
+import asyncio
 import json
+from functools import lru_cache
 from secrets import token_hex
+from threading import Lock
 from typing import Any
 
 from litestar import MediaType, Response, delete, get, post
@@ -9,10 +12,12 @@ from litestar.datastructures import State
 from litestar.params import JSONBody
 from msgspec import convert, structs
 
+from hybriddp.errors import MissingExtraError
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
 from hybriddp.service import budgets, life
 from hybriddp.service.curator import Curator
+from hybriddp.service.downloads import result_csv, result_png
 from hybriddp.service.keys import key_hash, new_key
 from hybriddp.service.kinds import study_kind
 from hybriddp.service.problems import Refusal
@@ -121,6 +126,42 @@ async def result_page(study_id: PathId, state: State) -> Response[bytes]:
     return Response((await life.released(state.curator, study_id)).page or b"", media_type=MediaType.HTML)
 
 
+@get("/studies/{study_id:str}/result.csv", media_type="text/csv", **_PUBLIC, responses=problems("not-found"))
+async def result_table(study_id: PathId, state: State) -> Response[str]:
+    """The result's numbers and intervals as CSV."""
+    step = await life.released(state.curator, study_id)
+    headers = {"content-disposition": f'attachment; filename="{study_id}.csv"'}
+    return Response(result_csv(json.loads(step.result or b"{}")), media_type="text/csv", headers=headers)
+
+
+@get("/studies/{study_id:str}/result.png", media_type="image/png", **_PUBLIC, responses=problems("not-found"))
+async def result_picture(study_id: PathId, state: State) -> Response[bytes]:
+    """The result as a picture, if this server can draw: that needs the extra ``plots``."""
+    step = await life.released(state.curator, study_id)
+    content = await asyncio.to_thread(_picture, step.result or b"{}")
+    headers = {"content-disposition": f'attachment; filename="{study_id}.png"'}
+    return Response(content, media_type="image/png", headers=headers)
+
+
+_DRAWING = Lock()
+
+
+@lru_cache(maxsize=32)
+def _drawn(result: bytes) -> bytes:
+    return result_png(json.loads(result))
+
+
+def _picture(result: bytes) -> bytes:
+    """Each result is drawn once, and one at a time: whoever asks, the server has other things to do."""
+    with _DRAWING:
+        try:
+            return _drawn(result)
+        except MissingExtraError:
+            raise Refusal(
+                "not-found", "This server cannot draw pictures. Its operator has to install hybriddp[plots]."
+            ) from None
+
+
 @get(
     "/studies/{study_id:str}/report.html",
     media_type=MediaType.HTML,
@@ -195,6 +236,8 @@ ROUTES = [
     release_study,
     result,
     result_page,
+    result_table,
+    result_picture,
     report_page,
     create_relay,
     list_relays,

@@ -1,0 +1,306 @@
+"""Take part: what is asked, by whom, what each choice means, and a form.
+
+With JavaScript the form's script checks the study, draws on the device, and shows what left it. Without it the form can
+be sent as it is, to trust the curator; a private report cannot be drawn then, and the page says why. A token is in the
+page that answers a POST, and never in an address.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from hybriddp.client.plain import one_line
+from hybriddp.client.receipt import Receipt
+from hybriddp.page import Section, alerts, paragraphs
+from hybriddp.service.pages.look import hidden, kept, missing_script, script_tag, server_page
+from hybriddp.wording import significant
+
+__all__ = ["ASKED", "SCRIPT", "no_study_page", "receipt_page", "take_part_page"]
+
+SCRIPT = "take_part.js"
+ASKED = ("mean", "distribution", "frequency")
+"""Kinds of studies that the page can ask for; others are for apps."""
+
+_FOOTER = "hybriddp curator. This page comes from the curator, and so does its script."
+_STYLE = """\
+.field { margin: 1.2rem 0; } .field > label, legend { font-weight: 600; display: block; padding: 0; }
+fieldset { border: 0; padding: 0; margin: 1.2rem 0; }
+.option { border: 1px solid var(--edge); border-radius: .4rem; padding: .7rem 1rem; margin: .7rem 0; }
+.option label { font-weight: 600; } .option p, .option ul { margin: .4rem 0 0 1.6rem; }
+.option:has(:checked) { border-color: var(--both); box-shadow: 0 0 0 1px var(--both); }
+.option:has(:disabled) label { color: var(--muted); }
+.options { display: grid; gap: 0 1.2rem; grid-template-columns: minmax(0, 1fr); }
+@media (min-width: 52rem) { .options { grid-template-columns: 1fr 1fr; align-items: start; } }
+summary { cursor: pointer; } details { margin: .6rem 0; } .option details { margin-left: 1.6rem; }
+input[type=number] { width: 12rem; font-size: 1.15rem; } textarea { font: .85rem/1.4 ui-monospace, monospace; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--raised); border-radius: .3rem; padding: .7rem;
+  margin: .5rem 0; font: .85rem/1.45 ui-monospace, monospace; }
+.code { font-size: 2.2rem; font-weight: 600; font-variant-numeric: tabular-nums; }
+.odds { display: grid; gap: .2rem 1rem; grid-template-columns: minmax(6rem, auto) 1fr; align-items: center;
+  margin: 1rem 0; overflow-wrap: anywhere; }
+.odds .bar { background: var(--raised); border-radius: .2rem; display: flex; align-items: center; gap: .6rem; }
+.odds .bar span { white-space: nowrap; }
+.odds .bar i { background: var(--local); height: 1.5rem; border-radius: .2rem; min-width: 2px; flex: none; }
+.odds .mine i { background: var(--both); } .odds .mine { font-weight: 600; }
+.said { border-left: .25rem solid var(--both); padding: .1rem .8rem; margin: 1.2rem 0; } .said:empty { display: none; }
+.wrongly { border-left-color: var(--danger); background: var(--warn); padding: .5rem .8rem; }
+.actions { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.2rem 0; } .actions form { margin: 0; }
+[hidden] { display: none !important; }
+"""
+_NO_SCRIPT = (
+    "Not without JavaScript: your device draws the code, and a form without a script could only send the value itself. "
+    "Turn JavaScript on for this page, or take part with an app."
+)
+_ENDED = ("closed", "released", "withdrawn")
+_STATES = {
+    "created": "This study is not open yet. Come back later.",
+    "asking": "This study now asks about a list, which this page cannot do. Take part with your organization's app.",
+    "closed": "This study has closed, and takes no contributions any more. Its result will be here.",
+    "released": "This study has ended, and its result is released.",
+    "withdrawn": "This study was withdrawn by the people who run it. What people contributed has been deleted.",
+}
+
+
+def take_part_page(
+    study: Mapping[str, Any],
+    *,
+    nonce: str,
+    token: str = "",
+    typed: Mapping[str, str] | None = None,
+    problem: str = "",
+) -> str:
+    """The page on which somebody takes part.
+
+    Parameters
+    ----------
+    study : mapping
+        The study's public document.
+    nonce : str
+        The nonce of a form that is sent without a script: fresh for each page, so that the same page sent twice is one
+        contribution.
+    token : str
+        The participant's token, if it came with the request.
+    typed : mapping, optional
+        What stood in the form that was sent.
+    problem : str
+        Why that was not taken.
+    """
+    asked = json.loads(study["text"])
+    lead = [*alerts(text for text in (problem, study.get("warning")) if text), *_who(study, asked)]
+    told = '<div id="said" class="said" role="status" tabindex="-1"></div>'
+    is_open = study["state"] == "open" and study["kind"] in ASKED
+    if not is_open:
+        lead += [told, *_ended(study)]
+    blocks = _form(study, asked, nonce, token, typed or {}) if is_open else [_device(study, token)]
+    sections = [Section("", lead)]
+    if is_open:
+        sections.append(Section("", [told, *blocks]))
+        sections.append(Section("", [_sent(), _withdrawal(study, token)]))
+    else:
+        sections.append(Section("", blocks))
+    head = script_tag(SCRIPT)
+    return server_page(_title(study), sections, footer=_FOOTER, style=_STYLE, head=head)
+
+
+def receipt_page(study: Mapping[str, Any], document: Mapping[str, Any], *, token: str, value: str, nonce: str) -> str:
+    """What somebody gets who took part, or withdrew, without a script."""
+    receipt = Receipt.from_document(document)
+    first, *rest = str(receipt).splitlines()
+    blocks = [*paragraphs([first], style="answer"), *_lines(rest)]
+    if not receipt.withdrawn:
+        blocks += [
+            "<h2>If you want to withdraw</h2>",
+            *paragraphs(
+                [
+                    "Until the study closes you can withdraw, here or later on the study's page. Later you need what "
+                    "you typed and this number, which nobody stores: write it down now."
+                ]
+            ),
+            f'<p class="code" id="nonce"><code>{escape(nonce)}</code></p>',
+            *paragraphs(
+                [
+                    "This server made the number for you. A device with JavaScript makes its own, which the server "
+                    "never sees before you withdraw."
+                ],
+                style="hint",
+            ),
+            f'<form method="post" action="{_path(study)}/withdraw">{hidden("token", token)}{hidden("value", value)}'
+            f'{hidden("nonce", nonce)}<p><button class="danger">Withdraw now</button></p></form>',
+        ]
+    signed = escape(json.dumps(document, ensure_ascii=False, indent=1))
+    blocks += [
+        "<h2>The receipt, signed</h2>",
+        f'<p><textarea readonly rows="8" aria-label="The receipt">{signed}</textarea></p>',
+        f'<p><a href="{_path(study)}">Back to the study</a></p>',
+    ]
+    return server_page(_title(study), [Section("", blocks)], footer=_FOOTER, style=_STYLE)
+
+
+def no_study_page(message: str) -> str:
+    """A page for whoever comes to a study that does not exist."""
+    return server_page("Take part", [Section("", alerts([message]))], footer=_FOOTER)
+
+
+def _path(study: Mapping[str, Any]) -> str:
+    return f"/studies/{study['id']}/take-part"
+
+
+def _title(study: Mapping[str, Any]) -> str:
+    return one_line(str(study.get("title") or study["id"]))
+
+
+def _who(study: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    consent = study.get("consent") or {}
+    who, ended = one_line(consent.get("organization", "")) or "Somebody", study["state"] in _ENDED
+    facts = [
+        ("Asked by", who),
+        ("Purpose", one_line(consent.get("purpose", ""))),
+        ("Contact", one_line(consent.get("contact", ""))),
+        *([] if ended else [("Open until", str(study["closes_at"]).replace("T", " ").removesuffix("Z") + " UTC")]),
+        ("Promise", kept(str(study["promise"]))),
+    ]
+    rows = "".join(f'<tr><th scope="row">{name}</th><td>{escape(text)}</td></tr>' for name, text in facts if text)
+    return [
+        *paragraphs([_question(study, asked)]),
+        f'<table class="facts"><tbody>{rows}</tbody></table>',
+    ]
+
+
+def _question(study: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    lead = "People were asked for" if study["state"] in _ENDED else "You are asked for"
+    if study["kind"] in ("mean", "distribution"):
+        lower, upper = (significant(float(bound), 6) for bound in asked["bounds"])
+        return f"{lead} one number, from {lower} to {upper}. A number outside counts as the nearer bound."
+    if study["kind"] == "frequency":
+        return f"{lead} one of {len(asked['categories']) + bool(asked['other']):,} answers."
+    return f"{lead} one text."
+
+
+def _ended(study: Mapping[str, Any]) -> list[str]:
+    words = _STATES.get(study["state"], "This page cannot ask for what the study wants. Take part with an app.")
+    link = f'<p><a class="button" href="/studies/{study["id"]}/result.html">See the result</a></p>'
+    return [*paragraphs([words], style="answer"), *([link] if study["state"] == "released" else [])]
+
+
+def _device(study: Mapping[str, Any], token: str) -> str:
+    """What the script needs to look after what the device keeps, where nothing is asked."""
+    return f'<div id="take-part" {_data(study)}>{hidden("token", token)}</div>{_sent()}'
+
+
+def _data(study: Mapping[str, Any]) -> str:
+    """What the script is told; it asks the server for the rest, and checks it."""
+    needs = "yes" if study["tokens"] else "no"
+    return f'data-study="{study["id"]}" data-digest="{study["digest"]}" data-tokens="{needs}"'
+
+
+def _form(
+    study: Mapping[str, Any], asked: Mapping[str, Any], nonce: str, token: str, typed: Mapping[str, str]
+) -> list[str]:
+    parts = [
+        f'<form id="take-part" method="post" action="{_path(study)}/trust" {_data(study)}>',
+        hidden("nonce", nonce),
+        *(_token(token) if study["tokens"] else []),
+        _value(study, asked, typed.get("value", "")),
+        '<fieldset><legend>Do you trust the curator with it?</legend><div class="options">',
+        _option(study, "report"),
+        _option(study, "trust"),
+        "</div></fieldset>",
+        '<p><button class="next">Take part</button></p>',
+        "</form>",
+    ]
+    return ["".join(parts)]
+
+
+def _token(token: str) -> list[str]:
+    """Who takes part: from the organization's app, or pasted."""
+    if token:
+        return [hidden("token", token)]
+    return [
+        '<div class="field"><label for="token">Your token</label>'
+        '<textarea id="token" name="token" rows="4" required autocomplete="off" spellcheck="false" '
+        'aria-describedby="token-hint"></textarea><span class="hint" id="token-hint">The text that you got from the '
+        "organization: it says that you may take part, and counts you once.</span></div>"
+    ]
+
+
+def _value(study: Mapping[str, Any], asked: Mapping[str, Any], typed: str, *, place: str = "value") -> str:
+    """The field for the value, whose id is ``place``; of a category it has the number."""
+    if study["kind"] == "frequency":
+        items = [one_line(str(item)) for item in asked["categories"]]
+        items += ["something else"] if asked["other"] else []
+        options = "".join(
+            f'<option value="{i}"{" selected" if typed == str(i) else ""}>{escape(item)}</option>'
+            for i, item in enumerate(items)
+        )
+        return (
+            f'<div class="field"><label for="{place}">Your answer</label>'
+            f'<select id="{place}" name="value" required><option value="">Choose …</option>{options}</select></div>'
+        )
+    lower, upper = (significant(float(bound), 6) for bound in asked["bounds"])
+    return (
+        f'<div class="field"><label for="{place}">Your number</label>'
+        f'<input id="{place}" name="value" type="number" step="any" inputmode="decimal" required autocomplete="off" '
+        f'value="{escape(typed)}" aria-describedby="{place}-hint">'
+        f'<span class="hint" id="{place}-hint"> from {lower} to {upper}</span></div>'
+    )
+
+
+def _option(study: Mapping[str, Any], choice: str) -> str:
+    noun = "answer" if study["kind"] == "frequency" else "number"
+    group = "local" if choice == "report" else "trusted"
+    if choice == "report":
+        label = "No: randomize it on my device"
+        words = (
+            f"Your device draws one code at random, and only that leaves it. Your {noun} makes some codes likelier "
+            f"than others, and that is all that anybody learns from one. Your {noun} itself stays here."
+        )
+        state = " disabled"
+        missing = "".join(missing_script(SCRIPT, _NO_SCRIPT))
+    else:
+        label = f"Yes: send the {noun} itself"
+        words = (
+            f"The curator gets your {noun}, adds it to those of all others, and publishes only answers with noise. The "
+            "answer becomes more accurate. The promise is the same towards everybody who sees the answer, but the "
+            f"curator could see your {noun}."
+        )
+        state, missing = "", ""
+    sentences = "".join(f"<li>{escape(str(one))}</li>" for one in study["stored"][group])
+    return (
+        f'<div class="option"><label><input type="radio" name="choice" value="{choice}" required{state} '
+        f'aria-describedby="{choice}-words"> {label}</label><p id="{choice}-words">{words}</p>{missing}'
+        f"<details><summary>What is stored of you</summary><ul>{sentences}</ul></details></div>"
+    )
+
+
+def _sent() -> str:
+    """Where the script shows what left the device, the receipt, and what can be done then."""
+    return (
+        '<section id="sent" aria-label="What left your device" hidden></section>'
+        '<section id="checked" aria-label="What this device has checked" hidden></section>'
+    )
+
+
+def _withdrawal(study: Mapping[str, Any], token: str) -> str:
+    """For whoever trusted without a script, and comes back with the number that they were given."""
+    paste = (
+        '<div class="field"><label for="given-token">Your token</label>'
+        '<textarea id="given-token" name="token" rows="3" required></textarea></div>'
+    )
+    who = hidden("token", token) if token else paste if study["tokens"] else ""
+    nonce = (
+        '<div class="field"><label for="given-nonce">The number of 32 digits and letters</label><input '
+        'id="given-nonce" name="nonce" required pattern="[0-9a-f]{32}" size="36" autocomplete="off"></div>'
+    )
+    value = _value(study, json.loads(study["text"]), "", place="given")
+    return (
+        '<details id="by-hand"><summary>Withdraw what you sent without JavaScript</summary>'
+        f'<form method="post" action="{_path(study)}/withdraw">{who}{value}{nonce}'
+        '<p><button class="danger">Withdraw</button></p></form></details>'
+    )
+
+
+def _lines(lines: Sequence[str]) -> list[str]:
+    """Lines of a receipt: those that begin with a dash are a list."""
+    items = "".join(f"<li>{escape(line[2:])}</li>" for line in lines if line.startswith("- "))
+    return [*paragraphs(line for line in lines if not line.startswith("- ")), f"<ul>{items}</ul>"]

@@ -1,0 +1,154 @@
+"""Routes of the page on which people take part: for everybody, and with a token that comes by POST."""
+
+import math
+from http import HTTPStatus
+from secrets import token_hex
+from time import monotonic
+from typing import Any
+
+from litestar import Request, Response, get, post
+from litestar.datastructures import State
+
+from hybriddp.errors import HybridDPError
+from hybriddp.service import life, participation
+from hybriddp.service.curator import KnownStudy
+from hybriddp.service.kinds import FrequencyKind
+from hybriddp.service.observe import log_failure
+from hybriddp.service.pages.take_part import ASKED, no_study_page, receipt_page, take_part_page
+from hybriddp.service.participation import Sent
+from hybriddp.service.problems import Refusal, problem
+from hybriddp.service.routes.access import Asked
+from hybriddp.service.routes.operator_session import PAGE, FormData, html_answer
+from hybriddp.service.routes.wire import PathId, in_our_words
+
+_PATH = "/studies/{study_id:str}/take-part"
+_LONGEST_TOKEN = 8192
+
+
+@get(_PATH, **PAGE)
+async def show_page(study_id: PathId, state: State) -> Response[str]:
+    """The page for whoever has no token, or pastes it."""
+    return await _page(study_id, state, {})
+
+
+@post(_PATH, status_code=200, **PAGE)
+async def show_page_with_token(study_id: PathId, data: FormData, state: State) -> Response[str]:
+    """The page for whoever comes from the organization's app, which posts the token; nothing is contributed here."""
+    return await _page(study_id, state, {"token": data.get("token", "")})
+
+
+@post(f"{_PATH}/trust", status_code=200, **PAGE)
+async def trust_by_form(study_id: PathId, data: FormData, request: Asked, state: State) -> Response[str]:
+    """Trust the curator without a script: the value itself, with a nonce that the page came with."""
+    _require_own(request)
+    known = await _known(study_id, data, state)
+    try:
+        sent = _sent(known, data)
+        done = await participation.contribute(state.curator, known, sent, _token(data))
+    except HybridDPError as error:
+        return await _refused(study_id, data, request, state, error)
+    state.metrics.contribute("trusted", "accepted" if done.new else "repeated")
+    return await _receipt(study_id, data, state, done.receipt or {}, HTTPStatus.CREATED if done.new else HTTPStatus.OK)
+
+
+@post(f"{_PATH}/withdraw", status_code=200, **PAGE)
+async def withdraw_by_form(study_id: PathId, data: FormData, request: Asked, state: State) -> Response[str]:
+    """Withdraw what was sent by a form."""
+    _require_own(request)
+    known = await _known(study_id, data, state)
+    try:
+        told = await participation.withdraw(state.curator, known, _sent(known, data), _token(data))
+    except HybridDPError as error:
+        return await _refused(study_id, data, request, state, error)
+    state.metrics.contribute("trusted", "withdrawn")
+    return await _receipt(study_id, data, state, told, HTTPStatus.OK)
+
+
+def _require_own(request: Asked) -> None:
+    """Refuse a form of another site: in a pilot without tokens it could contribute in its visitors' names.
+
+    Browsers say where a form comes from; what is no browser has no visitors.
+    """
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise Refusal(
+            "not-allowed", "This form came from another page. Open the study's own page, and take part there."
+        )
+
+
+def _token(data: dict[str, str]) -> str | None:
+    return data.get("token", "").strip()[:_LONGEST_TOKEN] or None
+
+
+async def _known(study_id: str, data: dict[str, str], state: State) -> KnownStudy:
+    known: KnownStudy = await state.curator.known(study_id)
+    if known.stored.tokens:
+        state.rate.count(_token(data) or "", int(monotonic()))
+    if known.kind.name not in ASKED:
+        raise Refusal("not-allowed", "This page cannot ask for what the study wants. Take part with an app.")
+    return known
+
+
+def _sent(known: KnownStudy, data: dict[str, str]) -> Sent:
+    """What a form says; `Refusal` if it has no value."""
+    text = data.get("value", "").strip()
+    return Sent(True, _integer(known, text), known.kind.digest, data.get("nonce", "").strip())
+
+
+def _integer(known: KnownStudy, text: str) -> int:
+    if isinstance(known.kind, FrequencyKind):  # the form has the category's number
+        if not text.isdecimal() or not text.isascii() or int(text[:9]) >= len(known.kind.study.names):
+            raise Refusal("out-of-range", "Choose one of the answers. Nothing was sent to the study.")
+        return int(text[:9])
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise Refusal("out-of-range", "Type a number, such as 37.5. Nothing was added to the study.")
+    return known.kind.value(number)
+
+
+async def _page(study_id: str, state: State, data: dict[str, str], wrong: str = "", status: int = 200) -> Response[str]:
+    study = await life.document(state.curator, study_id)
+    text = take_part_page(study, nonce=token_hex(16), token=_token(data) or "", typed=data, problem=wrong)
+    return html_answer(text, status, scripted=True)
+
+
+async def _receipt(
+    study_id: str, data: dict[str, str], state: State, document: dict[str, Any], status: int
+) -> Response[str]:
+    study = await life.document(state.curator, study_id)
+    value, nonce = data.get("value", ""), data.get("nonce", "").strip()
+    return html_answer(receipt_page(study, document, token=_token(data) or "", value=value, nonce=nonce), status)
+
+
+async def _refused(
+    study_id: str, data: dict[str, str], request: Asked, state: State, error: HybridDPError
+) -> Response[str]:
+    """The page again, with what was typed and why it was not taken."""
+    told = problem(error)
+    request.state.reason = told["reason"]
+    words = _WORDS.get(told["reason"], told["detail"])
+    return await _page(study_id, state, data, words, told["status"])
+
+
+_WORDS = {
+    "bad-token": "The token is missing, has ended, or is not for this study. Ask the organization for a new one. "
+    "Nothing was added to the study.",
+    "malformed": "The form is not complete. Fill it in again. Nothing was added to the study.",
+}
+
+
+def refuse_on_a_page(request: Request[Any, Any, State], error: Exception) -> Response[str]:
+    """A page instead of a problem document."""
+    told = problem(in_our_words(error))
+    request.state.reason = told["reason"]
+    if told["status"] >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        log_failure(error, request=request.state.request_id)
+    return html_answer(no_study_page(told["detail"]), told["status"])
+
+
+QUIET = set(trust_by_form.paths)
+"""Where what was taken leaves no line in the log."""
+
+ROUTES = [show_page, show_page_with_token, trust_by_form, withdraw_by_form]
