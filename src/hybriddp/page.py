@@ -57,7 +57,7 @@ _LIGHT = {
     "link": "#1d6785",
     "trusted": "#3567b0",
     "local": "#b35a1a",
-    "both": "#17775c",
+    "both": "#17765c",
     "warn": "#fdf3e4",
     "danger": "#a4262c",
     "on": "#ffffff",
