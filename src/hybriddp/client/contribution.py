@@ -18,7 +18,7 @@ from typing import Any
 
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 
-__all__ = ["GROUPS", "Contribution", "commitment", "is_digest"]
+__all__ = ["GROUPS", "Contribution", "answer_commitment", "commitment", "is_digest"]
 
 GROUPS = ("local", "trusted")
 
@@ -36,6 +36,21 @@ def commitment(digest: str, group: str, integer: int, nonce: str) -> str:
     'd7833c9277792d5d'
     """
     return hashlib.sha256(f"hybriddp contribution 1\n{digest}\n{group}\n{integer}\n{nonce}".encode()).hexdigest()
+
+
+def answer_commitment(message: Mapping[str, Any], nonce: str) -> str:
+    """The commitment to an answer to a round of K-means, as 64 hexadecimal digits.
+
+    The message is written as it is sent: round, ask, variant and code, without spaces.
+
+    Examples
+    --------
+    >>> answer_commitment({"round": "0" * 64, "ask": 0, "variant": 3, "code": 17}, "f" * 32)[:16]
+    '0b0afb0e2f1a6b5f'
+    """
+    ordered = {name: message[name] for name in ("round", "ask", "variant", "code")}
+    text = json.dumps(ordered, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(f"hybriddp answer 1\n{text}\n{nonce}".encode()).hexdigest()
 
 
 def _is_sendable(value: object) -> bool:

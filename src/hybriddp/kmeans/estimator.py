@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.kmeans import published
 from hybriddp.kmeans.box import columns_by_name, names_of, require_alike, warn_of_names
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.explain import html_table, story
@@ -201,6 +202,20 @@ class HybridKMeans:
             _check.text("the name of a column", name, "what is in it")
         return names
 
+    @classmethod
+    def from_server(cls, server: HybridKMeansServer) -> "HybridKMeans":
+        """The fitted model of a server that has ended, for what a model can show of it."""
+        study = server.study
+        model = cls(
+            study.n_clusters,
+            epsilon=study.privacy.epsilon,
+            bounds=study.box.bounds,
+            neighbors=study.neighbors,
+            name=study.name,
+            scale=study.box.scale,
+        )
+        return model._take(server)
+
     def _take(self, server: HybridKMeansServer) -> "HybridKMeans":
         """Set the attributes from a server that has ended."""
         result, box = server.result, server.study.box
@@ -255,6 +270,18 @@ class HybridKMeans:
     def explain(self) -> str:
         """What was spent where, how much each group decided, how uncertain each center and the whole answer is."""
         return story(self._require_fitted())
+
+    def answer(self) -> str:
+        """The answer in one sentence: how many centers, and where most people are."""
+        return published.sentence(self._require_fitted())
+
+    def to_dict(self) -> dict[str, Any]:
+        """What may be published, as plain values for JSON: centers, sizes, doubt, promise, and what each step cost."""
+        return published.as_dict(self._require_fitted())
+
+    def to_html(self) -> str:
+        """A page of its own with a picture of the centers."""
+        return published.page(self._require_fitted())
 
     def plot(self, path: Path | str | None = None, *, dimensions: tuple[int, int] = (0, 1)) -> "Figure":
         """The centers with ellipses of their uncertainty (95 %), in two of the dimensions; .png, .svg or .pdf."""
