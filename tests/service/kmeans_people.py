@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hybriddp.grid import Grid
 from hybriddp.kmeans import HybridKMeansServer, KMeansStudy
 from hybriddp.kmeans.protocol.answers import messages_of, received_reports
 from hybriddp.kmeans.protocol.round import Round
@@ -125,8 +126,6 @@ class Asked:
 
 def rounded(study: KMeansStudy, points: Sequence[Sequence[float]]) -> NDArray[np.float64] | None:
     """Points as the curator keeps them: on the grid of each dimension."""
-    from hybriddp.grid import Grid
-
     if not points:
         return None
     grids = [Grid.of(bounds) for bounds in study.box.bounds]

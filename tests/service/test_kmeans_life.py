@@ -1,6 +1,5 @@
 """The life of a K-means study on the server: enrollment, rounds, dropouts, restarts, and the release."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
+from hybriddp import MeanStudy
 from hybriddp.client import verify
 from hybriddp.client.contribution import answer_commitment, commitment
 from hybriddp.kmeans import KMeansStudy
@@ -19,7 +19,7 @@ from hybriddp.service.store.ledger import DatabaseLedgerStore
 from hybriddp.service.store.schema import tallies, totals
 from tests.service.attacking import refused
 from tests.service.kmeans_people import DEADLINE, People, in_memory
-from tests.service.running import CONSENT, Running, running
+from tests.service.running import Running, running
 
 NONCE = "0" * 32
 
@@ -153,9 +153,11 @@ def test_what_answers_are_refused(kept_server: Running) -> None:
     assert refused(send(next(iter(people.trusted)), **messages[first])) == "not-allowed"
     assert refused(send("a stranger", **messages[first])) == "not-allowed"
     assert refused(send(first)) == "wrong-digest"
-    for wrong in ({"ask": 9}, {"variant": 10_000}, {"code": 1 << 40}, {"code": "zz"}):
+    impossible: tuple[dict[str, object], ...] = ({"ask": 9}, {"variant": 10_000}, {"code": 1 << 40}, {"code": "zz"})
+    for wrong in impossible:
         assert refused(send(first, **messages[first] | wrong)) == "out-of-range"
-    for wrong in ({"ask": -1}, {"variant": 0.5}, {"code": None}, {"nonce": "0"}, {"more": 1}):
+    malformed: tuple[dict[str, object], ...] = ({"ask": -1}, {"variant": 0.5}, {"code": None}, {"nonce": "0"}, {"n": 1})
+    for wrong in malformed:
         assert refused(send(first, **messages[first] | wrong)) == "malformed"
     taken = send(first, **messages[first])
     assert taken.status_code == 201, taken.text
@@ -250,22 +252,11 @@ def test_studies_that_the_server_does_not_take(kept_server: Running) -> None:
     small.enroll(kept_server)
     kept_server.move("close", "small")
     assert refused(next_round(kept_server, "small")) == "refused"
-    mean = {"type": "mean"} and json.loads(_mean())
-    kept_server.http.post(
-        "/studies",
-        headers=kept_server.admin,
-        json={"study": mean, "id": "no-rounds", "consent": CONSENT, "closes_at": DEADLINE["closes_at"]},
-    )
+    kept_server.create(MeanStudy("no rounds", bounds=(0, 1), epsilon=1.0), "no-rounds")
     assert refused(next_round(kept_server, "no-rounds")) == "refused"
     headers = kept_server.token("a", "no-rounds")
     body = {"digest": "0" * 64, "nonce": NONCE}
     assert refused(kept_server.http.post("/studies/no-rounds/enrollments", headers=headers, json=body)) == "refused"
-
-
-def _mean() -> str:
-    from hybriddp import MeanStudy
-
-    return MeanStudy("no rounds", bounds=(0, 1), epsilon=1.0).to_json()
 
 
 def test_a_shared_budget_is_charged_once(kept_server: Running) -> None:

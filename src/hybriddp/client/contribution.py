@@ -46,7 +46,7 @@ def answer_commitment(message: Mapping[str, Any], nonce: str) -> str:
     Examples
     --------
     >>> answer_commitment({"round": "0" * 64, "ask": 0, "variant": 3, "code": 17}, "f" * 32)[:16]
-    '0b0afb0e2f1a6b5f'
+    'b2d553b7a614e2d6'
     """
     ordered = {name: message[name] for name in ("round", "ask", "variant", "code")}
     text = json.dumps(ordered, separators=(",", ":"), ensure_ascii=False)

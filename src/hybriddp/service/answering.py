@@ -62,7 +62,7 @@ async def answer(curator: Curator, known: KnownStudy, sent: SentAnswer, token: s
         study.digest,
         who,
         False,
-        current.sums.integer(sent.message),
+        current.integer(sent.message),
         sent.commitment,
         PARTICIPANT,
         curator.clock() // _DAY,

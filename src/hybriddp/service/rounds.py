@@ -14,17 +14,19 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from hybriddp.kmeans.protocol.answer_entries import AnswerEntries
+from hybriddp.kmeans.protocol.answers import Message
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.turns import Turns
 from hybriddp.release.ledger import Ledger
 from hybriddp.service.kinds import Gathered, KMeansKind, Released, require_sizes, usable
-from hybriddp.service.kinds.answer_sums import AnswerSums
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store import studies
 from hybriddp.service.store.seal import TotalSeal
 from hybriddp.service.store.studies import ASKING, CLOSED, StoredStudy, stage
+from hybriddp.service.store.sums import UnitSums
 
 NO_ROUNDS = "This study has no rounds: it is closed and released in one step."
 _NOT_ENDED = "The study's rounds have not ended. Publish the next one: POST /studies/{id}/round."
@@ -53,6 +55,17 @@ class RoundsRecord:
         return cls(fields["state"], fractions, tuple(fields["answered"]), fields["round"])
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerSums(UnitSums):
+    """The sums of a round: what its answers add to the tally, below the entries of those who have enrolled."""
+
+    counts: AnswerEntries
+
+    def entries(self, code: int) -> tuple[int, ...]:
+        """The entries of the tally that an answer adds 1 to."""
+        return self.counts.entries(code)
+
+
 @dataclass(frozen=True)
 class AskedRound:
     """A round that is asked: its text, whose turn it is, and how answers are added up."""
@@ -60,21 +73,33 @@ class AskedRound:
     number: int
     text: str
     turns: Turns
-    sums: AnswerSums
+    counts: AnswerEntries
 
     @property
     def digest(self) -> str:
         """The digest of the round's text."""
-        return self.sums.digest
+        return self.counts.digest
 
     @cached_property
     def taken_in(self) -> str:
         """The stage of the study in which answers to it are taken."""
         return stage(ASKING, self.number)
 
+    @property
+    def sums(self) -> AnswerSums:
+        """How answers are added up."""
+        return AnswerSums(self.counts)
+
+    def integer(self, message: Message) -> int:
+        """An answer as one integer; refused if no device can have sent it."""
+        found = self.counts.integer(message)
+        if found is None:
+            raise Refusal("out-of-range", "The message is not an answer that a device can send to this round.")
+        return found
+
     def described(self) -> dict[str, Any]:
         """What a study's public document says of it; its text is at an address of its own."""
-        asked = self.sums.asked
+        asked = self.counts.asked
         fields = {"number": self.number, "digest": self.digest, "purpose": asked.purpose}
         return {**fields, "user_fraction": str(asked.user_fraction)}
 
@@ -91,7 +116,7 @@ def asked_round(kind: KMeansKind, record: RoundsRecord | None) -> AskedRound | N
         return None
     asked = Round.from_json(record.round, study=kind.study)
     turns = Turns(kind.digest, record.fractions)
-    return AskedRound(asked.number, record.round, turns, AnswerSums(asked))
+    return AskedRound(asked.number, record.round, turns, AnswerEntries(asked))
 
 
 @dataclass(frozen=True)
@@ -129,7 +154,7 @@ class RoundsOfStudy:
             server = HybridKMeansServer.from_json(record.state, trusted=self.kind.points(used), ledger=self.ledger)
             asked = asked_round(self.kind, record)
             if asked is not None:
-                tally = asked.sums.tally(stored.take_answers(self.connection, self.study.number))
+                tally = asked.counts.tally(stored.take_answers(self.connection, self.study.number))
                 answered = (*answered, sum(answers.n_users for answers in tally.answers))
                 server.absorb(tally)
         self._publish(server, fractions, answered, closes_at)

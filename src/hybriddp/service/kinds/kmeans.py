@@ -3,15 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
-
-import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.grid import Grid
 from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.point_units import integer_of_units, units_of, values_of
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.release.ledger import Ledger
@@ -55,10 +52,6 @@ class KMeansKind(StudyKind):
         """Points, and how many have enrolled."""
         return PointSums(self.study.box.n_dimensions)
 
-    @cached_property
-    def _grids(self) -> tuple[Grid, ...]:
-        return tuple(Grid.of(bounds) for bounds in self.study.box.bounds)
-
     def report(self, code: int) -> int:  # noqa: ARG002
         """Nothing: answers are about rounds."""
         raise Refusal("malformed", _NO_REPORTS)
@@ -70,7 +63,7 @@ class KMeansKind(StudyKind):
             raise Refusal("malformed", f"value must be a list of {d} numbers, one for each dimension of the study.")
         if not all(map(math.isfinite, value)):
             raise Refusal("out-of-range", "value must have finite numbers only.")
-        return self.sums.integer(int(grid.place([x]).units[0]) for grid, x in zip(self._grids, value, strict=True))
+        return integer_of_units(units_of(self.study.box, value))
 
     def points(self, gathered: Gathered) -> FloatArray | None:
         """The points of the trusted group, in the units of the data; None if there is nobody in it."""
@@ -79,7 +72,7 @@ class KMeansKind(StudyKind):
         units = self.sums.units(gathered.total)
         if len(units) != gathered.n_trusted:
             raise DataError("The points of the trusted group are not as many as its people. Nothing was released.")
-        return np.stack([grid.values(column) for grid, column in zip(self._grids, units.T, strict=True)], axis=1)
+        return values_of(self.study.box, units)
 
     def release(
         self,

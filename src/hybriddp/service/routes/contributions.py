@@ -143,7 +143,11 @@ async def withdraw_enrollment(
     return convert(told, SignedReceipt)
 
 
-@post("/studies/{study_id:str}/answers", **_PARTICIPANT, responses=_REFUSALS | RECEIPT_AGAIN)
+@post(
+    "/studies/{study_id:str}/answers",
+    **_PARTICIPANT,
+    responses=_REFUSALS | problems("not-allowed") | RECEIPT_AGAIN,
+)
 async def send_answer(
     study_id: PathId, data: JSONBody[NewAnswer], request: Asked, state: State, prefer: _Prefer = None
 ) -> Response[SignedReceipt]:

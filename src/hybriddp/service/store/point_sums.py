@@ -10,10 +10,8 @@ import bisect
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
-from hybriddp._check import IntArray
 from hybriddp.errors import DataError
+from hybriddp.kmeans.point_units import COORDINATE_BYTES
 
 __all__ = ["MOST_PEOPLE", "ROOM", "PointSums"]
 
@@ -21,7 +19,6 @@ MOST_PEOPLE = 20_000
 """Trusted people in one study, whatever their points are; fewer where a point has many dimensions."""
 ROOM = 1 << 20
 """Bytes for all points, at most: they are written anew with every transaction."""
-_COORDINATE = 4  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +27,14 @@ class PointSums:
 
     Examples
     --------
+    >>> from hybriddp.kmeans.point_units import integer_of_units
+    >>> one, other = integer_of_units([7, 0]), integer_of_units([3, 16777216])
     >>> sums = PointSums(2)
-    >>> total = sums.change(0, [sums.integer([7, 0]), sums.integer([3, 16777216])], 1)
-    >>> sums.units(total).tolist()
-    [[3, 16777216], [7, 0]]
-    >>> sums.units(sums.change(total, [sums.integer([7, 0])], -1)).tolist()
-    [[3, 16777216]]
+    >>> total = sums.change(0, [one, other], 1)
+    >>> sums.units(total)
+    [(3, 16777216), (7, 0)]
+    >>> sums.units(sums.change(total, [one], -1))
+    [(3, 16777216)]
     """
 
     n_dimensions: int
@@ -57,15 +56,11 @@ class PointSums:
 
     @property
     def _record(self) -> int:
-        return _COORDINATE * self.n_dimensions
+        return COORDINATE_BYTES * self.n_dimensions
 
     def entries(self, code: int) -> tuple[int, ...]:
         """The code itself: 0, for somebody who has enrolled."""
         return (code,)
-
-    def integer(self, units: Iterable[int]) -> int:
-        """The integer of one point, whose bytes are 1 and its record."""
-        return int.from_bytes(b"\1" + b"".join(int(unit).to_bytes(_COORDINATE) for unit in units))
 
     def change(self, total: int, integers: Iterable[int], sign: int) -> int:
         """A total after people have come, or gone."""
@@ -85,11 +80,13 @@ class PointSums:
         """The total of all replicas."""
         return self._packed(sorted(record for total in totals for record in self._records(total)))
 
-    def units(self, total: int) -> IntArray:
-        """All points in units, sorted, shape (n, d); `DataError` if they are not those of this study."""
-        records = self._records(total)
-        joined = np.frombuffer(b"".join(records), np.dtype(f">u{_COORDINATE}"))
-        return joined.reshape(len(records), self.n_dimensions).astype(np.int64)
+    def units(self, total: int) -> list[tuple[int, ...]]:
+        """All points in units, sorted; `DataError` if they are not those of this study."""
+        places = range(0, self._record, COORDINATE_BYTES)
+        return [
+            tuple(int.from_bytes(record[at : at + COORDINATE_BYTES]) for at in places)
+            for record in self._records(total)
+        ]
 
     def _records(self, total: int) -> list[bytes]:
         if not total:

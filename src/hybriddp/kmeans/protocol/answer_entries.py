@@ -1,8 +1,8 @@
-"""How the answers to a round of K-means are added up, and the tally that comes out of it.
+"""Answers to a round as entries of a tally that is kept elsewhere, one count each, and back.
 
-An answer is an ask of the round, a variant of its question and a code. All three are one integer for the store. What is
-counted lies below zero in a study's tally, since entries from zero on count people who have enrolled: for each variant
-of each ask an entry for its users, and one for each symbol that reports support. An answer is nowhere by itself.
+An answer is an ask of the round, a variant of its question and a code; all three are one integer. What is counted is,
+for each variant of each ask, its users and each symbol that reports support. These entries have numbers below zero, so
+that others can be counted beside them. An answer is nowhere by itself.
 """
 
 from dataclasses import dataclass
@@ -15,17 +15,11 @@ from hybriddp.kmeans.protocol.answers import Message, code_of
 from hybriddp.kmeans.protocol.devices import RoundReports
 from hybriddp.kmeans.protocol.round import Round, RoundTally, count_answers
 from hybriddp.kmeans.reports.base import Ask, ReportTally
-from hybriddp.service.problems import Refusal
-from hybriddp.service.store.sums import UnitSums
-
-__all__ = ["AnswerSums"]
-
-_NO_ANSWER = "The message is not an answer that a device can send to this round."
 
 
 @dataclass(frozen=True)
-class AnswerSums(UnitSums):
-    """Counts of the answers to one round."""
+class AnswerEntries:
+    """Entries for the answers to one round."""
 
     asked: Round
 
@@ -34,11 +28,11 @@ class AnswerSums(UnitSums):
         """The digest of the round's text."""
         return self.asked.digest
 
-    def integer(self, message: Message) -> int:
-        """A message as one integer; refused if it is no answer to this round."""
+    def integer(self, message: Message) -> int | None:
+        """A message as one integer; None if it is no answer to this round."""
         code = code_of(self.asked, self.digest, message)
         if code is None:
-            raise Refusal("out-of-range", _NO_ANSWER)
+            return None
         number, ask = message["ask"], self.asked.asks[message["ask"]]
         whole = int.from_bytes(bytes(code)) if isinstance(code, list) else code
         place: int = whole * ask.question.n_variants + message["variant"]
