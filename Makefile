@@ -13,7 +13,7 @@
 # make frequencies measure hybrid frequencies beside BLENDER and single groups, on npm packages and on tail numbers
 # make frequency-peers compare frequency oracles with those of pure-LDP and multi-freq-ldpy
 # make load    measure how many contributions per second the server takes, with millions stored
-# make js      build the JavaScript package, js/dist
+# make js      build the JavaScript package, js/dist      make pages    … and the scripts of the server's pages
 # make mutations plant bugs in privacy-critical lines and see that the tests catch each
 # make vectors write the conformance vectors anew, after a change to what a channel's bytes mean
 # make lock    write constraints.txt anew from the newest versions       make clean   remove everything made
@@ -24,6 +24,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := build/peers
 FREQUENCY_PEERS := build/frequency-peers
+STATIC := src/hybriddp/service/static
+PAGES := $(STATIC)/plan.js
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 UV := $(shell command -v uv 2>/dev/null)
@@ -50,7 +52,7 @@ TOGETHER = $(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURE
 # Workers, and every command that a test starts, use the bytecode that is there.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo shell test quick test-long faults check lint types contracts js-types js-test site format docs js bench accuracy coverage distribution kmeans peers frequencies frequency-peers load mutations vectors lock clean
+.PHONY: demo shell test quick test-long faults check lint types contracts js-types js-test site format docs js pages bench accuracy coverage distribution kmeans peers frequencies frequency-peers load mutations vectors lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
@@ -60,7 +62,7 @@ demo: $(VENV)/.demo
 shell: $(VENV)/.demo
 	@VIRTUAL_ENV="$(CURDIR)/$(VENV)" PATH="$(CURDIR)/$(BIN):$$PATH" "$${SHELL:-/bin/sh}" || true
 
-test: $(VENV)/.dev js/dist/hybriddp.js $(VENV)/.java
+test: $(VENV)/.dev js/dist/hybriddp.js $(PAGES) $(VENV)/.java $(VENV)/.chromium
 	@$(TOGETHER) types lint js-types js-test site
 	$(PYTEST) -n auto --cov --cov-report=term-missing:skip-covered
 
@@ -104,6 +106,8 @@ docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 js: js/dist/hybriddp.js
+
+pages: $(PAGES)
 
 bench: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
@@ -160,7 +164,7 @@ lock:
 	build/lock/bin/python -m pip freeze --exclude-editable > constraints.txt
 
 clean:
-	rm -rf $(VENV) build dist js/node_modules js/dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist js/node_modules js/dist $(STATIC) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "hybriddp needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python"; exit 1; }
@@ -196,6 +200,14 @@ $(VENV)/.java: | $(VENV)/bin/python
 	else echo "The Spark tests need Java 17 or newer; on Debian run: apt-get install openjdk-17-jre-headless"; exit 1; fi
 	@touch $@
 
+# Pages are tested in a real browser; Debian's is installed if there is none and that is allowed.
+$(VENV)/.chromium: | $(VENV)/bin/python
+	@if [ -x /usr/bin/chromium ]; then echo "Using /usr/bin/chromium"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+	then echo "Setting up Chromium …" && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
+	else echo "The tests of pages need Chromium in /usr/bin/chromium; on Debian run: apt-get install chromium"; exit 1; fi
+	@touch $@
+
 # diffprivlib needs an older scikit-learn than ours.
 $(PEERS)/.installed: benchmarks/peers/requirements.txt
 	@echo "Setting up $(PEERS) …"
@@ -219,3 +231,11 @@ js/node_modules/.installed: js/package.json $(VENV)/.node
 
 js/dist/hybriddp.js: $(wildcard js/src/*.ts js/src/*/*.ts) js/package.json js/node_modules/.installed
 	$(JS) npm run --silent build
+
+# uPlot's style and license go with the bundle that it is in.
+$(PAGES): $(wildcard js/pages/*.ts js/src/*.ts js/src/*/*.ts) js/node_modules/.installed
+	@mkdir -p $(STATIC)
+	$(JS) npm run --silent pages
+	@cp js/node_modules/uplot/dist/uPlot.min.css $(STATIC)/uplot.css
+	@cp js/node_modules/uplot/LICENSE $(STATIC)/uplot-license.txt
+	@touch $@

@@ -18,7 +18,7 @@ ROOMS = [
     {"reports", "study"},
     {"mean", "frequency", "distribution", "kmeans", "amplification"},
     {"tables", "planning", "simulation", "figures", "audit"},
-    {"client", "service", "cli"},
+    {"client", "service", "cli", "__main__"},
 ]
 KMEANS = [
     {"clustering", "box"},

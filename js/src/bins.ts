@@ -23,7 +23,7 @@ export function binsOf(scale: unknown, bounds: readonly [number, number]): Bins 
   const { log, edges } = Object(scale) as Record<string, unknown>;
   if (scale === "equal") return { scale: '"equal"', cuts: equalCuts() };
   if (isDensity(log)) return { scale: `{"log":${pythonFloat(log)}}`, cuts: cutsAt(logEdges(log, bounds), bounds) };
-  ensure(areEdges(edges, bounds), "its study's scale is not equal, log or 255 edges from bound to bound");
+  ensure(areEdges(edges, bounds), "its scale is not equal, log or 255 edges from bound to bound", "study");
   return { scale: `{"edges":[${edges.map(pythonFloat)}]}`, cuts: cutsAt(edges, bounds) };
 }
 
@@ -41,7 +41,7 @@ function cutsAt(edges: readonly number[], bounds: readonly [number, number]): nu
   const inner = edges.slice(1, -1).map((edge) => toUnits(edge, bounds) + 1);
   const cuts = [1, ...inner, UNITS];
   const increase = cuts.every((cut, i) => i === 0 || cuts[i - 1]! < cut); // so edges do
-  ensure(increase, "its study's edges do not increase by a unit, 2^-24 of the range, or more");
+  ensure(increase, "its edges do not increase by a unit, 2^-24 of the range, or more", "study");
   return cuts;
 }
 

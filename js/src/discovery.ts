@@ -38,10 +38,10 @@ export class DiscoveryQuestion {
 export async function parseDiscoveryQuestion(text: string, epsilon: number | string): Promise<DiscoveryQuestion> {
   const { channelText, name, alphabet } = parseFields(text);
   const channel = channelOf(channelText, epsilon, (fields) => new LocalHashing(fields));
-  ensure(isReadable(name), "its question has no name, or one with control characters");
-  ensure(isAlphabet(alphabet), "its question's alphabet is not 2 to 1024 different readable characters, or none");
+  ensure(isReadable(name), "it has no name, or one with control characters", "question");
+  ensure(isAlphabet(alphabet), "its alphabet is not 2 to 1024 different readable characters, or none", "question");
   const asked = `"name":${JSON.stringify(name)},"epsilon":"${channel.epsilon}","alphabet":${JSON.stringify(alphabet)}`;
   const own = `{"type":"discovery","version":1,${asked},"levels":[${LEVELS}],"channel":${channel.text}}`;
-  ensure(text === own, "its question is not in the form that questions of local discovery are written in");
+  ensure(text === own, "it is not in the form that questions of local discovery are written in", "question");
   return new DiscoveryQuestion(name, alphabet, await digestOf(text), channel);
 }

@@ -44,16 +44,16 @@ export class DistributionStudy implements AskedStudy {
 export async function parseDistributionStudy(text: string, epsilon: number | string): Promise<DistributionStudy> {
   const { channelText, name, bounds, scale, users, ...fields } = parseFields(text);
   const channel = parseChannel(channelText, epsilon);
-  ensure(fields.type === "distribution" && fields.version === 2, "its study is not one of a distribution");
-  ensure(isReadable(name), "its study has no name, or one with control characters");
-  ensure(areBounds(bounds), "its study has no bounds");
-  ensure(isInteger(fields.min_group_size, 1, Number.MAX_SAFE_INTEGER), "its study's smallest group is not a positive integer");
+  ensure(fields.type === "distribution" && fields.version === 2, "it is not one of a distribution", "study");
+  ensure(isReadable(name), "it has no name, or one with control characters", "study");
+  ensure(areBounds(bounds), "it has no bounds", "study");
+  ensure(isInteger(fields.min_group_size, 1, Number.MAX_SAFE_INTEGER), "its smallest group is not a positive integer", "study");
   const bins = binsOf(scale, bounds);
   const asked = `"name":${JSON.stringify(name)},"bounds":[${bounds.map(pythonFloat)}]`;
   const promise = `"epsilon":"${channel.epsilon}","min_group_size":${fields.min_group_size}`;
   const how = `"scale":${bins.scale},"cuts":[${bins.cuts}],"channel":${channel.text},"users":${usersText(users, text)}`;
   const own = `{"type":"distribution","version":2,${asked},${promise},${how}}`;
-  ensure(text === own, "its study is not in the form that studies are written in");
+  ensure(text === own, "it is not in the form that studies are written in", "study");
   return new DistributionStudy(name, Object.freeze(bounds), bins.cuts, await digestOf(text), channel);
 }
 

@@ -21,7 +21,7 @@ export class HybridDPError extends Error {
   }
 }
 
-/** A channel (`reason` is "channel"), a parameter or a value ("value") that is refused. Nothing has been drawn or sent. */
+/** A channel or a study (`reason` is "channel", "study" or "question"), a parameter or a value ("value") that is refused. Nothing has been drawn or sent. */
 export class ChannelError extends HybridDPError {
   override name = "ChannelError";
 }
@@ -50,7 +50,7 @@ export class DeviceError extends HybridDPError {
   override name = "DeviceError";
 }
 
-/** Throws a `ChannelError` unless the condition holds. */
-export function ensure(condition: boolean, sentence: string): asserts condition {
-  if (!condition) throw new ChannelError(`The channel is refused: ${sentence}.`, "channel");
+/** Throws a `ChannelError` unless the condition holds; what is refused is a channel, a study or a question. */
+export function ensure(condition: boolean, sentence: string, what = "channel"): asserts condition {
+  if (!condition) throw new ChannelError(`The ${what} is refused: ${sentence}.`, what);
 }

@@ -89,16 +89,16 @@ export async function parseFrequencyStudy(text: string, epsilon: number | string
   const { channelText, ...fields } = parseFields(text);
   const channel = parseChannel(channelText, epsilon);
   const { name, categories, other } = fields;
-  ensure(fields.type === "frequency" && fields.version === 1, "its study is not one of frequencies");
-  ensure(isReadable(name), "its study has no name, or one with control characters");
-  ensure(typeof other === "boolean", "its study does not say whether other items count");
-  ensure(areCategories(categories, other), "its study's categories are not different texts, or different integers, 2 to 1048576");
-  ensure(suits(channel, categories.length + Number(other)), "it does not fit its study");
-  ensure(isInteger(fields.min_group_size, 1, Number.MAX_SAFE_INTEGER), "its study's smallest group is not a positive integer");
+  ensure(fields.type === "frequency" && fields.version === 1, "it is not one of frequencies", "study");
+  ensure(isReadable(name), "it has no name, or one with control characters", "study");
+  ensure(typeof other === "boolean", "it does not say whether other items count", "study");
+  ensure(areCategories(categories, other), "its categories are not different texts, or different integers, 2 to 1048576", "study");
+  ensure(suits(channel, categories.length + Number(other)), "its channel does not fit it", "study");
+  ensure(isInteger(fields.min_group_size, 1, Number.MAX_SAFE_INTEGER), "its smallest group is not a positive integer", "study");
   const listed = `"name":${JSON.stringify(name)},"categories":${JSON.stringify(categories)},"other":${other}`;
   const promise = `"epsilon":"${channel.epsilon}","min_group_size":${fields.min_group_size},"channel":${channel.text}`;
   const own = `{"type":"frequency","version":1,${listed},${promise},"users":${usersText(fields.users, text)}}`;
-  ensure(text === own, "its study is not in the form that studies are written in");
+  ensure(text === own, "it is not in the form that studies are written in", "study");
   return new FrequencyStudy(name, Object.freeze(categories), other, await digestOf(text), channel);
 }
 

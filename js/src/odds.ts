@@ -34,8 +34,7 @@ export function isCanonicalDelta(text: unknown): text is string {
 export function canonicalEpsilon(epsilon: number | string): string {
   const text = String(epsilon);
   if (!["number", "string"].includes(typeof epsilon) || !isCanonicalEpsilon(text)) {
-    const remedy = Number(text) > 20 ? " Beyond 20 a report is hardly randomized at all." : "";
-    throw new ChannelError(`epsilon must be a number from 0.01 to 20, got epsilon=${text}.${remedy}`);
+    throw new ChannelError(`epsilon must be a number from 0.01 to 20, got epsilon=${text}.`);
   }
   return text;
 }

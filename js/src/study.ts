@@ -32,6 +32,10 @@ export class Study implements AskedStudy {
   }
 }
 
+function ensureStudy(condition: boolean, sentence: string): asserts condition {
+  ensure(condition, sentence, "study");
+}
+
 /**
  * The study that the curator's text describes, its channel verified for the `epsilon` that the user was shown. Every other
  * text than the study's own is refused, as in Python.
@@ -39,14 +43,14 @@ export class Study implements AskedStudy {
 export async function parseStudy(text: string, epsilon: number | string): Promise<Study> {
   const { channelText, ...fields } = parseFields(text);
   const channel = parseChannel(channelText, epsilon);
-  ensure(fields.type === "mean" && fields.version === 2, "its study is not one of a mean");
-  ensure(fields.epsilon === channel.epsilon, "it does not fit its study");
-  ensure(isReadable(fields.name), "its study has no name, or one with control characters");
-  ensure(isCanonicalDelta(fields.delta), "its study's delta is not a decimal up to 0.001 in its shortest form");
-  ensure(isInteger(fields.min_group_size, 1, Number.MAX_SAFE_INTEGER), "its study's smallest group is not a positive integer");
-  ensure(areBounds(fields.bounds), "its study has no bounds");
+  ensureStudy(fields.type === "mean" && fields.version === 2, "it is not one of a mean");
+  ensureStudy(fields.epsilon === channel.epsilon, "its channel does not fit it");
+  ensureStudy(isReadable(fields.name), "it has no name, or one with control characters");
+  ensureStudy(isCanonicalDelta(fields.delta), "its delta is not a decimal up to 0.001 in its shortest form");
+  ensureStudy(isInteger(fields.min_group_size, 1, Number.MAX_SAFE_INTEGER), "its smallest group is not a positive integer");
+  ensureStudy(areBounds(fields.bounds), "it has no bounds");
   const asked = deviceText(fields, channel, usersText(fields.users, text));
-  ensure(text === asked || text === withSpread(asked, fields), "its study is not in the form that studies are written in");
+  ensureStudy(text === asked || text === withSpread(asked, fields), "it is not in the form that studies are written in");
   return new Study(fields.name, fields.bounds, await digestOf(asked), channel, fields.delta);
 }
 

@@ -24,7 +24,7 @@ export function usersText(users: unknown, text: string): string {
   const { by, key } = Object(users) as Fields;
   const integer = typeof key === "number" ? /"key":(0|-?[1-9]\d{0,600})}/.exec(text)?.[1] : undefined;
   const named = isReadable(key) && !/^[^\S\ufeff]|[^\S\ufeff]$/.test(key);
-  ensure(isReadable(by) && (integer !== undefined || named), "its study has no users");
+  ensure(isReadable(by) && (integer !== undefined || named), "it has no users", "study");
   return `{"by":${JSON.stringify(by)},"key":${integer ?? JSON.stringify(key)}}`;
 }
 

@@ -99,7 +99,7 @@ for (const epsilon of [0, -1, 0.001, 21, NaN, Infinity, "x", "1.0", null, undefi
 }
 
 test("too large an epsilon comes with a remedy", () => {
-  assert.throws(() => parseChannel(numeric.text, 30), /hardly randomized at all/);
+  assert.throws(() => parseChannel(numeric.text, 30), /from 0.01 to 20, got epsilon=30/);
 });
 
 test("a channel for another epsilon is refused", () => {

@@ -81,14 +81,14 @@ test("a study for another epsilon than the user was shown is refused, and so is 
 });
 
 for (const [words, change] of [
-  ["its study is not one of a distribution", ['"type":"distribution"', '"type":"mean"']],
-  ["its study has no name", ['"page load ms"', '"\\u001b[2J"']],
-  ["its study has no bounds", ["[0.0,1.0]", "[0.0]"]],
-  ["its study's smallest group", ['"min_group_size":2', '"min_group_size":0']],
-  ["its study's scale is not equal, log or 255 edges", ['{"log":1000.0}', '"log"']],
-  ["its study's edges do not increase by a unit", ['{"log":1000.0}', '{"log":1500000.0}']],
-  ["its study has no users", ['"users":null', '"users":{}']],
-  ["its study is not in the form", [",464,", ",465,"]],
+  ["The study is refused: it is not one of a distribution", ['"type":"distribution"', '"type":"mean"']],
+  ["it has no name", ['"page load ms"', '"\\u001b[2J"']],
+  ["it has no bounds", ["[0.0,1.0]", "[0.0]"]],
+  ["its smallest group", ['"min_group_size":2', '"min_group_size":0']],
+  ["its scale is not equal, log or 255 edges", ['{"log":1000.0}', '"log"']],
+  ["its edges do not increase by a unit", ['{"log":1000.0}', '{"log":1500000.0}']],
+  ["it has no users", ['"users":null', '"users":{}']],
+  ["it is not in the form", [",464,", ",465,"]],
 ]) {
   test(`the reason of a refusal is said: ${words}`, async () => {
     const changed = own.replace(...change);

@@ -4,7 +4,7 @@ A page is a title and sections; a section is a heading and blocks of HTML. `para
 blocks from plain text, which they escape; a figure is a block of SVG.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
@@ -13,27 +13,91 @@ _PAGE = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>{title}</title>
 <style>
-body {{ font: 16px/1.5 system-ui, sans-serif; color: #22303c; max-width: {width}rem; margin: 3rem auto;
-  padding: 0 1rem; }}
+{colors}
+body {{ font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: {width}rem;
+  margin: 3rem auto; padding: 0 1rem; }}
 h1 {{ font-size: 1.5rem; }} h2 {{ font-size: 1.15rem; margin-top: 2.5rem; }}
+h1, h2, p, li {{ overflow-wrap: anywhere; }}
+a {{ color: var(--link); }}
+[type=datetime-local]:focus-within, :focus-visible {{
+  outline: 3px solid var(--link); outline-offset: 2px; border-radius: .15rem; }}
 table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
-th, td {{ text-align: right; padding: .35rem .6rem; border-bottom: 1px solid #e4e8ec; }}
-th:first-child, td:first-child {{ text-align: left; }}
-tr.ours {{ font-weight: 600; color: #1d8a6b; }}
+th, td {{ text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); }}
+th:first-child, td:first-child {{ text-align: left; overflow-wrap: anywhere; min-width: 5.5rem; }}
+tr.ours {{ font-weight: 600; color: var(--both); }}
 svg {{ width: 100%; height: auto; }}
+.picture {{ background: #fff; border-radius: .3rem; }}
+.wide {{ overflow-x: auto; }}
 .answer {{ font-size: 1.2rem; font-weight: 600; }}
-footer {{ color: #66727e; font-size: .85rem; margin-top: 3rem; }}
+footer {{ color: var(--muted); font-size: .85rem; margin-top: 3rem; }}
+@media (max-width: 40rem) {{ body {{ margin: 1rem auto; }} th, td {{ padding: .35rem .3rem; }} }}
 {style}</style>
-</head>
+{head}</head>
 <body>
+{before}<main>
 <h1>{title}</h1>
 {body}
+</main>
 <footer>{footer}</footer>
 </body>
 </html>
 """
+
+_LIGHT = {
+    "ink": "#22303c",
+    "muted": "#5f6b77",
+    "axis": "#8a97a3",
+    "line": "#e4e8ec",
+    "paper": "#ffffff",
+    "raised": "#f4f6f8",
+    "edge": "#7f8b96",
+    "link": "#1d6785",
+    "trusted": "#3567b0",
+    "local": "#b35a1a",
+    "both": "#17775c",
+    "warn": "#fdf3e4",
+    "danger": "#a4262c",
+    "on": "#ffffff",
+}
+_DARK = {
+    "ink": "#e4e9ee",
+    "muted": "#a3afba",
+    "axis": "#7c8894",
+    "line": "#313b45",
+    "paper": "#14191f",
+    "raised": "#1d242c",
+    "edge": "#7c8894",
+    "link": "#7cc4e2",
+    "trusted": "#8fb4f0",
+    "local": "#eda066",
+    "both": "#55c8a2",
+    "warn": "#33291a",
+    "danger": "#ff9a94",
+    "on": "#0d1216",
+}
+
+
+def color(name: str) -> str:
+    """A color of the page, as CSS: what it is in light and in dark; its light one where a drawing stands elsewhere.
+
+    Examples
+    --------
+    >>> color("ink")
+    'var(--ink,#22303c)'
+    """
+    return f"var(--{name},{_LIGHT[name]})"
+
+
+def _variables(colors: Mapping[str, str]) -> str:
+    return " ".join(f"--{name}: {value};" for name, value in colors.items())
+
+
+_COLORS = f""":root {{ color-scheme: light dark; {_variables(_LIGHT)} }}
+@media (prefers-color-scheme: dark) {{ :root {{ {_variables(_DARK)} }} }}
+@media print {{ :root {{ {_variables(_LIGHT)} }} }}"""
 
 
 class Section(NamedTuple):
@@ -50,8 +114,12 @@ def render_page(
     footer: str = "Made with hybriddp.",
     width: int = 46,
     style: str = "",
+    head: str = "",
+    before: str = "",
 ) -> str:
     """A page of its own, ``width`` rem wide; ``style`` is CSS that this page needs beside the common one.
+
+    ``head`` is HTML for its head, such as a script, and ``before`` is HTML that stands before its main part.
 
     Examples
     --------
@@ -64,7 +132,16 @@ def render_page(
         for section in sections
         for block in ([f"<h2>{escape(section.heading)}</h2>"] if section.heading else []) + list(section.blocks)
     ]
-    return _PAGE.format(title=escape(title), width=width, style=style, body="\n".join(blocks), footer=escape(footer))
+    return _PAGE.format(
+        title=escape(title),
+        colors=_COLORS,
+        width=width,
+        style=style,
+        head=head,
+        before=before,
+        body="\n".join(blocks),
+        footer=escape(footer),
+    )
 
 
 def paragraphs(lines: Iterable[str], *, style: str = "") -> list[str]:
@@ -80,10 +157,20 @@ def alerts(lines: Iterable[str]) -> list[str]:
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, last_is_ours: bool = False) -> str:
     """A table of plain text, the first column to the left; its last row stands out if it is ours."""
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    head = "".join(_heading(heading) for heading in headings)
     cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
     opening = ["<tr>"] * len(rows)
     if last_is_ours and rows:
         opening[-1] = '<tr class="ours">'
     body = "".join(f"{tag}{row}</tr>" for tag, row in zip(opening, cells, strict=True))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def wide(block: str, label: str) -> str:
+    """A block, such as a table with many columns, that scrolls by itself where the screen is narrow."""
+    return f'<div class="wide" role="region" tabindex="0" aria-label="{escape(label)}">{block}</div>'
+
+
+def _heading(text: str) -> str:
+    """The head of a column; where it has no words, a plain cell: an empty heading names nothing."""
+    return f'<th scope="col">{escape(text)}</th>' if text else "<td></td>"

@@ -210,3 +210,8 @@ def test_the_installed_program_runs() -> None:
     program = Path(sys.executable).parent / "hybriddp"
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("hybriddp ")
+
+
+def test_the_package_runs_as_a_program() -> None:
+    done = subprocess.run([sys.executable, "-m", "hybriddp", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("hybriddp ")

@@ -11,10 +11,10 @@ import jwt
 import pytest
 from typer.testing import CliRunner
 
-from hybriddp import FrequencyStudy, MeanStudy, cli
+from hybriddp import FrequencyStudy, HeavyHitterStudy, MeanStudy, cli
 from hybriddp.cli import crowd
 from hybriddp.client import MockCurator, RetryPolicy
-from hybriddp.errors import DataError
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.tokens import TokenKeys, read_public_key
 from tests.client.sockets import served
@@ -283,3 +283,19 @@ def test_people_with_categories(keys: list[str], monkeypatch: pytest.MonkeyPatch
     assert len(items) == 50
     assert set(items) <= set(study.categories)
     assert items.count("c0") > items.count("c19")
+
+
+def test_heavy_hitters_one_group_after_the_other(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    curator = MockCurator(HeavyHitterStudy("word", epsilon=2, delta="0.000001"))
+    monkeypatch.setattr(crowd, "_transport", lambda: curator.transport)
+    arguments = ["run-crowd", "https://c.org", "--study", "mock-study", "--users", "50", "--secret-file", keys[0]]
+    arguments += ["--values", "zipf(1)", "--json"]
+    early = RUN.invoke(cli.app, arguments)
+    assert isinstance(early.exception, ParameterError)
+    assert "list has not been released" in str(early.exception)
+    assert RUN.invoke(cli.app, [*arguments, "--trusted", "100%"]).exit_code == 0
+    assert {made.group for made in curator.contributions.values()} == {"trusted"}
+    curator.release_list(["item 1", "item 2"])
+    assert "from then on it takes reports only" in str(RUN.invoke(cli.app, [*arguments, "--trusted", "5%"]).exception)
+    assert RUN.invoke(cli.app, arguments).exit_code == 0
+    assert len(curator.contributions) == 100

@@ -5,9 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanStudy
 from hybriddp.cli.crowd_people import category_shares, check_values, simulated_people
-from hybriddp.client import StudyOffer
+from hybriddp.client import MockCurator, StudyOffer
 from hybriddp.errors import ParameterError
 
 STUDY = FrequencyStudy("fruit", categories=["apple", "pear"], epsilon=1, other=True)
@@ -69,3 +69,20 @@ def test_people_of_a_distribution() -> None:
     codes = np.array([person.contribution.integer for person in local])
     found = study.estimate(trusted=[one.value for one in trusted], local=codes)
     assert found.quantile(0.5).value == pytest.approx(40, abs=2)
+
+
+def test_items_of_an_open_domain_and_reports_about_their_list() -> None:
+    study = HeavyHitterStudy("word", epsilon=8, delta="0.000001")
+    curator = MockCurator(study)
+    before = StudyOffer.from_document(curator.document())
+    check_values(before, "zipf(1)")
+    with pytest.raises(ParameterError, match=r"uniform, zipf\(1\) or shares"):
+        check_values(before, "normal(1,2)")
+    people = list(simulated_people(before, "shares(3,1)", "trusted", 0, 200, prefix="x", seed=1))
+    assert {person.contribution.value for person in people} == {"item 1", "item 2"}
+    asked = curator.release_list(["item 1"])
+    after = StudyOffer.from_document(curator.document())
+    made = [one.contribution for one in simulated_people(after, "shares(9,1)", "local", 0, 2000, prefix="y", seed=1)]
+    assert {one.digest for one in made} == {asked.digest}
+    found = asked.estimate(trusted=None, local=np.array([one.integer for one in made]), single_group=True)
+    assert 0.85 < found.share("item 1") < 0.95

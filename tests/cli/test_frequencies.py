@@ -60,9 +60,9 @@ def test_it_prints_json_and_nothing_else(users: Path, tmp_path: Path) -> None:
     found = json.loads(_run(users, tmp_path / "ledger.json", "--json").stdout)
     assert found["items"] == ["yes", "no"]
     assert found["shares"][0] == pytest.approx(0.3, abs=0.1)
-    assert "groups" not in found
+    assert "curator" not in found
     full = json.loads(_run(users, tmp_path / "other.json", "--json", "--full").stdout)
-    assert "groups" in full
+    assert "curator" in full
 
 
 def test_a_picture_is_written_for_one_answer_and_for_several(users: Path, tmp_path: Path) -> None:
@@ -172,6 +172,47 @@ def test_categories_are_named_or_in_a_file(users: Path) -> None:
         result = RUN.invoke(cli.app, ["frequencies", str(users), "--epsilon", "1", "--value", "item", *more])
         assert isinstance(result.exception, ParameterError)
         assert "must be given, or --categories-file in its place, and not both" in str(result.exception)
+
+
+# What devices get
+
+
+def test_the_text_for_devices_is_written_before_anything_is_released(users: Path, tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    base = ["frequencies", "--name", "opened", "--categories", "yes,no", "--epsilon", "1", "--write-study", str(path)]
+    told = RUN.invoke(cli.app, base)
+    assert told.exit_code == 0
+    assert STUDY.digest[:12] in told.stdout
+    assert path.read_text(encoding="utf-8") == STUDY.to_json()
+    path.unlink()
+    for more, words in (([str(users)], "without tables"), (["--ledger", str(tmp_path / "l")], "nothing is released")):
+        refused = RUN.invoke(cli.app, [*base, *more])
+        assert isinstance(refused.exception, ParameterError)
+        assert words in str(refused.exception)
+        assert not path.exists()
+
+
+def test_results_do_not_speak_of_what_only_python_has(users: Path, tmp_path: Path) -> None:
+    shown = " ".join(_run(users, tmp_path / "ledger.json").stdout.split())
+    assert "need not add up to 1." in shown
+    for word in ("=True", "distribution()", "population=", "()"):
+        assert word not in shown
+
+
+def test_a_word_among_integer_categories(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("plan,code\n1,\n2,\nsecretword,\n,0\n", encoding="utf-8")
+    base = ["frequencies", str(path), "--value", "plan", "--report", "code", "--categories", "1,2", "--epsilon", "1"]
+    error = str(RUN.invoke(cli.app, [*base, "--dry-run"]).exception)
+    assert "people.csv has no number in column 'plan', row 3" in error
+    assert "add them to the categories" in error
+    assert "secretword" not in error
+
+
+def test_a_column_that_a_file_does_not_have(users: Path) -> None:
+    base = ["frequencies", str(users), "--value", "opened", "--categories", "yes,no", "--epsilon", "1", "--dry-run"]
+    error = str(RUN.invoke(cli.app, [*base, "--report", "cod"]).exception)
+    assert "users.parquet has no column 'cod'. Did you mean 'code'? It has 'opened'" in error
 
 
 # Planning

@@ -401,3 +401,10 @@ def test_text_options_reach_the_reader(raw: Path) -> None:
     more = ["--encoding", "latin-1", "--separator", "|", "--decimal", ",", "--missing", "k.A."]
     answer = json.loads(_mean(raw, *options, *more).stdout)
     assert (answer["n_trusted"], answer["n_local"]) == (500, 4501)
+
+
+def test_the_text_for_devices_is_written_before_anything_is_released(tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    base = ["mean", "--bounds", "0", "240", "--epsilon", "1", "--name", "minutes", "--write-study", str(path)]
+    assert RUN.invoke(cli.app, base).exit_code == 0
+    assert path.read_text(encoding="utf-8") == MeanStudy("minutes", bounds=(0, 240), epsilon=1).device_json()

@@ -36,7 +36,7 @@ def test_an_offer_from_a_document_has_what_the_curator_says() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"kind": "kmeans"}, "of a mean, of a distribution or of frequencies only"),
+        ({"kind": "kmeans"}, "of heavy hitters only"),
         ({"kind": "frequency"}, "another kind of study"),
         ({"text": None}, "no study text"),
         ({"digest": "00"}, "no study text"),
@@ -112,6 +112,7 @@ def test_codes_are_unbiased_reports_of_the_value() -> None:
     """The study's own channel: 20 % of the standard deviation are 12 standard errors."""
     offer = StudyOffer.from_text(STUDY.device_json())
     channel = WindowChannel(epsilon=1)
+    assert isinstance(offer.study, MeanStudy)
     assert offer.study.channel == channel
     codes = np.array([offer.draw(60.0).integer for _ in range(4000)])
     values = channel.values[codes]

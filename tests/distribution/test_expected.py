@@ -3,6 +3,7 @@ import pytest
 
 from hybriddp.channels.masked import N_BINS, MaskedResponse
 from hybriddp.distribution.expected import expected_fits, pattern_chances
+from hybriddp.distribution.explain import LARGE_RANK_ERROR
 from hybriddp.distribution.study import DistributionStudy
 
 UNIFORM = np.full(N_BINS, 1 / N_BINS)
@@ -17,6 +18,13 @@ def test_for_local_users_alone_it_is_the_closed_form(epsilon: float) -> None:
     for fit in (fits.local, fits.both):
         variance = float(np.mean(fit.standard_errors**2)) * 10**9
         assert variance == pytest.approx(channel.rank_variance, rel=1e-5)
+
+
+@pytest.mark.parametrize(("epsilon", "users"), [(0.5, 45_000), (1, 9_600)])
+def test_it_is_mostly_noise_up_to_so_many_local_users(epsilon: float, users: int) -> None:
+    """The design's numbers, from which on a warning is not given any more."""
+    fits = expected_fits(MaskedResponse(epsilon=epsilon), UNIFORM, n_trusted=0, n_local=users)
+    assert float(np.sqrt(np.mean(fits.both.standard_errors**2))) == pytest.approx(LARGE_RANK_ERROR, rel=0.01)
 
 
 def test_for_trusted_users_alone_it_is_noise_and_sampling() -> None:

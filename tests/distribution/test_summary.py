@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from hybriddp.channels import MaskedResponse
 from hybriddp.distribution import BinCounts, DistributionStudy, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
 
@@ -16,8 +17,11 @@ def test_what_belongs_to_another_study_is_refused() -> None:
     others = [
         OTHER,
         DistributionStudy("x", bounds=(0, 1), epsilon=2),
+        DistributionStudy("x", bounds=(0, 1), epsilon=1, channel=MaskedResponse(epsilon=1, label_bits=3)),
         DistributionStudy("x", bounds=(0, 1), epsilon=1, scale="log"),
+        DistributionStudy("x", bounds=(0, 1), epsilon=1, scale=(np.arange(255) / 254) ** 3),
         DistributionStudy("x", bounds=(0, 2), epsilon=1),
+        STUDY.part("country", "DE"),
     ]
     for other in others:
         with pytest.raises(ProtocolError, match="different studies"):

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.frequency.categories import MOST_CATEGORIES, OTHER, Categories, PlacedItems
+from hybriddp.frequency.categories import MOST_CATEGORIES, OTHER, Categories, PlacedItems, is_shown
+from hybriddp.frequency.records import RecordForm
 
 TEXTS = Categories.of(["a", "b", "c"], other=False)
 NUMBERS = Categories.of([10, -3, 7], other=False)
@@ -184,3 +185,35 @@ def test_categories_may_come_from_arrays() -> None:
 
 def test_items_are_not_shown() -> None:
     assert repr(TEXTS.place(["a", "d", None])) == "<PlacedItems: 1 items, 1 missing, 1 outside>"
+
+
+@pytest.mark.parametrize(
+    "character",
+    [
+        "\u200b",  # zero-width space
+        "\u200d",  # zero-width joiner
+        "\u00ad",  # soft hyphen
+        "\u200e",  # left-to-right mark
+        "\u061c",  # Arabic letter mark
+        "\u202e",  # right-to-left override
+        "\u2028",  # line separator
+        "\u2029",  # paragraph separator
+        "\ufeff",  # byte order mark
+        "\x07",
+        "\ud800",
+        "\ue000",  # private use
+        "\U000e0041",  # tag
+        "\uffff",
+        "\u0378",  # not assigned
+    ],
+)
+def test_items_that_look_like_others_are_not_shown(character: str) -> None:
+    assert is_shown("apple")
+    for item in (f"app{character}le", f"apple{character}", f"{character}apple", character):
+        assert not is_shown(item)
+        assert RecordForm().text(item) == OTHER
+
+
+@pytest.mark.parametrize("item", ["ünïcode ☂", "日本\u3000語", "no\u00a0break", "аpple", "क्षि", "🍎", "e\u0301"])
+def test_what_can_be_seen_is_shown(item: str) -> None:
+    assert is_shown(item)  # the fourth begins with a Cyrillic letter: look-alikes of other scripts are different items

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from hybriddp.frequency import FrequencyStudy
-from hybriddp.frequency.divergence import compare_groups
+from hybriddp.frequency.divergence import ShareDivergence, compare_groups
 from hybriddp.frequency.law import GroupShares
 from tests.levels import LEVEL
 
@@ -106,3 +106,9 @@ def test_single_users_with_rare_categories_are_no_difference(n_categories: int) 
         )
         assert found.divergence is not None
         assert not found.divergence.clearly_differ
+
+
+def test_its_repr_is_short_however_many_shares_there_are() -> None:
+    many = np.full(100_000, 0.1)
+    found = ShareDivergence(3.14159, many, many, many, np.append(many[1:], 1.0))
+    assert repr(found) == "ShareDivergence(3.1 standard errors, 99,999 of 100,000 shares clearly differ)"

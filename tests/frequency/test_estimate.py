@@ -127,17 +127,21 @@ def test_other_items_have_a_share() -> None:
 def test_plain_values_have_everything() -> None:
     content = json.loads(FOUND.to_json())
     assert content["items"] == list("abcde")
-    np.testing.assert_array_equal(content["shares"], FOUND.shares)
-    np.testing.assert_array_equal(content["lower_95"], FOUND.stated_intervals().lower)
+    published = FOUND.published()
+    np.testing.assert_array_equal(content["shares"], published.shares)
+    np.testing.assert_array_equal(content["lower_95"], published.lower)
+    assert content["step"] == float(published.step)
     assert (content["n_trusted"], content["n_local"], content["tied"]) == (2000, 20_000, True)
     assert content["privacy"]["private_release"] is False
     assert content["intervals_assume_groups_alike"] is True
     assert content["warnings"] == []
-    assert "groups" not in content
-    full = json.loads(FOUND.to_json(full=True))["groups"]
+    assert "curator" not in content
+    full = json.loads(FOUND.to_json(full=True))["curator"]
+    np.testing.assert_array_equal(full["shares"], FOUND.shares)
+    np.testing.assert_array_equal(full["upper_95"], FOUND.stated_intervals().upper)
     np.testing.assert_array_equal(full["weights"], FOUND.weight)
     assert len(full["divergence"]["item_z"]) == 5
-    alone = STUDY.estimate(trusted=None, local=REPORTS, single_group=True).to_dict(full=True)["groups"]
+    alone = STUDY.estimate(trusted=None, local=REPORTS, single_group=True).to_dict(full=True)["curator"]
     assert (alone["trusted_shares"], alone["divergence"]) == (None, None)
     part = STUDY.part("country", "DE")
     local = part.summarize_local(REPORTS)

@@ -94,8 +94,8 @@ def test_both_groups_estimate_the_same_shares_of_several_records(records: str) -
         reports = question.randomize(study.draw(users[4000:], random_state=seed), random_state=seed)
         found = study.estimate(trusted=released, local=reports).to_dict(full=True)
         order = [found["items"].index(word) for word in words.tolist()]
-        trusted_sums += np.array(found["groups"]["trusted_shares"])[order]
-        local_sums += np.array(found["groups"]["local_shares"])[order]
+        trusted_sums += np.array(found["curator"]["trusted_shares"])[order]
+        local_sums += np.array(found["curator"]["local_shares"])[order]
     factor = 2 if records == "all" else 1
     sampling = factor * math.sqrt(0.25 / 4000)  # of who is in the group, which stays the same, and of drawn records
     for sums in (trusted_sums, local_sums):

@@ -39,10 +39,11 @@ def test_rows_columns_and_texts_agree() -> None:
         assert row.interval.lower < row.share < row.interval.upper
     plain = FOUND.to_dict(full=True)
     assert json.loads(FOUND.to_json(full=True)) == plain
-    assert plain["shares"] == FOUND.shares.tolist()
+    assert plain["shares"] == FOUND.published().shares.tolist()
+    assert plain["curator"]["shares"] == FOUND.shares.tolist()
     assert plain["privacy"]["private_release"] is False
-    assert len(plain["groups"]["local_shares"]) == 3
-    assert "groups" not in FOUND.to_dict()
+    assert len(plain["curator"]["local_shares"]) == 3
+    assert "curator" not in FOUND.to_dict()
     frame = FOUND.to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert frame["item"].tolist() == ["sun", "moon", "star"]
@@ -150,6 +151,6 @@ def test_rows_and_texts_have_the_stated_intervals() -> None:
         assert stated.lower[i] <= honest.lower[i]
         assert stated.upper[i] >= honest.upper[i]
     told = found.to_dict()
-    assert told["lower_95"] == stated.lower.tolist()
+    assert told["lower_95"] == found.published().lower.tolist()
     assert not told["intervals_assume_groups_alike"]
     assert "hold whether those who trust are like those who do not or other people" in found.explain()

@@ -60,8 +60,10 @@ def test_an_answer_that_is_doubtful_says_so(d: int) -> None:
     assert f"off by {100 * model.doubt_**0.5:.2g} % of the typical distance" in story
     assert "Not doubtful" not in story
     assert "Doubtful: may cost" in model._repr_html_()
-    rival = model.start_ is not None and model.start_.has_rival
-    assert ("Other first centers looked as good" in story) == rival
+    start = model.start_
+    better = start is not None and start.rival_is_cheaper
+    assert ("Other first centers looked even better" in story) == better
+    assert ("Other first centers looked as good" in story) == (start is not None and start.has_rival and not better)
 
 
 @pytest.mark.parametrize(("n_trusted", "n_local", "only"), [(0, 20_000, "local"), (3000, 0, "trusted")])

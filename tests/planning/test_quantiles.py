@@ -93,3 +93,18 @@ def test_what_is_mostly_noise_or_open_is_told() -> None:
     assert "Touching a bound" in few
     one_sided = plan_quantiles(n_users=10**6, trusted_fraction=0.3, epsilon=1, **LATENCY)
     assert "trusted group alone would be about as good" in one_sided.explain()
+
+
+def test_a_bin_that_holds_too_much_is_told() -> None:
+    """Exponential values with a mean of a hundredth of the range: the first bins hold a third of them each."""
+    known: dict[str, Any] = {"n_users": 10**6, "trusted_fraction": 0.01, "epsilon": 1, "bounds": (0, 10_000)}
+    shape = np.random.default_rng(0).exponential(100, 20_000)
+    coarse = plan_quantiles(**known, shape=shape)
+    assert coarse.bin_mass(0.5) == pytest.approx(0.2, abs=0.03)
+    assert "more than 5 % of all users, and so as coarse as that bin: p50. Edges that are closer" in coarse.explain()
+    fine = plan_quantiles(**known, shape=shape, scale="log")
+    assert fine.bin_mass(0.5) < 0.02
+    zeros = plan_quantiles(**known, shape=np.append(np.zeros(60), np.full(40, 9000.0)), at=(0.5,))
+    assert zeros.bin_mass(0.5) == 0  # at the bound
+    for made in (fine, zeros, plan_quantiles(**known)):
+        assert "as coarse as" not in made.explain()

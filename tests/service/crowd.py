@@ -17,7 +17,9 @@ from sqlalchemy import Connection, select
 
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client.receipt import verify
+from hybriddp.frequency.open_release import PrivateItems
 from hybriddp.release.ledger import Ledger
+from hybriddp.service.curator import list_of
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.kinds import StudyKind, study_kind
 from hybriddp.service.store import contributions
@@ -74,7 +76,7 @@ class Stored:
 
     commitments: dict[bytes, bytes | None]
     tally: dict[int, int]
-    total: int | None  # gone after the release
+    total: int | None  # gone after the release, or after that of a list
     events: int
 
     @classmethod
@@ -90,9 +92,23 @@ class Stored:
                 return cls(
                     {bytes(who): commitment for who, commitment in rows},
                     {code: n for code, n in contributions.tally(connection, study.number).items() if n},
-                    None if study.state == "released" else _total(connection, study, master),
+                    None if study.state in ("asking", "released") else _total(connection, study, master),
                     len(Ledger.open(DatabaseLedgerStore(connection, f"study {study_id}")).events),
                 )
+        finally:
+            engine.dispose()
+
+    @staticmethod
+    def read_list(server: ServerProcess, study_id: str) -> PrivateItems:
+        """The list of a study of heavy hitters."""
+        engine = open_engine(server.url)
+        try:
+            with reading(engine) as connection:
+                study = stored_study(connection, study_id)
+                assert study is not None
+                found = list_of(connection, study)
+                assert found is not None
+                return found
         finally:
             engine.dispose()
 

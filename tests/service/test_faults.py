@@ -1,6 +1,7 @@
 """Faults under load: what was acknowledged is stored, nobody counts twice, sums are exact, and there is one release."""
 
 import asyncio
+import json
 import os
 import secrets
 import signal
@@ -14,13 +15,14 @@ from typing import Any
 
 import pytest
 
-from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanStudy
+from hybriddp.frequency.item_integers import integer_of
 from hybriddp.service.routes import contributions as routes
 from hybriddp.service.store import contributions as stored
 from tests.service.conftest import empty_database
-from tests.service.crowd import STUDY, Crowd, Stored
+from tests.service.crowd import STUDY, Crowd, Person, Stored
 from tests.service.faults import ServerProcess, UnheardError, ask, can_mount, full_disk, serving, until
-from tests.service.running import Running, ServedStudy, running
+from tests.service.running import CLOSES, CONSENT, Running, ServedStudy, running
 
 SHARES = FrequencyStudy("favorite color", categories=[f"color {i}" for i in range(20)], epsilon=1.0)
 QUANTILES = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
@@ -156,6 +158,80 @@ def test_kills_amid_releases(tmp_path: Path, address: str, rng: Random, times: i
     with serving(server):
         asyncio.run(run())
     tell(figures | {"releases": times + 1})
+
+
+async def hand_over_words(crowd: Crowd, study: HeavyHitterStudy) -> None:
+    """Trusted people's words: of two of them a new draw would show another list half of the time."""
+    path = f"/studies/{crowd.study_id}"
+    body = {"study": json.loads(study.to_json()), "id": crowd.study_id, "consent": CONSENT, "closes_at": CLOSES}
+    assert (await crowd.admin("POST", "/studies", body)).status == 201
+    words = ["weather"] * 30 + ["news", "maps"] * study.rule.threshold
+    for i, word in enumerate(words):
+        nonce = f"{crowd.rng.getrandbits(128):032x}"
+        person = Person(f"p{i}", crowd.study_id, study.digest, True, word, integer_of(word), nonce)
+        answer = await ask(crowd.servers[0].port, "POST", f"{path}/values", crowd.token(person), person.body)
+        assert answer.status == 201
+
+
+@rounds(1, 25)
+def test_kills_amid_the_release_of_a_list(tmp_path: Path, address: str, rng: Random, times: int) -> None:
+    """Noise is drawn for one list only, paid for once: whoever sees the question about it sees the same bytes."""
+    server = ServerProcess(tmp_path, address)
+    figures = {"kills": 0, "before the commit": 0, "after it, unheard": 0, "after it, heard": 0}
+
+    async def one(i: int, longest: float | None) -> float:
+        study = HeavyHitterStudy(f"search word, week {i}", epsilon=1, delta="0.001")
+        crowd, seen = Crowd([server], rng, f"words-{i}"), set()
+        path, key = f"/studies/words-{i}", server.admin_key
+        await hand_over_words(crowd, study)
+
+        async def see(method: str, what: str, credential: str = "") -> None:
+            try:
+                answer = await ask(server.port, method, f"{path}{what}", credential)
+            except UnheardError:
+                return
+            if answer.status == 200 and answer.json["question"] is not None:
+                seen.add(answer.json["question"]["text"])
+
+        async def watch() -> None:
+            while server.port is not None and not seen:
+                await see("GET", "")
+
+        started = time.perf_counter()
+        asked = [asyncio.ensure_future(see("POST", "/list", key)) for _ in range(2)]
+        asked.append(asyncio.ensure_future(watch()))
+        if longest is None:
+            await asyncio.gather(*asked)
+        else:
+            await crowd.random_moment(longest)
+            server.kill()
+            await asyncio.gather(*asked)
+            await asyncio.to_thread(server.start)
+            committed = (await crowd.admin("GET", path)).json["state"] != "open"
+            assert committed or not seen
+            figures["kills"] += 1
+            figures["after it, heard" if seen else "after it, unheard" if committed else "before the commit"] += 1
+        took = time.perf_counter() - started
+        again = await crowd.move("list")
+        assert again.status == 200 or again.json["reason"] == "refused"  # there is one list, and no second
+        first = Stored.read_list(server, f"words-{i}")
+        seen.add((await crowd.admin("GET", path)).json["question"]["text"])
+        assert seen == {study.question(first).to_json()}
+        if longest is None:
+            server.kill()
+            await asyncio.to_thread(server.start)
+            assert Stored.read_list(server, f"words-{i}").to_json() == first.to_json()
+        assert Stored.read(server, f"words-{i}").events == 1
+        return took
+
+    async def run() -> None:
+        longest = await one(0, None)
+        for i in range(1, times + 1):
+            await one(i, 1.5 * longest)
+
+    with serving(server):
+        asyncio.run(run())
+    tell(figures | {"lists": times + 1})
 
 
 @pytest.fixture

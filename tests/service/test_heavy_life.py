@@ -10,13 +10,14 @@ import pytest
 from sqlalchemy import select
 
 from hybriddp import FrequencyStudy, HeavyHitterStudy
-from hybriddp.client import StudyOffer, commitment, verify
+from hybriddp.client import Client, RejectedError, StudyOffer, commitment, verify
+from hybriddp.frequency.item_integers import integer_of
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanisms import Mechanism
 from hybriddp.reports import Reports
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.engine import reading
-from hybriddp.service.store.item_sums import ItemSums, integer_of
+from hybriddp.service.store.item_sums import ItemSums
 from hybriddp.service.store.ledger import DatabaseLedgerStore
 from hybriddp.service.store.schema import totals
 from tests.service.attacking import refused
@@ -200,3 +201,39 @@ def test_a_commitment_to_an_item(kept_server: Running) -> None:
     expected = commitment(study.digest, "trusted", int.from_bytes(b"\1fig"), NONCE)
     assert answer.json()["receipt"]["commitment"] == expected
     assert integer_of("fig") == int.from_bytes(b"\1fig")
+
+
+def test_the_real_client(server: Running, tmp_path: Path) -> None:
+    create(server)
+
+    def client(who: str, digest: str | None = STUDY.digest) -> Client:
+        token = server.token(who, "words")["Authorization"].removeprefix("Bearer ")
+        return Client(server.url, token, journal=tmp_path / f"{who}.json", digest=digest)
+
+    for i in range(60):
+        with client(f"t{i}") as trusted:
+            receipt = trusted.trust("weather" if i else "a word that is far too long for a server to keep it, é" * 2)
+    assert (receipt.digest, receipt.delta) == (STUDY.digest, "0.000001")
+    with client("t1") as leaving:
+        assert leaving.withdraw().opened
+    assert counts(server) == {"weather": 58, "(other)": 1}
+    with client("l") as early, pytest.raises(RejectedError, match="takes no reports yet"):
+        early.report("weather")
+    server.move("list", "words")
+    with client("l") as local, client("o") as other:
+        assert local.study.state == "asking"
+        asked = local.study.question
+        assert asked is not None
+        assert asked.categories == ("weather",)
+        receipt = local.report("weather")
+        assert (receipt.digest, receipt.epsilon, receipt.delta) == (asked.digest, "4", "0")
+        assert (local.report("news").commitment, local.receipt().document) == (receipt.commitment, receipt.document)
+        other.report("a word that nobody has on a list")
+        assert other.withdraw().opened
+    with client("t2") as again, client("t3") as late:
+        assert again.trust("weather").resent  # the list is out, and the contribution is still the same
+        with pytest.raises(RejectedError, match="closed"):
+            late.withdraw()
+    with client("x") as new, pytest.raises(RejectedError, match="no more trusted items"):
+        new.trust("weather")
+    assert server.move("close", "words").json()["counts"] == {"trusted": 59, "local": 1}

@@ -111,7 +111,8 @@ def run_crowd(
     values: Annotated[
         str,
         option(
-            "Distribution of their values: 'normal(40,20)', as in simulate. Of categories: 'zipf(1)', 'shares(3,1)'."
+            "Distribution of their values: 'normal(40,20)', as in simulate. Of categories and items: 'zipf(1)', "
+            "'shares(3,1)'."
         ),
     ] = "uniform",
     secret_file: Annotated[Path | None, option("File with the secret of participants' tokens (HS256).")] = None,
@@ -219,8 +220,7 @@ class _Crowd:
         except UnavailableError as reason:  # for a program in a terminal this is the end: nobody calls again
             raise_unchained(DataError(str(reason)))
         offer = StudyOffer.from_document(parse_object(answer.body))
-        if offer.state != "open":
-            raise ProtocolError(f"The study is {offer.state[:20]!r}, not open.")
+        self._check_groups(offer)
         alone = self.n_trusted if self.relay_key is not None else self.users
         if offer.tokens and self.signer is None and alone:
             raise ParameterError(
@@ -232,6 +232,17 @@ class _Crowd:
             _import_jwt()
         check_values(offer, self.values)  # a wrong name is told before anybody is sent
         return offer
+
+    def _check_groups(self, offer: StudyOffer) -> None:
+        """Raise unless the study takes both groups; one of heavy hitters takes one after the other."""
+        if offer.state not in ("open", "asking"):
+            raise ProtocolError(f"The study is {offer.state[:20]!r}, not open.")
+        if self.n_trusted < self.users and offer.refusal("local"):
+            expected = "100%: the study's list has not been released, and before that it takes trusted items only"
+            raise ParameterError("trusted", expected, f"{self.n_trusted:,} of {self.users:,}")
+        if self.n_trusted and offer.refusal("trusted"):
+            expected = "left out: the study's list has been released, and from then on it takes reports only"
+            raise ParameterError("trusted", expected, f"{self.n_trusted:,} of {self.users:,}")
 
     def _jobs(self, offer: StudyOffer) -> Iterator[tuple[SimulatedPerson, ...]]:
         """Who is sent together: one by one, or a batch of a relay's."""

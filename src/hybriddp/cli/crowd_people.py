@@ -3,21 +3,23 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.client.contribution import Contribution
 from hybriddp.client.offer import StudyOffer
+from hybriddp.client.questions import OfferedStudy
 from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import ParameterError, raise_unchained
-from hybriddp.frequency import FrequencyStudy
+from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
 from hybriddp.mean import MeanStudy
 from hybriddp.simulation.distributions import population
 
 __all__ = ["SimulatedPerson", "check_values", "simulated_people"]
 
+N_ITEMS = 1_000
+"""Different items of simulated people in an open domain, unless as many shares are given."""
 _AT_A_TIME = 10_000  # people whose values are drawn together
 _NUMBER = r"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?"
 _ZIPF = re.compile(rf"zipf\( *({_NUMBER}) *\)")
@@ -34,6 +36,9 @@ class SimulatedPerson:
 
 def check_values(offer: StudyOffer, values: str) -> None:
     """Raise `ParameterError` if the values of people cannot be drawn from this: before anybody is sent."""
+    if isinstance(offer.study, HeavyHitterStudy):
+        item_shares(values)
+        return
     if isinstance(offer.study, FrequencyStudy):
         category_shares(values, len(offer.study.names))
         return
@@ -69,6 +74,18 @@ def category_shares(values: str, n_categories: int) -> FloatArray:
     return shares_of
 
 
+def item_shares(values: str) -> FloatArray:
+    """The shares of the items of simulated people in an open domain: ``item 1``, ``item 2``, and so on.
+
+    Examples
+    --------
+    >>> len(item_shares("zipf(1)")), len(item_shares("shares(3,1)"))
+    (1000, 2)
+    """
+    given = _SHARES.fullmatch(values)
+    return category_shares(values, given[1].count(",") + 1 if given else N_ITEMS)
+
+
 def simulated_people(
     offer: StudyOffer, values: str, group: str, first: int, last: int, *, prefix: str, seed: int
 ) -> Iterator[SimulatedPerson]:
@@ -83,15 +100,23 @@ def simulated_people(
 def _contributions(
     offer: StudyOffer, values: str, group: str, count: int, rng: np.random.Generator
 ) -> Iterator[Contribution]:
-    study = offer.study
+    made = _values(offer.study, values, count, rng)
+    if group == "trusted":
+        return (offer.draw(value, group=group) for value in made)
+    asked = offer.asked.reported
+    codes = asked.randomize(made).codes.tolist()
+    return (Contribution.new(asked.digest, group, code) for code in codes)
+
+
+def _values(
+    study: OfferedStudy, values: str, count: int, rng: np.random.Generator
+) -> list[float] | list[str] | list[str | int]:
+    if isinstance(study, HeavyHitterStudy):
+        shares = item_shares(values)
+        return [f"item {i + 1}" for i in rng.choice(len(shares), count, p=shares).tolist()]
     if isinstance(study, FrequencyStudy):
-        made: list[Any] = _items(study, values, count, rng)
-    else:
-        made = _numbers(study, values, count, rng)
-    if group == "local":
-        codes = study.randomize(made).codes.tolist()
-        return (Contribution.new(offer.digest, group, code) for code in codes)
-    return (offer.draw(value, group=group) for value in made)
+        return _items(study, values, count, rng)
+    return _numbers(study, values, count, rng)
 
 
 def _numbers(study: MeanStudy | DistributionStudy, values: str, count: int, rng: np.random.Generator) -> list[float]:

@@ -54,6 +54,7 @@ def frequencies(
     full: releasing.FullShares = False,
     diagnostics: releasing.Diagnostics = False,
     dry_run: releasing.DryRun = False,
+    write_study: releasing.WriteStudy = None,
 ) -> None:
     """Estimate how frequent categories are from trusted users' items and local users' reports, once.
 
@@ -67,6 +68,10 @@ def frequencies(
         other=other,
         max_bytes=max_bytes,
     )
+    if write_study is not None:
+        named = bool(files or trusted_file or local_file)
+        releasing.write_study(study.to_json(), write_study, ledger=ledger, named=named)
+        return
     found = Sources(
         files or [],
         trusted_file or [],

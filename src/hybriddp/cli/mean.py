@@ -53,6 +53,7 @@ def mean(
         bool, option("Show what was clamped and left out. Not for publication.", "--diagnostics")
     ] = False,
     dry_run: releasing.DryRun = False,
+    write_study: releasing.WriteStudy = None,
 ) -> None:
     """Estimate a mean from trusted users' values and local users' reports, once.
 
@@ -60,6 +61,10 @@ def mean(
     code 3).
     """
     study = MeanStudy(study_title(name, value), bounds=bounds, epsilon=epsilon, delta=delta, sd_at_most=sd_at_most)
+    if write_study is not None:
+        named = bool(files or trusted_file or local_file)
+        releasing.write_study(study.device_json(), write_study, ledger=ledger, named=named)
+        return
     found = Sources(
         files or [],
         trusted_file or [],

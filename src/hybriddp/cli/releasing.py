@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +29,9 @@ FullShares = Annotated[
     bool, option("With --json: what each group says alone, unclipped shares and weights, too.", "--full")
 ]
 Diagnostics = Annotated[bool, option("Show what was left out. Not for publication.", "--diagnostics")]
+WriteStudy = Annotated[
+    Path | None, option("Write the study's text, which devices get, to this file, and do nothing else: name no tables.")
+]
 DryRun = Annotated[bool, option("Count, check and show --diagnostics; spend and release nothing.", "--dry-run")]
 
 
@@ -52,6 +56,16 @@ class View:
     diagnostics: Callable[[Sequence[Any], Sequence[Any]], str]
     page: Callable[[Sequence[Any]], str] | None = None
     publish: Callable[[Any, bool], dict[str, Any]] = lambda answer, full: answer.to_dict(full=full)
+
+
+def write_study(text: str, path: Path, *, ledger: Path | None, named: bool) -> None:
+    """Write what devices get: exactly the text, since clients accept nothing else. Nothing is read or released."""
+    if named:
+        raise ParameterError("write_study", "given without tables: devices are asked first", str(path))
+    if ledger is not None:
+        raise ParameterError("ledger", "left out with --write-study: nothing is released", str(ledger))
+    write_text(path, text)
+    say(f"The study's text, which devices get, is in {path}. Its digest is {sha256(text.encode()).hexdigest()[:12]}….")
 
 
 def release(

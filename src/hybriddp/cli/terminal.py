@@ -56,6 +56,9 @@ _IN_RESULTS = {
 } | {"domain": "--domain-file"}
 """Parameters that results, written for Python too, may speak of, and their options."""
 
+_PYTHON_ONLY = re.compile(r" \((?:groups_may_differ|population)=True\)|: distribution\(\) gives those that do(?=\.)")
+"""What results say to those who have them in Python, and for which there is no option."""
+
 _TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=[\d)]) (?=±)|(?<=±) (?=\d)|(?<=[εδ]) (?==)|(?<=[εδ] =) (?=\d)")
 _HARD = "\N{NO-BREAK SPACE}"
 
@@ -78,8 +81,8 @@ def wrap(text: str, width: int | None = None) -> str:
 
 
 def say(text: str, *, bold: bool = False, err: bool = False) -> None:
-    """Print words, wrapped, with options for the parameters that they speak of."""
-    typer.secho(wrap(in_options(text)), bold=bold, err=err)
+    """Print words, wrapped, with options for the parameters that they speak of, and without those that have none."""
+    typer.secho(wrap(in_options(_PYTHON_ONLY.sub("", text))), bold=bold, err=err)
 
 
 def say_written(*paths: Path | None) -> None:

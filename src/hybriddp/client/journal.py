@@ -40,6 +40,8 @@ class JournalEntry:
         What was drawn; None once it has been withdrawn.
     receipt, keys, withdrawal : dict or None
         The curator's signed answers, and the public keys that they were checked with.
+    asked_in : str
+        The digest of the study that the text in ``digest`` is a question of; empty if it is the study's own.
     """
 
     study: str
@@ -52,11 +54,14 @@ class JournalEntry:
     receipt: dict[str, Any] | None = field(default=None, repr=False)
     keys: dict[str, Any] | None = field(default=None, repr=False)
     withdrawal: dict[str, Any] | None = field(default=None, repr=False)
+    asked_in: str = ""
 
     def to_json(self) -> str:
         """The entry as text."""
         content = {"format": _FORMAT, **asdict(self)}
         content["contribution"] = None if self.contribution is None else self.contribution.to_dict()
+        if not self.asked_in:
+            del content["asked_in"]  # so that journals of other studies are what they have always been
         return json.dumps(content, indent=1) + "\n"
 
     @classmethod
@@ -80,11 +85,17 @@ class JournalEntry:
         texts = (self.study, self.participant, self.digest, self.group, self.epsilon, self.delta)
         documents = (self.receipt, self.keys, self.withdrawal)
         right = all(isinstance(text, str) for text in texts) and is_digest(self.digest) and self.group in GROUPS
+        right = right and (self.asked_in == "" or is_digest(self.asked_in))
         right = right and all(document is None or isinstance(document, dict) for document in documents)
         made = self.contribution
         if made is None:
             return right and self.withdrawal is not None
         return right and (made.digest, made.group) == (self.digest, self.group)
+
+    @property
+    def study_digest(self) -> str:
+        """The digest of the study, which an app may have pinned."""
+        return self.asked_in or self.digest
 
 
 class Journal(ABC):

@@ -5,7 +5,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
@@ -17,10 +17,11 @@ from hybriddp.client.client import AsyncClient, Client
 from hybriddp.client.contribution import Contribution
 from hybriddp.client.drivers import import_httpx
 from hybriddp.client.exchange import RetryPolicy
-from hybriddp.client.problems import parse_object
-from hybriddp.client.questions import OfferedStudy, question
+from hybriddp.client.problems import RejectedError, parse_object
+from hybriddp.client.questions import ItemQuestion, OfferedStudy, StudyQuestion, question
 from hybriddp.client.receipt import KEYS_PATH, canonical_bytes
-from hybriddp.errors import DataError, HybridDPError, ParameterError
+from hybriddp.errors import DataError, HybridDPError, ParameterError, ProtocolError
+from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
 
 if TYPE_CHECKING:
     import httpx
@@ -65,7 +66,7 @@ class MockCurator:
 
     Parameters
     ----------
-    study : MeanStudy, DistributionStudy or FrequencyStudy
+    study : MeanStudy, DistributionStudy, FrequencyStudy or HeavyHitterStudy
         The study.
     id : str
         Its id.
@@ -79,7 +80,7 @@ class MockCurator:
     requests : list of (method, path, body)
         Everything that arrived, in order.
     state : str
-        ``"open"``; set it to ``"closed"`` to close the study.
+        ``"open"``; set it to ``"closed"`` to close the study. `release_list` sets it to ``"asking"``.
 
     Examples
     --------
@@ -94,7 +95,8 @@ class MockCurator:
     def __init__(self, study: OfferedStudy, *, id: str = "mock-study", tokens: bool = True) -> None:  # noqa: A002
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        self.study, self._asked = study, question(study)
+        self.study = study
+        self._asked: StudyQuestion = question(study)
         self.id = check_study_id(id)
         self.tokens = tokens
         self.state = "open"
@@ -142,6 +144,14 @@ class MockCurator:
     def lose_answers(self, times: int) -> None:
         """Take the next contributions, and lose the answers: what a retry is for. Other requests are answered."""
         self._troubles += ["lose"] * _check.integer("times", times, at_least=1)
+
+    def release_list(self, items: Sequence[str]) -> FrequencyStudy:
+        """In a study of heavy hitters: release these items as the list, and ask the local group; the question."""
+        if not isinstance(self.study, HeavyHitterStudy):
+            raise ProtocolError("This study has no list: it is not one of heavy hitters.")
+        asked = self.study.question_about(items)
+        self._asked, self.state = question(self.study, asked), "asking"
+        return asked
 
     # The server's side
 
@@ -223,7 +233,7 @@ class MockCurator:
         name = "code" if route == "reports" else "value"
         if set(content) != {"digest", name, "nonce"}:
             raise _Trouble(400)
-        if content["digest"] != self.study.digest:
+        if content["digest"] != self._study_of("local" if name == "code" else "trusted").digest:
             raise _Trouble(409, "wrong-digest")
         sent = content[name]
         if isinstance(sent, bool) or not isinstance(sent, int if name == "code" else int | float | str):
@@ -258,12 +268,23 @@ class MockCurator:
         except (HybridDPError, IndexError):
             raise _Trouble(400) from None
 
+    def _study_of(self, group: str) -> OfferedStudy:
+        """The study that a group's contributions are for: the question about a list has a digest of its own."""
+        try:
+            return self.study if group == "trusted" else self._asked.reported
+        except RejectedError:
+            raise _Trouble(409, "closed") from None
+
+    def _takes(self, group: str) -> bool:
+        """Whether the study takes contributions of a group now."""
+        return self.state == ("asking" if self._study_of(group) is not self.study else "open")
+
     def _take(self, who: str, made: Contribution) -> int:
         """Accept a contribution (201) or know it again (200)."""
         known = self.contributions.get(who)
         if known is not None and known.commitment == made.commitment:
             return 200
-        if self.state != "open":
+        if not self._takes(made.group):
             raise _Trouble(409, "closed")
         if known is not None or who in self._withdrawn:
             raise _Trouble(409, "duplicate")
@@ -272,7 +293,7 @@ class MockCurator:
 
     def _withdraw(self, who: str, made: Contribution) -> dict[str, Any]:
         """Subtract what somebody gave. Who gave nothing, or has withdrawn, has withdrawn afterwards all the same."""
-        if self.state != "open" and who not in self._withdrawn:
+        if not self._takes(made.group) and who not in self._withdrawn:
             raise _Trouble(409, "closed")
         known = self.contributions.get(who)
         if known is not None and known.commitment != made.commitment:
@@ -295,7 +316,8 @@ class MockCurator:
                 rejected.append({"index": index, "reason": trouble.reason})
         counts = {"accepted": taken[201], "repeated": taken[200]}
         hashed = hashlib.sha256(b"".join(commitments)).hexdigest()
-        said = {"version": 1, "study": self.id, "digest": self.study.digest, "group": "local", "asserted_by": "relay"}
+        digest = self._study_of("local").digest
+        said = {"version": 1, "study": self.id, "digest": digest, "group": "local", "asserted_by": "relay"}
         receipt = said | {"relay": "mock", **counts, "commitments_sha256": hashed, "day": _today()}
         return {**counts, "rejected": rejected, "receipt": self.sign(receipt)}
 
@@ -303,6 +325,7 @@ class MockCurator:
 
     def document(self) -> dict[str, Any]:
         """The public document of the study."""
+        asked = self._asked.about_list if isinstance(self._asked, ItemQuestion) else None
         return {
             "id": self.id,
             "kind": self._asked.kind,
@@ -323,16 +346,18 @@ class MockCurator:
             "single_group": False,
             "counts": None,
             "receipts_key": KEYS_PATH,
+            "question": asked and {"digest": asked.digest, "text": asked.to_json()},
         }
 
     def _receipt(self, made: Contribution, *, withdrawn: bool = False, opened: bool = True) -> dict[str, Any]:
+        promised = self._study_of(made.group).privacy
         receipt = {
             "version": 1,
             "study": self.id,
             "digest": made.digest,
             "group": made.group,
-            "epsilon": self.study.privacy.epsilon,
-            "delta": self.study.privacy.delta,
+            "epsilon": promised.epsilon,
+            "delta": promised.delta,
             "commitment": made.commitment if opened else "",
             "asserted_by": "participant" if self.tokens else "nobody",
             "stored": ["That somebody has withdrawn."] if withdrawn else _STORED[made.group],

@@ -13,13 +13,15 @@ from typing import Any
 
 from hybriddp.client.contribution import GROUPS, Contribution, is_digest
 from hybriddp.client.plain import one_line
-from hybriddp.client.questions import KINDS, UNKNOWN, OfferedStudy, StudyQuestion, question, read_study
+from hybriddp.client.questions import KINDS, NO_LIST, UNKNOWN, OfferedStudy, StudyQuestion, question, read_study
 from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
 from hybriddp.planning.alternatives import best_guess
 from hybriddp.planning.words import guess
 
 __all__ = ["StudyOffer"]
 
+_LISTED = "The study's list has been released: it takes reports now, and no more trusted items. Nothing was drawn."
 _CONSENT = ("organization", "purpose", "contact")
 
 
@@ -29,7 +31,7 @@ class StudyOffer:
 
     Attributes
     ----------
-    study : MeanStudy, DistributionStudy or FrequencyStudy
+    study : MeanStudy, DistributionStudy, FrequencyStudy or HeavyHitterStudy
         The study itself, its channel verified.
     text : str
         Its text; save this to work without a network later.
@@ -40,13 +42,16 @@ class StudyOffer:
     stored : mapping
         For each group, what the curator says that it stores of a person.
     state : str
-        ``created``, ``open``, ``closed``, ``released`` or ``withdrawn``; empty if not known.
+        ``created``, ``open``, ``asking`` (about a list), ``closed``, ``released`` or ``withdrawn``; empty if not known.
     closes_at : str
         When it closes; empty if not known.
     tokens : bool
         Whether participants need a token.
     warning : str
         What a pilot without tokens cannot promise.
+    question : FrequencyStudy or None
+        In a study of heavy hitters, what the local group is asked about the list, once that has been released. Its text
+        (``question.to_json()``) is what to save then.
 
     Examples
     --------
@@ -67,6 +72,7 @@ class StudyOffer:
     closes_at: str = ""
     tokens: bool = True
     warning: str = ""
+    question: FrequencyStudy | None = field(default=None, repr=False)
 
     @classmethod
     def from_text(cls, text: str, *, digest: str | None = None) -> "StudyOffer":
@@ -98,6 +104,7 @@ class StudyOffer:
         if not isinstance(text, str) or not is_digest(claimed):
             raise ProtocolError("The curator's document has no study text with its digest.")
         study = _checked(text, claimed, digest)
+        about_list = _about_list(study, document.get("question"))
         if document.get("kind") != question(study).kind:
             raise ProtocolError("The curator's document is about another kind of study than the study's text is.")
         shown = tuple(str(document.get(name)) for name in ("epsilon", "delta"))
@@ -114,6 +121,7 @@ class StudyOffer:
             closes_at=one_line(document.get("closes_at")),
             tokens=document.get("tokens") is not False,
             warning=one_line(document.get("warning")),
+            question=about_list,
         )
 
     @property
@@ -124,7 +132,26 @@ class StudyOffer:
     @property
     def asked(self) -> StudyQuestion:
         """What the study asks one person for."""
-        return question(self.study)
+        return question(self.study, self.question)
+
+    def study_of(self, group: str) -> OfferedStudy:
+        """The study whose digest and promise a group's contribution has: that of the question about a list, or this."""
+        return self.asked.reported if group == "local" else self.study
+
+    @property
+    def waits_for_list(self) -> bool:
+        """Whether it is a study of heavy hitters whose local group cannot be asked yet."""
+        return isinstance(self.study, HeavyHitterStudy) and self.question is None
+
+    def refusal(self, group: str) -> str:
+        """Why the study takes nothing of a group now; empty if it does, or if its state is not known."""
+        if self.state == "open" and self.waits_for_list and group == "local":
+            return NO_LIST
+        if self.state == "asking" and group == "trusted":
+            return _LISTED
+        if self.state in ("", "open") or (self.state == "asking" and self.question is not None):
+            return ""
+        return f"The study is {self.state[:20]}, not open. Nothing was drawn."
 
     def draw(self, value: float | str, *, group: str = "local") -> Contribution:
         """One person's contribution, with a fresh nonce. Draw once: a second report costs ε again.
@@ -134,6 +161,7 @@ class StudyOffer:
         value : float, int or str
             The person's value; outside of the bounds it counts as the nearer bound. In a study of frequencies, the
             person's category; what is none of them counts as other, if the study has that, and is an error if not.
+            Of heavy hitters, any text; what is not on the list counts as other.
         group : {"local", "trusted"}
             ``"local"`` randomizes the value here. ``"trusted"`` gives it to the curator, rounded to the study's grid
             or to the middle of its bin.
@@ -141,7 +169,7 @@ class StudyOffer:
         if group not in GROUPS:
             raise ParameterError("group", '"local" or "trusted"', group)
         if group == "local":
-            return Contribution.new(self.digest, group, self.asked.code(value))
+            return Contribution.new(self.study_of(group).digest, group, self.asked.code(value))
         trusted = self.asked.trusted(value)
         return Contribution.new(self.digest, group, trusted.integer, trusted.sent)
 
@@ -165,6 +193,7 @@ class StudyOffer:
             f"with noise. {self._meaning('what is published', local=False)} The curator could see your {noun}.",
             *self._stored("trusted"),
             f"Digest of the study: {self.digest}",
+            *_labeled("Digest of the question about its list", self.question.digest if self.question else None),
         ]
         return "\n".join(lines)
 
@@ -200,6 +229,21 @@ def _checked(text: str, claimed: str | None, pinned: str | None) -> OfferedStudy
     if study.digest != found:
         raise ProtocolError("The text is not the one that devices get. Take MeanStudy.device_json().")
     return study
+
+
+def _about_list(study: OfferedStudy, content: object) -> FrequencyStudy | None:
+    """The question about a list in a curator's document: its digest right, its channel verified, and of this study."""
+    if content is None:
+        return None
+    said = _mapping(content)
+    text, claimed = said.get("text"), said.get("digest")
+    if not isinstance(study, HeavyHitterStudy) or not isinstance(text, str) or not is_digest(claimed):
+        raise ProtocolError("The curator's document has a question that is none: only heavy hitters have one.")
+    asked = _checked(text, claimed, None)
+    if not isinstance(asked, FrequencyStudy):
+        raise ProtocolError("The question about a list must be a study of frequencies.")
+    study.check_question(asked)
+    return asked
 
 
 def _mapping(content: object) -> Mapping[str, Any]:

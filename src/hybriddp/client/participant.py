@@ -59,14 +59,15 @@ class Participant:
     # What is public: asked for without the token, since who asks need not say who they are
 
     def offer(self) -> Conversation[StudyOffer]:
-        """The study as the curator offers it, checked; fetched once."""
-        if self._offer is None:
+        """The study as the curator offers it, checked; fetched once, or until its list has been released."""
+        known = self._offer
+        if known is None or known.waits_for_list:
             document = yield from self._get(f"/studies/{self.study}")
-            offer = StudyOffer.from_document(document, digest=self._pinned)
+            offer = StudyOffer.from_document(document, digest=self._pinned if known is None else known.digest)
             if offer.id != self.study:
                 raise ProtocolError(f"The curator answered with study {offer.id[:64]!r} instead of {self.study!r}.")
-            self._offer = offer
-        return self._offer
+            known = self._offer = offer
+        return known
 
     def promise(self) -> Conversation[str]:
         """What was promised, in words."""
@@ -88,7 +89,7 @@ class Participant:
         """Draw for this group, unless something has been drawn before, keep it and send it."""
         entry = yield from self._entry()
         if entry is None:
-            offer = yield from self._open_offer()
+            offer = yield from self._open_offer(group)
             return (yield from self._keep_and_send(offer, lambda: offer.draw(value, group=group), group))
         return (yield from self._send_again(entry, group))
 
@@ -96,20 +97,24 @@ class Participant:
         """Send what was drawn earlier, without a network, from a saved offer."""
         entry = yield from self._entry()
         if entry is None:
-            offer = yield from self._open_offer()
-            offer.study.check_digest(contribution.digest, "contribution's draws")
+            offer = yield from self._open_offer(contribution.group)
+            offered = offer.study_of(contribution.group).digest
+            if contribution.digest != offered:
+                drawn = contribution.digest[:12]
+                raise ProtocolError(
+                    f"The contribution's draws belong to study {drawn}…, not to {offered[:12]}…. Nothing was sent."
+                )
             return (yield from self._keep_and_send(offer, lambda: contribution, contribution.group))
         if entry.contribution is not None and entry.contribution != contribution:
             raise ProtocolError("The journal has another contribution to this study. Only one can be sent.")
         return (yield from self._send_again(entry, contribution.group))
 
-    def _open_offer(self) -> Conversation[StudyOffer]:
-        """The offer of a study that takes contributions; asked before anything is drawn for it."""
+    def _open_offer(self, group: str) -> Conversation[StudyOffer]:
+        """The offer of a study that takes contributions of a group; asked before anything is drawn for it."""
         offer = yield from self.offer()
-        if offer.state not in ("", "open"):
-            raise RejectedError(
-                f"The study is {offer.state[:20]}, not open. Nothing was drawn.", reason="closed", status=409
-            )
+        refusal = offer.refusal(group)
+        if refusal:
+            raise RejectedError(refusal, reason="closed", status=409)
         if offer.tokens and self._token is None:
             raise ProtocolError("This study needs a participant's token. Nothing was drawn.")
         yield from self._public_keys()
@@ -117,9 +122,16 @@ class Participant:
 
     def _keep_and_send(self, offer: StudyOffer, draw: Callable[[], Contribution], group: str) -> Conversation[Receipt]:
         made = draw()
-        promised = offer.study.privacy
+        asked = offer.study_of(group)
         entry = JournalEntry(
-            self.study, self._who, offer.digest, group, promised.epsilon, promised.delta, contribution=made
+            self.study,
+            self._who,
+            asked.digest,
+            group,
+            asked.privacy.epsilon,
+            asked.privacy.delta,
+            contribution=made,
+            asked_in="" if asked.digest == offer.digest else offer.digest,
         )
         kept = yield from stored(lambda: self._journal.create(entry))
         if kept.contribution == made:
@@ -210,9 +222,9 @@ class Participant:
 
     def _own(self, entry: JournalEntry) -> JournalEntry:
         """An entry, if it is about this person and this study."""
-        if entry.study != self.study or self._pinned not in (None, entry.digest):
+        if entry.study != self.study or self._pinned not in (None, entry.study_digest):
             raise ProtocolError(
-                f"The journal belongs to study {entry.study!r} ({entry.digest[:12]}…). Name another file."
+                f"The journal belongs to study {entry.study!r} ({entry.study_digest[:12]}…). Name another file."
             )
         if self._who and entry.participant and self._who != entry.participant:
             raise ProtocolError("The journal belongs to another participant of this study. Name another file.")

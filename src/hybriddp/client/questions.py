@@ -1,31 +1,35 @@
-"""What a study asks one person for, a number or a category: drawn, and told in words.
+"""What a study asks one person for, a number, a category or an item: drawn, and told in words.
 
 A trusted contribution is an integer and what it stands for. Of a mean these are units of the study's grid and the
 number in their middle; of a distribution, the number of a bin and the value in its middle, which is all that counts; of
-categories, the number of the category, from 0, and the category itself. An item that is none of the categories is sent
-as other, and not as what it is.
+categories, the number of the category, from 0, and the category itself; of an open domain, the item's integer and the
+item. An item that is none of the categories, or that no study could show, is sent as other, and not as what it is.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hybriddp.client.plain import one_line
-from hybriddp.client.problems import parse_object
+from hybriddp.client.problems import RejectedError, parse_object
 from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.frequency import FrequencyStudy
+from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
+from hybriddp.frequency.item_integers import integer_of, kept_item
 from hybriddp.grid import as_floats
 from hybriddp.mean import MeanStudy
 from hybriddp.wording import significant
 
 __all__ = [
     "KINDS",
+    "NO_LIST",
     "UNKNOWN",
     "CategoryQuestion",
     "DistributionQuestion",
+    "ItemQuestion",
     "NumberQuestion",
     "OfferedStudy",
     "StudyQuestion",
@@ -34,10 +38,20 @@ __all__ = [
     "read_study",
 ]
 
-OfferedStudy = MeanStudy | DistributionStudy | FrequencyStudy
+ReportedStudy = MeanStudy | DistributionStudy | FrequencyStudy
+"""What reports can be about."""
+
+OfferedStudy = ReportedStudy | HeavyHitterStudy
 """What people can take part in."""
 
-UNKNOWN = "This version of hybriddp can take part in studies of a mean, of a distribution or of frequencies only."
+UNKNOWN = (
+    "This version of hybriddp can take part in studies of a mean, of a distribution, of frequencies or of heavy "
+    "hitters only."
+)
+NO_LIST = (
+    "The study takes no reports yet: they are about its list, which has not been released. Nothing was drawn; call "
+    "again later."
+)
 _LISTED = 12  # categories that a promise names
 
 
@@ -49,30 +63,44 @@ class TrustedValue:
     sent: float | str
 
 
-class StudyQuestion(Protocol):
+class StudyQuestion(ABC):
     """What a study asks one person for."""
 
     kind: ClassVar[str]
     noun: ClassVar[str]
     added: ClassVar[str]
+    study: Any  # each kind has its own
+
+    @property
+    def reported(self) -> ReportedStudy:
+        """The study that a report is about: this one, or the question about its list."""
+        asked: ReportedStudy = self.study
+        return asked
 
     @property
     def text(self) -> str:
         """The study's text, as devices get it."""
+        text: str = self.study.device_json()
+        return text
 
     @property
     def codes(self) -> tuple[int, int]:
         """The smallest and the largest code that a device can send."""
+        return self.reported.reports_between
 
+    @abstractmethod
     def sentence(self) -> str:
         """What is asked, behind the name of who asks."""
 
+    @abstractmethod
     def code(self, value: object) -> int:
         """The code of one report, drawn now."""
 
+    @abstractmethod
     def trusted(self, value: object) -> TrustedValue:
         """A value as it is trusted; `DataError`, which does not show it, if it is none."""
 
+    @abstractmethod
     def received(self, sent: float | str) -> int:
         """The integer that the curator takes a value for; `ProtocolError` if it is of a wrong type, `DataError` if
         there is none for it.
@@ -80,23 +108,13 @@ class StudyQuestion(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class NumberQuestion:
+class NumberQuestion(StudyQuestion):
     """A study of a mean asks for a number."""
 
     study: MeanStudy
     kind: ClassVar[str] = "mean"
     noun: ClassVar[str] = "number"
     added: ClassVar[str] = "adds it to a total"
-
-    @property
-    def text(self) -> str:
-        """The study's text, as devices get it."""
-        return self.study.device_json()
-
-    @property
-    def codes(self) -> tuple[int, int]:
-        """The smallest and the largest code that a device can send."""
-        return self.study.reports_between
 
     def sentence(self) -> str:
         """What is asked, behind the name of who asks."""
@@ -123,7 +141,7 @@ class NumberQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class DistributionQuestion:
+class DistributionQuestion(StudyQuestion):
     """A study of a distribution asks for a number, too, and counts the bin that it is in."""
 
     study: DistributionStudy
@@ -134,16 +152,6 @@ class DistributionQuestion:
     def __post_init__(self) -> None:
         if self.study.mean_study is not None:
             raise ProtocolError("The study takes reports that are made for a mean. Take part in the study of the mean.")
-
-    @property
-    def text(self) -> str:
-        """The study's text, as devices get it."""
-        return self.study.to_json()
-
-    @property
-    def codes(self) -> tuple[int, int]:
-        """The smallest and the largest report, a pattern and a code in one number, that a device can send."""
-        return 0, self.study.channel.n_codes - 1
 
     def sentence(self) -> str:
         """What is asked, behind the name of who asks."""
@@ -170,7 +178,7 @@ class DistributionQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class CategoryQuestion:
+class CategoryQuestion(StudyQuestion):
     """A study of frequencies asks for one of its categories."""
 
     study: FrequencyStudy
@@ -178,25 +186,11 @@ class CategoryQuestion:
     noun: ClassVar[str] = "answer"
     added: ClassVar[str] = "counts it with the others'"
 
-    @property
-    def text(self) -> str:
-        """The study's text, as devices get it."""
-        return self.study.to_json()
-
-    @property
-    def codes(self) -> tuple[int, int]:
-        """The smallest and the largest code that a device can send."""
-        return 0, self.study.oracle.n_codes - 1
-
     def sentence(self) -> str:
         """What is asked, behind the name of who asks."""
-        items = self.study.categories
-        listed = "; ".join(one_line(str(item), 80) for item in items[:_LISTED])
-        more = f"; and {len(items) - _LISTED:,} more" if len(items) > _LISTED else ""
+        items, listed = self.study.categories, _listed(self.study)
         rest = "Anything else counts as other." if self.study.other else "Whoever has none of these does not take part."
-        return (
-            f"asks for one of {len(items):,} categories: {one_line(self.study.title)}. They are {listed}{more}. {rest}"
-        )
+        return f"asks for one of {len(items):,} categories: {one_line(self.study.title)}. They are {listed}. {rest}"
 
     def code(self, value: object) -> int:
         """The code of one report, drawn now."""
@@ -232,11 +226,65 @@ class CategoryQuestion:
         return int(found.categories[0])
 
 
-KINDS = (NumberQuestion.kind, DistributionQuestion.kind, CategoryQuestion.kind)
+@dataclass(frozen=True, slots=True)
+class ItemQuestion(StudyQuestion):
+    """A study of heavy hitters asks for an item: the trusted group for any, the local group about the released list."""
+
+    study: HeavyHitterStudy
+    about_list: FrequencyStudy | None = None
+    """What the local group is asked, once the list has been released."""
+    kind: ClassVar[str] = "heavy-hitters"
+    noun: ClassVar[str] = "item"
+    added: ClassVar[str] = "counts it with the others', shows an item only if enough people have it,"
+
+    @property
+    def reported(self) -> FrequencyStudy:
+        """The question about the list."""
+        if self.about_list is None:
+            raise RejectedError(NO_LIST, reason="closed", status=409)
+        return self.about_list
+
+    @property
+    def text(self) -> str:
+        """The study's text; the question's is the question's own."""
+        return self.study.to_json()
+
+    def sentence(self) -> str:
+        """What is asked, behind the name of who asks."""
+        asked = f"asks for one item, a text: {one_line(self.study.name)}."
+        if self.about_list is None:
+            return (
+                f"{asked} Items that enough of those who trust have become a public list. Those who do not are asked "
+                "about this list, later; anything else counts as other then."
+            )
+        count, listed = len(self.about_list.categories), _listed(self.about_list)
+        return f"{asked} A list of {count:,} has been released: {listed}. Anything else counts as other."
+
+    def code(self, value: object) -> int:
+        """The code of one report about the list, drawn now."""
+        return CategoryQuestion(self.reported).code(value)
+
+    def trusted(self, value: object) -> TrustedValue:
+        """The integer of an item, and the item; other, if no study could show it or it is too long to be kept."""
+        if not isinstance(value, str):
+            raise DataError("The item must be one text.")
+        item = kept_item(value, self.study.form)
+        return TrustedValue(integer_of(item), item)
+
+    def received(self, sent: float | str) -> int:
+        """The integer of an item."""
+        if not isinstance(sent, str):
+            raise ProtocolError("The value must be a text.")
+        return integer_of(kept_item(sent, self.study.form))
 
 
-def question(study: OfferedStudy) -> StudyQuestion:
-    """What a study asks for."""
+KINDS = (NumberQuestion.kind, DistributionQuestion.kind, CategoryQuestion.kind, ItemQuestion.kind)
+
+
+def question(study: OfferedStudy, about_list: FrequencyStudy | None = None) -> StudyQuestion:
+    """What a study asks for; of heavy hitters also what it asks about its list, once that has been released."""
+    if isinstance(study, HeavyHitterStudy):
+        return ItemQuestion(study, about_list)
     if isinstance(study, DistributionStudy):
         return DistributionQuestion(study)
     return NumberQuestion(study) if isinstance(study, MeanStudy) else CategoryQuestion(study)
@@ -251,6 +299,8 @@ def read_study(text: str) -> OfferedStudy:
         return DistributionQuestion(DistributionStudy.from_json(text)).study
     if kind == CategoryQuestion.kind:
         return FrequencyStudy.from_json(text)
+    if kind == ItemQuestion.kind:
+        return _single_items(HeavyHitterStudy.from_json(text))
     raise ProtocolError(UNKNOWN)
 
 
@@ -258,6 +308,20 @@ def _asks_for_number(study: MeanStudy | DistributionStudy) -> str:
     lower, upper = (significant(bound, 6) for bound in study.bounds)
     title = one_line(study.title)
     return f"asks for one number: {title}, from {lower} to {upper}. A number outside counts as the nearer bound."
+
+
+def _single_items(study: HeavyHitterStudy) -> HeavyHitterStudy:
+    """A study of heavy hitters that servers take: by way of a list, one text for each person."""
+    if study.domain is not None or study.form.levels != 1 or study.form.max_records != 1:
+        raise ProtocolError("People can take part in studies of heavy hitters with one text each, by way of a list.")
+    return study
+
+
+def _listed(study: FrequencyStudy) -> str:
+    """The first categories of a study, in words."""
+    items = study.categories
+    more = f"; and {len(items) - _LISTED:,} more" if len(items) > _LISTED else ""
+    return "; ".join(one_line(str(item), 80) for item in items[:_LISTED]) + more
 
 
 def _one_number(value: object) -> float:

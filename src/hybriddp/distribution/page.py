@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hybriddp import page as look
 from hybriddp._check import FloatArray
 from hybriddp.distribution import explain
 from hybriddp.distribution.axis import label, places, readable_ticks
@@ -15,7 +16,7 @@ from hybriddp.page import Section, alerts, paragraphs, render_page, table
 if TYPE_CHECKING:
     from hybriddp.distribution.estimate import DistributionEstimate
 
-_TRUSTED, _LOCAL, _BOTH, _INK, _MUTED, _GRID = "#3567b0", "#c96f2e", "#1d8a6b", "#22303c", "#8a97a3", "#e4e8ec"
+_TRUSTED, _LOCAL, _BOTH, _INK, _MUTED, _GRID = map(look.color, ("trusted", "local", "both", "ink", "axis", "line"))
 _LEFT, _WIDTH, _TOP, _HEIGHT = 52, 500, 14, 260  # of the axes, in pixels of the drawing
 _ROW = 15  # pixels between the labels of quantiles
 

@@ -1,7 +1,8 @@
 """Answers from a fitted distribution: quantiles, values of the CDF, bars of a histogram, and the mean beside them.
 
 Errors are about the CDF: at every edge it has a standard error. Where a quantile lies follows from that, outward to
-edges, since nothing is known of where values are within a bin: atoms and curved bins are covered, too.
+edges, since nothing is known of where values are within a bin: atoms and curved bins are covered, too. Values between
+edges come from `hybriddp.distribution.within`.
 """
 
 import math
@@ -16,6 +17,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.masked import N_BINS
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.fit import DistributionFit
+from hybriddp.distribution.within import curve_of
 from hybriddp.errors import ParameterError
 from hybriddp.mean.interval import Interval
 
@@ -29,7 +31,7 @@ class Quantile:
     q: float
     """Which one: 0.95 is the 95th percentile."""
     value: float
-    """The estimate: linear within a bin."""
+    """The estimate, within its bin by interpolation."""
     interval: Interval
     """Where the quantile lies, from an edge to an edge."""
     bin_number: int
@@ -138,7 +140,8 @@ def quantile(fit: DistributionFit, bins: Bins, q: float, level: float) -> Quanti
     below = float(fit.cdf[at - 1]) if at else 0.0
     value = float(bins.middles[at])
     if 0 < at < N_BINS - 1 and mass > 0:
-        value = float(edges[at - 1] + bins.widths[at] * min(max((q - below) / mass, 0.0), 1.0))
+        share = min(max((q - below) / mass, 0.0), 1.0)
+        value = float(edges[at - 1] + bins.widths[at] * curve_of(fit, bins, at).place(share))
     first = int(np.searchsorted(np.maximum.accumulate(found.upper), q))
     last = int(np.searchsorted(np.minimum.accumulate(found.lower[::-1])[::-1], q, side="right"))
     low = float(edges[max(first - 1, 0)]) if first < N_BINS - 1 else float(edges[-1])
@@ -155,9 +158,9 @@ def quantile(fit: DistributionFit, bins: Bins, q: float, level: float) -> Quanti
 
 
 def cdf_value(fit: DistributionFit, bins: Bins, x: float, level: float) -> CdfValue:
-    """The CDF at any value: linear within a bin."""
+    """The CDF at any value, between edges by interpolation."""
     _check.number("x", x)
-    weights, found = _up_to(bins, x), band(fit, bins, level)
+    weights, found = _up_to(fit, bins, x), band(fit, bins, level)
     value, error = _weighted(fit, weights)
     before = int(np.searchsorted(bins.edges, x, side="right")) - 1  # the last edge that is not above x
     if before < 0 or x >= bins.edges[-1]:
@@ -174,7 +177,7 @@ def histogram(fit: DistributionFit, bins: Bins, edges: ArrayLike) -> tuple[Bar, 
     if cut.ndim != 1 or len(cut) < 2 or np.any(np.diff(cut) <= 0) or cut[0] < lower or cut[-1] > upper:
         words = f"at least two values that increase, from {lower:g} to {upper:g}"
         raise ParameterError("edges", words, cut.tolist() if cut.size < 9 else cut)
-    sums = [_up_to(bins, float(x)) for x in cut]
+    sums = [_up_to(fit, bins, float(x)) for x in cut]
     if cut[0] == lower:
         sums[0] = np.zeros(N_BINS)  # the first bar holds the bound itself
     bars = []
@@ -193,10 +196,12 @@ def mean_of(fit: DistributionFit, bins: Bins) -> DistributionMean:
     return DistributionMean(inside, error, float(bins.widths @ fit.masses) / 2)
 
 
-def _up_to(bins: Bins, x: float) -> FloatArray:
-    """Which part of each bin lies at or below x, if values are spread evenly in it."""
+def _up_to(fit: DistributionFit, bins: Bins, x: float) -> FloatArray:
+    """Which part of the mass of each bin lies at or below x."""
     edges = bins.edges
     inner = np.clip((x - edges[:-1]) / np.diff(edges), 0.0, 1.0)
+    for i in np.flatnonzero((inner > 0) & (inner < 1)):  # one bin at most
+        inner[i] = curve_of(fit, bins, int(i) + 1).share(float(inner[i]))
     return np.concatenate([[float(x >= edges[0])], inner, [float(x >= edges[-1])]])
 
 

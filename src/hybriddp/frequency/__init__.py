@@ -23,6 +23,7 @@ from hybriddp.frequency.item_counts import ItemCounts
 from hybriddp.frequency.law import GroupShares, ShareIntervals
 from hybriddp.frequency.open_release import PrivateItems, ThresholdRule
 from hybriddp.frequency.oracle import frequency_channel
+from hybriddp.frequency.published import PublishedShares
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 
@@ -42,6 +43,7 @@ __all__ = [
     "ItemRow",
     "LocalCounts",
     "PrivateItems",
+    "PublishedShares",
     "ShareDivergence",
     "ShareIntervals",
     "ShareRow",

@@ -32,6 +32,7 @@ from hybriddp.reports import Reports
 if TYPE_CHECKING:
     from hybriddp.frequency.study import FrequencyStudy
 
+_LONGEST_NAME = 60  # of a study, in a ledger
 CountsPair = tuple[TrustedCounts | None, LocalCounts | None]
 """The summaries of one part of the users."""
 
@@ -79,7 +80,8 @@ def release_counts(
 
 def counts_event(study: "FrequencyStudy", part: Part | None) -> Event:
     """The event that `release_counts` writes into the ledger."""
-    what = "counts of the trusted group"
+    name = study.name if len(study.name) <= _LONGEST_NAME else f"{study.name[: _LONGEST_NAME - 1]}…"
+    what = f"counts of the trusted group, study {name!r}"
     return Event.now(what, who="trusted", study=study.whole_digest, privacy=study.privacy, part=part)
 
 

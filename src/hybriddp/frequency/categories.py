@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from typing import Any
+from unicodedata import category
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ OTHER = "(other)"
 MOST_CATEGORIES = 1 << 20
 LONGEST_CATEGORY = 1000  # characters
 LARGEST_INTEGER = (1 << 53) - 1  # which every language has
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode's categories of what nobody can see
 MISSING, OUTSIDE = -1, -2
 """What stands in the place of a category's number where an item is missing, and where it is none of them."""
 _MISSING_TYPES = ("NAType", "NaTType")  # what pandas writes
@@ -188,8 +190,15 @@ class Categories:
 
 
 def is_shown(item: object) -> bool:
-    """Whether a result can show an item of an open domain; what it cannot show counts as `OTHER`."""
-    return _check.is_readable(item) and len(str(item)) <= LONGEST_CATEGORY and item != OTHER
+    """Whether a result can show an item of an open domain; what it cannot show counts as `OTHER`.
+
+    Two items that look the same must be the same, as far as a character can tell: what is invisible (zero-width
+    characters, marks of direction, controls, line and paragraph separators) or has no meaning of its own (private use,
+    not assigned) is not shown. Letters of different scripts that look alike are.
+    """
+    if not isinstance(item, str) or len(item) > LONGEST_CATEGORY or item == OTHER or not _check.is_readable(item):
+        return False
+    return item.isprintable() or not any(category(character) in _UNSEEN for character in item)
 
 
 def _plain(categories: Sequence[Any] | NDArray[Any]) -> tuple[Item, ...]:

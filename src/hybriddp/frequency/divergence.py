@@ -34,7 +34,7 @@ _FORGIVEN = 0.05
 _TOPS = 16
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ShareDivergence:
     """How far the two groups' private shares are apart, and what was done about it."""
 
@@ -48,6 +48,10 @@ class ShareDivergence:
     """Which fraction of the variance of each difference is the curator's noise."""
     kept: FloatArray
     """Which fraction of the trusted group's extra weight was kept, for each category: 1 is all."""
+
+    def __repr__(self) -> str:
+        n = int(np.count_nonzero(self.differing))
+        return f"ShareDivergence({self.z:.1f} standard errors, {n:,} of {len(self.kept):,} shares clearly differ)"
 
     @property
     def differing(self) -> NDArray[np.bool_]:

@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +19,7 @@ from hybriddp.frequency.blend import Blend, project_to_simplex
 from hybriddp.frequency.categories import Item
 from hybriddp.frequency.divergence import ShareDivergence
 from hybriddp.frequency.law import GroupShares, ShareIntervals
+from hybriddp.frequency.published import PublishedShares, publish_shares, step_of_shares
 from hybriddp.mean.estimate import Statement
 from hybriddp.mean.interval import Interval
 
@@ -183,6 +186,22 @@ class Frequencies:
         """
         return project_to_simplex(self.unbiased)
 
+    def published(
+        self, *, level: float = 0.95, step: Fraction | Decimal | str | float | None = None
+    ) -> PublishedShares:
+        """What may be published: shares, standard errors and the stated intervals, rounded, and nothing else.
+
+        Parameters
+        ----------
+        level : float
+            The level of confidence of the intervals, which are rounded outwards.
+        step : Fraction, Decimal, str or float, optional
+            What to round to. If not given, 1, 2 or 5 times a power of ten, at most a tenth of the noise's standard
+            deviation.
+        """
+        chosen = step_of_shares(self.blend, step)
+        return publish_shares(self.items, self.shares, self.standard_errors, self.stated_intervals(level), chosen)
+
     def _number(self, item: Item) -> int:
         try:
             return self.study.domain.numbers[item]
@@ -232,21 +251,23 @@ class Frequencies:
         return pd.DataFrame({**columns, "lower_95": ends.lower, "upper_95": ends.upper, "weight": self.weight})
 
     def to_dict(self, *, full: bool = False) -> dict[str, Any]:
-        """The shares with their errors and intervals, and the promise, as plain values.
+        """What may be published, as plain values: the rounded shares with errors and intervals, and the promise.
 
-        With ``full`` also what each group says alone, unclipped shares and weights.
+        With ``full`` all that the curator has beside it, unrounded: what each group says alone, unclipped shares and
+        weights.
         """
-        users, ends = self.study.users, self.stated_intervals()
+        users, p = self.study.users, self.published()
         found = {
             "warnings": list(explain.warnings(self)),  # before the numbers
             "study": self.study.name,
             "digest": self.study.digest,
             "users": users and asdict(users),
             "items": list(self.items),
-            "shares": self.shares.tolist(),
-            "standard_errors": self.standard_errors.tolist(),
-            "lower_95": ends.lower.tolist(),
-            "upper_95": ends.upper.tolist(),
+            "shares": p.shares.tolist(),
+            "standard_errors": p.standard_errors.tolist(),
+            "lower_95": p.lower.tolist(),
+            "upper_95": p.upper.tolist(),
+            "step": float(p.step),
             "intervals_assume_groups_alike": explain.assumes_alike(self),
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
@@ -254,11 +275,16 @@ class Frequencies:
             "implausible_reports": self.implausible_reports,
             "privacy": self.privacy.to_dict(),
         }
-        return found if not full else found | {"groups": self._groups()}
+        return found if not full else found | {"curator": self._curator()}
 
-    def _groups(self) -> dict[str, Any]:
-        gap = self.divergence
+    def _curator(self) -> dict[str, Any]:
+        """What is unrounded, and what each group says."""
+        gap, ends = self.divergence, self.stated_intervals()
         return {
+            "shares": self.shares.tolist(),
+            "standard_errors": self.standard_errors.tolist(),
+            "lower_95": ends.lower.tolist(),
+            "upper_95": ends.upper.tolist(),
             "unbiased": self.unbiased.tolist(),
             "weights": self.weight.tolist(),
             "trusted_shares": None if self.trusted is None else self.trusted.shares.tolist(),

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +19,7 @@ from hybriddp.frequency.blend import Blend, project_to_simplex
 from hybriddp.frequency.categories import OTHER, Item
 from hybriddp.frequency.divergence import ShareDivergence
 from hybriddp.frequency.law import ShareIntervals
+from hybriddp.frequency.published import PublishedShares, publish_shares, rounded_share, step_of_shares
 from hybriddp.frequency.records import Record
 from hybriddp.mean.estimate import Statement
 from hybriddp.mean.interval import Interval
@@ -180,6 +183,13 @@ class HeavyHitters:
             )
         ]
 
+    def published(
+        self, *, level: float = 0.95, step: Fraction | Decimal | str | float | None = None
+    ) -> PublishedShares:
+        """What may be published: shares, standard errors and the stated intervals, rounded: see `Frequencies`."""
+        chosen = step_of_shares(self.blend, step, factor=self._factor)
+        return publish_shares(self.items, self.shares, self.standard_errors, self.stated_intervals(level), chosen)
+
     # How it is shown
 
     def __len__(self) -> int:
@@ -223,31 +233,43 @@ class HeavyHitters:
         return json.dumps(self.to_dict(full=full), indent=2, ensure_ascii=False)
 
     def to_dict(self, *, full: bool = False) -> dict[str, Any]:
-        """The items with their shares, errors and intervals, and the promise, as plain values.
+        """What may be published, as plain values: the items with rounded shares, errors and intervals, and the promise.
 
-        With ``full`` also unclipped shares, weights, and what each group says alone.
+        With ``full`` all that the curator has beside it, unrounded: unclipped shares, weights, and what each group says
+        alone.
         """
-        ends = self.stated_intervals()
+        p = self.published()
         found: dict[str, Any] = {
             "warnings": list(heavy_explain.warnings(self)),  # before the numbers
             "study": self.study.name,
             "digest": self.study.digest,
             "method": self.method,
-            "items": [list(item) if isinstance(item, tuple) else item for item in self.items],
-            "shares": self.shares.tolist(),
-            "standard_errors": self.standard_errors.tolist(),
-            "lower_95": ends.lower.tolist(),
-            "upper_95": ends.upper.tolist(),
+            "items": p.to_dict()["items"],
+            "shares": p.shares.tolist(),
+            "standard_errors": p.standard_errors.tolist(),
+            "lower_95": p.lower.tolist(),
+            "upper_95": p.upper.tolist(),
+            "step": float(p.step),
             "intervals_assume_groups_alike": self.divergence is not None and not self.divergence.differ,
-            "other_share": self.other_share,
+            "other_share": rounded_share(self.other_share, p.step),
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
             "tied": self.tied,
             "implausible_reports": self.implausible_reports,
             "privacy": self.privacy.to_dict(),
         }
-        if full:
-            groups = {"trusted_shares": self.blend.trusted, "local_shares": self.blend.local}
-            alone = {name: group and (self._factor * group.shares[:-1]).tolist() for name, group in groups.items()}
-            found |= {"groups": {"unbiased": self.unbiased.tolist(), "weights": self.weight.tolist(), **alone}}
-        return found
+        return found if not full else found | {"curator": self._curator()}
+
+    def _curator(self) -> dict[str, Any]:
+        """What is unrounded, and what each group says."""
+        groups, ends = {"trusted_shares": self.blend.trusted, "local_shares": self.blend.local}, self.stated_intervals()
+        return {
+            "shares": self.shares.tolist(),
+            "standard_errors": self.standard_errors.tolist(),
+            "lower_95": ends.lower.tolist(),
+            "upper_95": ends.upper.tolist(),
+            "other_share": self.other_share,
+            "unbiased": self.unbiased.tolist(),
+            "weights": self.weight.tolist(),
+            **{name: group and (self._factor * group.shares[:-1]).tolist() for name, group in groups.items()},
+        }

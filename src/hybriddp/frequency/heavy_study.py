@@ -185,14 +185,14 @@ class HeavyHitterStudy:
         """The question about a public dictionary and all other items."""
         if self.domain is None:
             raise ProtocolError("This study has no public dictionary. Give it a domain, or release a list first.")
-        return self._about(self.domain)
+        return self.question_about(self.domain)
 
     def question(self, released: PrivateItems) -> FrequencyStudy:
         """The public question about the items of a list and all others: a study with a text and a digest of its own."""
         self._check_list(released)
         if not released.items:
             raise DataError("No item is on the list, so there is nothing to ask the local group.")
-        return self._about(released.items)
+        return self.question_about(released.items)
 
     @cached_property
     def discovery(self) -> DiscoveryQuestion:
@@ -201,7 +201,8 @@ class HeavyHitterStudy:
             raise ProtocolError("Pairs of texts have no codes of 48 bits: they cannot be discovered locally.")
         return DiscoveryQuestion(self.name, epsilon=self.privacy.epsilon, alphabet=self.alphabet.name)
 
-    def _about(self, items: tuple[str, ...]) -> FrequencyStudy:
+    def question_about(self, items: Sequence[str]) -> FrequencyStudy:
+        """What the local group is asked about these public items; the same for everybody who has the study's text."""
         return FrequencyStudy(
             self.name,
             categories=items,
@@ -209,6 +210,20 @@ class HeavyHitterStudy:
             other=True,
             min_group_size=self.min_group_size,
         )
+
+    def check_question(self, question: FrequencyStudy) -> None:
+        """Raise `ProtocolError` unless this is a question of this study: its name and ε, about texts and all others.
+
+        Which items are on a list cannot be known beforehand, and the channel is the question's own: reading its text
+        has proven that it keeps ε.
+        """
+        mine = (self.name, self.privacy.epsilon, self.min_group_size, True, True, None)
+        its = (question.name, question.privacy.epsilon, question.min_group_size)
+        if mine != (*its, question.other, question.domain.are_texts, question.users):
+            raise ProtocolError(
+                f"The question is not one of study {self.digest[:12]}… ({self.name!r}): name, epsilon and group size "
+                "must be the study's, and all other items must count as other."
+            )
 
     def draw(self, users: object, *, random_state: int | np.random.Generator | None = None) -> list[str]:
         """The one item that each local user reports about, as a text that the questions take."""

@@ -118,7 +118,9 @@ def _doubt(model: "HybridKMeans") -> list[str]:
         line = f"Not doubtful: noise puts no center off by more than {off} {typical}. The cost (WCSS) is likely to "
         return [line + "be less than 1.2 times the best."]
     lines = [f"{DOUBTFUL} (WCSS): noise may put a center off by {off} {typical}."]
-    if model.start_ is not None and model.start_.has_rival:
+    if model.start_ is not None and model.start_.rival_is_cheaper:
+        lines.append("Other first centers looked even better than those chosen: a cluster may be overlooked.")
+    elif model.start_ is not None and model.start_.has_rival:
         lines.append("Other first centers looked as good as those chosen.")
     return [*lines, "More users, a larger ε or fewer clusters would help."]
 

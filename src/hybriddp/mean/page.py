@@ -5,13 +5,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from hybriddp.mean import explain
-from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.page import Section, alerts, color, paragraphs, render_page, table
 from hybriddp.wording import significant
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
 
-_COLORS = {"trusted": "#3567b0", "local": "#c96f2e", "hybrid": "#1d8a6b"}
+_COLORS = {"trusted": color("trusted"), "local": color("local"), "hybrid": color("both")}
 
 
 def fragment(estimate: "Estimate") -> str:
@@ -61,19 +61,20 @@ def figure(estimate: "Estimate") -> str:
 
     marks = []
     for i, row in enumerate(rows):
-        y, color = 22 + 26 * i, _COLORS[row.name.split()[0]]
+        y, ink = 22 + 26 * i, _COLORS[row.name.split()[0]]
         marks.append(
             f'<text x="0" y="{y + 4}">{row.name}</text>'
-            f'<line x1="{x(row.interval.lower)}" x2="{x(row.interval.upper)}" y1="{y}" y2="{y}" stroke="{color}" '
+            f'<line x1="{x(row.interval.lower)}" x2="{x(row.interval.upper)}" y1="{y}" y2="{y}" stroke="{ink}" '
             f'stroke-width="4" stroke-linecap="round"/>'
-            f'<circle cx="{x(row.value)}" cy="{y}" r="6" fill="{color}"/>'
+            f'<circle cx="{x(row.value)}" cy="{y}" r="6" fill="{ink}"/>'
         )
     base = 22 + 26 * len(rows)
-    axis = f'<line x1="120" x2="580" y1="{base}" y2="{base}" stroke="#8a97a3"/>' + "".join(
+    axis = f'<line x1="120" x2="580" y1="{base}" y2="{base}" stroke="{color("axis")}"/>' + "".join(
         f'<text x="{x(value)}" y="{base + 18}" text-anchor="middle">{significant(value)}</text>'
         for value in (low, low + width / 2, high)
     )
     return (
         f'<svg viewBox="0 0 620 {base + 26}" role="img" aria-label="The groups\' and the combined answer with 95 % '
-        f'intervals" font-family="system-ui, sans-serif" font-size="13" fill="#22303c">{"".join(marks)}{axis}</svg>'
+        f'intervals" font-family="system-ui, sans-serif" font-size="13" fill="{color("ink")}">'
+        f"{''.join(marks)}{axis}</svg>"
     )

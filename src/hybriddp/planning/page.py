@@ -4,7 +4,7 @@ from dataclasses import asdict
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from hybriddp.page import Section, paragraphs, render_page, table
+from hybriddp.page import Section, paragraphs, render_page, table, wide
 from hybriddp.planning import words
 from hybriddp.planning.alternatives import BoundsChoice, Difference, EpsilonChoice
 from hybriddp.planning.evaluate import OURS, Option, Span, readable
@@ -92,15 +92,17 @@ def fragment(made: "Plan") -> str:
 
 def page(made: "Plan") -> str:
     """A page that stands alone: words, tables and the picture."""
-    epsilons = table(EPSILON_HEADINGS, [epsilon_cells(row) for row in made.epsilon_choices])
-    bounds = table(BOUNDS_HEADINGS, [bounds_cells(row) for row in made.bounds_choices])
-    differing = table(DIFFERENCE_HEADINGS, [difference_cells(row) for row in made.differences])
-    papers = table(HEADINGS, [cells(option) for option in made.papers])
+    epsilons = wide(table(EPSILON_HEADINGS, [epsilon_cells(row) for row in made.epsilon_choices]), "Choices of ε")
+    bounds = wide(table(BOUNDS_HEADINGS, [bounds_cells(row) for row in made.bounds_choices]), "Choices of bounds")
+    differing = wide(table(DIFFERENCE_HEADINGS, [difference_cells(row) for row in made.differences]), "Differences")
+    papers = wide(table(HEADINGS, [cells(option) for option in made.papers]), "The paper's estimators")
     sections = [
         Section("", paragraphs(words.headline(made))),
         Section("Which ε", [epsilons]),
         Section("Which bounds", [bounds, *paragraphs([clipping_words(made)])]),
-        Section("Either group alone, and both", [fragment(made), *paragraphs([_ERRORS]), _picture(made)]),
+        Section(
+            "Either group alone, and both", [wide(fragment(made), "Estimators"), *paragraphs([_ERRORS]), _picture(made)]
+        ),
         Section("In detail", paragraphs(words.details(made))),
         Section("If the groups differ", [differing, *paragraphs([f"With one-byte reports. {words.DIFFERING}"])]),
         Section("The paper's estimators, with its Laplace noise", [papers, *paragraphs([_PAPER])]),
@@ -113,7 +115,7 @@ def _picture(made: "Plan") -> str:
     target = StringIO()
     made.plot().savefig(target, format="svg")
     text = target.getvalue()
-    return text[text.index("<svg") :]
+    return f'<div class="picture">{text[text.index("<svg") :]}</div>'
 
 
 def plain(made: "Plan") -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from hybriddp.distribution.explain import LARGE_RANK_ERROR
+from hybriddp.distribution.explain import COARSE_BIN, LARGE_RANK_ERROR
 from hybriddp.wording import percent, significant, to_precision_of
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def worth(made: "QuantilePlan") -> list[str]:
 
 
 def doubts(made: "QuantilePlan") -> list[str]:
-    """What would be mostly noise, or not determined."""
+    """What would be mostly noise, not determined, or too coarse."""
     lines = []
     if made.rank_error > LARGE_RANK_ERROR:
         lines.append(
@@ -78,6 +78,12 @@ def doubts(made: "QuantilePlan") -> list[str]:
     open_ended = [name(row) for row in made.rows if row.upper == upper or row.lower == lower]
     if open_ended:
         lines.append(f"Touching a bound, and so not determined from that side: {', '.join(open_ended)}.")
+    coarse = [name(row) for row in made.rows if made.bin_mass(row.q) > COARSE_BIN]
+    if coarse:
+        lines.append(
+            f"In a bin with more than {percent(COARSE_BIN)} of all users, and so as coarse as that bin: "
+            f"{', '.join(coarse)}. Edges that are closer there would help."
+        )
     return lines
 
 

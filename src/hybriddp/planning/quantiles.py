@@ -128,6 +128,15 @@ class QuantilePlan:
         low, high = quantile(self._both, self.bins, q, 0.95).interval
         return QuantileRow(q, rank, alone[0], alone[1], self.crowd.quantile(q), error, low, high)
 
+    def bin_mass(self, q: float) -> float:
+        """The fraction of the users in the bin of a quantile, within which nothing is known; 0 without a shape.
+
+        A bin that is a bound is not meant: its values are known.
+        """
+        found = quantile(self._both, self.bins, q, 0.95)
+        inner = self.crowd is not None and 0 < found.bin_number < N_BINS - 1
+        return found.bin_mass if inner else 0.0
+
     def _rank_error(self, fit: DistributionFit, q: float) -> float:
         """The standard error of the CDF, and what the place within a bin costs."""
         answer = quantile(fit, self.bins, q, 0.95).value

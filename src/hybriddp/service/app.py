@@ -28,8 +28,9 @@ from hybriddp.service.folder_lock import FolderLock
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.life import RECEIPTS_KEY
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
+from hybriddp.service.planner import Planner
 from hybriddp.service.problems import MEDIA_TYPE, SECURITY_HEADERS, problem
-from hybriddp.service.routes import contributions, health, operator, studies
+from hybriddp.service.routes import contributions, health, new_study, operator, plan, static, studies
 from hybriddp.service.routes.access import ADMIN, RateLimit, TooManyRequests
 from hybriddp.service.routes.strict import StrictRequest
 from hybriddp.service.routes.wire import BODIES, in_our_words
@@ -85,6 +86,7 @@ def prepare(settings: Settings, *, new_admin_key: bool = False) -> Prepared:
         "session_key": master.sessions,
         "metrics": metrics,
         "rate": RateLimit(settings.requests_per_minute),
+        "planner": Planner(2 * settings.requests_per_minute),
         "draining": False,
     }
     first = same_key(admin_key, admin_hash)
@@ -129,7 +131,13 @@ def _application(settings: Settings, state: dict[str, Any]) -> Litestar:
             *studies.ROUTES,
             *contributions.ROUTES,
             *health.ROUTES,
-            Router("", route_handlers=operator.ROUTES, exception_handlers={Exception: operator.refuse_in_words}),
+            *static.ROUTES,
+            *plan.ROUTES,
+            Router(
+                "",
+                route_handlers=[*operator.ROUTES, *new_study.ROUTES, *plan.PAGES],
+                exception_handlers={Exception: operator.refuse_in_words},
+            ),
         ],
         state=State(state),
         request_class=StrictRequest,
@@ -213,7 +221,9 @@ class _Envelope:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *SECURITY_HEADERS, *await _cors(scope)]
+                said = {name.lower() for name, _ in message["headers"]}
+                usual = (header for header in SECURITY_HEADERS if header[0] not in said)
+                message["headers"] = [*message["headers"], *usual, *await _cors(scope)]
             await send(message)
 
         try:

@@ -51,7 +51,8 @@ def ledger(connection: Connection, name: str) -> Ledger:
     try:
         return Ledger.open(DatabaseLedgerStore(connection, name))
     except DataError:
-        raise Refusal("not-found", "There is no budget with this name. Create it first: POST /budgets.") from None
+        words = "There is no budget with this name. Create it first: POST /budgets."
+        raise Refusal("not-found", words, field="budget") from None
 
 
 def shared_names(connection: Connection) -> list[str]:

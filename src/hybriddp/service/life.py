@@ -68,11 +68,10 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
     def work(connection: Connection) -> StoredStudy:
         taken = studies.insert_study(connection, row, kind.steps)
         if taken == "id":
-            raise Refusal("refused", "There is a study with this id already. Choose another one.")
+            raise Refusal("refused", "There is a study with this id already. Choose another one.", field="id")
         if taken == "digest":
-            raise Refusal(
-                "refused", "There is a study with exactly this text already. Name it differently, by its week perhaps."
-            )
+            words = "There is a study with exactly this text already. Name it differently, by its week perhaps."
+            raise Refusal("refused", words, field="name")
         if opened:
             _open(curator, connection, fields["id"])
         return _locked(connection, fields["id"])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hybriddp.errors import BudgetError, DataError, HybridDPError, NumericalError, ParameterError, ProtocolError
 
-__all__ = ["MEDIA_TYPE", "REASONS", "SECURITY_HEADERS", "Refusal", "problem"]
+__all__ = ["MEDIA_TYPE", "REASONS", "SCRIPT_POLICY", "SECURITY_HEADERS", "Refusal", "problem"]
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -23,7 +23,13 @@ SECURITY_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 ]
-"""What every answer has, refused or not."""
+"""What every answer has, refused or not, unless it says otherwise itself."""
+
+SCRIPT_POLICY = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'unsafe-inline'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+"""The content policy of pages with a script: one of this server's files, which talks to this server only."""
 
 
 class Reason(NamedTuple):
@@ -97,11 +103,13 @@ class Refusal(HybridDPError):  # noqa: N818  (to the one who asked, it is an ans
         A sentence, without any value, code, token or participant; the reason's own if not given.
     status : int, optional
         The HTTP status, if not the reason's own.
+    field : str
+        The field of a form that it is about.
     """
 
-    def __init__(self, reason: str, detail: str = "", *, status: int | None = None) -> None:
+    def __init__(self, reason: str, detail: str = "", *, status: int | None = None, field: str = "") -> None:
         known = REASONS[reason]
-        self.reason = reason
+        self.reason, self.field = reason, field
         self.status = int(known.status if status is None else status)
         super().__init__(detail or known.detail)
 

@@ -62,6 +62,7 @@ class CountedTable:
             self.parts = [
                 _Part(lazy_frame(chunk.table, query.numbers, **how), chunk.size, origin) for chunk, origin in opened
             ]
+        self.source.require([part.frame for part in self.parts])
 
 
 def count(

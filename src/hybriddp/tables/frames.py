@@ -89,7 +89,17 @@ class TableSource:
         """Lazy frames of narwhals, whose rows follow one another."""
         with self.reading():
             tables = [self.table] if self.names is None else open_files(self.files, self.engine, self.wanted)
-            return tuple(lazy_frame(table, self.wanted.numbers) for table in tables)
+            found = tuple(lazy_frame(table, self.wanted.numbers) for table in tables)
+        self.require(found)
+        return found
+
+    def require(self, frames: Sequence[Any]) -> None:
+        """`DataError` that names the files, if they have not all columns that are wanted."""
+        for frame in frames if self.files else ():
+            with self.reading():
+                names = frame.collect_schema().names()
+            for column in self.wanted.required:
+                require_column(column, names, self.title)
 
     @property
     def title(self) -> str:

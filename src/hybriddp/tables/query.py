@@ -262,10 +262,28 @@ def choose(dtype: Any, column: str, least: int, most: int, code: Any, missing_co
 
 
 class Summaries(NamedTuple, Generic[T, L]):
-    """What a table says of trusted and of local users; None for those whose column was not named."""
+    """What a table says of trusted and of local users; None for those whose column was not named.
+
+    Those of shards add up, group by group, if nobody is in two of them.
+    """
 
     trusted: T | None
     local: L | None
+
+    def __add__(self, other: object) -> "Summaries[T, L]":  # not as tuples are
+        if not isinstance(other, Summaries):
+            raise TypeError(f"Summaries can be added to Summaries, not to {type(other).__name__}.")
+        return Summaries(_both(self.trusted, other.trusted), _both(self.local, other.local))
+
+    def __radd__(self, other: object) -> "Summaries[T, L]":
+        if other != 0:  # where sum() starts
+            raise TypeError(f"Summaries can be added to Summaries, not to {type(other).__name__}.")
+        return self
+
+
+def _both(one: Any, other: Any) -> Any:  # noqa: ANN401
+    """What two tables say of a group, or the one that says something."""
+    return one + other if one is not None and other is not None else one if other is None else other
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from hybriddp.tables.paths import File, table_title
 if TYPE_CHECKING:
     import polars as pl
 
+_NAMED = 20  # columns that an error names
 _ROWS_FOR_TYPES = 10_000  # rows that Polars looks at to tell the types of columns that are no numbers
 
 
@@ -33,6 +34,7 @@ class Wanted:
     others: Sequence[str] = ()  # of a type that is told from their first rows
     optional: Sequence[str] = ()  # texts that need not be there; in small letters, but may be spelled otherwise
     items: Sequence[str] = ()  # those of the texts in which words for what is missing count as such
+    categories: Sequence[str] = ()  # those of the numbers that are compared with categories
     csv: CsvFormat = field(default_factory=CsvFormat)
 
     @property
@@ -52,10 +54,10 @@ def require_column(column: str, known: Sequence[str], table: str, *, certain: bo
     near = get_close_matches(column, known, n=1)
     if not certain:
         hint = "Is its first row a header, is the name spelled as it is there, and is --separator right?"
-    elif near:
-        hint = f"Did you mean {near[0]!r}?"
     else:
-        hint = f"It has {', '.join(map(repr, known[:20]))}."
+        more = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        hint += f"It has {', '.join(map(repr, known[:_NAMED]))}{more}."
     raise DataError(f"{table} has no column {column!r}. {hint}")
 
 
@@ -82,8 +84,15 @@ def bad_cell(files: Sequence[File], wanted: Wanted) -> str | None:
         for name in wanted.numbers:
             found = _scan(file, wanted, bad_in=name).filter("bad").select(pl.col("row").first()).collect()
             if found.height and found.item() is not None:
+                at = f"in column {name!r}, row {found.item() + 1:,} (the header not counted)"
+                if name in wanted.categories:
+                    return (
+                        f"{file.name} has no number {at}, but all categories are integers. If that is a word for a "
+                        "missing item, name it with --missing (in Python: CsvFormat). If words are answers, too, add "
+                        "them to the categories: then all of these are texts."
+                    )
                 return (
-                    f"{file.name} has no number in column {name!r}, row {found.item() + 1:,} (the header not counted). "
+                    f"{file.name} has no number {at}. "
                     "If that is a word for a missing value, name it with --missing; --decimal and --thousands say how "
                     "numbers are written (in Python: CsvFormat). Units such as EUR or % must not stand beside numbers."
                 )

@@ -1,11 +1,14 @@
 """First centers in a box of up to three dimensions."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm.box_start import box_start, start_doubt
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
+from hybriddp.kmeans.algorithm.density import Density
 from hybriddp.kmeans.algorithm.grid_start import GridFrequencies
 from hybriddp.kmeans.algorithm.tuning import LEAST_SD
 from hybriddp.kmeans.clustering import nearest
@@ -125,3 +128,54 @@ def test_a_start_with_a_rival_says_so_and_one_without_does_not() -> None:
     assert found.start.difference_sd > 0
     frequencies, _ = _frequencies(0, 20_000, 1e-5)
     assert box_start(GRID, frequencies, 1, np.random.default_rng(0))[0].start is None
+
+
+# Starts that see their clusters
+
+
+def test_a_cluster_is_seen_if_users_near_its_center_exceed_the_noise() -> None:
+    """Four standard deviations of noise, summed up over the vertices that are nearest to the center."""
+    vertices, frequencies = GRID.vertices(), np.zeros(GRID.n_symbols)
+    noise_sd = 0.01
+    around = [int(nearest(np.array([[0.75 + x, 0.7 + y]]), vertices)[0]) for x in (0, 0.05) for y in (0, 0.05)]
+    frequencies[nearest(CENTERS[:1], vertices)] = 0.5
+    for users, seen in ((0.081, True), (0.079, False)):  # four vertices have noise of .02
+        frequencies[around] = users / 4
+        density = Density.of(GRID, GridFrequencies(frequencies, noise_sd**2, 1e9, 0.0))
+        assert density.sees(np.array([CENTERS[0], [0.775, 0.725]])) == seen
+
+
+def _crowd(seed: int) -> tuple[GridQuestion, GridFrequencies]:
+    """Three clusters that are close and one that is far off, on a grid that is coarse beside the noise on it."""
+    rng = np.random.default_rng(seed)
+    grid = GridQuestion(None, np.zeros(2), np.full(2, 0.125), (9, 9))
+    points = CROWD[rng.integers(4, size=20_000)] + 0.028 * rng.standard_normal((20_000, 2))
+    symbols = grid.symbols(np.clip(points, 0, 1), np.zeros(len(points), np.int64), rng)
+    noise = 0.0065 * rng.standard_normal(grid.n_symbols)
+    found = np.bincount(symbols, minlength=grid.n_symbols) / len(points) + noise
+    return grid, GridFrequencies(found, 0.0065**2, 20_000, 0.0)
+
+
+CROWD = np.array([[0.62, 0.68], [0.80, 0.62], [0.71, 0.88], [0.12, 0.10]])
+
+
+@pytest.mark.statistical
+def test_what_noise_leaves_far_from_everybody_gets_no_center() -> None:
+    """In 100 cases, how many have a center of their own for each cluster: if nobody looks whether they are seen, 93."""
+    right = 0
+    for seed in range(100):
+        grid, frequencies = _crowd(seed)
+        found, _ = box_start(grid, frequencies, 4, np.random.default_rng(seed))
+        right += len(set(nearest(CROWD, found.centers).tolist())) == 4
+    assert right >= 97
+
+
+def test_on_a_fine_grid_the_cheapest_start_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    sees = Mock(return_value=True)
+    monkeypatch.setattr(Density, "sees", sees)
+    grid, frequencies = _crowd(0)
+    box_start(grid, frequencies, 4, np.random.default_rng(0))
+    assert sees.call_count == 1
+    frequencies, _ = _frequencies(0, 5000, 1e-3)
+    box_start(GRID, frequencies, 4, np.random.default_rng(0))
+    assert sees.call_count == 1

@@ -4,10 +4,10 @@ import pytest
 
 from hybriddp import HeavyHitterStudy
 from hybriddp.errors import BudgetError, DataError
+from hybriddp.frequency.item_integers import integer_of
 from hybriddp.release.ledger import Ledger
 from hybriddp.service.kinds import Gathered, HeavyHitterKind, study_kind
 from hybriddp.service.problems import Refusal
-from hybriddp.service.store.item_sums import integer_of
 
 STUDY = HeavyHitterStudy("word", epsilon=4, delta="0.000001")
 KIND = HeavyHitterKind(STUDY)

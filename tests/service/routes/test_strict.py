@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from hybriddp.service.problems import Refusal
-from hybriddp.service.routes.strict import _rule, read_batch, read_body
+from hybriddp.service.routes.strict import read_batch, read_body, rule_of
 from hybriddp.service.routes.wire import (
     BODIES,
     BatchedReport,
@@ -95,7 +95,7 @@ def test_the_name_of_an_unknown_field_is_not_told(name: str) -> None:
 def test_every_rule_of_a_text_or_number_has_words() -> None:
     for body in BODIES:
         for name, kind in get_type_hints(body, include_extras=True).items():
-            assert _rule(kind) or name in ("study", "consent", "tokens", "single_group", "open", "code", "value")
+            assert rule_of(kind) or name in ("study", "consent", "tokens", "single_group", "open", "code", "value")
 
 
 # Batches

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, select
 
 from hybriddp.errors import DataError
+from hybriddp.frequency.item_integers import LONGEST_ITEM, integer_of, text_of
 from hybriddp.service.store import item_sums
 from hybriddp.service.store.contributions import NewContribution, fold, total
 from hybriddp.service.store.engine import reading, writing
-from hybriddp.service.store.item_sums import ItemSums, integer_of, text_of
+from hybriddp.service.store.item_sums import ItemSums
 from hybriddp.service.store.schema import totals
 from hybriddp.service.store.studies import ASKING, StoredStudy, set_state
 from tests.service.store.making import SEAL, contribution, make_study, send, take_back
@@ -77,7 +78,7 @@ def test_room_is_for_people_whatever_they_have(kept_engine: Engine) -> None:
 
 
 def test_there_is_room_for_all_people_with_different_items_of_full_length() -> None:
-    most, longest = item_sums.MOST_PEOPLE, item_sums.LONGEST_ITEM
+    most, longest = item_sums.MOST_PEOPLE, LONGEST_ITEM
     items = [integer_of(f"{i:0{longest}d}") for i in range(5 * most // 4)]
     assert SUMS.counts(SUMS.change(0, items, 1))[f"{most:0{longest}d}"] == 1
 

@@ -194,6 +194,18 @@ def test_nobody_is_in_both_groups(engine: Engine) -> None:
         summarize(engine(one_row), STUDY, **how)
 
 
+def test_nobody_reports_for_a_mean_and_for_a_distribution() -> None:
+    """Two reports cost ε twice. Their studies tell them apart, and if nothing is tied, their users do."""
+    mean = MeanStudy("load", bounds=(-5, 300), epsilon=1)
+    codes = [*STUDY.randomize([3.0, 40.0], random_state=1).tolist(), *mean.randomize([3.0], random_state=1).tolist()]
+    frame = pl.DataFrame({"code": codes, "user": ["a", "b", "a"]})
+    digests = pl.Series([f"{study.digest} seeded" for study in (STUDY, STUDY, mean)])
+    with pytest.raises(ProtocolError, match="another study"):
+        summarize(frame.with_columns(study=digests), STUDY, report="code")
+    with pytest.raises(DataError, match="1 user has more than one row"):
+        summarize(frame, STUDY, report="code", user="user")
+
+
 # Edges
 
 

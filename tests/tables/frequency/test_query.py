@@ -257,3 +257,20 @@ def test_empty_cells_of_text_files_are_missing_and_others_are_items(tmp_path: Pa
     trusted = summarize(path, with_other(FRUIT), value="item", csv=CsvFormat(separator=";")).trusted
     assert trusted is not None
     assert (trusted.counts, trusted.missing) == ((1, 0, 0, 0, 0, 1), 1)
+
+
+def test_summaries_of_shards_add_up_group_by_group() -> None:
+    study = FrequencyStudy("x", categories=["a", "b"], epsilon=1)
+    table = pl.DataFrame({"item": ["a", "b", "a", None, None], "code": [None, None, None, 1, 0]})
+    whole = summarize(table, study, value="item", report="code")
+    shards = [summarize(part, study, value="item", report="code") for part in (table[:2], table[2:])]
+    for added in (shards[0] + shards[1], sum(shards)):
+        assert isinstance(added, Summaries)
+        assert (added.trusted, added.local) == (whole.trusted, whole.local)
+    alone = summarize(table[:3], study, value="item") + summarize(table[3:], study, report="code")
+    assert alone.trusted is not None
+    assert (alone.trusted.counts, alone.local) == ((2, 1), whole.local)
+    pair = (1, 2)
+    for wrong in (lambda: whole + pair, lambda: pair + whole, lambda: whole + None, lambda: 1 + whole):
+        with pytest.raises(TypeError, match="Summaries can be added to Summaries"):
+            wrong()

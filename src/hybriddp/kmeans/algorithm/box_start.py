@@ -37,7 +37,7 @@ def box_start(
 
 
 def _clusterings(density: Density, k: int, rng: np.random.Generator) -> list[Clustering]:
-    """K-means of the denoised frequencies, the cheapest first; each cost once."""
+    """K-means of the denoised frequencies, the best first and then by cost; each cost once."""
     weights = density.weights
     chosen = np.flatnonzero(weights > 0)
     if len(chosen) < 2 * k:  # hardly anything stands out of the noise: the vertices that stand out most
@@ -48,7 +48,26 @@ def _clusterings(density: Density, k: int, rng: np.random.Generator) -> list[Clu
     found = weighted_kmeans(density.points[chosen], some, k, starts=starts, generator=rng)
     costs = np.array([start.cost for start in found])
     new = np.diff(costs, prepend=-np.inf) > 1e-9 * costs[0]
-    return [start for start, is_new in zip(found, new, strict=True) if is_new]
+    different = [start for start, is_new in zip(found, new, strict=True) if is_new]
+    best = _best(density, different)
+    return [best, *(start for start in different if start is not best)]
+
+
+def _best(density: Density, starts: list[Clustering]) -> Clustering:
+    """The cheapest start; on a coarse grid, one that sees all of its clusters and is no worse as far as noise tells.
+
+    Denoising leaves a little of what noise spreads over large blocks. Far from everybody else, that is worth a center
+    to K-means, which is then missing where clusters are close.
+    """
+    first = starts[0]
+    if len(density.points) > tuning.SEEN_VERTICES or density.sees(first.centers):
+        return first
+    limit = density.cost(first.centers)
+    for other in starts[1:]:
+        margin = tuning.SEEN_MARGIN * density.difference_sd(first.centers, other.centers)
+        if density.sees(other.centers) and density.cost(other.centers) < limit + margin:
+            return other
+    return first
 
 
 def start_doubt(density: Density, starts: list[FloatArray]) -> StartDoubt | None:

@@ -24,6 +24,7 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.reports.base import ResidualSums
+from hybriddp.kmeans.reports.chi_square import chi_square_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class StartDoubt:
     def has_rival(self) -> bool:
         """Whether the other start is as good, or better, as far as noise lets see: to one standard deviation."""
         return self.rival_cost < self.cost + self.difference_sd
+
+    @property
+    def rival_is_cheaper(self) -> bool:
+        """Whether the other start was even cheaper, though K-means of what noise leaves found it worse."""
+        return self.rival_cost < self.cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,10 @@ class ClusterEstimate:
     def is_doubtful(self) -> bool:
         """Whether the cost may well be more than 1.2 times the best one."""
         few, many = tuning.DOUBTFUL
-        return self.doubt > (few if self.centers.shape[1] <= tuning.MAX_LOW_DIM else many)
+        if self.centers.shape[1] > tuning.MAX_LOW_DIM:
+            return self.doubt > many
+        contested = self.start is not None and self.start.rival_is_cheaper
+        return self.doubt > (tuning.DOUBTFUL_IF_CONTESTED if contested else few)
 
     def update(
         self,
@@ -109,10 +118,8 @@ class ClusterEstimate:
 
 def _guarded(variance: FloatArray, shift: FloatArray, shift_variance: FloatArray) -> FloatArray:
     """The variances of the centers, raised where a shift is too long for them."""
-    from scipy.special import chdtri
-
     k, d = shift.shape
-    limit = chdtri(d, tuning.GUARD_LEVEL / k) / d
+    limit = chi_square_limit(d, tuning.GUARD_LEVEL / k) / d
     square = np.mean(shift**2, axis=1)
     long = square > limit * np.mean(variance + shift_variance, axis=1)
     implied = square - np.mean(shift_variance, axis=1)

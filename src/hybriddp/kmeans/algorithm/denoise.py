@@ -16,6 +16,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
+from hybriddp.kmeans.reports.chi_square import erfc
 
 _LEAST_NOISE = 1e-150  # frequencies that are exact are divided by it
 
@@ -65,10 +66,8 @@ def threshold(sizes: FloatArray, most: float, many: int) -> float:
     Of those that exceed it, noise alone would make at most the fraction `tuning.HAAR_FALSE` [BH95]. Coefficients that
     are 0 are those outside of the grid, and do not count.
     """
-    from scipy.special import ndtr
-
     high = np.sort(sizes[sizes > tuning.HAAR_LEAST])[::-1]
-    by_noise = 2 * ndtr(-high) * np.count_nonzero(sizes)
+    by_noise = erfc(high / math.sqrt(2)) * np.count_nonzero(sizes)
     number = np.arange(1, len(high) + 1)
     passes = high[(by_noise <= tuning.HAAR_FALSE * number) & (number >= many)]
     return float(np.clip(passes.min(initial=most), tuning.HAAR_LEAST, most)) - 1e-12

@@ -22,6 +22,7 @@ from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.denoise import denoised
 from hybriddp.kmeans.algorithm.grid_start import GridFrequencies
 from hybriddp.kmeans.clustering import nearest
+from hybriddp.kmeans.reports.chi_square import chi_square_limit
 from hybriddp.kmeans.reports.grid import GridQuestion
 
 
@@ -97,6 +98,18 @@ class Density:
         """The standard deviation of the difference of two costs."""
         return float(np.sqrt(self.noise @ (self.squares(centers) - self.squares(others)) ** 2))
 
+    def sees(self, centers: FloatArray) -> bool:
+        """Whether about every center, up to some distance, are more users than noise is likely to make."""
+        label = nearest(self.points, centers)
+        distance = np.sum((self.points - centers[label]) ** 2, axis=1)
+        for k in range(len(centers)):
+            own = np.flatnonzero(label == k)
+            inside = np.cumsum(self.values[own[np.argsort(distance[own], kind="stable")]])
+            noise_sd = np.sqrt(self.variance * np.arange(1, len(own) + 1))
+            if not (inside >= tuning.SEEN * noise_sd).any():
+                return False
+        return True
+
     def clusters(self, centers: FloatArray) -> "GridClusters":
         """The clusters of these centers."""
         k, label = len(centers), nearest(self.points, centers)
@@ -123,8 +136,6 @@ class GridClusters:
 
     def clipping(self, radii: FloatArray, *, by_length: bool) -> Clipping:
         """What clipping to radii leaves: of each coordinate on its own, or of the length."""
-        from scipy.special import chdtri
-
         density, d = self.density, self.rest.shape[1]
         # Rounding widens a cluster: residuals are scaled back to its spread.
         scale = np.sqrt(self.spread / (self.spread + density.rounding))
@@ -137,5 +148,7 @@ class GridClusters:
         lost = residuals * (1 - factor / inside[self.label, None])
         noise = density.weight_noise + density.weights / density.n_users
         missing, variance = self.sums(density.weights[:, None] * lost), self.sums(noise[:, None] * lost**2)
-        stands_out = np.sum(missing**2 / np.maximum(variance, 1e-300), axis=1) > chdtri(d, tuning.MISSING_LEVEL)
+        stands_out = np.sum(missing**2 / np.maximum(variance, 1e-300), axis=1) > chi_square_limit(
+            d, tuning.MISSING_LEVEL
+        )
         return Clipping(radii, inside, missing * stands_out[:, None], variance * stands_out[:, None])

@@ -57,6 +57,11 @@ HAAR_LEVEL, HAAR_LEAST = 0.9, 2.25  # what of the universal threshold is enough,
 HAAR_FALSE = 0.1  # of the coefficients that pass, as many as noise may have made; shapes
 HAAR_MANY = 8  # places that stand out, from which on that is used; shapes
 
+# On a grid of so few vertices, close clusters share some, and to take them for one costs little. A cluster is seen if
+# its users exceed so many standard deviations of noise. A start that sees all of its clusters is taken for one that
+# does not, if it costs no more than so many of the difference. On finer grids that gives up villages; shapes.
+SEEN_VERTICES, SEEN, SEEN_MARGIN = 100, 4.0, 2.0
+
 # A grid on the directions of largest variance, in more dimensions.
 DIRECTIONS = 3, 5  # least and most; space and shapes: two are 4 % worse, and three too few for 26 clusters at ε = 7
 MAIN_FINE = 6.0  # vertices along each of more than the least directions, as far as noise goes; space and shapes
@@ -129,13 +134,15 @@ MISSING_LEVEL = 0.001
 LEAST_INSIDE = 0.3  # the part of a shift that clipping leaves, at least; hand
 
 # From which mean squared error of the least certain center on, relative to the mean squared distance of a user to their
-# center, an answer is called doubtful: up to three dimensions, and in more; shapes.
-DOUBTFUL = 0.07, 0.15
+# center, an answer is called doubtful: up to three dimensions, and in more; and up to three if another start was even
+# cheaper, which says that a cluster may have been overlooked. Shapes, and 200 layouts of four round clusters.
+DOUBTFUL = 0.1, 0.15
+DOUBTFUL_IF_CONTESTED = 0.008
 
 # Lift and merge -------------------------------------------------------------------------------------------------------
 
 LIFT_RADIUS = ClipRadius(signs=1.7, lengths=0.6)  # space
 LIFT_SIZE_ERROR = 0.2  # relative: in all dimensions some users are nearer to another center than before; hand
-MERGE_STARTS = 20  # of K-means of the seeds; hand
+MERGE_STARTS = 200  # of K-means of the seeds, of which there are few; shapes: 20 miss the best of 26 clusters
 MERGED_VARIANCE = 0.1  # of a merged center, relative to that of a coordinate: large, so that the rounds decide; space
 MERGED_SIZE_ERROR = 0.3, 0.1  # of a merged cluster: relative to its size, and to the average one; hand

@@ -12,11 +12,13 @@ inside of the radius a shift stays what it is, outside it moves only across the 
 
 import math
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.grid import read_only
+from hybriddp.kmeans.reports.chi_square import chi_square_limits
 
 _CENTILES = (np.arange(200) + 0.5) / 200
 
@@ -33,18 +35,19 @@ def clipping_factor_lengths(radius: float, d: int) -> float:
 
 def clipping_factor_sums(radius: float, d: int) -> float:
     """If the sum of absolute values is clipped, which is nearly normal in more than three dimensions."""
-    from scipy.special import ndtri
-
-    lengths = d * math.sqrt(2 / math.pi) + math.sqrt(d * (1 - 2 / math.pi)) * ndtri(_CENTILES)
+    lengths = d * math.sqrt(2 / math.pi) + math.sqrt(d * (1 - 2 / math.pi)) * _normal_centiles()
     return _mean_factor(np.maximum(lengths, 1e-3), radius, d)
 
 
 @lru_cache(maxsize=64)
 def squared_lengths(d: int) -> FloatArray:
     """Two hundred squared lengths of a normal vector, equally likely."""
-    from scipy.special import gammaincinv
+    return read_only(chi_square_limits(d, 1 - _CENTILES))
 
-    return read_only(np.asarray(2 * gammaincinv(d / 2, _CENTILES)))
+
+@lru_cache(maxsize=1)
+def _normal_centiles() -> FloatArray:
+    return read_only(np.array([NormalDist().inv_cdf(centile) for centile in _CENTILES.tolist()]))
 
 
 def _mean_factor(lengths: FloatArray, radius: float, d: int) -> float:

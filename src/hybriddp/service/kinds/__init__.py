@@ -10,7 +10,7 @@ from hybriddp.service.kinds.heavy import HeavyHitterKind
 from hybriddp.service.kinds.kind import NO_WAY_BACK, Gathered, Released, StudyKind, require_sizes, shortfall, usable
 from hybriddp.service.kinds.kmeans import KMeansKind
 from hybriddp.service.kinds.mean import MeanKind
-from hybriddp.service.kinds.texts import study_kind
+from hybriddp.service.kinds.texts import known_kinds, study_kind
 
 __all__ = [
     "NO_WAY_BACK",
@@ -22,6 +22,7 @@ __all__ = [
     "MeanKind",
     "Released",
     "StudyKind",
+    "known_kinds",
     "require_sizes",
     "shortfall",
     "study_kind",

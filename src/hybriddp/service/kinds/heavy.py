@@ -13,13 +13,14 @@ from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency.categories import OTHER
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.item_counts import ItemCounts
+from hybriddp.frequency.item_integers import integer_of, kept_item
 from hybriddp.frequency.open_release import PrivateItems
 from hybriddp.release.ledger import Ledger
 from hybriddp.service.kinds.frequency import FrequencyKind
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.items import curator_items_page, items_page
 from hybriddp.service.problems import Refusal
-from hybriddp.service.store.item_sums import LONGEST_ITEM, ItemSums, integer_of
+from hybriddp.service.store.item_sums import ItemSums
 
 NOT_YET = "The study takes no reports yet: they are about the list, which has not been released."
 
@@ -59,8 +60,7 @@ class HeavyHitterKind(StudyKind):
         """The integer of an item; what no study could show counts as other, and so does what is too long to keep."""
         if not isinstance(value, str):
             raise Refusal("malformed", "value must be a text: this is a study of items.")
-        item = self.study.form.text(value)
-        return integer_of(item if len(item.encode()) <= LONGEST_ITEM else OTHER)
+        return integer_of(kept_item(value, self.study.form))
 
     def question(self, items: PrivateItems) -> FrequencyKind:
         """The question about a list; `DataError` if nothing is on it."""

@@ -36,3 +36,8 @@ def study_kind(text: str) -> StudyKind:
             f"type must be one of {', '.join(sorted(_KINDS))}: the server knows no other kind of study."
         )
     return read(text)
+
+
+def known_kinds() -> frozenset[str]:
+    """The types of study that the server knows."""
+    return frozenset(_KINDS)

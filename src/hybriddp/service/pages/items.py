@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.page import Section, alerts, paragraphs, render_page, table, wide
 from hybriddp.service.pages.shares import DRAWN, LISTED, bars, share_cells
 from hybriddp.wording import counted, percent
 
@@ -20,7 +20,7 @@ def items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
     cells = [share_cells(row) for row in found.rows()[:LISTED]]
     blocks = [
         *_head(found, warnings, answer),
-        table(("", "share", "95 % interval"), cells),
+        wide(table(("", "share", "95 % interval"), cells), "Shares"),
         *paragraphs([f"All other items: {percent(found.other_share, 3)}."]),
         *paragraphs([f"Computed from the contributions of {people}.", str(found.privacy)]),
     ]
@@ -33,7 +33,7 @@ def curator_items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str
     answer, *rest = [line for line in found.explain().splitlines() if line not in told]
     cells = [[*share_cells(row), percent(row.weight, 3)] for row in found.rows()[:LISTED]]
     headings = ("", "share", "95 % interval", "weight on trusted")
-    blocks = [*_head(found, told, answer), table(headings, cells), *paragraphs(rest)]
+    blocks = [*_head(found, told, answer), wide(table(headings, cells), "Shares"), *paragraphs(rest)]
     return render_page(found.study.name, [Section("", blocks)])
 
 

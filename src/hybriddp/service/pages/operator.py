@@ -6,45 +6,26 @@ the study's id, typed by the operator, in ``confirm``.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 from urllib.parse import quote
 
-from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.page import Section, alerts, paragraphs, table, wide
+from hybriddp.service.expected import EXPECTED_HEADINGS
 from hybriddp.service.kinds.kind import NO_WAY_BACK
+from hybriddp.service.pages.look import hidden, kept, missing_script, script_tag, server_page
 from hybriddp.service.pages.session import FORM_FIELD
 from hybriddp.service.problems import REASONS
 from hybriddp.wording import counted, percent, significant
 
-__all__ = ["front_page", "login_page", "message_page", "studies_page", "study_page"]
+__all__ = ["front_page", "login_page", "message_page", "refused_rows", "studies_page", "study_page"]
 
-_WIDTH = 60
 _FOOTER = "hybriddp curator. Counts are exact; a group's size is public once the study has closed."
 _HEADINGS = ("Study", "State", "Trusted", "Local", "ε", "Closing time (UTC)")
-_STYLE = """\
-a { color: #1d6f8a; }
-small { color: #66727e; }
-.list td, .list th, .facts td { text-align: left; }
-.list td:nth-child(n+3), .list th:nth-child(n+3) { text-align: right; }
-.list small { white-space: nowrap; }
-.refused td:nth-child(2), .refused th:nth-child(2) { text-align: left; }
-.wide { overflow-x: auto; }
-.facts td:first-child { color: #66727e; white-space: nowrap; width: 11rem; }
-.facts td { overflow-wrap: anywhere; }
-.state { border-radius: 1rem; padding: .1rem .7rem; background: #e9edf1; }
-.open, .asking { background: #d9f0e6; } .closed { background: #fdeccf; }
-button, input { font: inherit; padding: .25rem .8rem; border: 1px solid #b9c2ca; border-radius: .3rem; }
-button { background: #fff; color: #22303c; cursor: pointer; }
-button.next { background: #1d8a6b; border-color: #1d8a6b; color: #fff; }
-button.danger { color: #a4262c; border-color: #a4262c; }
-@media (max-width: 40rem) { th, td { padding: .35rem .3rem; } .facts td:first-child { width: auto; } }
-form.next { margin-top: 1.2rem; } .list form.next { margin: 0; }
-textarea { box-sizing: border-box; width: 100%; font: .85rem/1.4 ui-monospace, monospace; color: #22303c; }
-[role=alert] { background: #fdf3e4; border-left: .25rem solid #c8772e; padding: .5rem .8rem; }
-"""
 _ALONE = {"mean": "means and the weight", "distribution": "own distributions"}
+_REFUSED_HEADINGS = ("Reason", "What it means", "Requests")
+_SCRIPT = "study.js"
 _LABELS = {"list": "Release the list"}
 _MOST_SHARES = 5  # that a study's page tells
 _NEXT = {"created": "open", "open": "close", "asking": "close", "closed": "release"}
@@ -54,18 +35,20 @@ _NEXT = {"created": "open", "open": "close", "asking": "close", "closed": "relea
 def front_page() -> str:
     """The page at the server's address, which says where everything is."""
     links = (
+        ("/plan", "What a study would give, before anybody is asked"),
         ("/operator", "For the operator"),
         ("/schema/openapi.json", "For programs: all addresses, in an OpenAPI document"),
         ("/health", "Whether the server lives"),
     )
     items = "".join(f'<li><a href="{path}">{path}</a>: {escape(words)}</li>' for path, words in links)
-    return _page("Curator", [Section("", [f"<ul>{items}</ul>"])])
+    return _page("Curator", [Section("", [f"<ul>{items}</ul>"])], here="/")
 
 
-def login_page(*, failed: bool = False) -> str:
-    """The page that asks for the admin key."""
+def login_page(*, failed: bool = False, leads_to: str = "") -> str:
+    """The page that asks for the admin key; ``leads_to`` is where the operator wanted to go."""
     form = (
-        '<form method="post" action="/operator/login"><p><label>Admin key '
+        f'<form method="post" action="/operator/login">{hidden("next", leads_to) if leads_to else ""}'
+        "<p><label>Admin key "
         '<input type="password" name="key" size="44" autocomplete="current-password" required autofocus></label> '
         '<button class="next">Log in</button></p></form>'
     )
@@ -92,11 +75,13 @@ def studies_page(studies: Sequence[Mapping[str, Any]], *, form_token: str, notic
         What has just been done.
     """
     rows = "".join(f"<tr>{_row(study)}</tr>" for study in studies)
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in _HEADINGS)
-    listed = _wide(f'<table class="list"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>')
-    none = paragraphs(["There is no study yet. Create one with POST /studies."])
+    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in _HEADINGS)
+    listed = f'<table class="list"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    listed = wide(listed, "Studies")
+    none = paragraphs(["There is no study yet."])
     blocks = [*paragraphs([notice] if notice else [], style="answer"), *([listed] if studies else none)]
-    return _page("Studies", [Section("", [*blocks, _logout(form_token)])])
+    new = '<p><a class="button" href="/operator/new">New study</a></p>'
+    return _page("Studies", [Section("", [*blocks, new, _logout(form_token)])])
 
 
 def study_page(
@@ -107,6 +92,7 @@ def study_page(
     result: Mapping[str, Any] | None = None,
     budget: str = "",
     obstacle: str = "",
+    expected: Sequence[Sequence[str]] = (),
     notice: str = "",
     problem: str = "",
 ) -> str:
@@ -126,6 +112,8 @@ def study_page(
         The shared budget that the study pays from, and what is left of it.
     obstacle : str
         Why a closed study cannot be released.
+    expected : sequence of rows
+        The errors to expect, now and with more people.
     notice, problem : str
         What has just been done, or why it was not.
     """
@@ -141,38 +129,32 @@ def study_page(
     elif action := _buttons(study, form_token):
         lead.append(action)
     told = [] if study["state"] == "withdrawn" else [Section("What people are told", _told(study))]
+    live = study["state"] in ("open", "asking")
+    if live:
+        lead.append(_live(study))
     sections = [
         Section("", lead),
+        *([Section("What it would give", _expected(expected))] if expected else []),
         *told,
         Section("Refused requests", _refused(rejections or {})),
         Section("The study's text", [_verbatim(str(study.get("text", "")))]),
     ]
     if study["state"] in _NEXT:
         sections.append(Section("Withdraw the study", _withdrawal(study, form_token)))
-    return _page(_title(study), sections)
+    return _page(_title(study), sections, head=script_tag(_SCRIPT) if live else "")
 
 
 _BACK = '<p><a href="/operator">All studies</a></p>'
 
 
-def _page(title: str, sections: Sequence[Section]) -> str:
-    return render_page(title, sections, footer=_FOOTER, width=_WIDTH, style=_STYLE)
+def _page(title: str, sections: Sequence[Section], *, here: str = "/operator", head: str = "") -> str:
+    return server_page(title, sections, footer=_FOOTER, here=here, head=head)
 
 
 def _listed(facts: Sequence[Sequence[str]]) -> str:
     """Names and what they stand for, as HTML."""
-    rows = "".join(f"<tr><td>{escape(name)}</td><td>{value}</td></tr>" for name, value in facts)
+    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{value}</td></tr>' for name, value in facts)
     return f'<table class="facts"><tbody>{rows}</tbody></table>'
-
-
-def _wide(block: str) -> str:
-    """A table that scrolls by itself where the screen is narrow."""
-    return f'<div class="wide">{block}</div>'
-
-
-def _kept(text: str) -> str:
-    """A text whose percent signs stay with their numbers at the end of a line."""
-    return re.sub("([0-9]) %", "\\1\N{NO-BREAK SPACE}%", text)
 
 
 def _row(study: Mapping[str, Any]) -> str:
@@ -228,8 +210,6 @@ def _facts(study: Mapping[str, Any], budget: str) -> list[list[str]]:
     delta = str(study.get("delta", "0"))
     promise = f"ε = {study['epsilon']}" + ("" if delta == "0" else f", δ = {delta}")
     facts = [
-        ("Trusted", f"{trusted} (at least {study.get('min_trusted', 0):,} for a release)"),
-        ("Local", f"{local} (at least {study.get('min_local', 0):,} for a release)"),
         ("Promise", promise),
         *([("Budget", budget)] if budget else []),
         *_closing(study),
@@ -237,7 +217,34 @@ def _facts(study: Mapping[str, Any], budget: str) -> list[list[str]]:
         ("Id", study["id"]),
         ("Digest", study.get("digest", "")),
     ]
-    return [["State", _state(study)], *([name, escape(str(value))] for name, value in facts)]
+    sizes = [["Trusted", _size("trusted", trusted, study)], ["Local", _size("local", local, study)]]
+    return [["State", _state(study)], *sizes, *([name, escape(str(value))] for name, value in facts)]
+
+
+def _size(group: str, count: str, study: Mapping[str, Any]) -> str:
+    """How many are in a group; its script keeps that up to date."""
+    least = f"{study.get(f'min_{group}', 0):,}"
+    return f'<span id="count-{group}">{escape(count)}</span> (at least {least} for a release)'
+
+
+def _live(study: Mapping[str, Any]) -> str:
+    """Where the script says what it does; without it, what to do instead."""
+    without = "".join(missing_script(_SCRIPT, "Reload the page to see new counts."))
+    return (
+        f'<div data-live="{_address(study, "live")}" data-state="{escape(str(study["state"]))}">'
+        f'<p class="hint" id="live-status" role="status"></p>{without}</div>'
+    )
+
+
+def _expected(rows: Sequence[Sequence[str]]) -> list[str]:
+    words = (
+        "From the sizes of the groups and the study's public numbers alone, whatever people have sent. Where there are "
+        "two numbers, values are all alike for the first and differ as much as they can for the second."
+    )
+    return [
+        f'<div id="expected">{wide(table(EXPECTED_HEADINGS, rows), "What it would give")}</div>',
+        *paragraphs([words], style="hint"),
+    ]
 
 
 def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[str]:
@@ -252,13 +259,13 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
         if isinstance(interval, list | tuple) and len(interval) == 2:
             low, high = (significant(float(end), 10) for end in interval)
             line += f", 95 % interval {low} to {high}"
-        blocks += paragraphs([_kept(line)], style="answer")
+        blocks += paragraphs([kept(line)], style="answer")
     elif isinstance(estimate.get("shares"), list):
-        blocks += paragraphs([_kept(_largest(estimate))], style="answer")
+        blocks += paragraphs([kept(_largest(estimate))], style="answer")
     elif isinstance(estimate.get("quantiles"), list):
         told = str((result or {}).get("answer", "")).splitlines()[-1:]  # behind the warnings
         title = f"{study.get('title')}: "
-        blocks += paragraphs([_kept(f"Result: {line.removeprefix(title)}") for line in told], style="answer")
+        blocks += paragraphs([kept(f"Result: {line.removeprefix(title)}") for line in told], style="answer")
     what = _ALONE.get(str(study.get("kind")), "shares and the weights")
     path = f"/studies/{quote(str(study['id']), safe='')}/result"
     blocks.append(
@@ -281,7 +288,7 @@ def _told(study: Mapping[str, Any]) -> list[str]:
     consent, stored = study.get("consent") or {}, study.get("stored") or {}
     named = (("Organization", "organization"), ("Purpose", "purpose"), ("Contact", "contact"))
     facts = [(words, escape(str(consent[name]))) for words, name in named if consent.get(name)]
-    blocks = [_listed(facts), *paragraphs([_kept(str(study["promise"]))] if study.get("promise") else [])]
+    blocks = [_listed(facts), *paragraphs([kept(str(study["promise"]))] if study.get("promise") else [])]
     for group in ("local", "trusted"):
         if stored.get(group):
             items = "".join(f"<li>{escape(str(sentence))}</li>" for sentence in stored[group])
@@ -289,13 +296,18 @@ def _told(study: Mapping[str, Any]) -> list[str]:
     return blocks
 
 
+def refused_rows(rejections: Mapping[str, int]) -> list[list[str]]:
+    """Why requests were refused: the reason, what it means, and how many."""
+    return sorted([reason, _meaning(reason), f"{n:,}"] for reason, n in rejections.items() if reason in REASONS)
+
+
 def _refused(rejections: Mapping[str, int]) -> list[str]:
-    rows = [[reason, _meaning(reason), f"{count:,}"] for reason, count in rejections.items() if reason in REASONS]
+    rows = refused_rows(rejections)
     if not rows:
         return paragraphs(["None since this server started."])
     total = counted(sum(rejections.values()), "request")
     return [
-        f'<div class="wide refused">{table(["Reason", "What it means", "Requests"], sorted(rows))}</div>',
+        f'<div class="refused" id="refused">{wide(table(_REFUSED_HEADINGS, rows), "Refused requests")}</div>',
         *paragraphs([f"{total} in all, since this server started."]),
     ]
 
@@ -316,7 +328,7 @@ def _verbatim(text: str) -> str:
 
 
 def _hidden(form_token: str) -> str:
-    return f'<input type="hidden" name="{FORM_FIELD}" value="{escape(form_token)}">'
+    return hidden(FORM_FIELD, form_token)
 
 
 def _buttons(study: Mapping[str, Any], form_token: str) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from hybriddp.distribution.explain import CELL_HEADINGS, assumes_alike, cells
 from hybriddp.distribution.page import figure
-from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.page import Section, alerts, paragraphs, render_page, table, wide
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["curator_quantiles_page", "on_a_page", "quantiles_page"]
 
 _STYLE = """\
-.wide { overflow-x: auto; } .wide svg { min-width: 28rem; }
+.wide svg { min-width: 28rem; }
 td:nth-child(3) { white-space: nowrap; }
-@media (max-width: 40rem) { th, td { padding: .35rem .3rem; } }
 """  # on a telephone the curve is as wide as the screen, and the labels beside it, which the table has too, scroll
 _HOW_TO_READ = (
     "The line shows which share of people have at most the value below it; the shade around it is its 95 % band. Dots "
@@ -64,6 +63,6 @@ def _head(estimate: "DistributionEstimate", warnings: Iterable[str], *, groups_a
     return [
         *alerts(warnings),
         *paragraphs([answer], style="answer"),
-        f'<div class="wide">{figure(estimate, groups_alone=groups_alone)}</div>',
+        wide(figure(estimate, groups_alone=groups_alone), "The distribution"),
         table(CELL_HEADINGS, cells(estimate)),
     ]

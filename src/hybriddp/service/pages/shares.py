@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
 from hybriddp.wording import counted, percent, to_precision_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ DRAWN = 30  # categories in the figure
 LISTED = 500  # rows of a table
 _LABEL = 26  # characters
 _LEFT, _RIGHT, _STEP = 190, 590, 24
-_COLOR, _AXIS = "#1d8a6b", "#8a97a3"
+_BAR, _AXIS, _INK = color("both"), color("axis"), color("ink")
 
 
 def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
@@ -29,7 +29,7 @@ def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
         *paragraphs([_answer(found)], style="answer"),
         bars(_chosen(found, DRAWN)),
         *_left_out(found, DRAWN, "in the figure"),
-        table(("", "share", "95 % interval"), [share_cells(row) for row in rows]),
+        wide(table(("", "share", "95 % interval"), [share_cells(row) for row in rows]), "Shares"),
         *_left_out(found, LISTED, "in the table; the JSON result has all"),
         *paragraphs([f"Computed from the contributions of {people}.", str(found.privacy)]),
     ]
@@ -49,7 +49,7 @@ def curator_shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str
         i = place[row.item]
         alone = ["" if group is None else percent(float(group.shares[i]), 3) for group in groups]
         rows.append([*share_cells(row), *alone, percent(float(found.weight[i]), 3)])
-    blocks += [table(headings, rows), *_left_out(found, LISTED, "in the table"), *paragraphs(lines[1:])]
+    blocks += [wide(table(headings, rows), "Shares"), *_left_out(found, LISTED, "in the table"), *paragraphs(lines[1:])]
     return render_page(found.study.title, [Section("", blocks)])
 
 
@@ -67,12 +67,10 @@ def bars(rows: Sequence["ShareRow | ItemRow"]) -> str:
         low, high = x(row.interval.lower), x(row.interval.upper)
         marks.append(
             f'<text x="{_LEFT - 10}" y="{y + 5}" text-anchor="end">{escape(name)}</text>'
-            f'<rect x="{_LEFT}" y="{y - 7}" width="{float(x(row.share)) - _LEFT:.1f}" height="14" fill="{_COLOR}" '
+            f'<rect x="{_LEFT}" y="{y - 7}" width="{float(x(row.share)) - _LEFT:.1f}" height="14" fill="{_BAR}" '
             f'fill-opacity="0.55"/>'
-            f'<line x1="{low}" x2="{high}" y1="{y}" y2="{y}" stroke="#22303c" stroke-width="1.5"/>'
-            + "".join(
-                f'<line x1="{end}" x2="{end}" y1="{y - 4}" y2="{y + 4}" stroke="#22303c"/>' for end in (low, high)
-            )
+            f'<line x1="{low}" x2="{high}" y1="{y}" y2="{y}" stroke="{_INK}" stroke-width="1.5"/>'
+            + "".join(f'<line x1="{end}" x2="{end}" y1="{y - 4}" y2="{y + 4}" stroke="{_INK}"/>' for end in (low, high))
         )
     base = 14 + _STEP * len(rows)
     axis = f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{base}" y2="{base}" stroke="{_AXIS}"/>' + "".join(
@@ -81,7 +79,7 @@ def bars(rows: Sequence["ShareRow | ItemRow"]) -> str:
     )
     return (
         f'<svg viewBox="0 0 620 {base + 26}" role="img" aria-label="Shares with 95 % intervals" '
-        f'font-family="system-ui, sans-serif" font-size="13" fill="#22303c">{"".join(marks)}{axis}</svg>'
+        f'font-family="system-ui, sans-serif" font-size="13" fill="{_INK}">{"".join(marks)}{axis}</svg>'
     )
 
 

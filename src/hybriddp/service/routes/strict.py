@@ -104,9 +104,9 @@ def _words(reason: str, wanted: Any) -> str:  # noqa: ANN401
     if reason.startswith("Object contains unknown field"):
         return _told(place, f"an unknown field. Known are {', '.join(_fields(kind))}")
     if misfit := _MISFIT.match(reason):
-        rule = _rule(kind)
+        rule = rule_of(kind)
         return _told(place, f"{misfit[1]} is needed, not {misfit[2]}" + (f" ({rule})" if rule else ""))
-    if rule := _rule(kind):
+    if rule := rule_of(kind):
         return _told(place, f"{rule} is needed")
     return "The body is not JSON that this route can read: it has a number that is too large, or a broken text."
 
@@ -139,7 +139,7 @@ def _plain(wanted: Any) -> Any:  # noqa: ANN401
     return get_args(one)[0] if get_origin(one) is Annotated else one
 
 
-def _rule(wanted: Any) -> str:  # noqa: ANN401
+def rule_of(wanted: Any) -> str:  # noqa: ANN401
     """The rule of a field, which is its description in the OpenAPI document."""
     one = next(_choices(wanted))
     metas = get_args(one)[1:] if get_origin(one) is Annotated else ()

@@ -12,6 +12,7 @@ from msgspec import convert, structs
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
 from hybriddp.service import budgets, life
+from hybriddp.service.curator import Curator
 from hybriddp.service.keys import key_hash, new_key
 from hybriddp.service.kinds import study_kind
 from hybriddp.service.problems import Refusal
@@ -42,6 +43,11 @@ _PUBLIC: Any = {"tags": ["study"]}
 @post("/studies", **_ADMIN, responses=problems("bad-token", "not-found", "refused", body=True))
 async def create_study(data: JSONBody[NewStudy], state: State) -> StudyDocument:
     """Create a study, and open it unless told otherwise."""
+    return convert(await create(data, state.curator), StudyDocument)
+
+
+async def create(data: NewStudy, curator: Curator) -> dict[str, Any]:
+    """A new study, as a route or a page has asked for it."""
     text = json.dumps(data.study, separators=(",", ":"), ensure_ascii=False)
     kind = study_kind(text)
     fields = {
@@ -55,7 +61,7 @@ async def create_study(data: JSONBody[NewStudy], state: State) -> StudyDocument:
         "budget": data.budget,
         "closes_at": int(data.closes_at.timestamp()),
     }
-    return convert(await life.create(state.curator, kind, fields, opened=data.open), StudyDocument)
+    return await life.create(curator, kind, fields, opened=data.open)
 
 
 @get("/studies", **_ADMIN, responses=problems("bad-token"))

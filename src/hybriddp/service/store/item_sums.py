@@ -1,7 +1,7 @@
 """Counts of texts that nobody has listed beforehand, as one integer of a fixed length.
 
-An item is an integer, too: 1 and then its bytes in UTF-8. The counts of all items are packed into bytes, which are an
-integer again, so that they are encrypted and stored as every other total is.
+An item is an integer, too (`hybriddp.frequency.item_integers`). The counts of all items are packed into bytes, which
+are an integer again, so that they are encrypted and stored as every other total is.
 
 There is room for so many *people*, whatever their items are. If new items were refused where the room for items is
 full, and those that are there were not, then whoever has tokens could fill it and ask whether somebody has an item.
@@ -15,11 +15,10 @@ from typing import ClassVar
 from msgspec import msgpack
 
 from hybriddp.errors import DataError
+from hybriddp.frequency.item_integers import text_of
 
-__all__ = ["ItemSums", "integer_of", "text_of"]
+__all__ = ["ItemSums"]
 
-LONGEST_ITEM = 64
-"""Bytes of an item in UTF-8; longer ones count as other."""
 MOST_PEOPLE = 10_000
 """Trusted people in one study, whatever they have."""
 ROOM = 1 << 20
@@ -28,30 +27,13 @@ that add at the same time do not see each other, so a few more people than that 
 FULL = f"The study has {MOST_PEOPLE:,} trusted people, as many as it has room for. Release the list to go on."
 
 
-def integer_of(item: str) -> int:
-    """The integer of a text.
-
-    Examples
-    --------
-    >>> integer_of("a")
-    353
-    >>> text_of(353)
-    'a'
-    """
-    return int.from_bytes(b"\1" + item.encode())
-
-
-def text_of(integer: int) -> str:
-    """The text of an integer."""
-    return integer.to_bytes((integer.bit_length() + 7) // 8)[1:].decode()
-
-
 @dataclass(frozen=True, slots=True)
 class ItemSums:
     """The sums of an open domain: how many people have each item. Reports are counted by the question's own sums.
 
     Examples
     --------
+    >>> from hybriddp.frequency.item_integers import integer_of
     >>> sums = ItemSums()
     >>> total = sums.change(0, map(integer_of, ["fig", "pear", "fig"]), 1)
     >>> sorted(sums.counts(total).items())

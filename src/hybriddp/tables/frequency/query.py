@@ -7,7 +7,7 @@ that are none of them come back as one. What is missing, outside of the categori
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,10 @@ from hybriddp.frequency.oracles import UnaryOracle
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.tables import frames
+from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import Converter, nw
 from hybriddp.tables.query import NO_CODE, NO_REPORT, DeviceCodes, Query, Tally, choose, chosen_code
+from hybriddp.tables.text import Wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +47,11 @@ class FrequencyQuery(Query):
         """Reports, and items that are integers."""
         names = (None if self._domain.are_texts else self.value, self.report)
         return [name for name in names if name is not None]
+
+    def wanted(self, csv: CsvFormat | None) -> Wanted:
+        """The columns for a reader of files."""
+        numbers = [] if self.value is None or self._domain.are_texts else [self.value]
+        return replace(super().wanted(csv), categories=numbers)
 
     @property
     def converters(self) -> dict[str, Converter]:

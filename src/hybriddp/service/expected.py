@@ -1,0 +1,95 @@
+"""What a running study would give with the people that it has, and with more: group sizes and public numbers only."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from hybriddp.errors import HybridDPError
+from hybriddp.planning import plan_frequencies, plan_quantiles
+from hybriddp.planning.evaluate import OURS, errors
+from hybriddp.planning.scenario import scenario_of
+from hybriddp.service.kinds import study_kind
+from hybriddp.wording import percent
+
+__all__ = ["EXPECTED_HEADINGS", "ExpectedRow", "expected_rows"]
+
+EXPECTED_HEADINGS = ("People", "Trusted", "Local", "Typical error")
+_FEW = (100, 10_000)  # people of either group, from whom multiples are taken while there are hardly any
+
+
+class ExpectedRow(NamedTuple):
+    """Who takes part, and the error to expect."""
+
+    people: str
+    trusted: str
+    local: str
+    error: str
+
+
+@lru_cache(maxsize=256)
+def expected_rows(text: str, n_trusted: int, n_local: int) -> tuple[ExpectedRow, ...]:
+    """The errors to expect of the study with this text, now and with more people; nothing for kinds without a plan.
+
+    Examples
+    --------
+    >>> from hybriddp import MeanStudy
+    >>> text = MeanStudy("minutes", bounds=(0, 240), epsilon=1).to_json()
+    >>> [row.error for row in expected_rows(text, 1, 5_000)][0]
+    'too few to say'
+    >>> expected_rows(text, 500, 50_000)[1]
+    ExpectedRow(people='twice as many', trusted='1,000', local='100,000', error='0.32 to 0.744')
+    """
+    error = _planner(text)
+    if error is None:
+        return ()
+    trusted, local = (n_trusted, n_local) if min(n_trusted, n_local) >= 2 else _FEW
+    cases = {
+        "now": (n_trusted, n_local),
+        "twice as many": (2 * trusted, 2 * local),
+        "ten times as many": (10 * trusted, 10 * local),
+        "twice the trusted": (2 * trusted, local),
+    }
+    return tuple(ExpectedRow(people, f"{t:,}", f"{n:,}", _words(error, t, n)) for people, (t, n) in cases.items())
+
+
+def _words(error: Callable[[int, int], str], n_trusted: int, n_local: int) -> str:
+    if min(n_trusted, n_local) < 2:
+        return "too few to say"
+    try:
+        return error(n_trusted, n_local)
+    except HybridDPError:  # more than anybody can plan for
+        return "not known"
+
+
+def _planner(text: str) -> Callable[[int, int], str] | None:
+    """What gives a kind's error for group sizes, in words."""
+    kind = study_kind(text)
+    study = getattr(kind, "study", None)
+    epsilon, delta = kind.privacy.epsilon, kind.privacy.delta
+
+    def mean(t: int, n: int) -> str:
+        wanted = scenario_of(
+            n_users=t + n,
+            trusted_fraction=t / (t + n),
+            epsilon=epsilon,
+            delta=delta,
+            bounds=study.bounds,  # type: ignore[union-attr]
+            sd_at_most=study.sd_at_most,  # type: ignore[union-attr]
+        )
+        return str(errors(wanted)[OURS])
+
+    def shares(t: int, n: int) -> str:
+        items = len(study.names)  # type: ignore[union-attr]
+        made = plan_frequencies(n_users=t + n, trusted_fraction=t / (t + n), epsilon=epsilon, n_items=items, slope=0)
+        return f"{percent(made.rmse(items), 2)} of the users"
+
+    def ranks(t: int, n: int) -> str:
+        made = plan_quantiles(
+            n_users=t + n,
+            trusted_fraction=t / (t + n),
+            epsilon=epsilon,
+            bounds=study.bounds,  # type: ignore[union-attr]
+        )
+        return f"{percent(made.rank_error, 2)} of the users"
+
+    return {"mean": mean, "frequency": shares, "distribution": ranks}.get(kind.name)

@@ -1,0 +1,197 @@
+"""The form of a new study, read: the same fields as the body of ``POST /studies``, and what is wrong with each.
+
+Nothing is lost when a field is wrong: the texts stay as they were typed.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from msgspec import ValidationError, convert
+
+from hybriddp.distribution.study import DistributionStudy
+from hybriddp.errors import BudgetError, HybridDPError, ParameterError
+from hybriddp.frequency.study import FrequencyStudy
+from hybriddp.mean.study import MeanStudy
+from hybriddp.service.kinds import known_kinds, study_kind
+from hybriddp.service.planner import read_number
+from hybriddp.service.problems import Refusal, problem
+from hybriddp.service.routes.strict import rule_of
+from hybriddp.service.routes.wire import Name, NewStudy, Origins, Size, StudyId, Words
+
+__all__ = ["KINDS", "StudyForm"]
+
+KINDS = {"mean": "the mean of a number", "distribution": "quantiles of a number", "frequency": "shares of categories"}
+"""What can be asked for on the page, if the server knows it."""
+TEXTS = (
+    "name",
+    "lower",
+    "upper",
+    "categories",
+    "epsilon",
+    "organization",
+    "purpose",
+    "contact",
+    "closes_at",
+    "id",
+    "min_trusted",
+    "min_local",
+    "budget",
+    "origins",
+)
+CHOICES = {"kind": ("mean", *KINDS), "scale": ("equal", "log"), "tokens": ("yes", "no")}
+BOXES = ("other", "single_group", "later")
+_NEEDED = ("organization", "purpose", "contact", "closes_at")
+_LONGEST = 1_000_000  # characters of a field; a body is not longer
+_DAYS = 14
+_FIELDS = {"bounds": "upper", "min_group_size": "min_trusted"}
+_TYPES: dict[str, Any] = {
+    "organization": Words,
+    "purpose": Words,
+    "contact": Words,
+    "id": StudyId,
+    "min_trusted": Size,
+    "min_local": Size,
+    "budget": Name,
+    "origins": Origins,
+}
+
+
+def offered() -> dict[str, str]:
+    """The kinds of study that can be made on the page, with their words."""
+    return {kind: words for kind, words in KINDS.items() if kind in known_kinds()}
+
+
+class _Wrong(Exception):  # noqa: N818  (no error: an answer)
+    """A field that is wrong, and the words for it."""
+
+    def __init__(self, field: str, words: str) -> None:
+        self.field, self.words = field, words
+        super().__init__(words)
+
+
+@dataclass(frozen=True)
+class StudyForm:
+    """What was typed."""
+
+    texts: Mapping[str, str]
+
+    @classmethod
+    def read(cls, given: Mapping[str, str]) -> "StudyForm":
+        """From a form that was sent, or from an address that fills one in."""
+        texts = {name: given.get(name, "")[:_LONGEST].strip() for name in TEXTS}
+        for name, options in CHOICES.items():
+            texts[name] = given[name] if given.get(name) in options else options[0]
+        return cls(texts | {name: "yes" if given.get(name) == "yes" else "" for name in BOXES})
+
+    @classmethod
+    def new(cls, given: Mapping[str, str], now: int) -> "StudyForm":
+        """The form to begin with: what an address says, or else ε = 1 and two weeks."""
+        closes = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0) + timedelta(days=_DAYS)
+        usual = {"epsilon": "1", "closes_at": closes.strftime("%Y-%m-%dT%H:%M")}
+        return cls.read(usual | {name: text for name, text in given.items() if text})
+
+    def problems(self, now: int) -> dict[str, str]:
+        """What is wrong with each field, in words; nothing if the study can be made."""
+        found: dict[str, str] = {}
+        for name in (*_TYPES, "closes_at", "study"):
+            try:
+                self._check(name, now)
+            except _Wrong as wrong:
+                found.setdefault(wrong.field, wrong.words)
+        return found
+
+    def body(self) -> NewStudy:
+        """The body of ``POST /studies`` that says the same; the form has no problems."""
+        text = self.texts
+        told = {
+            "study": json.loads(self._study().to_json()),
+            "consent": {name: text[name] for name in ("organization", "purpose", "contact")},
+            "closes_at": f"{text['closes_at']}:00Z"[:20] if len(text["closes_at"]) == 16 else f"{text['closes_at']}Z",
+            "tokens": text["tokens"] == "yes",
+            "single_group": text["single_group"] == "yes",
+            "open": text["later"] != "yes",
+        }
+        for name in ("id", "min_trusted", "min_local", "budget", "origins"):
+            if text[name]:
+                told[name] = self._value(name)
+        return convert(told, NewStudy)
+
+    # Fields
+
+    def _check(self, name: str, now: int) -> None:
+        if name == "study":
+            self._check_study()
+        elif not self.texts[name]:
+            if name in _NEEDED:
+                raise _Wrong(name, "This is needed.")
+        elif name == "closes_at":
+            self._check_time(now)
+        else:
+            try:
+                convert(self._value(name), _TYPES[name])
+            except ValidationError:
+                raise _Wrong(name, f"This must be {rule_of(_TYPES[name])}.") from None
+        if name == "budget" and self.texts[name] and self.texts["tokens"] == "no":
+            raise _Wrong(name, "A shared budget needs tokens: without them nobody knows who has paid.")
+
+    def _value(self, name: str) -> object:
+        text = self.texts[name]
+        if name in ("min_trusted", "min_local"):
+            number = read_number(text)
+            return int(number) if number is not None and number.is_integer() else text
+        return text.split() if name == "origins" else text
+
+    def _check_time(self, now: int) -> None:
+        try:
+            time = datetime.fromisoformat(self.texts["closes_at"])
+        except ValueError:
+            raise _Wrong("closes_at", "This must be a day and a time, such as 2030-01-31T12:00.") from None
+        if time.tzinfo is not None:
+            raise _Wrong("closes_at", "This must be a time in UTC, without a time zone.")
+        if time.replace(tzinfo=UTC).timestamp() <= now:
+            raise _Wrong("closes_at", "This must be in the future.")
+
+    def _check_study(self) -> None:
+        try:
+            kind = study_kind(self._study().to_json())
+        except ParameterError as error:
+            field = _FIELDS.get(error.name, error.name)
+            below = "lower below upper" in error.expected
+            words = "This must be above the lower bound." if below else f"This must be {error.expected}."
+            raise _Wrong(field if field in self.texts else "", words) from None
+        except HybridDPError as error:
+            field = "categories" if self.texts["kind"] == "frequency" else ""
+            raise _Wrong(field, str(error)) from None
+        for name in ("min_trusted", "min_local"):
+            number = read_number(self.texts[name]) if self.texts[name] else None
+            if number is not None and number < kind.min_group_size:
+                raise _Wrong(name, f"This must be at least {kind.min_group_size}.")
+
+    def _study(self) -> MeanStudy | FrequencyStudy | DistributionStudy:
+        text = self.texts
+        if text["kind"] not in offered():
+            raise _Wrong("kind", "This server does not know such studies.")
+        common: dict[str, Any] = {"epsilon": text["epsilon"].replace(",", "")}
+        if text["kind"] == "frequency":
+            lines = [line.strip() for line in text["categories"].splitlines() if line.strip()]
+            if len(lines) < 2:
+                raise _Wrong("categories", "At least two are needed, each on a line of its own.")
+            return FrequencyStudy(text["name"], categories=lines, other=text["other"] == "yes", **common)
+        for name in ("lower", "upper"):
+            if read_number(text[name]) is None:
+                raise _Wrong(name, "A number is needed.")
+        bounds = (read_number(text["lower"]) or 0.0, read_number(text["upper"]) or 0.0)
+        if text["kind"] == "distribution":
+            return DistributionStudy(text["name"], bounds=bounds, scale=text["scale"], **common)
+        return MeanStudy(text["name"], bounds=bounds, **common)
+
+
+def refused(error: HybridDPError) -> dict[str, str]:
+    """Why a study was not made although its form has no problems, by field."""
+    if isinstance(error, BudgetError):
+        return {"budget": str(error)}
+    field = error.field if isinstance(error, Refusal) else ""
+    return {field: problem(error)["detail"]}

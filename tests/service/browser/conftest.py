@@ -1,0 +1,101 @@
+"""A real browser, and a curator whose pages it visits.
+
+The curator is started once. The browser is closed after every file: its driver keeps an event loop in this thread, and
+tests that come later may need one of their own.
+"""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
+from hybriddp.service.static_files import FOLDER
+from tests.service.running import CONSENT, Running, running
+
+CHROMIUM = Path("/usr/bin/chromium")
+AXE = Path(__file__).parents[3] / "js" / "node_modules" / "axe-core" / "axe.min.js"
+EVIL = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\'&'
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A curator with one study of each state, and the cookie of its operator's session."""
+
+    server: Running
+    cookie: str
+
+    def context(self, browser: Browser, **options: object) -> BrowserContext:
+        """A window of the operator's, which nothing but this server is reached from."""
+        made: BrowserContext = browser.new_context(base_url=self.server.url, **options)
+        name, _, value = self.cookie.partition("=")
+        made.add_cookies([{"name": name, "value": value, "url": f"{self.server.url}/operator"}])
+        return made
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, without a window."""
+    for path in (CHROMIUM, AXE, FOLDER / "plan.js"):
+        assert path.exists(), f"{path} is missing: make test sets up the browser, make pages builds the scripts"
+    expect.set_options(timeout=30_000)  # as long as everything else may take on a busy machine
+    with sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=str(CHROMIUM), args=_FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A curator with studies that are open, closed and released; all their words try to be markup."""
+    with running(tmp_path_factory.mktemp("site")) as server:
+        for study_id, state in (("open", "open"), ("closed", "closed"), ("mean", "released")):
+            _fill(server, MeanStudy(f"{EVIL} {study_id}", bounds=(0, 240), epsilon=1), study_id, state, [40.0, 41.0])
+        shares = FrequencyStudy(EVIL, categories=[EVIL, "b"], epsilon=1)
+        _fill(server, shares, "shares", "released", [EVIL, "b"])
+        load = DistributionStudy(EVIL, bounds=(0, 1000), epsilon=1)
+        _fill(server, load, "quantiles", "released", [120.0, 480.0])
+        made = server.http.post("/operator/login", data={"key": server.admin_key})
+        yield Site(server, made.headers["set-cookie"].partition(";")[0])
+
+
+def _fill(
+    server: Running,
+    study: MeanStudy | FrequencyStudy | DistributionStudy,
+    study_id: str,
+    state: str,
+    values: list[object],
+) -> None:
+    server.create(study, study_id, consent=dict.fromkeys(CONSENT, EVIL))
+    for i, value in enumerate(values):
+        server.trust(study, f"t{i}", value, study_id=study_id)
+        server.report(study, f"l{i}", 1, study_id=study_id)
+    server.report(study, "l0", 0, study_id=study_id, nonce=secrets.token_hex(16))  # refused
+    for action in {"open": (), "closed": ("close",), "released": ("close", "release")}[state]:
+        assert server.move(action, study_id).is_success
+
+
+@pytest.fixture
+def page(site: Site, browser: Browser) -> Iterator[Page]:
+    """A page of the operator's, on which nothing may go wrong unseen."""
+    context = site.context(browser, viewport={"width": 1280, "height": 900})
+    wrong: list[str] = []
+    found = context.new_page()
+    found.on("pageerror", lambda error: wrong.append(str(error)))
+    found.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    yield found
+    context.close()
+    assert wrong == []

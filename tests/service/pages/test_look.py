@@ -1,0 +1,31 @@
+import pytest
+
+from hybriddp.page import Section
+from hybriddp.service.pages import look
+from hybriddp.service.pages.look import hidden, kept, missing_script, script_tag, server_page, style_tag
+from tests.service.pages.test_operator import EVIL, Read
+from tests.service.pages.test_plan import Built
+
+
+def test_every_page_leads_to_the_others_and_says_where_it_is() -> None:
+    page = Read(server_page("x", [Section("", [])], here="/plan"))
+    assert page.all("href") == ["/", "/plan", "/operator"]
+    assert page.all("aria-current") == ["page"]
+    assert page.tags.count("nav") == page.tags.count("main") == page.tags.count("h1") == 1
+    assert page.all("aria-current") != Read(server_page("x", [])).all("aria-current")
+
+
+def test_scripts_are_loaded_from_here_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(look, "static_files", lambda: Built(built=True))
+    assert script_tag("a.js").startswith('<script type="module" src="/static/')
+    assert style_tag("a.css").startswith('<link rel="stylesheet" href="/static/')
+    assert missing_script("a.js", "Do it by hand.") == ['<noscript><p class="hint">Do it by hand.</p></noscript>']
+    monkeypatch.setattr(look, "static_files", lambda: Built(built=False))
+    assert script_tag("a.js") == style_tag("a.css") == ""
+    (told,) = missing_script("a.js", "Do it by hand.")
+    assert told.startswith('<p class="hint">Do it by hand. (This server has no scripts')
+
+
+def test_small_things() -> None:
+    assert kept("5 % of 6 %, but a %") == "5\N{NO-BREAK SPACE}% of 6\N{NO-BREAK SPACE}%, but a %"
+    assert Read(hidden("a", EVIL)).all("value") == [EVIL]

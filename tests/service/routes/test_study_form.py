@@ -1,0 +1,113 @@
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from hybriddp import MeanStudy
+from hybriddp.errors import BudgetError, DataError
+from hybriddp.service.problems import Refusal
+from hybriddp.service.routes.study_form import StudyForm, offered, refused
+
+NOW = int(datetime(2030, 1, 1, tzinfo=UTC).timestamp())
+GOOD = {
+    "kind": "mean",
+    "name": "session minutes, week 47",
+    "lower": "0",
+    "upper": "240",
+    "epsilon": "1",
+    "organization": "Example Ltd",
+    "purpose": "To make pages faster.",
+    "contact": "privacy@example.org",
+    "closes_at": "2030-02-01T12:00",
+    "tokens": "yes",
+}
+
+
+def test_a_form_says_what_the_route_s_body_says() -> None:
+    form = StudyForm.read(GOOD | {"id": "minutes", "min_local": "1,000", "origins": "https://a.org\nhttps://b.org"})
+    assert form.problems(NOW) == {}
+    body = form.body()
+    assert body.study == json.loads(MeanStudy(GOOD["name"], bounds=(0, 240), epsilon=1).to_json())
+    assert (body.id, body.min_local, body.min_trusted, body.budget) == ("minutes", 1000, None, None)
+    assert (body.tokens, body.open, body.single_group) == (True, True, False)
+    assert body.origins == ["https://a.org", "https://b.org"]
+    assert body.closes_at == datetime(2030, 2, 1, 12, tzinfo=UTC)
+    boxes = StudyForm.read(
+        GOOD | {"tokens": "no", "later": "yes", "single_group": "yes", "closes_at": "2030-02-01T12:00:30"}
+    )
+    assert (boxes.body().tokens, boxes.body().open, boxes.body().single_group) == (False, False, True)
+    assert boxes.body().closes_at.second == 30
+
+
+def test_categories_stand_on_lines() -> None:
+    form = StudyForm.read(
+        GOOD | {"kind": "frequency", "categories": "Firefox\n\n Safari \n", "other": "yes", "lower": "x"}
+    )
+    assert form.problems(NOW) == {}
+    assert form.body().study["categories"] == ["Firefox", "Safari"]
+    assert form.body().study["other"] is True
+
+
+def test_quantiles_have_a_scale() -> None:
+    form = StudyForm.read(GOOD | {"kind": "distribution", "scale": "log"})
+    assert form.problems(NOW) == {}
+    assert (form.body().study["type"], form.body().study["scale"]) == ("distribution", {"log": 1000.0})
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"name": ""}, "name", "a text that says what the values are"),
+        ({"lower": ""}, "lower", "A number is needed."),
+        ({"upper": "ten"}, "upper", "A number is needed."),
+        ({"upper": "-1"}, "upper", "above the lower bound"),
+        ({"epsilon": "30"}, "epsilon", "from 0.01 to 20"),
+        ({"organization": " "}, "organization", "This is needed."),
+        ({"purpose": "x" * 2001}, "purpose", "1 to 2,000 characters"),
+        ({"closes_at": ""}, "closes_at", "This is needed."),
+        ({"closes_at": "tomorrow"}, "closes_at", "a day and a time"),
+        ({"closes_at": "2029-12-31T23:59"}, "closes_at", "in the future"),
+        ({"closes_at": "2030-02-01T12:00+01:00"}, "closes_at", "without a time zone"),
+        ({"id": "No!"}, "id", "lowercase letters"),
+        ({"min_trusted": "0.5"}, "min_trusted", "a whole number"),
+        ({"min_local": "1"}, "min_local", "at least 2"),
+        ({"budget": "-"}, "budget", "a letter or digit first"),
+        ({"budget": "2030", "tokens": "no"}, "budget", "needs tokens"),
+        ({"origins": "example.org"}, "origins", "at most 32 origins"),
+        ({"kind": "frequency", "categories": "one"}, "categories", "At least two"),
+        ({"kind": "frequency", "categories": "a\na"}, "categories", "must be"),
+        ({"kind": "frequency", "categories": "\n".join(map(str, range(5000)))}, "categories", "4,096"),
+    ],
+)
+def test_each_field_is_told_what_is_wrong_with_it(changes: dict[str, str], field: str, words: str) -> None:
+    form = StudyForm.read(GOOD | changes)
+    found = form.problems(NOW)
+    assert list(found) == [field]
+    assert words in found[field]
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    found = StudyForm.read({}).problems(NOW)
+    assert {"organization", "purpose", "contact", "closes_at", "lower"} <= set(found)
+
+
+def test_an_address_fills_the_form_in() -> None:
+    form = StudyForm.new({"kind": "mean", "upper": "50", "epsilon": "", "password": "x"}, NOW)
+    assert (form.texts["upper"], form.texts["epsilon"]) == ("50", "1")
+    assert form.texts["closes_at"] == "2030-01-15T00:00"
+    assert "password" not in form.texts
+    assert StudyForm.read({"kind": "unknown", "other": "no"}).texts["kind"] == "mean"
+
+
+def test_a_kind_that_the_server_does_not_know_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hybriddp.service.routes.study_form.known_kinds", lambda: frozenset({"mean"}))
+    assert list(offered()) == ["mean"]
+    assert StudyForm.read(GOOD | {"kind": "frequency"}).problems(NOW) == {
+        "kind": "This server does not know such studies."
+    }
+
+
+def test_what_the_database_refuses_belongs_to_a_field() -> None:
+    assert refused(Refusal("refused", "Taken.", field="id")) == {"id": "Taken."}
+    assert refused(BudgetError("Too much.")) == {"budget": "Too much."}
+    assert refused(DataError("Full.")) == {"": "Full."}
