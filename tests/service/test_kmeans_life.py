@@ -1,5 +1,6 @@
 """The life of a K-means study on the server: enrollment, rounds, dropouts, restarts, and the release."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -270,3 +271,27 @@ def test_a_shared_budget_is_charged_once(kept_server: Running) -> None:
     estimate = server.move("release", "shared").json()["estimate"]
     assert estimate["in_ledger"]
     assert server.http.get("/budgets/all", headers=server.admin).json()["left"]["epsilon"] == "1"
+
+
+def test_the_operator_asks_rounds_by_a_button(kept_server: Running) -> None:
+    server, people = kept_server, People.of(study_of(2, "buttons"), "buttons", n_trusted=30, n_local=40)
+    people.create(server)
+    people.enroll(server)
+    server.move("close", "buttons")
+    server.http.post("/operator/login", data={"key": server.admin_key})
+    page = server.http.get("/operator/studies/buttons").text
+    assert "Ask the next round" in page
+    token = re.search(r'type="hidden" name="(.+?)" value="(.+?)"', page)
+    assert token is not None
+    form = {token[1]: token[2], "sure": "yes"}
+    for hours in ("", "0", "1e3", "9999999"):
+        refusal = server.http.post("/operator/studies/buttons/round", data=form | {"hours": hours})
+        assert (refusal.status_code, "Hours must be" in refusal.text) == (409, True)
+    done = server.http.post("/operator/studies/buttons/round", data=form | {"hours": "24"}).text
+    assert "Round 1 is published." in done
+    assert "refinement" in done
+    server.move("close", "buttons")
+    run_rounds(server, people)
+    assert "Ask the next round" not in server.http.get("/operator/studies/buttons").text
+    released = server.http.post("/operator/studies/buttons/release", data=form).text
+    assert "Result: 2 centers" in released

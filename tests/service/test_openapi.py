@@ -110,11 +110,11 @@ def a_life(target: Target) -> Iterator[tuple[str, httpx.Response]]:
     for to in ("enrollments", "enrollments/withdraw"):
         yield f"POST /studies/{{study_id}}/{to}", target.send(enrolled, to=to)
     answer = {"round": "0" * 64, "ask": 0, "variant": 0, "code": "a0", "nonce": NONCE}
-    for body in (answer, answer | {"code": 1.5}):
-        yield "POST /studies/{study_id}/answers", target.send(body, to="answers")
+    for sent in (answer, answer | {"code": 1.5}):
+        yield "POST /studies/{study_id}/answers", target.send(sent, to="answers")
     yield "GET /studies/{study_id}/round", http.get(f"{at}/round")
-    for body in ({"closes_at": CLOSES}, {}):
-        yield "POST /studies/{study_id}/round", http.post(f"{at}/round", headers=admin, json=body)
+    for deadline in ({"closes_at": CLOSES}, {}):
+        yield "POST /studies/{study_id}/round", http.post(f"{at}/round", headers=admin, json=deadline)
     for who in ("reports0", "nobody"):
         receipt = http.get(f"{at}/receipt", headers=server.token(who, target.id))
         yield "GET /studies/{study_id}/receipt", receipt

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybriddp.kmeans.explain import DOUBTFUL, center_cells, story
-from hybriddp.page import Section, alerts, paragraphs, render_page, table
+from hybriddp.page import Section, alerts, color, paragraphs, render_page, table
 from hybriddp.wording import percent, significant
 
 if TYPE_CHECKING:
     from hybriddp.kmeans.estimator import HybridKMeans
 
-_CENTER, _INK, _MUTED, _GRID = "#1d8a6b", "#22303c", "#8a97a3", "#e4e8ec"
+_CENTER, _INK, _MUTED, _GRID = color("both"), color("ink"), color("axis"), color("line")
 _LEFT, _TOP, _WIDTH, _HEIGHT = 64, 14, 500, 300  # of the axes, in pixels of the drawing
 _GAP = 52  # below the axes, for numbers and a name
 _MOST_PANELS = 4
 _HOLDS_95_PERCENT = 2.448  # radius that holds 95 % of a normal variable in two dimensions: sqrt(-2 log 0.05)
 STYLE = """\
 pre { white-space: pre-wrap; font: .85rem/1.5 ui-monospace, monospace; }
-.wide { overflow-x: auto; }
 """
 HOW_TO_READ = (
     "Each number stands at a center. The shade around it is where the center is with 95 % confidence, by noise and "
