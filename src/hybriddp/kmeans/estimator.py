@@ -184,10 +184,7 @@ class HybridKMeans:
         server = HybridKMeansServer(
             study, n_local=local.count, trusted=trusted, ledger=ledger, random_state=curator_state
         )
-        server.start()
-        devices = SimulatedDevices(local, byte_source(device_state))
-        while server.round is not None:
-            server.absorb(RoundTally(devices.answer(server.round.asks), round_digest=server.round.digest))
+        _run(server, local, device_state)
         self.clamped_ = Clamped(0 if trusted is None else trusted.clamped, local.clamped)
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
@@ -215,6 +212,14 @@ class HybridKMeans:
             scale=study.box.scale,
         )
         return model._take(server)
+
+    @classmethod
+    def simulated(
+        cls, server: HybridKMeansServer, local_points: ArrayLike, *, random_state: int | np.random.Generator
+    ) -> "HybridKMeans":
+        """The fitted model of a server that is a simulation, whose local users have these points."""
+        _run(server, PointArray(server.study.box, local_points, "local_points"), random_state)
+        return cls.from_server(server)
 
     def _take(self, server: HybridKMeansServer) -> "HybridKMeans":
         """Set the attributes from a server that has ended."""
@@ -328,3 +333,11 @@ class HybridKMeans:
     def _repr_html_(self) -> str:
         """What a notebook shows: the centers as a table, once there are any."""
         return html_table(self)
+
+
+def _run(server: HybridKMeansServer, local: PointArray, device_state: int | np.random.Generator | None) -> None:
+    """A server and the devices of all local users, in one process, to the end."""
+    server.start()
+    devices = SimulatedDevices(local, byte_source(device_state))
+    while server.round is not None:
+        server.absorb(RoundTally(devices.answer(server.round.asks), round_digest=server.round.digest))

@@ -370,8 +370,8 @@ def _buttons(study: Mapping[str, Any], form_token: str) -> str:
 def _next_is_round(study: Mapping[str, Any]) -> bool:
     """Whether a closed study still has rounds to ask."""
     steps = study.get("steps") or [{}]
-    pending = steps[0].get("name") == "rounds" and steps[0].get("state") == "pending"
-    return study["state"] == "closed" and pending
+    first = (steps[0].get("name"), steps[0].get("state"))
+    return study["state"] == "closed" and first == ("rounds", "pending")
 
 
 def _withdrawal(study: Mapping[str, Any], form_token: str) -> list[str]:
