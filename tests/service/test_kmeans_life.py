@@ -131,6 +131,20 @@ def _crash(*_: object, **__: object) -> None:
     raise RuntimeError("the power is gone")
 
 
+@pytest.mark.parametrize("d", [2, 8])
+@pytest.mark.parametrize("n_trusted", [0, 60])
+def test_rounds_that_nobody_answers(kept_server: Running, d: int, n_trusted: int) -> None:
+    study_id = f"nobody-{d}-{n_trusted}"
+    people = People.of(study_of(d, study_id), study_id, n_trusted=n_trusted, n_local=30)
+    people.create(kept_server, single_group=True)
+    people.enroll(kept_server)
+    kept_server.move("close", study_id)
+    run_rounds(kept_server, people, answering=0.0)
+    estimate = kept_server.move("release", study_id).json()["estimate"]
+    assert estimate["n_answered"] == 0
+    assert np.isfinite(estimate["centers"]).all()
+
+
 def test_what_answers_are_refused(kept_server: Running) -> None:
     server, study = kept_server, study_of(2, "refusals")
     people = People.of(study, "refusals", n_trusted=30, n_local=60)
