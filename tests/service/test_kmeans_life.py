@@ -140,7 +140,10 @@ def test_rounds_that_nobody_answers(kept_server: Running, d: int, n_trusted: int
     people.enroll(kept_server)
     kept_server.move("close", study_id)
     run_rounds(kept_server, people, answering=0.0)
-    estimate = kept_server.move("release", study_id).json()["estimate"]
+    released = kept_server.move("release", study_id)
+    assert not {"NaN", "Infinity"} & set(re.findall(r"\w+", released.text))
+    assert not re.search(r"\b(nan|inf)\b", kept_server.http.get(f"/studies/{study_id}/result.html").text)
+    estimate = released.json()["estimate"]
     assert estimate["n_answered"] == 0
     assert np.isfinite(estimate["centers"]).all()
 

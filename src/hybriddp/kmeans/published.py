@@ -1,5 +1,6 @@
 """A fitted model for publication: as plain values, in one sentence, and as a page with a picture of the centers."""
 
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -36,10 +37,10 @@ def as_dict(model: "HybridKMeans") -> dict[str, Any]:
         "bounds": [list(pair) for pair in model.study_.box.bounds],
         "columns": [str(name) for name in getattr(model, "feature_names_in_", [])],
         "centers": model.cluster_centers_.tolist(),
-        "standard_errors": model.standard_errors_.tolist(),
+        "standard_errors": [[_known(error) for error in row] for row in model.standard_errors_.tolist()],
         "sizes": model.sizes_.tolist(),
         "trusted_weight": np.asarray(model.trusted_weight_, np.float64).tolist(),
-        "doubt": float(model.doubt_),
+        "doubt": _known(float(model.doubt_)),
         "doubtful": bool(model.doubtful_),
         "n_trusted": int(model.n_trusted_),
         "n_local": int(model.n_local_),
@@ -56,6 +57,11 @@ def as_dict(model: "HybridKMeans") -> dict[str, Any]:
         ],
         "warnings": warnings(model),
     }
+
+
+def _known(number: float) -> float | None:
+    """A number, or None where nothing is known: JSON has no infinity."""
+    return number if math.isfinite(number) else None
 
 
 def warnings(model: "HybridKMeans") -> list[str]:
@@ -158,13 +164,18 @@ def _panel(model: "HybridKMeans", x: int, y: int | None, top: int) -> str:
         cx, cy = across(center[x]), top + _TOP + _HEIGHT / 2 if y is None else down(center[y])
         ring = 5 + 30 * float(np.sqrt(model.sizes_[k]))
         marks.append(
-            f'<g clip-path="url(#{clip})"><ellipse cx="{cx:.1f}" cy="{cy:.1f}" rx="{max(wide, 1.0):.1f}" '
-            f'ry="{max(high, 1.0):.1f}" fill="{_CENTER}" fill-opacity="0.25"/></g>'
+            f'<g clip-path="url(#{clip})"><ellipse cx="{cx:.1f}" cy="{cy:.1f}" rx="{_radius(wide):.1f}" '
+            f'ry="{_radius(high):.1f}" fill="{_CENTER}" fill-opacity="0.25"/></g>'
             f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="{ring:.1f}" fill="none" stroke="{_MUTED}"/>'
             f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="2.5" fill="{_CENTER}"/>'
             f'<text x="{cx + 6:.1f}" y="{cy - 6:.1f}">{k}</text>'
         )
     return "".join(marks)
+
+
+def _radius(pixels: float) -> float:
+    """The radius of a region that can be seen; one that may be anywhere fills the panel."""
+    return max(min(pixels, 2.0 * _WIDTH), 1.0) if math.isfinite(pixels) else 2.0 * _WIDTH
 
 
 def _names(model: "HybridKMeans") -> Sequence[str]:
