@@ -1,13 +1,16 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import DataError, ProtocolError
+from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
 from hybriddp.mean import LocalSummary, MeanStudy, Reports
 
 STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
@@ -168,3 +171,22 @@ def test_seeded_reports_are_a_simulation_however_they_are_summed() -> None:
         assert "NOT a private release" in str(estimate.privacy)
         assert not estimate.to_dict()["privacy"]["private_release"]
     assert study.estimate(trusted=[0.5] * 50, local=real).to_dict()["privacy"]["private_release"]
+
+
+def test_reports_are_no_values() -> None:
+    """They are numbers, and would be taken for values that nobody has."""
+    mean = MeanStudy("x", bounds=(0, 240), epsilon=1)
+    quantiles = DistributionStudy("x", bounds=(0, 240), epsilon=1)
+    shares = FrequencyStudy("x", categories=list(range(8)), epsilon=1)
+    heavy = HeavyHitterStudy("x", epsilon=1, delta=1e-6)
+    study: Any
+    for study, values in ((mean, [7.0] * 9), (quantiles, [7.0] * 9), (shares, [7] * 9)):
+        reports = study.randomize(values, random_state=1)
+        for call in (
+            lambda: study.estimate(trusted=reports, local=reports),  # noqa: B023
+            lambda: study.summarize_trusted(reports),  # noqa: B023
+            lambda: study.randomize(reports),  # noqa: B023
+            lambda: heavy.summarize_trusted(reports),  # noqa: B023
+        ):
+            with pytest.raises(DataError, match="^These are reports, which local users sent"):
+                call()

@@ -120,6 +120,15 @@ class Reports:
         return f"Reports({len(self):,} of study {self.study[:12]}…{seeded})"
 
 
+def refuse_reports(values: object) -> None:
+    """Raise `DataError` if what is given as raw values or items are reports: numbers, but of a meaning of their own."""
+    if isinstance(values, Reports):
+        raise DataError(
+            "These are reports, which local users sent, where raw values are needed. Give them as local, and the "
+            "trusted users' values as trusted."
+        )
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Received:
     """What is left of reports when those that are none are left out."""

@@ -35,6 +35,15 @@ def test_how_many_users_for_p95() -> None:
     assert stored["solved"] == "users"
 
 
+@pytest.mark.parametrize("at", [["0.5,0.95"], ["0.5", "0.95"], ["p50", "95%"]])
+def test_quantiles_are_written_in_several_ways(at: list[str]) -> None:
+    told = json.loads(_plan("--users", "10,000", "--json", "--at", *at).stdout)
+    assert [row["q"] for row in told["quantiles"]] == [0.5, 0.95]
+    wrong = _plan("--users", "10,000", "--at", "0.5", "p-95th")
+    assert isinstance(wrong.exception, ParameterError)
+    assert "such as 0.95, 95% or p95" in str(wrong.exception)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

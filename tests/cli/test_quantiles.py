@@ -46,7 +46,9 @@ def test_it_tells_the_story_and_writes_the_ledger(users: Path, tmp_path: Path) -
     for words in ("load:", "p50: ", "p99: ", "1,000 trusted the curator and 7,000 reported locally", "ledger.json"):
         assert words in result.output
     assert "allowing_groups_to_differ" not in result.output
-    assert "--groups-may-differ" in result.output
+    first, second = result.output.split("If the groups may differ")
+    assert "The second list gives ones that hold always" in " ".join(first.split())
+    assert all(first.count(f"\np{q}: ") == second.count(f"\np{q}: ") == 1 for q in (50, 90, 95, 99))
     assert len(Ledger.open(tmp_path / "ledger.json").events) == 1
 
 
@@ -68,13 +70,20 @@ def test_it_prints_json_and_nothing_else(users: Path, tmp_path: Path) -> None:
     assert low < 1.3 * truth
     assert high > truth / 1.3
     assert answer["privacy"]["private_release"] is True
-    assert "local_alone" not in answer
+    assert "curator" not in answer
+    assert answer["cdf"]["step"] > 0
+    second = answer["if_groups_may_differ"]
+    assert [one["q"] for one in second["quantiles"]] == [0.25, 0.5, 0.999]
+    assert len(second["cdf"]["values"]) == 255
 
 
 def test_the_groups_are_shown_if_asked_for_and_may_differ(users: Path, tmp_path: Path) -> None:
     answer = json.loads(_run(users, tmp_path / "a.json", "--json", "--full", "--groups-may-differ").stdout)
     assert answer["assumes_groups_alike"] is False
-    assert len(answer["local_alone"]["cdf"]) == len(answer["trusted_alone"]["standard_errors"]) == 255
+    assert "second list" not in _run(users, tmp_path / "b.json", "--groups-may-differ").output
+    told = answer["curator"]
+    assert len(told["local_alone"]["cdf"]) == len(told["trusted_alone"]["standard_errors"]) == 255
+    assert answer["if_groups_may_differ"] is None  # it is the answer itself
 
 
 @pytest.mark.parametrize(
@@ -153,7 +162,9 @@ def test_a_person_in_both_groups_is_refused_and_nobody_pays(tmp_path: Path, mean
     files = ["--trusted-file", str(raw), "--local-file", str(reports), *COLUMNS, "--user", "id"]
     result = RUN.invoke(cli.app, ["quantiles", *files, *OPTIONS, *mean_reports, "--ledger", str(ledger)])
     assert isinstance(result.exception, DataError)
-    assert "1 user has more than one row by column 'id'" in str(result.exception)
+    assert "1 user is in both groups by column 'id'" in str(result.exception)
+    options = [*OPTIONS, *mean_reports, "--ledger", str(ledger), "--repeated", "first"]
+    assert "in both groups" in str(RUN.invoke(cli.app, ["quantiles", *files, *options]).exception)
     assert not ledger.exists()
     raw.write_text("load,id\n120,dan\n480,bob\n")
     result = RUN.invoke(cli.app, ["quantiles", *files, *OPTIONS, *mean_reports, "--ledger", str(ledger)])

@@ -1,9 +1,11 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from hybriddp.distribution import DistributionEstimate, DistributionStudy
+from hybriddp.errors import ParameterError
 
 STUDY = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
 LOAD = np.random.default_rng(0).lognormal(6.0, 0.8, 62_000)
@@ -45,9 +47,20 @@ def test_allowing_groups_to_differ_says_what_it_does(different: DistributionEsti
     assert "Each group counts for its own users only" in text
     assert "counts as a sample" not in text
     assert honest.to_dict()["assumes_groups_alike"] is False
-    assert different.to_dict()["assumes_groups_alike"] is True
+    assert (
+        different.to_dict()["assumes_groups_alike"] is False
+    )  # they clearly differ, and the trusted group counts less
     median = honest.quantile(0.5).interval
     assert median.lower <= np.quantile(np.concatenate([3 * LOAD[:2000], LOAD[2000:]]), 0.5) <= median.upper
+
+
+def test_only_a_clear_difference_ends_the_assumption_that_groups_are_alike(different: DistributionEstimate) -> None:
+    assert different.groups_clearly_differ
+    seen = different.comparison
+    assert seen is not None
+    milder = replace(different, fits=replace(different.fits, comparison=replace(seen, statistic=30.0)))
+    assert (milder.groups_differ, milder.groups_clearly_differ) == (True, False)
+    assert milder.to_dict()["assumes_groups_alike"] is True
 
 
 def test_plain_values(estimate: DistributionEstimate) -> None:
@@ -65,3 +78,20 @@ def test_it_is_shown_shortly(estimate: DistributionEstimate) -> None:
     assert repr(estimate).startswith("DistributionEstimate('page load ms': median ")
     assert repr(estimate).endswith(", ε = 1, a simulation)")
     assert "p95 " in str(estimate)
+
+
+def test_quantiles_are_asked_for_in_any_sequence(estimate: DistributionEstimate) -> None:
+    asked = (0.5, 0.75)
+    expected = estimate.to_json(at=asked)
+    for at in (list(asked), np.array(asked, np.float32), iter(asked)):
+        assert estimate.to_json(at=at) == expected
+    assert estimate.to_html(at=iter(asked)) == estimate.to_html(at=asked)
+    assert type(estimate.quantile(np.float32(0.5)).q) is float
+    assert type(estimate.cdf(np.float32(0.5)).x) is float
+    for wrong in (0.5, "0.5", np.array(0.5)):
+        with pytest.raises(ParameterError, match="^at must be several quantiles"):
+            estimate.explain(at=wrong)
+        with pytest.raises(ParameterError, match="^q must be several quantiles"):
+            estimate.quantiles(wrong)
+    with pytest.raises(ParameterError, match="^at must be a number between 0 and 1"):
+        estimate.to_dict(at=(0.5, 95))

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from hybriddp.distribution import DistributionEstimate, DistributionStudy
-from hybriddp.distribution.explain import shown
+from hybriddp.distribution.explain import cells, quantile_words, shown
+from hybriddp.distribution.quantile import Quantile
+from hybriddp.mean.interval import Interval
 
 STUDY = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
 LOAD = np.random.default_rng(0).lognormal(6.0, 0.8, 62_000)
@@ -61,7 +63,32 @@ def test_a_bin_that_holds_too_much_is_warned_about() -> None:
         trusted=np.zeros(3000), local=study.randomize(np.zeros(60_000), random_state=1), random_state=1
     )
     assert not any("resolution" in one for one in zeros.warnings)  # a bound is exactly where it is
-    assert "p50: 0, between 0 and 0 (95 %). It is the bound itself." in zeros.explain()
+    assert "p50: 0, the lower bound itself, or below." in zeros.explain()
+    assert not any("bound itself" in one for one in zeros.warnings)  # many zeros are nothing to warn about
+
+
+def test_quantiles_that_are_a_bound_are_warned_about() -> None:
+    """Milliseconds with bounds for seconds."""
+    study = DistributionStudy("load", bounds=(0, 10), epsilon=2, scale="log")
+    narrow = study.estimate(
+        trusted=LOAD[:2000], local=study.randomize(LOAD[2000:22_000], random_state=1), random_state=1
+    )
+    assert narrow.warnings == (
+        "WARNING: p50, p90, p95 and p99 are the upper bound itself, 10, or above: if values can lie above it, check "
+        "their units and the bounds.",
+    )
+    assert "p95: at or above 10, the upper bound." in narrow.explain()
+    assert "p95 at or above 10, the upper bound." in str(narrow)
+    assert cells(narrow, (0.95,)) == [("p95", "≥ 10", "10 or above", "no: the upper bound itself, or above")]
+    assert quantile_words(narrow.quantile(0.95)) == "p95: ≥ 10 (the bound)"
+    told = narrow.to_dict()["quantiles"][0]
+    assert (told["determined_from_below"], told["determined_from_above"]) == (True, False)
+    above = DistributionStudy("age", bounds=(1000, 1010), epsilon=2)
+    low = above.estimate(
+        trusted=np.zeros(2000), local=above.randomize(np.zeros(20_000), random_state=1), random_state=1
+    )
+    assert low.warnings[0].startswith("WARNING: p50, p90 and p95 are the lower bound itself, 1,000, or below: ")
+    assert cells(low, (0.5,))[0][3] == "no: the lower bound itself, or below"
 
 
 def test_groups_that_differ_are_warned_about(different: DistributionEstimate, estimate: DistributionEstimate) -> None:
@@ -73,10 +100,16 @@ def test_groups_that_differ_are_warned_about(different: DistributionEstimate, es
     assert untied.warnings[0].startswith("WARNING: do not use these numbers yet.")
     assert "Nothing ties the local reports to this study" in untied.explain()
     assert "differ clearly" in different.explain()
+    assert "The intervals assume that those who trust" not in different.explain()
+    assert "So the intervals do not assume that the groups are alike." in different.explain()
     slightly = different.comparison
     assert slightly is not None
+    like = round(2000 / (1 + 2000 * slightly.tau**2))
+    assert f" Therefore 2,000 trusted users count like {like} beside the others." in different.warnings[0]
+    assert "Therefore" not in different.allowing_groups_to_differ().warnings[0]
     milder = replace(different, fits=replace(different.fits, comparison=replace(slightly, statistic=30.0)))
-    assert "by more than chance explains in 95 % of studies" in milder.warnings[0]
+    assert "by more than chance explains in 95 % of studies. Therefore" in milder.warnings[0]
+    assert "The intervals assume that those who trust" in milder.explain()
 
 
 def test_intervals_are_rounded_outward(estimate: DistributionEstimate) -> None:
@@ -86,3 +119,10 @@ def test_intervals_are_rounded_outward(estimate: DistributionEstimate) -> None:
         )
         assert low <= one.interval.lower
         assert high >= one.interval.upper
+
+
+def test_an_interval_is_rounded_outward_where_its_error_gains_a_digit() -> None:
+    """A quarter of the width is 0.0000996, which two digits round to 0.00010."""
+    interval = Interval(0.00012531, 0.00052381, 0.95)
+    one = Quantile(0.5, 0.00043633, interval, 3, 0.01, touches_lower=False, touches_upper=False)
+    assert shown(one) == "0.00044, between 0.00012 and 0.00053 (95 %)"

@@ -93,6 +93,10 @@ def test_answers_are_near_and_say_what_they_promise() -> None:
     real = BOTH.estimate(trusted=TRUSTED, local=MEAN.summarize_local(REPORTS), ledger=Ledger(MEAN.privacy))
     assert "shares ε with that mean's" in real.distribution.explain()
     assert real.mean.privacy.to_dict()["shared_with"] == "the distribution"
+    words = "With the distribution beside it there is the first tier of protection only"
+    assert words in real.mean.explain()
+    assert words in real.mean.to_json(full=True)
+    assert "leaves the first tier" not in real.mean.explain()
     for one, other in ((real.mean, "the distribution"), (real.distribution, "the mean")):
         assert "NOT a private release" in str(one.privacy)  # the reports were drawn with a seed
         told = str(replace(one.privacy, seeded=False))

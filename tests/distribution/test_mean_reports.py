@@ -5,7 +5,7 @@ from hybriddp.channels import WindowChannel
 from hybriddp.distribution import DistributionStudy
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.least_squares import walsh
-from hybriddp.distribution.mean_reports import WindowEvidence, code_table
+from hybriddp.distribution.mean_reports import WindowEvidence, code_table, within_bins
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
 from hybriddp.grid import Grid
 from hybriddp.mean import LocalSummary, MeanStudy
@@ -57,6 +57,56 @@ def test_expected_counts_leave_the_true_masses_where_they_are() -> None:
     evidence = WindowEvidence(counts, channel, bins)
     found = evidence.information(masses)
     assert np.allclose(found.matrix @ (walsh() @ masses), found.side)
+
+
+def test_places_have_the_covariance_of_a_random_value_in_the_bin() -> None:
+    """By the channel's own rule for rows, at many units of two wide bins; the bounds have no width."""
+    channel, bins = WindowChannel(epsilon=1), Bins(Grid(0, 1), "log")
+    places = within_bins(channel, bins)
+    for number in (240, 254):
+        random = np.random.default_rng(number).integers(0, 1 << 32, (300, 100), dtype=np.uint32)
+        at = np.linspace(bins.cuts[number - 1], bins.cuts[number] - 1, 100).astype(int)
+        rows = np.array([channel.rows(at, one) for one in random])
+        chances = channel.probabilities[rows].mean(axis=0)
+        inside = places.deviations[:, places.bins == number]
+        assert np.allclose(inside.sum(axis=1), 0)
+        assert np.trace(inside @ inside.T) == pytest.approx(np.trace(np.cov(chances.T)), rel=0.1)
+    assert not places.deviations[:, np.isin(places.bins, (0, 255))].any()
+
+
+@pytest.mark.parametrize(("epsilon", "scale"), [(4, "equal"), (1, "log"), (1, [*np.linspace(0, 0.1, 254), 1.0])])
+def test_equal_values_within_a_bin_do_not_look_like_groups_that_differ(epsilon: int, scale: str | list[float]) -> None:
+    """No number of reports says where in its bin a value is."""
+    rng, mean = np.random.default_rng(3), MeanStudy("score", bounds=(0, 1), epsilon=epsilon)
+    study = DistributionStudy.from_mean_study(mean, scale=scale)
+    kinds, shares = np.array([0.1, 0.2, 0.5, 0.7, 0.9]), [0.2, 0.3, 0.2, 0.2, 0.1]
+    trusted, local = rng.choice(kinds, 5000, p=shares), rng.choice(kinds, 500_000, p=shares)
+    estimate = study.estimate(trusted=trusted, local=mean.randomize(local, random_state=1), random_state=2)
+    assert not estimate.groups_differ
+    truth = (study.bins.edges[:, None] >= kinds) @ shares
+    apart = np.abs(estimate.fit.cdf - truth) / estimate.fit.standard_errors
+    assert apart[:-1].max() < 4
+
+
+@pytest.mark.parametrize("scale", ["equal", "log"])
+def test_groups_are_compared_by_what_the_reports_determine(scale: str) -> None:
+    """Which of two narrow bins holds the zeros is left open, and is no difference; another mean is one."""
+    rng, study = np.random.default_rng(4), DistributionStudy.from_mean_study(MEAN, scale=scale)
+    zeros = study.estimate(
+        trusted=np.zeros(500), local=MEAN.randomize(np.zeros(30_000), random_state=1), random_state=2
+    )
+    assert not zeros.groups_differ
+    values = rng.gamma(2.0, 20.0, 103_000)
+    reports = MEAN.randomize(values[3000:], random_state=1)
+    alike, longer = (
+        study.estimate(trusted=factor * values[:3000], local=reports, random_state=2) for factor in (1, 1.3)
+    )
+    assert not alike.groups_differ
+    assert longer.groups_differ
+    assert longer.comparison is not None
+    assert longer.comparison.z > 5
+    truth = np.quantile(values, 0.5)
+    assert longer.quantile(0.5).interval.lower <= truth <= longer.quantile(0.5).interval.upper
 
 
 def test_quantiles_come_out_of_reports_for_a_mean() -> None:
@@ -141,6 +191,18 @@ def test_its_text_holds_the_mean_study() -> None:
         assert again.whole_digest == MEAN.digest
     assert STUDY.digest != MEAN.digest
     assert "from reports for a mean" in repr(STUDY)
+
+
+def test_what_is_known_of_the_spread_stays_with_the_mean() -> None:
+    """It is no part of what devices get, and a distribution has no use for it: reports that refute it say enough."""
+    known = MeanStudy("minutes", bounds=(0, 240), epsilon=1, sd_at_most=1)
+    study = DistributionStudy.from_mean_study(known)
+    assert study == STUDY
+    assert DistributionStudy.from_json(study.to_json()) == study
+    reports = known.randomize(np.where(VALUES > 30, 240.0, 0.0), random_state=1)
+    with pytest.raises(DataError, match="The reports vary more than sd_at_most"):
+        known.estimate(trusted=VALUES[:500], local=reports, random_state=2)
+    assert study.estimate(trusted=VALUES[:500], local=reports, random_state=2).n_local == len(VALUES)
 
 
 def test_only_window_channels_will_do() -> None:

@@ -97,3 +97,9 @@ def test_the_drawing_is_xml_within_its_frame(single: bool) -> None:
         corners = np.array([list(map(float, corner.split(","))) for corner in line.attrib["points"].split()])
         assert np.all(np.diff(corners[:, 0]) >= 0)
         assert np.all(np.diff(corners[:, 1]) <= 0)  # a CDF rises
+
+
+def test_a_name_that_some_readers_would_break_into_lines_stays_one() -> None:
+    plain, odd = page([_estimate("page load")]), page([_estimate("page\u2028load")])
+    assert odd.count("<p>") == plain.count("<p>")
+    assert odd.replace("\u2028", " ") == plain

@@ -53,9 +53,12 @@ def test_quantiles_at_the_bounds_are_atoms() -> None:
     assert 100 <= middle.value <= 101
     assert tuple(middle.interval) == (100, 101)
     assert (high.value, *high.interval) == (254, 254, 254)
-    assert low.determined
+    assert low.determined  # many zeros are an answer
     assert middle.determined
-    assert high.determined
+    assert not high.determined  # all larger values count there
+    assert (high.touches_lower, high.touches_upper) == (False, True)
+    assert [one.is_lower_bound for one in (low, middle, high)] == [True, False, False]
+    assert [one.is_upper_bound for one in (low, middle, high)] == [False, False, True]
     assert middle.bin_mass == pytest.approx(0.5)
 
 
@@ -72,6 +75,20 @@ def test_an_interval_that_touches_a_bound_says_so() -> None:
     near = quantile(_fit(ATOMS, 1e-2), BINS, 0.31, 0.95)
     assert (near.touches_lower, near.interval.lower) == (True, 0)
     assert (last.name, middle.name) == ("p99.5", "p50")
+
+
+def test_what_may_be_a_bound_is_not_determined_beyond_it() -> None:
+    shifted = Bins(Grid(10, 264))
+    low, high = (quantile(_fit(ATOMS, 1e-6), shifted, q, 0.95) for q in (0.1, 0.9))
+    assert (low.touches_lower, low.determined, low.is_lower_bound) == (True, False, True)  # 10 is no natural bound
+    masses = np.zeros(256)
+    masses[[254, 255]] = 0.5
+    either = quantile(_fit(masses, 1e-4), BINS, 0.5, 0.95)
+    assert (tuple(either.interval), either.touches_upper, either.is_upper_bound) == ((253, 254), True, False)
+    masses[[1, 0]], masses[[254, 255]] = 0.5, 0.0
+    assert quantile(_fit(masses, 1e-4), shifted, 0.5, 0.95).touches_lower
+    assert not quantile(_fit(masses, 1e-4), BINS, 0.5, 0.95).touches_lower
+    assert not high.touches_lower
 
 
 def test_a_quantile_in_a_gap_spans_it() -> None:
@@ -138,3 +155,16 @@ def test_levels_and_values_are_checked() -> None:
             band(_fit(UNIFORM), BINS, bad)
     with pytest.raises(ParameterError, match="^x must be"):
         cdf_value(_fit(UNIFORM), BINS, float("nan"), 0.95)
+
+
+def test_the_cdf_at_an_edge_holds_equal_values_there_whichever_bin_they_are_in() -> None:
+    """Units round: some whole numbers that are edges of equal bins count in the bin above."""
+    above = [x for x in range(1, 254) if BINS.of_value(x) == x + 1]
+    assert len(above) == 36
+    for x in (above[0], 100):
+        masses = np.zeros(256)
+        masses[BINS.of_value(x)] = masses[5] = 0.5
+        low, high = cdf_value(_fit(masses, 1e-6), BINS, x, 0.95).interval
+        assert low <= 1 <= high + 1e-9
+    low, high = cdf_value(_fit(UNIFORM), BINS, 100, 0.95).interval
+    assert high - low < 1e-9

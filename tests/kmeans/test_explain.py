@@ -57,11 +57,12 @@ def test_an_answer_that_is_doubtful_says_so(d: int) -> None:
     model = HybridKMeans(8, epsilon=1, bounds=[(0, 10)] * d, random_state=1).fit(_points(20, d), _points(2000, d))
     story = model.explain()
     assert "Doubtful: may cost over 1.2 times as much as the best centers (WCSS): noise may put" in story
-    assert f"off by {100 * model.doubt_**0.5:.2g} % of the typical distance" in story
+    off = f"off by {100 * model.doubt_**0.5:.2g} % of the typical distance"
+    assert (off if model.doubt_ < 1 else "a center anywhere in its cluster") in story
     assert "Not doubtful" not in story
     assert "Doubtful: may cost" in model._repr_html_()
     start = model.start_
-    better = start is not None and start.rival_is_cheaper
+    better = start is not None and start.is_contested
     assert ("Other first centers looked even better" in story) == better
     assert ("Other first centers looked as good" in story) == (start is not None and start.has_rival and not better)
 
@@ -134,7 +135,15 @@ def test_many_coordinates_are_cut_short() -> None:
 def test_one_center_has_no_next_one() -> None:
     story = _story(500, 5000, n_clusters=1)
     assert "visits: 1 center in 2 dimensions." in story
-    assert "No center is uncertain through noise" in story
+    assert "next one" not in story
+
+
+def test_noise_beyond_a_cluster_is_no_percentage() -> None:
+    """All users at one place: most of the centers have nobody, and may be anywhere."""
+    same = np.full((1000, 2), 0.37)
+    model = HybridKMeans(3, epsilon=7, bounds=[(0, 1)] * 2, random_state=1).fit(same)
+    assert model.doubt_ > 1
+    assert "noise may put a center anywhere in its cluster, or outside of it." in model.explain()
 
 
 def test_there_is_no_story_before_the_end() -> None:

@@ -104,3 +104,8 @@ def test_names_and_keys_are_no_markup() -> None:
     console.print(estimate)
     console.print(parts_table([estimate]))
     assert "minutes [bold]x[/b] [country = [/b]]" in stream.getvalue()
+
+
+def test_a_name_that_some_readers_would_break_into_lines_stays_one() -> None:
+    plain, odd = page([_estimate("my minutes")]), page([_estimate("my\u2028minutes")])
+    assert odd.replace("\u2028", " ") == plain

@@ -68,6 +68,41 @@ def test_what_is_found_is_enough_and_a_little_less_is_not(for_: str) -> None:
     assert for_ in repr(found)
 
 
+def test_noise_may_lead_as_far_as_the_bounds() -> None:
+    """Equal values do not make an answer that is all noise exact."""
+    made = plan_quantiles(n_users=100, trusted_fraction=0.1, epsilon=0.1, bounds=(0, 8), shape=[2.0, 2.0])
+    assert made.row(0.5).rank_error > 0.5
+    assert made.row(0.5).value_error == 4
+    assert made.row(0.95).value_error == 4
+    many = plan_quantiles(n_users=10**6, trusted_fraction=0.1, epsilon=1, bounds=(0, 8), shape=[2.0, 2.0])
+    assert many.row(0.5).value_error == 0
+
+
+@pytest.mark.parametrize(("fraction", "missing"), [(0, "trusted_rank_error"), (1, "local_rank_error")])
+def test_a_group_that_is_not_there_has_no_error_in_json(fraction: int, missing: str) -> None:
+    made = plan_quantiles(n_users=1000, trusted_fraction=fraction, epsilon=1, bounds=(0, 1))
+    played = simulate_quantiles(
+        "beta(2, 5)",
+        study=DistributionStudy("x", bounds=(0, 1), epsilon=1),
+        n_users=1000,
+        trusted_fraction=fraction,
+        trials=2,
+        at=iter([0.5]),
+    )
+    for text in (made.to_json(), played.to_json()):
+        assert "NaN" not in text
+        assert json.loads(text)["quantiles"][0][missing] is None
+
+
+@pytest.mark.parametrize("at", [0.5, (), "0.5"])
+def test_quantiles_are_named_in_a_sequence(at: Any) -> None:  # noqa: ANN401
+    study = DistributionStudy("x", bounds=(0, 1), epsilon=1)
+    with pytest.raises(ParameterError, match="^at must be"):
+        plan_quantiles(n_users=1000, trusted_fraction=0.1, epsilon=1, bounds=(0, 1), at=at)
+    with pytest.raises(ParameterError, match="^at must be"):
+        simulate_quantiles("beta(2, 5)", study=study, n_users=1000, trusted_fraction=0.1, trials=2, at=at)
+
+
 def test_a_rank_error_needs_no_shape() -> None:
     found = solve_quantiles(for_="n_users", q=0.5, target_rank_error=0.01, trusted_fraction=0, epsilon=1, bounds=(0, 1))
     assert found.plan.row(0.5).rank_error == pytest.approx(0.01, rel=0.01)

@@ -476,6 +476,11 @@ def test_a_study_that_was_released_already_is_refused_for_that_reason() -> None:
     ledger = Ledger(Privacy(epsilon=2))
     event = Event.now("total of the trusted group", who="trusted", study="s", privacy=Privacy(epsilon=0.5))
     ledger.spend(event, promised=Privacy(epsilon=0.5))
-    with pytest.raises(BudgetError, match="this study promised them they have ε = 0, δ = 0 left. It has been released"):
+    with pytest.raises(
+        BudgetError, match="this study promised them they have ε = 0, δ = 0 left. It has been released"
+    ) as caught:
         ledger.spend(event, promised=Privacy(epsilon=0.5))
+    assert "read the saved result. To ask again, make a new study (another name), which needs new reports." in str(
+        caught.value
+    )
     assert ledger.remaining("trusted").epsilon == Fraction(3, 2)

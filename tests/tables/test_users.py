@@ -77,16 +77,29 @@ def test_nobody_is_in_both_of_two_tables(tmp_path: Path) -> None:
     local: Any
     trusted, local = summarize_both(raw, reports, STUDY, **options)
     assert (trusted.count, local.count) == (2, 3)
-    with pytest.raises(DataError, match="1 user has more than one row"):
+    with pytest.raises(DataError, match="1 user is in both groups by column 'id'.*pays twice") as caught:
         summarize_both(raw, reports, STUDY, user="id", **options)
+    assert "cy" not in str(caught.value)
     write_table(raw, tmp_path / "raw.parquet")
     write_table(reports, tmp_path / "reports.csv")
     names = tmp_path / "raw.parquet", tmp_path / "reports.csv"
     for engine in ("polars", "duckdb"):
-        with pytest.raises(DataError, match="1 user has more than one row"):
+        with pytest.raises(DataError, match="1 user is in both groups"):
             summarize_both(*names, STUDY, user="id", engine=engine, **options)
-    trusted, local = summarize_both(raw, reports, STUDY, user="id", repeated="first", **options)
+    with pytest.raises(DataError, match="1 user is in both groups"):  # keeping the first row mends nothing
+        summarize_both(raw, reports, STUDY, user="id", repeated="first", **options)
+    trusted, local = summarize_both(raw, reports[:2], STUDY, user="id", repeated="first", **options)
     assert (trusted.count, local.count) == (2, 2)
+
+
+@pytest.mark.parametrize("repeated", ["refuse", "first"])
+def test_a_user_with_a_value_and_a_report_in_two_rows_is_in_both_groups(engine: Engine, repeated: str) -> None:
+    users = USERS.with_columns(id=pl.Series(["ada", "ada", "cy", "cy", "dee", "ada"]))
+    table = engine(users)
+    if repeated == "first" and type(table).__module__.split(".")[0].lstrip("_") in ("duckdb", "pyspark"):
+        repeated = "refuse"  # rows have no order there
+    with pytest.raises(DataError, match="1 user is in both groups by column 'id'"):
+        summarize(table, STUDY, value="x", report="code", user="id", repeated=repeated)
 
 
 def test_users_are_told_apart_by_their_text() -> None:

@@ -20,7 +20,7 @@ from hybriddp.simulation import simulate_quantiles
 from hybriddp.wording import percent, significant
 
 _UNKNOWNS = {"epsilon": "epsilon", "users": "n_users", "trusted": "trusted_fraction"}
-At = Annotated[str, option("Quantiles, with commas between them: 0.5,0.95,99%.")]
+At = Annotated[str, option("Quantiles, with commas between them: 0.5,95%,p99.")]
 Shape = Annotated[
     str | None, option("Rough distribution of the values, by mean and sd: lognormal(550,520); or a file, with --value.")
 ]
@@ -28,6 +28,7 @@ Shape = Annotated[
 
 def make_quantile_plan(
     bounds: options.Bounds,
+    more: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,  # --at 0.5 0.95 gives --at the first only
     users: Annotated[int | None, option("Number of users: 252,540.", parser=options.users)] = None,
     trusted: Annotated[
         options.UserShare | None,
@@ -56,9 +57,12 @@ def make_quantile_plan(
     """Predict how wrong quantiles would be, before a single value is collected.
 
     Without --shape only errors of ranks can be told: 1 % means that what is called p95 may be p94 or p96. With
-    --solve-for and a target: how many users, or opt-ins, or which ε, p95 ± 50 ms takes.
+    --solve-for and a target: how many users, or opt-ins, or which ε it takes until p95 is typically off by
+    50 ms (root mean square).
     """
-    asked, _ = asked_quantiles([at], [])
+    asked, unknown = asked_quantiles([at], more or [])
+    if unknown:
+        raise ParameterError("at", "quantiles such as 0.95, 95% or p95", unknown[0])
     others: dict[str, Any] = {"bounds": bounds, "scale": public_scale(scale, edges_file), "kappa": kappa}
     others["shape"] = None if shape is None else data_values(shape, value)
     known = {"n_users": users, "trusted_fraction": fraction_of(trusted, users), "epsilon": epsilon}

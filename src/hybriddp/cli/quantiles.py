@@ -9,10 +9,11 @@ import typer
 from hybriddp.cli import options, releasing, sources
 from hybriddp.cli.options import option
 from hybriddp.cli.releasing import Targets, View
+from hybriddp.cli.saved_quantiles import answer_again
 from hybriddp.cli.sources import Sources, public_keys, study_title
 from hybriddp.cli.terminal import print_wide, say
 from hybriddp.distribution import DistributionEstimate, DistributionStudy
-from hybriddp.distribution.explain import USUAL, parts_table
+from hybriddp.distribution.explain import HONEST, USUAL, parts_table, shown
 from hybriddp.distribution.page import page
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
@@ -30,11 +31,19 @@ EdgesFile = Annotated[Path | None, option("File with 255 public edges of bins, o
 
 
 def quantiles(
-    bounds: options.Bounds,
-    epsilon: options.Epsilon,
     files: sources.Files = None,
+    bounds: Annotated[
+        tuple[float, float] | None,
+        option("Public range of values, chosen without looking at the data.", parser=options.amount),
+    ] = None,
+    epsilon: Annotated[
+        str | None, option("Privacy parameter ε of every user, from 0.01 to 20.", parser=options.decimal)
+    ] = None,
     at: Annotated[
-        list[str] | None, option("Quantiles to report: 0.5 0.95 99.9%. By default 0.5 0.9 0.95 0.99.")
+        list[str] | None, option("Quantiles to report: 0.5 0.95, 99.9% or p95. By default 0.5 0.9 0.95 0.99.")
+    ] = None,
+    saved: Annotated[
+        Path | None, option("JSON of released quantiles, to ask for others --at, at no cost; no tables.", "--from")
     ] = None,
     scale: Scale = None,
     kappa: Kappa = None,
@@ -77,9 +86,22 @@ def quantiles(
     """Estimate quantiles from trusted users' values and local users' reports, once.
 
     Every release is written into the ledger before it is made. A second one about the same users is refused (exit
-    code 3).
+    code 3); --from reads other quantiles out of the JSON of the first.
     """
     asked, tables = asked_quantiles(at, files or [])
+    if saved is not None:
+        others: dict[str, object] = {
+            "files": tables,
+            "trusted_file": trusted_file,
+            "local_file": local_file,
+            "ledger": ledger,
+        }
+        others |= {"plot": plot, "html": html, "dry_run": dry_run, "bounds": bounds, "epsilon": epsilon}
+        answer_again(saved, asked, as_json=as_json, groups_may_differ=groups_may_differ, others=others)
+        return
+    if bounds is None or epsilon is None:
+        missing_one = "bounds" if bounds is None else "epsilon"
+        raise ParameterError(missing_one, "given: it is part of the study", None)
     study = make_study(
         study_title(name, value),
         bounds=bounds,
@@ -162,16 +184,22 @@ def asked_quantiles(at: list[str] | None, files: list[str]) -> tuple[tuple[float
         return USUAL, files
     more = [name for name in files if _is_quantile(name) and not Path(name).exists()]
     texts = [part for text in (*at, *more) for part in text.split(",")]
-    asked = tuple(sorted({round(options.number(text), 12) for text in texts}))
+    asked = tuple(sorted({round(quantile_number(text), 12) for text in texts}))
     for q in asked:
         if not 0 < q < 1:
             raise ParameterError("at", "above 0 and below 1", q)
     return asked, [name for name in files if name not in more]
 
 
+def quantile_number(text: str) -> float:
+    """A quantile as people write it: 0.95, 95% or p95."""
+    bare = text.strip()
+    return options.number(f"{bare[1:]}%") if bare[:1] in ("p", "P") else options.number(bare)
+
+
 def _is_quantile(text: str) -> bool:
     try:
-        options.number(text)
+        quantile_number(text)
     except typer.BadParameter:
         return False
     return True
@@ -179,9 +207,23 @@ def _is_quantile(text: str) -> bool:
 
 def _show(estimates: Sequence[DistributionEstimate], at: Sequence[float]) -> None:
     if len(estimates) == 1:
-        say(estimates[0].explain(at=at).replace("allowing_groups_to_differ()", "--groups-may-differ"))
+        _show_one(estimates[0], at)
         return
-    print_wide(parts_table(estimates, at))
+    print_wide(parts_table(estimates, at, honest="The second table"))
+    others = [honest for honest in (one.if_groups_may_differ for one in estimates) if honest is not None]
+    if others:
+        say("If the groups may differ, each counts for its own users only:")
+        print_wide(parts_table(others, at, warned=False))
     say(str(estimates[0].privacy))
     users = estimates[0].study.users
     say(f"Who has which {users.by if users else 'key'} is public; nobody is in two parts.")
+
+
+def _show_one(estimate: DistributionEstimate, at: Sequence[float]) -> None:
+    """All in words, and the answer that assumes less beside it: a second release would be refused."""
+    say(estimate.explain(at=at).replace(HONEST, "The second list"))
+    honest = estimate.if_groups_may_differ
+    if honest is not None:
+        say("\nIf the groups may differ (what --groups-may-differ answers with), each counts for its own users only:")
+        for one in honest.quantiles(at):
+            say(f"{one.name}: {shown(one)}.")

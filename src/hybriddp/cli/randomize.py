@@ -115,6 +115,7 @@ def randomize(
         "simulated": True,
         "seeded": seed is not None,
         "reports": len(sent.codes),
+        "for": _purpose(study),
         "epsilon": epsilon_of,
         **({"bounds": list(study.bounds)} if isinstance(study, MeanStudy | DistributionStudy) else {}),
         **({"categories": len(study.names)} if isinstance(study, FrequencyStudy) else {}),
@@ -127,10 +128,20 @@ def randomize(
     if as_json:
         typer.echo(json.dumps(summary, indent=2))
         return
-    say(f"{len(sent.codes):,} reports at ε = {epsilon_of} in {output}, tied to study {study.digest[:12]}….")
+    made = f"{len(sent.codes):,} reports for {_purpose(study)} at ε = {epsilon_of} in {output}"
+    say(f"{made}, tied to study {study.digest[:12]}….")
     say("Simulated devices: the raw values were all in one place, so this protects nobody by itself.")
     if seed is not None:
         say(f"Seeded with {seed}: whoever knows the seed can undo the reports. Not private.")
+
+
+def _purpose(study: Study) -> str:
+    """What reports are for: those of a mean and of quantiles look alike, and neither command takes the other's."""
+    if isinstance(study, MeanStudy):
+        return "a mean"
+    if isinstance(study, DistributionStudy):
+        return "quantiles"
+    return "frequencies" if isinstance(study, FrequencyStudy) else "the discovery of items"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

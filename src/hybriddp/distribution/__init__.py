@@ -10,8 +10,10 @@ from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
 from hybriddp.distribution.mean_beside import MeanAndDistribution, MeanAndDistributionEstimate, TotalAndBins
+from hybriddp.distribution.published import PublishedCdf, PublishedDistribution, PublishedQuantile
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
 from hybriddp.distribution.release import PrivateHistogram
+from hybriddp.distribution.saved import SavedDistribution
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 
@@ -31,6 +33,10 @@ __all__ = [
     "MeanAndDistributionEstimate",
     "PatternCounts",
     "PrivateHistogram",
+    "PublishedCdf",
+    "PublishedDistribution",
+    "PublishedQuantile",
     "Quantile",
+    "SavedDistribution",
     "TotalAndBins",
 ]

@@ -19,7 +19,6 @@ from hybriddp.channels.masked import MaskedResponse
 from hybriddp.channels.plausible import REMEDY, count_surpluses, wrong_in_codes
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.mean.check import check_spread
 from hybriddp.mean.plausible import implausible_reports
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
 from hybriddp.reports import Reports
@@ -77,7 +76,6 @@ def check_groups(
         _check_identified(checked, groups_may_differ=groups_may_differ)
     if isinstance(local, LocalSummary) and study.mean_study is not None:
         checked = replace(checked, implausible=implausible_reports(study.mean_study, local))
-        check_spread(study.mean_study, local)
     elif isinstance(local, PatternCounts) and isinstance(study.channel, MaskedResponse):
         checked = replace(checked, implausible=implausible_patterns(study.channel, local))
     return checked

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hybriddp import _check
 from hybriddp.channels.plausible import short_doubt
 from hybriddp.distribution import explain, page, quantile
-from hybriddp.distribution.explain import USUAL
+from hybriddp.distribution.explain import HONEST, USUAL
 from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
+from hybriddp.distribution.published import PublishedDistribution, answers_of, publish, publish_mean
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
 from hybriddp.errors import DataError
 from hybriddp.mean.estimate import Statement
@@ -76,6 +80,11 @@ class DistributionEstimate:
         """Whether the groups differ by more than chance explains in 95 % of studies."""
         return self.comparison is not None and self.comparison.tau > 0
 
+    @property
+    def groups_clearly_differ(self) -> bool:
+        """Whether they are four standard errors apart or more, which chance does not explain."""
+        return self.comparison is not None and self.comparison.clear
+
     def allowing_groups_to_differ(self) -> "DistributionEstimate":
         """The same estimate without the assumption that those who trust are like those who do not.
 
@@ -89,19 +98,26 @@ class DistributionEstimate:
             )
         return replace(self, groups_may_differ=True)
 
+    @property
+    def if_groups_may_differ(self) -> "DistributionEstimate | None":
+        """The answer that assumes less, to stand beside this one; None if this is it, or if there is none."""
+        if self.comparison is None or self.groups_may_differ or self.fits.if_groups_differ is None:
+            return None
+        return self.allowing_groups_to_differ()
+
     # Answers --------------------------------------------------------------------------------------------------------
 
     def quantile(self, q: float, *, level: float = 0.95) -> Quantile:
         """The value below which a fraction ``q`` of the population lies, with an interval from an edge to an edge."""
-        return quantile.quantile(self.fit, self.study.bins, q, level)
+        return quantile.quantile(self.fit, self.study.bins, _check.number("q", q, _check.FRACTION), level)
 
     def quantiles(self, q: Iterable[float], *, level: float = 0.95) -> tuple[Quantile, ...]:
         """Several quantiles; each interval holds its own at this level, not all together."""
-        return tuple(self.quantile(one, level=level) for one in q)
+        return tuple(self.quantile(one, level=level) for one in quantile.asked("q", q))
 
     def cdf(self, x: float, *, level: float = 0.95) -> CdfValue:
         """The fraction of the population whose values are at most ``x``."""
-        return quantile.cdf_value(self.fit, self.study.bins, x, level)
+        return quantile.cdf_value(self.fit, self.study.bins, _check.number("x", x), level)
 
     def band(self, level: float = 0.95) -> Band:
         """The CDF at all edges of the bins, with a band that holds each value of it at this level."""
@@ -119,6 +135,28 @@ class DistributionEstimate:
     def rank_error(self) -> float:
         """The standard error of the CDF: the root mean square over all edges."""
         return float(np.sqrt(np.mean(self.fit.standard_errors**2)))
+
+    def published(
+        self,
+        *,
+        at: Sequence[float] = USUAL,
+        level: float = 0.95,
+        step: Fraction | Decimal | str | float | None = None,
+    ) -> PublishedDistribution:
+        """What may be published: quantiles ``at`` with intervals, and the CDF with its errors, rounded.
+
+        Parameters
+        ----------
+        at : sequence of float
+            Which quantiles.
+        level : float
+            The level of confidence of the intervals, which are rounded outwards.
+        step : Fraction, Decimal, str or float, optional
+            What to round quantiles to. If not given, each has its own: 1, 2 or 5 times a power of ten, at most a tenth
+            of its standard error.
+        """
+        at = quantile.asked("at", at)
+        return publish(self, at, level=level, step=step, warnings=explain.warnings(self, at))
 
     # How it is shown ------------------------------------------------------------------------------------------------
 
@@ -139,7 +177,7 @@ class DistributionEstimate:
 
     def explain(self, *, at: Sequence[float] = USUAL) -> str:
         """The quantiles ``at``, which of them are determined, what they assume and what they cost, in plain words."""
-        return explain.explanation(self, at)
+        return explain.explanation(self, quantile.asked("at", at))
 
     def plot(self, path: Path | str | None = None, *, at: Sequence[float] = USUAL) -> "Figure":
         """A picture of the CDF with its 95 % band, the quantiles ``at`` marked, and both groups thin beside it.
@@ -148,7 +186,7 @@ class DistributionEstimate:
         """
         from hybriddp.figures import distribution as picture
 
-        return picture.draw([self], at=at, path=None if path is None else Path(path))
+        return picture.draw([self], at=quantile.asked("at", at), path=None if path is None else Path(path))
 
     def __rich__(self) -> "Table":
         return explain.table(self)
@@ -158,42 +196,33 @@ class DistributionEstimate:
 
     def to_html(self, *, at: Sequence[float] = USUAL) -> str:
         """A page of its own: the quantiles ``at``, a picture of the CDF and the explanation."""
-        return page.page([self], at)
+        return page.page([self], quantile.asked("at", at))
 
     def to_json(self, *, at: Sequence[float] = USUAL, full: bool = False) -> str:
         """What `to_dict` gives, as text."""
         return json.dumps(self.to_dict(at=at, full=full), indent=2)
 
     def to_dict(self, *, at: Sequence[float] = USUAL, full: bool = False) -> dict[str, Any]:
-        """All answers as plain values: quantiles ``at``, the CDF at all edges with standard errors, the promise.
+        """What may be published, as plain values: rounded quantiles ``at`` and CDF, and the promise.
 
-        With ``full`` also what each group says alone.
+        The answer that assumes nothing of the groups stands beside the other one. With ``full`` all that the curator
+        has beside it, unrounded, and what each group says alone.
         """
-        study, compared, mean = self.study, self.comparison, self.mean()
+        at, study, compared = quantile.asked("at", at), self.study, self.comparison
+        p = self.published(at=at)
+        honest = self.if_groups_may_differ
         found = {
-            "warnings": list(explain.warnings(self, at)),  # before the numbers
+            "warnings": [text.replace(HONEST, "if_groups_may_differ") for text in p.warnings],  # before the numbers
             "study": study.name,
             "digest": study.digest,
             "users": study.users and asdict(study.users),
-            "quantiles": [
-                {
-                    "q": one.q,
-                    "value": one.value,
-                    "interval_95": list(one.interval),
-                    "determined_from_below": not one.touches_lower,
-                    "determined_from_above": not one.touches_upper,
-                }
-                for one in self.quantiles(at)
-            ],
-            "cdf": {
-                "edges": study.bins.edges.tolist(),
-                "values": self.fit.cdf.tolist(),
-                "standard_errors": self.fit.standard_errors.tolist(),
-            },
-            "mean": {"value": mean.value, "standard_error": mean.standard_error, "resolution": mean.resolution},
+            "quantiles": [one.to_dict() for one in p.quantiles],
+            "cdf": {"edges": p.edges.tolist(), **p.cdf.to_dict()},
+            "mean": publish_mean(self.mean(), study.bounds),
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
             "assumes_groups_alike": explain.assumes_alike(self),
+            "if_groups_may_differ": honest and answers_of(honest.published(at=at)),
             "groups": compared
             and {
                 "statistic": compared.statistic,
@@ -205,8 +234,19 @@ class DistributionEstimate:
             "implausible_reports": self.implausible_reports,
             "privacy": self.privacy.to_dict(),
         }
-        alone = {"trusted": self.fits.trusted, "local": self.fits.local} if full else {}
-        return found | {
-            f"{name}_alone": fit and {"cdf": fit.cdf.tolist(), "standard_errors": fit.standard_errors.tolist()}
-            for name, fit in alone.items()
+        return found if not full else found | {"curator": self._curator(at)}
+
+    def _curator(self, at: Sequence[float]) -> dict[str, Any]:
+        """What is unrounded, and what each group says alone."""
+        fits = {"both": self.fit, "trusted_alone": self.fits.trusted, "local_alone": self.fits.local}
+        mean = self.mean()
+        return {
+            "quantiles": [
+                {"q": one.q, "value": one.value, "interval_95": list(one.interval)} for one in self.quantiles(at)
+            ],
+            "mean": {"value": mean.value, "standard_error": mean.standard_error, "resolution": mean.resolution},
+            **{
+                name: fit and {"cdf": fit.cdf.tolist(), "standard_errors": fit.standard_errors.tolist()}
+                for name, fit in fits.items()
+            },
         }

@@ -8,7 +8,7 @@ from hybriddp.channels.masked import N_BINS
 from hybriddp.channels.plausible import implausible_words
 from hybriddp.distribution.quantile import Quantile
 from hybriddp.mean.explain import FAR_APART, UNTIED, empty_table
-from hybriddp.wording import percent, significant, to_precision_of
+from hybriddp.wording import counted, percent, significant, to_precision_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,18 +21,26 @@ LARGE_RANK_ERROR = 0.05
 """The standard error of the CDF from which on it is mostly noise."""
 COARSE_BIN = 0.05
 """The mass of a bin from which on a quantile in it depends on how values lie within the bin."""
+HONEST = "allowing_groups_to_differ()"
+"""Where sentences name the answer that assumes nothing of the groups: pages and commands put in where theirs is."""
 CELL_HEADINGS = ("", "value", "95 % interval", "determined")
 
 
 def shown(quantile: Quantile) -> str:
     """A quantile and its interval, rounded outward, with as many digits as are known."""
     value, lower, upper = _digits(quantile)
+    if quantile.is_upper_bound:
+        return f"at or above {value}, the upper bound"
+    if quantile.is_lower_bound:
+        return f"{value}, the lower bound itself, or below"
     return f"{value}, between {lower} and {upper} ({100 * quantile.interval.level:g} %)"
 
 
 def quantile_words(quantile: Quantile) -> str:
     """The same beside a picture: short."""
     value, lower, upper = _digits(quantile)
+    if quantile.is_upper_bound:
+        return f"{quantile.name}: ≥ {value} (the bound)"
     within = "the bound" if lower == upper else f"{lower} … {upper}"
     return f"{quantile.name}: {value} ({within})"
 
@@ -42,13 +50,16 @@ def cells(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> list
     rows = []
     for one in estimate.quantiles(at):
         value, lower, upper = _digits(one)
-        rows.append((one.name, value, f"{lower} … {upper}", _verdict(one)))
+        if one.is_upper_bound:
+            rows.append((one.name, f"≥ {value}", f"{lower} or above", _verdict(one)))
+        else:
+            rows.append((one.name, value, f"{lower} … {upper}", _verdict(one)))
     return rows
 
 
 def _digits(quantile: Quantile) -> tuple[str, str, str]:
     low, high = quantile.interval
-    error = (high - low) / 4
+    error = float(f"{(high - low) / 4:.1e}")  # rounded as it is for the digits: 9.97 is 10
     if error > 0:
         step = 10.0 ** (math.floor(math.log10(error)) - 1)
         low, high = math.floor(low / step) * step, math.ceil(high / step) * step
@@ -58,14 +69,26 @@ def _digits(quantile: Quantile) -> tuple[str, str, str]:
 
 def _verdict(quantile: Quantile) -> str:
     sides = [s for s, touches in (("below", quantile.touches_lower), ("above", quantile.touches_upper)) if touches]
-    if quantile.interval.lower == quantile.interval.upper:
-        return "the bound itself"
+    if quantile.is_upper_bound:
+        return "no: the upper bound itself, or above"
+    if quantile.is_lower_bound:
+        return f"{'no: ' if quantile.touches_lower else ''}the lower bound itself, or below"
     return f"not from {' or '.join(sides)}" if sides else "yes"
 
 
 def assumes_alike(estimate: "DistributionEstimate") -> bool:
     """Whether the intervals hold only if those who trust are like those who do not."""
-    return estimate.comparison is not None and not estimate.groups_may_differ
+    return estimate.comparison is not None and not (estimate.groups_may_differ or estimate.groups_clearly_differ)
+
+
+def _counts_less(estimate: "DistributionEstimate") -> str:
+    """How much the trusted group counts, where the groups are seen to differ; empty if it counts fully."""
+    compared = estimate.comparison
+    if compared is None or compared.tau == 0 or estimate.groups_may_differ:
+        return ""
+    like = max(1, round(1 / (1 / estimate.n_trusted + compared.tau**2)))
+    users = counted(estimate.n_trusted, "trusted user", "counts", "count")
+    return f" Therefore {users} like {like:,} beside the others."
 
 
 def warnings(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> tuple[str, ...]:
@@ -75,6 +98,7 @@ def warnings(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> t
         *implausible_words(estimate.implausible_reports, estimate.n_local),
         *_about_groups(estimate),
         *_about_noise(estimate),
+        *_at_a_bound(quantiles),
         *_undetermined(quantiles),
         *_coarse(estimate, quantiles),
     )
@@ -85,7 +109,7 @@ def _about_groups(estimate: "DistributionEstimate") -> list[str]:
     if compared is None or compared.tau == 0:
         return []
     if compared.z <= FAR_APART:
-        honest = "" if estimate.groups_may_differ else " allowing_groups_to_differ() holds however much they do."
+        honest = "" if estimate.groups_may_differ else f"{_counts_less(estimate)}{_honest(estimate)}"
         return [f"WARNING: the groups differ by more than chance explains in 95 % of studies.{honest}"]
     apart = f"The groups' distributions are more than {FAR_APART:g} standard errors apart"
     if not estimate.tied:
@@ -95,8 +119,15 @@ def _about_groups(estimate: "DistributionEstimate") -> list[str]:
         ]
     return [
         f"WARNING: {apart[0].lower()}{apart[1:]}: check that both groups' values have the same units. If they do, "
-        "those who trust are other people than those who do not."
+        f"those who trust are other people than those who do not.{_counts_less(estimate)}"
     ]
+
+
+def _honest(estimate: "DistributionEstimate") -> str:
+    """Where the answer is that assumes nothing of the groups; empty if there is none."""
+    if estimate.fits.if_groups_differ is None:
+        return ""
+    return f" {HONEST} gives intervals that hold however much they do."
 
 
 def _about_noise(estimate: "DistributionEstimate") -> list[str]:
@@ -108,12 +139,29 @@ def _about_noise(estimate: "DistributionEstimate") -> list[str]:
     ]
 
 
+def _at_a_bound(quantiles: tuple[Quantile, ...]) -> list[str]:
+    """One sentence for each bound that quantiles are, unless it is a lower bound of 0: many values are 0."""
+    found = []
+    for side, where, there in (
+        ("lower", "below", [one for one in quantiles if one.is_lower_bound and one.touches_lower]),
+        ("upper", "above", [one for one in quantiles if one.is_upper_bound]),
+    ):
+        if there:
+            verb = "is" if len(there) == 1 else "are"
+            found.append(
+                f"WARNING: {_listed([one.name for one in there])} {verb} the {side} bound itself, "
+                f"{_digits(there[0])[0]}, or {where}: if values can lie {where} it, check their units and the bounds."
+            )
+    return found
+
+
 def _undetermined(quantiles: tuple[Quantile, ...]) -> list[str]:
     """One sentence for each bound that intervals touch."""
     found = []
+    within = [one for one in quantiles if not (one.is_lower_bound or one.is_upper_bound)]
     for side, where, touching in (
-        ("lower", "below", [one.name for one in quantiles if one.touches_lower]),
-        ("upper", "above", [one.name for one in quantiles if one.touches_upper]),
+        ("lower", "below", [one.name for one in within if one.touches_lower]),
+        ("upper", "above", [one.name for one in within if one.touches_upper]),
     ):
         if touching:
             verb, subject = ("touches", "it is") if len(touching) == 1 else ("touch", "they are")
@@ -149,10 +197,7 @@ def one_line(estimate: "DistributionEstimate") -> str:
 def _told(quantile: Quantile) -> str:
     """A line about a quantile, and whether it is determined."""
     line = f"{quantile.name}: {shown(quantile)}"
-    low, high = quantile.interval
-    if low == high:
-        return f"{line}. It is the bound itself."
-    if quantile.determined:
+    if quantile.determined or quantile.is_lower_bound or quantile.is_upper_bound:
         return f"{line}."
     sides = [
         side for side, touches in (("below", quantile.touches_lower), ("above", quantile.touches_upper)) if touches
@@ -172,9 +217,12 @@ def _assumption(estimate: "DistributionEstimate") -> list[str]:
             "those who do not.",
             estimate.comparison.verdict.split(" The trusted group counts")[0],
         ]
-    honest = (
-        "" if estimate.fits.if_groups_differ is None else " allowing_groups_to_differ() gives ones that hold always."
-    )
+    if estimate.groups_clearly_differ:
+        return [
+            f"{estimate.comparison.verdict} So the intervals do not assume that the groups are alike."
+            f"{_honest(estimate)}"
+        ]
+    honest = "" if estimate.fits.if_groups_differ is None else f" {HONEST} gives ones that hold always."
     return [
         "The intervals assume that those who trust are like those who do not: a difference that the noise hides would "
         "make them miss more often, up to one time in five where it is about one standard error of the local "
@@ -219,11 +267,21 @@ def table(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -> "Tab
     return view
 
 
-def parts_table(estimates: Sequence["DistributionEstimate"], at: Sequence[float] = USUAL) -> "Table":
-    """The quantiles of many parts, a line per part and quantile, and whether the part's two groups agree."""
+def parts_table(
+    estimates: Sequence["DistributionEstimate"],
+    at: Sequence[float] = USUAL,
+    *,
+    honest: str = HONEST,
+    warned: bool = True,
+) -> "Table":
+    """The quantiles of many parts, a line per part and quantile, and whether the part's two groups agree.
+
+    ``honest`` is where the answers stand that assume nothing of the groups.
+    """
     from rich.text import Text
 
-    doubtful = [f"{e.study.title}: {warning}" for e in estimates for warning in warnings(e, at)]
+    told = [(e, warning) for e in estimates for warning in warnings(e, at)] if warned else []
+    doubtful = [f"{e.study.title}: {warning.replace(HONEST, honest)}" for e, warning in told]
     view = empty_table([*doubtful, estimates[0].study.name], ("", "users", "quantile", *CELL_HEADINGS[1:]), [])
     for e in estimates:
         key = str(e.study.users.key) if e.study.users else e.study.name

@@ -16,6 +16,9 @@ for $K$ edges: the variance between groups of DerSimonian and Laird, with a thre
 95 % of studies. The trusted group's covariance grows by $\tau^2 S$, and it counts less. The answer is then about
 everybody, $(1 - c)$ of what is said of the others plus $c$ of the trusted group as it is, $c$ its fraction of the
 users.
+
+Reports that were collected for a mean do not determine a CDF. There $d$ is the difference between the frequencies of
+their codes and those that the trusted group's masses would give, cumulated over 16 pieces.
 """
 
 from dataclasses import dataclass
@@ -29,6 +32,8 @@ from hybriddp.distribution.least_squares import (
     Information,
     LocalEvidence,
     Masses,
+    Observed,
+    equal_pieces,
     of_known_covariance,
     prior,
     solve,
@@ -39,7 +44,6 @@ from hybriddp.grid import read_only
 
 _UNIFORM = 0.02  # of a pilot: no bin is without mass
 _TURNS = 2
-_PIECES = 16  # of equal mass, into which the edges cut at which groups are compared
 _CHANCE = 0.05
 _LARGEST_Z = 37.0  # beyond it a double cannot hold the probability
 
@@ -64,11 +68,16 @@ class GroupComparison:
         return min(float(-ndtri(chance / 2)), _LARGEST_Z) if chance > 0 else _LARGEST_Z
 
     @property
+    def clear(self) -> bool:
+        """Whether it is four standard errors or more, which chance does not explain."""
+        return self.tau > 0 and self.z >= 4
+
+    @property
     def verdict(self) -> str:
         """Whether the groups agree, in plain words."""
         if self.tau == 0:
             return "The two groups' distributions agree within what chance explains."
-        size = "slightly" if self.z < 4 else "clearly"
+        size = "clearly" if self.clear else "slightly"
         return (
             f"The two groups' distributions differ {size} ({self.z:.1f} standard errors): those who trust may be other "
             f"people than those who do not. The trusted group counts as a sample of at most "
@@ -164,7 +173,12 @@ def fit(
         if group is not None:
             covariance = group.covariance(pilot)
             if local is not None and turn == _TURNS - 1:
-                comparison, tau2 = compare(solve(known), Masses(group.fractions, covariance), pilot)
+                said_by_trusted = Masses(group.fractions, covariance)
+                observed = local.observed(pilot)
+                if observed is None:
+                    comparison, tau2 = compare(solve(known), said_by_trusted, pilot)
+                else:
+                    comparison, tau2 = compare_observed(observed, said_by_trusted, pilot)
             doubted = covariance + tau2 * spread(pilot) if tau2 else covariance
             said = of_known_covariance(group.fractions, doubted)
             known = known.plus(said)
@@ -193,17 +207,32 @@ class _TrustedGroup:
 
 def compare(local: Masses, trusted: Masses, pilot: FloatArray) -> tuple[GroupComparison, float]:
     r"""How much more than chance the two CDFs differ, and $\tau^2$."""
+    below = np.tri(N_BINS)[equal_pieces(pilot)]
+    return _compared(
+        below @ (local.values - trusted.values), below @ (local.covariance + trusted.covariance) @ below.T, below, pilot
+    )
+
+
+def compare_observed(local: Observed, trusted: Masses, pilot: FloatArray) -> tuple[GroupComparison, float]:
+    r"""How much more than chance reports differ from what the trusted group's masses would give, and $\tau^2$.
+
+    For reports that cannot stand alone: what they leave open is no difference, and hides none.
+    """
+    table = local.table
+    covariance = local.covariance + table @ trusted.covariance @ table.T
+    return _compared(local.values - table @ trusted.values, covariance, table, pilot)
+
+
+def _compared(
+    difference: FloatArray, covariance: FloatArray, table: FloatArray, pilot: FloatArray
+) -> tuple[GroupComparison, float]:
     from scipy.special import chdtri
 
-    quantiles = np.arange(1, _PIECES) / _PIECES
-    edges = np.unique(np.clip(np.searchsorted(np.cumsum(pilot), quantiles), 0, N_BINS - 2))
-    below = np.tri(N_BINS)[edges]
-    difference = below @ (local.values - trusted.values)
-    precision = np.linalg.inv(below @ (local.covariance + trusted.covariance) @ below.T)
+    precision = np.linalg.inv(covariance)
     statistic = float(difference @ precision @ difference)
-    excess = max(0.0, statistic - float(chdtri(len(edges), _CHANCE)))
-    tau2 = excess / float(np.trace(precision @ below @ spread(pilot) @ below.T))
-    return GroupComparison(statistic, len(edges), tau2**0.5), tau2
+    excess = max(0.0, statistic - float(chdtri(len(table), _CHANCE)))
+    tau2 = excess / float(np.trace(precision @ table @ spread(pilot) @ table.T))
+    return GroupComparison(statistic, len(table), tau2**0.5), tau2
 
 
 def _everybody(others: Masses, trusted: Masses, said: Information, c: float) -> Masses:

@@ -26,6 +26,7 @@ from hybriddp.grid import read_only
 
 ALPHA = 0.05
 """Pseudo-users with uniform values, only to make the information invertible. A whole one would cost coverage."""
+_PIECES = 16  # of equal mass, into which the edges cut at which groups are compared
 _SIDE = 16.0  # the root of the number of bins: Walsh functions over it are orthonormal
 
 
@@ -47,6 +48,14 @@ class Masses(NamedTuple):
     covariance: FloatArray
 
 
+class Observed(NamedTuple):
+    """Numbers that reports gave, whose expectations are ``table @ masses``, and their covariance."""
+
+    values: FloatArray
+    covariance: FloatArray
+    table: FloatArray
+
+
 class LocalEvidence(Protocol):
     """What the reports of a local group say, whatever their channel."""
 
@@ -56,6 +65,9 @@ class LocalEvidence(Protocol):
 
     def information(self, masses: FloatArray) -> Information:
         """What they say of the masses, weighted by their variances at these masses, which are positive."""
+
+    def observed(self, masses: FloatArray) -> Observed | None:
+        """What a trusted group is compared with, if they cannot stand alone; None if they can."""
 
 
 @lru_cache(maxsize=1)
@@ -72,6 +84,12 @@ def prior() -> Information:
     side = np.zeros(N_BINS)
     side[0] = ALPHA * _SIDE
     return Information(read_only(ALPHA * N_BINS * np.eye(N_BINS)), read_only(side))
+
+
+def equal_pieces(masses: FloatArray) -> NDArray[np.intp]:
+    """After which of 256 masses to cut them into 16 pieces that are as equal as they can be; 15 cuts at most."""
+    quantiles = np.arange(1, _PIECES) / _PIECES
+    return np.unique(np.clip(np.searchsorted(np.cumsum(masses), quantiles), 0, len(masses) - 2))
 
 
 def inverse_on_sum_zero(matrix: FloatArray) -> FloatArray:
@@ -131,6 +149,9 @@ class MaskedEvidence:
         side = np.bincount(design.masks.ravel(), ((self.counts - a * users) / chance @ design.signs).ravel(), N_BINS)
         scale = b * _SIDE / g  # an indicator has the coordinates ±16/g
         return Information(np.asarray(scale**2 * matrix.reshape(N_BINS, N_BINS)), np.asarray(scale * side))
+
+    def observed(self, masses: FloatArray) -> Observed | None:
+        """They stand alone."""
 
 
 class _Design(NamedTuple):

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _TRUSTED, _LOCAL, _BOTH, _INK, _MUTED, _GRID = map(look.color, ("trusted", "local", "both", "ink", "axis", "line"))
 _LEFT, _WIDTH, _TOP, _HEIGHT = 52, 500, 14, 260  # of the axes, in pixels of the drawing
+_HONEST = (
+    "If the groups may differ, each counts for its own users only: less accurate, and right whatever the difference."
+)
 _ROW = 15  # pixels between the labels of quantiles
 
 
@@ -41,15 +44,23 @@ def page(estimates: Sequence["DistributionEstimate"], at: Sequence[float] = expl
 
 def _section(estimate: "DistributionEstimate", at: Sequence[float]) -> Section:
     users, doubts = estimate.study.users, explain.warnings(estimate, at)
-    lines = [line for line in explain.explanation(estimate, at).splitlines() if line not in doubts]
+    lines = [line for line in explain.explanation(estimate, at).split("\n") if line not in doubts]
     rest = lines[1 + len(at) :]  # the title stands in the heading, the quantiles in the table
     blocks = [
-        *alerts(doubts),
+        *alerts(_on_a_page(line) for line in doubts),
         table(explain.CELL_HEADINGS, explain.cells(estimate, at)),
         figure(estimate, at),
-        *paragraphs(rest),
+        *paragraphs(_on_a_page(line) for line in rest),
     ]
+    honest = estimate.if_groups_may_differ
+    if honest is not None:
+        blocks += [*paragraphs([_HONEST]), table(explain.CELL_HEADINGS, explain.cells(honest, at))]
     return Section("" if users is None else str(users), blocks)
+
+
+def _on_a_page(text: str) -> str:
+    """What an estimate says, for people who cannot call its methods."""
+    return text.replace(explain.HONEST, "The second table")
 
 
 def figure(estimate: "DistributionEstimate", at: Sequence[float] = explain.USUAL, *, groups_alone: bool = True) -> str:

@@ -6,6 +6,7 @@ edges come from `hybriddp.distribution.within`.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -39,9 +40,11 @@ class Quantile:
     bin_mass: float
     """The estimated fraction of users in that bin."""
     touches_lower: bool
-    """Whether the interval begins at the lower bound and is wider than a bin: it is not determined from below."""
+    """Whether it is not determined from below: its interval begins at the lower bound and is wider than a bin, or it
+    may be the bound itself. A lower bound of 0 itself is an answer, as of durations and amounts."""
     touches_upper: bool
-    """Whether the interval ends at the upper bound and is wider than a bin: it is not determined from above."""
+    """Whether it is not determined from above: its interval ends at the upper bound and is wider than a bin, or it may
+    be the bound itself, where all larger values count."""
 
     @property
     def name(self) -> str:
@@ -50,8 +53,18 @@ class Quantile:
 
     @property
     def determined(self) -> bool:
-        """Whether the interval ends within the bounds on both sides, or is a bin at one of them."""
+        """Whether the interval ends within the bounds on both sides, or is a bin at one of them, or 0 as a bound."""
         return not (self.touches_lower or self.touches_upper)
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether it is the lower bound itself, or below: all smaller values count there."""
+        return self.bin_number == 0 and self.interval.lower == self.interval.upper
+
+    @property
+    def is_upper_bound(self) -> bool:
+        """Whether it is the upper bound itself, or above: all larger values count there."""
+        return self.bin_number == N_BINS - 1 and self.interval.lower == self.interval.upper
 
     def __float__(self) -> float:
         return self.value
@@ -113,6 +126,13 @@ class Band:
     level: float
 
 
+def asked(name: str, several: Iterable[float]) -> tuple[float, ...]:
+    """The quantiles that somebody asks for, once and for all: an iterator would be empty the second time."""
+    if (isinstance(several, str | np.ndarray) and np.ndim(several) != 1) or not isinstance(several, Iterable):
+        raise ParameterError(name, "several quantiles, such as (0.5, 0.95)", several)
+    return tuple(_check.number(name, q, _check.FRACTION) for q in several)
+
+
 def normal_quantile(level: float) -> float:
     """How many standard errors an interval of this level reaches to either side."""
     from scipy.special import ndtri
@@ -152,8 +172,8 @@ def quantile(fit: DistributionFit, bins: Bins, q: float, level: float) -> Quanti
         interval=Interval(min(low, value), max(high, value), level),
         bin_number=at,
         bin_mass=mass,
-        touches_lower=first <= 1 < last,
-        touches_upper=first < N_BINS - 2 <= last,
+        touches_lower=first <= 1 < last or (first == 0 and bins.grid.lower != 0),
+        touches_upper=first < N_BINS - 2 <= last or last == N_BINS - 1,
     )
 
 
@@ -165,7 +185,7 @@ def cdf_value(fit: DistributionFit, bins: Bins, x: float, level: float) -> CdfVa
     before = int(np.searchsorted(bins.edges, x, side="right")) - 1  # the last edge that is not above x
     if before < 0 or x >= bins.edges[-1]:
         return CdfValue(x, value, 0.0, Interval(value, value, level))
-    after = before if bins.edges[before] == x else before + 1
+    after = max(before, bins.of_value(x)) if bins.edges[before] == x else before + 1
     low, high = float(found.lower[before]), float(found.upper[after])
     return CdfValue(x, value, error, Interval(min(low, value), max(high, value), level))
 

@@ -16,6 +16,7 @@ from hybriddp.channels.window import WindowChannel
 from hybriddp.distribution.answer import CountPair, answer_distribution, answer_distribution_parts
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
+from hybriddp.distribution.foreign import mean_hint
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import Grid, as_array, as_floats
@@ -25,7 +26,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
 from hybriddp.release.event import Part
 from hybriddp.release.ledger import Ledger
-from hybriddp.reports import Reports
+from hybriddp.reports import Reports, refuse_reports
 from hybriddp.study import Study, check_study, compact, require_same_text
 
 
@@ -71,7 +72,7 @@ class DistributionStudy(Study):
     channel: MaskedResponse | WindowChannel
     users: Part | None
     mean_study: MeanStudy | None
-    """The study of a mean whose reports this one takes: see `from_mean_study`."""
+    """The study of a mean whose reports this one takes, as devices know it: see `from_mean_study`."""
 
     def __init__(
         self,
@@ -202,6 +203,7 @@ class DistributionStudy(Study):
             raise ProtocolError(
                 f"The study {self.name!r} takes reports that were collected for a mean. Make them with that study."
             )
+        refuse_reports(values)
         array = np.atleast_1d(as_array(values))
         if array.ndim != 1:
             raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
@@ -218,6 +220,7 @@ class DistributionStudy(Study):
 
         Missing, NaN and infinite values are left out and counted; values outside of the bounds are clamped and counted.
         """
+        refuse_reports(values)
         array = np.atleast_1d(as_array(values))
         if array.ndim != 1:
             raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")
@@ -252,8 +255,11 @@ class DistributionStudy(Study):
         """
         if self.mean_study is not None:
             self.mean_study.check_digest(digest, what)
-        else:
+            return
+        try:
             super().check_digest(digest, what)
+        except ProtocolError as reason:
+            raise ProtocolError(f"{reason}{mean_hint(self, digest)}") from None
 
     @property
     def reports_between(self) -> tuple[int, int]:
@@ -359,8 +365,19 @@ def _of_mean_study(mean: MeanStudy, bins: Bins) -> DistributionStudy:
     if not isinstance(mean.channel, WindowChannel):
         remedy = "With Laplace noise only the sum of the reports is kept, which says nothing about a distribution."
         raise ParameterError("study", 'a MeanStudy with channel="window"', mean, remedy=remedy)
+    channel = mean.channel
+    if mean.sd_at_most is not None:  # no part of what devices get, and not used for a distribution
+        mean = MeanStudy(
+            mean.name,
+            bounds=mean.bounds,
+            epsilon=mean.privacy.epsilon,
+            delta=mean.privacy.delta,
+            min_group_size=mean.min_group_size,
+            channel=channel,
+            users=mean.users,
+        )
     bare, privacy = object.__new__(DistributionStudy), Privacy.promised(epsilon=mean.privacy.epsilon)
-    return _assemble(bare, mean.name, bins, privacy, mean.min_group_size, mean.channel, mean.users, mean)
+    return _assemble(bare, mean.name, bins, privacy, mean.min_group_size, channel, mean.users, mean)
 
 
 def _from_fields(f: dict[str, Any]) -> DistributionStudy:

@@ -46,7 +46,8 @@ def draw_centers(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
             axes.set_ylim(*bounds[y])
             axes.set_ylabel(_name(model, y), parse_math=False)
         seeded = "" if model.private_release_ else " (a simulation)"
-        title = f"{model.study_.name}: {len(centers)} centers, ε = {model.privacy_.epsilon}{seeded}"
+        number = f"{len(centers)} center{'s' if len(centers) > 1 else ''}"
+        title = f"{model.study_.name}: {number}, ε = {model.privacy_.epsilon}{seeded}"
         axes.set_title(title, parse_math=False)
         note = "shaded: where the center is, 95 % by noise and sampling; rings: sizes of clusters"
         axes.text(0.0, -0.13, note, transform=axes.transAxes, color=MUTED, fontsize=8.5)

@@ -20,6 +20,7 @@ from hybriddp import _check
 from hybriddp._check import IntArray
 from hybriddp.errors import DataError, ParameterError, raise_unchained
 from hybriddp.grid import type_words
+from hybriddp.reports import refuse_reports
 
 OTHER = "(other)"
 """What a result calls the items that are none of the categories."""
@@ -110,6 +111,7 @@ class Categories:
 
     def find(self, items: object) -> IntArray:
         """The number of the category of every item, `MISSING` or `OUTSIDE`."""
+        refuse_reports(items)
         if isinstance(items, str | int | np.str_ | np.integer) or items is None:
             return self._look_up([items])
         if isinstance(items, list | tuple):

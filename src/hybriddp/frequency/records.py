@@ -27,6 +27,7 @@ from hybriddp.errors import DataError, ParameterError, raise_unchained
 from hybriddp.frequency.categories import OTHER, is_shown
 from hybriddp.frequency.open_release import MOST_RECORDS
 from hybriddp.randomness import simulation_generator
+from hybriddp.reports import refuse_reports
 
 Record = str | tuple[str, str]
 """A text, or a pair of texts."""
@@ -163,6 +164,7 @@ def _shown_text(text: str) -> str:
 
 
 def _listed(users: object) -> Sequence[Any]:
+    refuse_reports(users)
     if isinstance(users, list | tuple):
         return users
     if isinstance(users, str | bytes | dict | set | frozenset) or users is None:

@@ -76,8 +76,9 @@ class HybridKMeans:
         The mean squared error of the least certain center, over the mean squared distance of a user to their center:
         0 is sure, and 1 is a center that may be anywhere in its cluster. By what was released.
     doubtful_ : bool
-        Whether the cost (WCSS) may well be more than 1.2 times that of the best centers: ``doubt_`` above 0.1 up
-        to three dimensions, or above 0.008 if other first centers looked even better; above 0.15 in more.
+        Whether the cost (WCSS) may well be more than 1.2 times that of the best centers: ``doubt_`` above 0.07 up
+        to three dimensions, or above 0.012 if other first centers looked even better on a coarse grid; above 0.15 in
+        more.
     start_ : StartDoubt or None
         Up to three dimensions, the cost of the first centers beside that of the best other ones, if there were any.
     sizes_ : ndarray, shape (n_clusters,)

@@ -105,7 +105,7 @@ def _centers(model: "HybridKMeans") -> list[str]:
     at_bounds = _at_bounds(model, places)
     if doubtful:
         lines.append(f"Uncertain, compared with the distance to the next center: {', '.join(map(str, doubtful))}.")
-    elif not at_bounds and not model.doubtful_:
+    elif not at_bounds and not model.doubtful_ and len(places) > 1:
         lines.append("No center is uncertain through noise, compared with the distance to the next one.")
     return lines + at_bounds
 
@@ -117,8 +117,9 @@ def _doubt(model: "HybridKMeans") -> list[str]:
     if not model.doubtful_:
         line = f"Not doubtful: noise puts no center off by more than {off} {typical}. The cost (WCSS) is likely to "
         return [line + "be less than 1.2 times the best."]
-    lines = [f"{DOUBTFUL} (WCSS): noise may put a center off by {off} {typical}."]
-    if model.start_ is not None and model.start_.rival_is_cheaper:
+    where = f"off by {off} {typical}" if model.doubt_ < 1 else "anywhere in its cluster, or outside of it"
+    lines = [f"{DOUBTFUL} (WCSS): noise may put a center {where}."]
+    if model.start_ is not None and model.start_.is_contested:
         lines.append("Other first centers looked even better than those chosen: a cluster may be overlooked.")
     elif model.start_ is not None and model.start_.has_rival:
         lines.append("Other first centers looked as good as those chosen.")

@@ -281,7 +281,7 @@ class Estimate:
         """What is not for publication, or costs the second tier of protection."""
         gap = self.divergence
         return {
-            "note": explain.FIRST_TIER_ONLY,
+            "note": explain.tier(self),
             "value": self.value,
             "unbiased": self.unbiased,
             "standard_error": self.standard_error,

@@ -36,7 +36,7 @@ def page(estimates: Sequence["Estimate"]) -> str:
 
 def _section(estimate: "Estimate") -> Section:
     users, doubts = estimate.study.users, explain.warnings(estimate)
-    answer, *rest = (line for line in explain.explanation(estimate).splitlines() if line not in doubts)
+    answer, *rest = (line for line in explain.explanation(estimate).split("\n") if line not in doubts)
     said = answer.removeprefix(f"{estimate.study.title}: ")  # by the headings
     lead = paragraphs([said], style="answer")  # what may be published comes first
     blocks = [

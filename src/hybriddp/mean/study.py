@@ -23,7 +23,7 @@ from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.privacy import Privacy
 from hybriddp.release.event import Part
 from hybriddp.release.ledger import Ledger
-from hybriddp.reports import Reports
+from hybriddp.reports import Reports, refuse_reports
 from hybriddp.study import Study, check_study, compact, require_same_text
 
 _CHUNK = 1 << 17  # values summed at a time: they stay in the cache, and as many reports below 2^46 fit in 64 bits
@@ -173,6 +173,7 @@ class MeanStudy(Study):
 
         With a ``random_state`` it is a simulation, and not private.
         """
+        refuse_reports(values)
         codes = self.channel.randomize(values, bounds=self.bounds, random_state=random_state)
         return Reports(np.atleast_1d(codes), self.digest, seeded=random_state is not None)
 
@@ -181,6 +182,7 @@ class MeanStudy(Study):
 
         Missing, NaN and infinite values are left out and counted; values outside of the bounds are clamped and counted.
         """
+        refuse_reports(values)
         array = np.atleast_1d(as_array(values))
         if array.ndim != 1:
             raise DataError(f"values must be a scalar or one-dimensional, got shape {array.shape}.")

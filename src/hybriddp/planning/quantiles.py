@@ -6,13 +6,13 @@ sizes, ε, and masses of the bins. Where nothing is known of these, they are tak
 that is the closed form of `MaskedResponse.rank_variance`.
 
 With a rough *shape* the rank error becomes a *value error*: half the distance between the quantiles one rank error
-below and above. Where values lie within a bin is not known to an estimate, so what that costs is in both errors:
-the rank of the answer that exact masses would give.
+below and above, or the bounds where there are none. Where values lie within a bin is not known to an estimate, so what
+that costs is in both errors: the rank of the answer that exact masses would give.
 """
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +25,13 @@ from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.expected import ExpectedFits, expected_fits
 from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit
-from hybriddp.distribution.quantile import quantile
+from hybriddp.distribution.quantile import asked, quantile
 from hybriddp.errors import ParameterError
 from hybriddp.grid import Grid
 from hybriddp.planning.search import EPSILONS
 from hybriddp.privacy import Privacy
 from hybriddp.simulation.distributions import population
-from hybriddp.simulation.quantiles import BinnedCrowd
+from hybriddp.simulation.quantiles import BinnedCrowd, finite_fields
 
 if TYPE_CHECKING:
     from hybriddp.simulation.crowd import Crowd
@@ -108,7 +108,9 @@ class QuantilePlan:
         rank = self._rank_error(self._both, q)
         if self.crowd is None:
             return rank, None
-        low, high = (self.crowd.between(q + side * rank) for side in (-1, 1))
+        grid = self.bins.grid  # where not even the rank is known to be one, an answer may be as far off as a bound
+        low = self.crowd.between(q - rank) if q > rank else grid.lower
+        high = self.crowd.between(q + rank) if q + rank < 1 else grid.upper
         return rank, (high - low) / 2
 
     @cached_property
@@ -165,7 +167,7 @@ class QuantilePlan:
             "scale": self.bins.scale,
             "shape": self.shape,
             "rank_error": self.rank_error,
-            "quantiles": [asdict(row) for row in self.rows],
+            "quantiles": [finite_fields(row) for row in self.rows],
         }
 
     def to_json(self) -> str:
@@ -213,11 +215,12 @@ def plan_quantiles(
     users = _check.integer("n_users", n_users, at_least=4, at_most=MOST_USERS)
     n_trusted = round(_check.number("trusted_fraction", trusted_fraction, _check.WEIGHT) * users)
     bins, privacy = Bins(Grid.of(bounds), scale, kappa), Privacy.promised(epsilon=epsilon)
-    asked = tuple(_check.number("at", q, _check.FRACTION) for q in at)
+    if not (wanted := asked("at", at)):
+        raise ParameterError("at", "one quantile or more", wanted)
     crowd: Crowd | None = None if shape is None else population(shape, bounds).crowd
     words = shape if isinstance(shape, str) or shape is None else "values"
     seen = None if crowd is None else BinnedCrowd.of(crowd, bins)
-    return QuantilePlan(users, n_trusted, privacy, bins, words, seen, asked)
+    return QuantilePlan(users, n_trusted, privacy, bins, words, seen, wanted)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -260,7 +263,7 @@ def solve_quantiles(
 
     Examples
     --------
-    How many users for p95 ± 50 ms, of whom one percent trusts?
+    How many users, of whom one percent trusts, until p95 is typically off by 50 ms (root mean square)?
 
     >>> found = solve_quantiles(for_="n_users", q=0.95, target_error=50, trusted_fraction=0.01, epsilon=1,
     ...                         bounds=(0, 10_000), scale="log", shape="lognormal(550, 520)")

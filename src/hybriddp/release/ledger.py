@@ -24,6 +24,7 @@ from hybriddp.release.ledger_store import LedgerStore, MemoryLedgerStore
 from hybriddp.release.ledger_text import Header, LedgerContents, Position, from_fields, to_fields
 
 _TOLD = 5  # events that a refusal lists
+_AGAIN = "read the saved result. To ask again, make a new study (another name), which needs new reports."
 
 
 class Ledger:
@@ -278,7 +279,7 @@ class Ledger:
             left = Spent.of(promised) - before
             if not Spent.of(event.privacy).within(left):
                 promise = f"of the {_budget(promised)} that this study promised them they have {left} left"
-                again = " It has been released already." if before.epsilon else ""
+                again = f" It has been released already: {_AGAIN}" if before.epsilon else ""
                 raise BudgetError(self._refusal(event, f"{promise}.{again}"))
         if self.accountant.adds_up:
             left = self.remaining(event.who, part=event.part)

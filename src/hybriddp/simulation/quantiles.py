@@ -5,6 +5,7 @@ give labels, and labels go through randomized response), and the curator's noise
 """
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -21,7 +22,7 @@ from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.expected import expected_fits, pattern_chances
 from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit
-from hybriddp.distribution.quantile import quantile
+from hybriddp.distribution.quantile import asked, quantile
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import ParameterError
@@ -83,12 +84,18 @@ class QuantileSimulation:
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
             "trials": self.trials,
-            "quantiles": [asdict(outcome) for outcome in self.outcomes],
+            "quantiles": [finite_fields(outcome) for outcome in self.outcomes],
         }
 
     def to_json(self) -> str:
         """Everything as text."""
         return json.dumps(self.to_dict(), indent=2)
+
+
+def finite_fields(row: Any) -> dict[str, Any]:  # noqa: ANN401  (any dataclass of numbers)
+    """The fields of a row, None where there is no number: JSON has no NaN."""
+    found: dict[str, Any] = asdict(row)
+    return {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in found.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +181,8 @@ def simulate_quantiles(
     n = _check.integer("n_users", n_users, at_least=4)
     n_trusted = round(_check.number("trusted_fraction", trusted_fraction, _check.WEIGHT) * n)
     n_local = n - n_trusted
-    asked = tuple(_check.number("at", q, _check.FRACTION) for q in at)
+    if not (wanted := asked("at", at)):
+        raise ParameterError("at", "one quantile or more", wanted)
     trusted = population(data, study.bounds).crowd
     local = trusted if local_data is None else population(local_data, study.bounds).crowd
     truth = BinnedCrowd.of(_mixed(trusted, n_trusted, local, n_local), study.bins)
@@ -182,11 +190,13 @@ def simulate_quantiles(
     found = []
     for i in range(trials):
         estimate = play_quantiles(study, trusted, local, n_trusted, n_local, rng)
-        found.append([_measured(estimate, truth, q) for q in asked])
+        found.append([_measured(estimate, truth, q) for q in wanted])
         if progress is not None:
             progress(i + 1)
     expected = expected_fits(study.channel, truth.masses, n_trusted=n_trusted, n_local=n_local, alone=False).both
-    outcomes = tuple(_outcome(q, truth, expected, np.array([trial[i] for trial in found])) for i, q in enumerate(asked))
+    outcomes = tuple(
+        _outcome(q, truth, expected, np.array([trial[i] for trial in found])) for i, q in enumerate(wanted)
+    )
     return QuantileSimulation(study, n_trusted, n_local, trials, random_state, outcomes)
 
 

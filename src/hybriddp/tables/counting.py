@@ -5,7 +5,17 @@ from typing import Any, NamedTuple
 
 from hybriddp.errors import DataError
 from hybriddp.tables.dialect import CsvFormat
-from hybriddp.tables.frames import Chunk, TableSource, collect, lazy_frame, library, nw, open_chunks, require_polars
+from hybriddp.tables.frames import (
+    Chunk,
+    TableSource,
+    collect,
+    indicator,
+    lazy_frame,
+    library,
+    nw,
+    open_chunks,
+    require_polars,
+)
 from hybriddp.tables.query import NO_REPORT, Key, Query, Tally, check
 from hybriddp.tables.report_files import DIGEST_COLUMN, Origin, by_digest
 from hybriddp.wording import counted
@@ -110,7 +120,8 @@ def _count_users(tables: Sequence[CountedTable], tallies: dict[Key | None, Tally
 def _one_row_each(frames: Sequence[Any], column: str, repeated: str, no_item: str | int) -> Any:  # noqa: ANN401
     """The cells of a query, from all frames, with at most one row per user that has a value or a report.
 
-    A user with two rows would pay twice, and count twice.
+    A user with two rows would pay twice, and count twice. One who gave a value and sent a report has paid twice
+    already: no choice of a row mends that.
     """
     polars = require_polars()
     if repeated == "first":
@@ -133,10 +144,26 @@ def _one_row_each(frames: Sequence[Any], column: str, repeated: str, no_item: st
     present += [nw.col("code") != NO_REPORT] if "code" in known else []
     takes_part = nw.any_horizontal(*present, ignore_nulls=True)
     taking = cells.filter(takes_part)
-    repeats = taking.group_by("user").agg(rows=nw.len()).filter(nw.col("user").is_null() | (nw.col("rows") > 1))
-    found = collect(repeats.select(nobody=nw.col("user").is_null().cast(nw.Int64).sum(), users=nw.len()))[0]
+    groups = {"trusted": nw.col("count") > 0} if "count" in known else {}
+    groups |= {"local": nw.col("code") != NO_REPORT} if "code" in known else {}
+    marked = taking.select("user", **{name: indicator(there) for name, there in groups.items()})
+    repeats = (
+        marked.group_by("user")
+        .agg(rows=nw.len(), **{name: nw.col(name).max() for name in groups})
+        .filter(nw.col("user").is_null() | (nw.col("rows") > 1))
+        .with_columns(nobody=indicator(nw.col("user").is_null()))
+    )
+    both = nw.col("trusted") * nw.col("local") * (1 - nw.col("nobody")) if len(groups) == 2 else nw.lit(0)
+    repeats = repeats.with_columns(both=both)
+    found = collect(repeats.select(nobody=nw.col("nobody").sum(), users=nw.len(), both=nw.col("both").sum()))[0]
     if found["nobody"]:
         raise DataError(f"Some rows with a value or a report have no user in column {column!r}. Leave them out.")
+    if found["both"]:
+        raise DataError(
+            f"{counted(found['both'], 'user', 'is', 'are')} in both groups by column {column!r}, with a value and a "
+            "report: whoever does both pays twice. Ask each user for one of the two, and leave out the other rows by "
+            "a rule that looks at no value and no report."
+        )
     if found["users"] and repeated == "refuse":
         raise DataError(
             f"{counted(found['users'], 'user', 'has', 'have')} more than one row by column {column!r}: each would "

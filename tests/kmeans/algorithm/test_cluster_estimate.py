@@ -105,16 +105,20 @@ def test_doubt_is_the_error_of_the_least_certain_center_over_the_cost() -> None:
     assert known.doubt == pytest.approx(0.03 / 0.25)
 
 
-@pytest.mark.parametrize(("d", "limit"), [(1, 0.1), (3, 0.1), (4, 0.15), (16, 0.15)])
+@pytest.mark.parametrize(("d", "limit"), [(1, 0.07), (3, 0.07), (4, 0.15), (16, 0.15)])
 def test_an_answer_is_doubtful_from_a_limit_on(d: int, limit: float) -> None:
     known = _known(np.full((2, d), 0.5), 0.01)
     assert replace(known, cost=0.01 * d / limit * 0.999).is_doubtful
     assert not replace(known, cost=0.01 * d / limit * 1.001).is_doubtful
 
 
-@pytest.mark.parametrize(("rival_cost", "limit"), [(0.019, 0.008), (0.021, 0.1)])
-def test_a_start_that_was_not_the_cheapest_makes_an_answer_doubtful_sooner(rival_cost: float, limit: float) -> None:
-    known = replace(_known(np.full((2, 2), 0.5), 0.01), start=StartDoubt(0.02, rival_cost, 0.005))
+@pytest.mark.parametrize(
+    ("rival_cost", "n_vertices", "limit"), [(0.019, 100, 0.012), (0.019, 101, 0.07), (0.021, 100, 0.07)]
+)
+def test_a_start_that_was_not_the_cheapest_on_a_coarse_grid_makes_an_answer_doubtful_sooner(
+    rival_cost: float, n_vertices: int, limit: float
+) -> None:
+    known = replace(_known(np.full((2, 2), 0.5), 0.01), start=StartDoubt(0.02, rival_cost, 0.005, n_vertices))
     assert replace(known, cost=0.02 / limit * 0.999).is_doubtful
     assert not replace(known, cost=0.02 / limit * 1.001).is_doubtful
 
@@ -127,4 +131,4 @@ def test_doubt_falls_with_every_measurement_that_agrees() -> None:
 
 @pytest.mark.parametrize(("rival_cost", "has_rival"), [(0.9, True), (1.19, True), (1.21, False)])
 def test_a_rival_is_a_start_that_noise_cannot_tell_from_the_chosen_one(rival_cost: float, *, has_rival: bool) -> None:
-    assert StartDoubt(1.0, rival_cost, 0.2).has_rival == has_rival
+    assert StartDoubt(1.0, rival_cost, 0.2, 64).has_rival == has_rival

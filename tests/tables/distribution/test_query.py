@@ -169,7 +169,7 @@ def test_users_are_told_apart_over_two_tables() -> None:
     reports = pl.DataFrame({"code": [0, 1], "user": ["c", "d"]})
     found = summarize_both(raw, reports, STUDY, value="x", report="code", user="user")
     assert found == (STUDY.summarize_trusted([3.0, 40.0]), STUDY.summarize_local(np.array([0, 1])))
-    with pytest.raises(DataError, match="1 user has more than one row"):
+    with pytest.raises(DataError, match="1 user is in both groups"):
         summarize_both(
             raw, reports.with_columns(user=pl.Series(["a", "d"])), STUDY, value="x", report="code", user="user"
         )
@@ -184,7 +184,7 @@ def test_nobody_is_in_both_groups(engine: Engine) -> None:
         }
     )
     how: dict[str, Any] = {"value": "x", "report": "code"}
-    with pytest.raises(DataError, match="1 user has more than one row by column 'user'") as caught:
+    with pytest.raises(DataError, match="1 user is in both groups by column 'user'") as caught:
         summarize(engine(frame), STUDY, **how, user="user")
     assert "ada" not in str(caught.value)
     fine = summarize(engine(frame.with_columns(user=pl.Series(["ada", "bob", "dan", "cy"]))), STUDY, **how, user="user")

@@ -175,7 +175,7 @@ def test_users_are_told_apart_over_two_tables() -> None:
     found = summarize_both(raw, reports, FRUIT, value="item", report="code", user="user")
     assert found == (FRUIT.summarize_trusted(["apple", "fig"]), FRUIT.summarize_local(np.array([0, 1])))
     twice = reports.with_columns(user=pl.lit("a"))
-    with pytest.raises(DataError, match="1 user has more than one row"):
+    with pytest.raises(DataError, match="1 user is in both groups"):
         summarize_both(raw, twice, FRUIT, value="item", report="code", user="user")
     whole = pl.DataFrame({"item": [3, 4], "user": [1, 2]})
     trusted, _ = summarize_both(

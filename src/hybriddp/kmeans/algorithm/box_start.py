@@ -78,4 +78,5 @@ def start_doubt(density: Density, starts: list[FloatArray]) -> StartDoubt | None
     if not rivals:
         return None
     rival = min(rivals, key=density.cost)
-    return StartDoubt(density.cost(first), density.cost(rival), density.difference_sd(first, rival))
+    difference_sd = density.difference_sd(first, rival)
+    return StartDoubt(density.cost(first), density.cost(rival), difference_sd, len(density.points))

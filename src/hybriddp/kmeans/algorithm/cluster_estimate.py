@@ -37,6 +37,7 @@ class StartDoubt:
     cost: float
     rival_cost: float
     difference_sd: float  # the standard deviation of the difference, through noise and sampling
+    n_vertices: int  # of the grid that they were found on
 
     @property
     def has_rival(self) -> bool:
@@ -44,9 +45,9 @@ class StartDoubt:
         return self.rival_cost < self.cost + self.difference_sd
 
     @property
-    def rival_is_cheaper(self) -> bool:
-        """Whether the other start was even cheaper, though K-means of what noise leaves found it worse."""
-        return self.rival_cost < self.cost
+    def is_contested(self) -> bool:
+        """Whether the other start was even cheaper, on a grid on which close clusters can be taken for one."""
+        return self.rival_cost < self.cost and self.n_vertices <= tuning.SEEN_VERTICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class ClusterEstimate:
         few, many = tuning.DOUBTFUL
         if self.centers.shape[1] > tuning.MAX_LOW_DIM:
             return self.doubt > many
-        contested = self.start is not None and self.start.rival_is_cheaper
+        contested = self.start is not None and self.start.is_contested
         return self.doubt > (tuning.DOUBTFUL_IF_CONTESTED if contested else few)
 
     def update(

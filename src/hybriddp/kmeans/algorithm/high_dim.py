@@ -111,16 +111,22 @@ def _merged(problem: Problem, axes: MainAxes, known: ClusterEstimate, m: int) ->
     """As many centers as are wanted, from too many: K-means of the centers, weighted by their sizes."""
     k = problem.n_clusters
     weights = np.maximum(known.sizes, tuning.LEAST_SEED_SIZE / len(known.sizes))
-    starts, rng = tuning.MERGE_STARTS, problem.rng()
+    starts, rng = merge_starts(k, len(weights)), problem.rng()
     centers = weighted_kmeans(known.centers, weights, k, starts=starts, generator=rng)[0].centers
     label = nearest(known.centers, centers)
     mass = np.maximum(np.bincount(label, weights, k), 1e-9)
     sizes = mass / mass.sum()
-    relative, least = tuning.MERGED_SIZE_ERROR
+    relative, absolute = tuning.MERGED_SIZE_ERROR
     return ClusterEstimate(
         centers=centers,
         variance=axes.prior(k, m, tuning.MERGED_VARIANCE * axes.average),
         sizes=sizes,
-        size_variance=(relative * sizes + least / k) ** 2,
+        size_variance=(relative * sizes + absolute / k) ** 2,
         trusted_weight=np.bincount(label, weights * known.trusted_weight, k) / mass,
     )
+
+
+def merge_starts(k: int, n_seeds: int) -> int:
+    """From how many starts seeds are merged: as many as are quick."""
+    least, most = tuning.MERGE_STARTS
+    return min(max(tuning.MERGE_DISTANCES // (k * n_seeds), least), most)

@@ -134,15 +134,16 @@ MISSING_LEVEL = 0.001
 LEAST_INSIDE = 0.3  # the part of a shift that clipping leaves, at least; hand
 
 # From which mean squared error of the least certain center on, relative to the mean squared distance of a user to their
-# center, an answer is called doubtful: up to three dimensions, and in more; and up to three if another start was even
-# cheaper, which says that a cluster may have been overlooked. Shapes, and 200 layouts of four round clusters.
-DOUBTFUL = 0.1, 0.15
-DOUBTFUL_IF_CONTESTED = 0.008
+# center, an answer is called doubtful: up to three dimensions, and in more; shapes. And if another start was even
+# cheaper on a coarse grid, where clusters are overlooked; 200 layouts of four round clusters.
+DOUBTFUL = 0.07, 0.15
+DOUBTFUL_IF_CONTESTED = 0.012
 
 # Lift and merge -------------------------------------------------------------------------------------------------------
 
 LIFT_RADIUS = ClipRadius(signs=1.7, lengths=0.6)  # space
 LIFT_SIZE_ERROR = 0.2  # relative: in all dimensions some users are nearer to another center than before; hand
-MERGE_STARTS = 200  # of K-means of the seeds, of which there are few; shapes: 20 miss the best of 26 clusters
+MERGE_STARTS = 8, 200  # least and most, of K-means of the seeds; shapes: 20 miss the best of 26 clusters
+MERGE_DISTANCES = 1 << 21  # of all starts together: the most starts for up to 59 clusters, the least from 296; hand
 MERGED_VARIANCE = 0.1  # of a merged center, relative to that of a coordinate: large, so that the rounds decide; space
 MERGED_SIZE_ERROR = 0.3, 0.1  # of a merged cluster: relative to its size, and to the average one; hand

@@ -63,7 +63,7 @@ class DistributionKind(StudyKind):
         if ledger is None:
             estimate = replace(estimate, privacy=replace(estimate.privacy, counted=True))
         published = estimate.to_dict()
-        published["warnings"] = [*([warning] if warning else []), *map(on_a_page, published["warnings"])]
+        published["warnings"] = [*([warning] if warning else []), *map(on_a_page, estimate.warnings)]
         warnings = published["warnings"]
         return Released(
             {"estimate": published, "answer": on_a_page(str(estimate))},

@@ -16,7 +16,7 @@ __all__ = ["curator_items_page", "items_page"]
 def items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
     """The page for everybody: what may be published, and no more."""
     people = f"{counted(found.n_trusted, 'trusted participant')} and {counted(found.n_local, 'local participant')}"
-    answer = str(found).splitlines()[-1].removeprefix(f"{found.study.name}: ")
+    answer = str(found).split("\n")[-1].removeprefix(f"{found.study.name}: ")
     cells = [share_cells(row) for row in found.rows()[:LISTED]]
     blocks = [
         *_head(found, warnings, answer),
@@ -30,7 +30,7 @@ def items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
 def curator_items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
     """The curator's page: also the weights, and how it came about."""
     told = list(warnings)
-    answer, *rest = [line for line in found.explain().splitlines() if line not in told]
+    answer, *rest = [line for line in found.explain().split("\n") if line not in told]
     cells = [[*share_cells(row), percent(row.weight, 3)] for row in found.rows()[:LISTED]]
     headings = ("", "share", "95 % interval", "weight on trusted")
     blocks = [*_head(found, told, answer), wide(table(headings, cells), "Shares"), *paragraphs(rest)]

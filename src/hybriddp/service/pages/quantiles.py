@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from hybriddp.distribution.explain import CELL_HEADINGS, assumes_alike, cells
+from hybriddp.distribution.explain import CELL_HEADINGS, HONEST, assumes_alike, cells
 from hybriddp.distribution.page import figure
 from hybriddp.page import Section, alerts, paragraphs, render_page, table, wide
 from hybriddp.wording import counted
@@ -40,7 +40,7 @@ def quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str])
 def curator_quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterable[str]) -> str:
     """The curator's page: also what each group says alone, the answer that assumes less, and how it came about."""
     told = list(warnings)
-    lines = [line for line in map(on_a_page, estimate.explain().splitlines()) if line not in told]
+    lines = [line for line in map(on_a_page, estimate.explain().split("\n")) if line not in told]
     rest = lines[1 + len(cells(estimate)) :]  # the title stands in the heading, the quantiles in the table
     blocks = [*_head(estimate, told, groups_alone=True), *paragraphs(rest)]
     sections = [Section("", blocks)]
@@ -55,11 +55,11 @@ def curator_quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterab
 
 def on_a_page(text: str) -> str:
     """What an estimate says, for people who cannot call its methods."""
-    return text.replace("allowing_groups_to_differ()", "The second table of the curator's report")
+    return text.replace(HONEST, "The second table of the curator's report")
 
 
 def _head(estimate: "DistributionEstimate", warnings: Iterable[str], *, groups_alone: bool) -> list[str]:
-    answer = str(estimate).splitlines()[-1].removeprefix(f"{estimate.study.title}: ")
+    answer = str(estimate).split("\n")[-1].removeprefix(f"{estimate.study.title}: ")
     return [
         *alerts(warnings),
         *paragraphs([answer], style="answer"),

@@ -39,7 +39,7 @@ def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
 def curator_shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
     """The curator's page: also what each group says alone, the weights, and how it came about."""
     told = list(warnings)
-    lines = [line for line in found.explain().splitlines() if line not in told]
+    lines = [line for line in found.explain().split("\n") if line not in told]
     blocks = [*alerts(told), *paragraphs(lines[:1], style="answer"), bars(_chosen(found, DRAWN))]
     groups = [found.trusted, found.local]
     headings = ["", "share", "95 % interval", "trusted alone", "local alone", "weight on trusted"]
@@ -95,7 +95,7 @@ def _left_out(found: "Frequencies", most: int, where: str) -> list[str]:
 
 def _answer(found: "Frequencies") -> str:
     """The sentence without its warnings, and without the title that the heading has."""
-    return str(found).splitlines()[-1].removeprefix(f"{found.study.title}: ")
+    return str(found).split("\n")[-1].removeprefix(f"{found.study.title}: ")
 
 
 def share_cells(row: "ShareRow | ItemRow") -> list[str]:
