@@ -50,6 +50,7 @@ def started(server: Running, people: People) -> Turns:
     return Turns.from_json(server.http.get(f"/studies/{people.id}/round").json()["turns"])
 
 
+@pytest.mark.slow
 def test_enroll_and_answer_once(kept_server: Running, tmp_path: Path, client_of: Maker) -> None:
     server, people = kept_server, People.of(study_of("clients"), "clients", n_trusted=6, n_local=14)
     people.create(server)
@@ -99,6 +100,7 @@ async def _async_answer(server: Running, people: People, name: str, folder: Path
         return await client.answer(people.local[name])
 
 
+@pytest.mark.slow
 def test_an_answer_that_was_lost_is_sent_again_as_it_was(
     kept_server: Running, tmp_path: Path, client_of: Maker
 ) -> None:
@@ -134,6 +136,7 @@ def test_an_answer_that_was_lost_is_sent_again_as_it_was(
     assert JournalEntry.from_json(entry.to_json()) == entry
 
 
+@pytest.mark.slow
 def test_a_curator_who_lies_is_not_answered(kept_server: Running, tmp_path: Path, client_of: Maker) -> None:
     server, people = kept_server, People.of(study_of("lies"), "lies", n_trusted=20, n_local=20)
     people.create(server)
