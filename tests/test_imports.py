@@ -22,11 +22,11 @@ ROOMS = [
 ]
 KMEANS = [
     {"clustering", "box"},
-    {"study"},
+    {"study", "point_units"},
     {"reports", "statistics"},
     {"algorithm"},
     {"protocol"},
-    {"estimator", "explain", "paper"},
+    {"estimator", "explain", "published", "paper"},
 ]
 # The methods by which a result shows itself may import what shows it: figures, and modules of the result's own room.
 SHOWING = {"plot", "to_html", "_repr_html_", "explain", "to_dict", "__str__", "__rich__"}

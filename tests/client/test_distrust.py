@@ -77,7 +77,7 @@ def test_a_new_key_of_the_curator_is_fetched(curator: MockCurator) -> None:
     ("body", "words"),
     [
         (b"<html>", "not a JSON object"),
-        (b"{}", "of heavy hitters only"),
+        (b"{}", "of K-means only"),
         (b" " * 4_000_001, "more than 4,000,000 bytes"),
     ],
 )

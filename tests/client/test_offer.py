@@ -36,7 +36,7 @@ def test_an_offer_from_a_document_has_what_the_curator_says() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"kind": "kmeans"}, "of heavy hitters only"),
+        ({"kind": "median"}, "of K-means only"),
         ({"kind": "frequency"}, "another kind of study"),
         ({"text": None}, "no study text"),
         ({"digest": "00"}, "no study text"),

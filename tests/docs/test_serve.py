@@ -35,6 +35,7 @@ TASKS = [
     "Categories",
     "Quantiles",
     "Items",
+    "K-means",
 ]
 BLOCK = re.compile(r"^```(py|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SERVE = "hybriddp serve\n"
@@ -161,7 +162,7 @@ def test_a_study_from_the_start_to_the_result(
             script.write_text(block, encoding="utf-8")
             known = run_path(str(script), init_globals=known)
     shell.close()
-    assert (ran.count("sh"), ran.count("py")) == (20, 18)
+    assert (ran.count("sh"), ran.count("py")) == (22, 21)
     check_what_came_out(tmp_path, printed, capsys.readouterr().out, known)
 
 
@@ -185,6 +186,9 @@ def check_what_came_out(folder: Path, in_the_shell: str, in_python: str, known: 
     words = json.loads((folder / "words.result").read_text(encoding="utf-8"))["estimate"]
     assert (words["items"], words["n_trusted"], words["n_local"]) == (["weather"], 40, 30)
     assert '"state":"asking"' in in_the_shell
+    visits = json.loads((folder / "visits.result").read_text(encoding="utf-8"))["estimate"]
+    assert (visits["n_trusted"], visits["n_local"], visits["n_answered"]) == (6, 10, 10)
+    assert len(visits["centers"]) == 2
     metrics = (folder / "metrics.txt").read_text(encoding="utf-8")
     assert 'hybriddp_contributions_total{group="local",outcome="withdrawn"} 2.0' in metrics
     assert known["receipt"]["receipt"]["group"] == "local"

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from tests.examples import fewer_examples
 from tests.service.attacking import NONCE, Target, new_frequency_target, new_target, operations
-from tests.service.running import Running, ServedStudy
+from tests.service.running import CLOSES, Running, ServedStudy
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 _people = count(1)
@@ -106,6 +106,15 @@ def a_life(target: Target) -> Iterator[tuple[str, httpx.Response]]:
         for _ in range(2):
             yield f"POST /studies/{{study_id}}/{to}/withdraw", target.send(body, who="gone", to=f"{to}/withdraw")
     yield "POST /studies/{study_id}/reports", target.send(target.report(256), who="range")
+    enrolled = {"digest": target.study.digest, "nonce": NONCE}
+    for to in ("enrollments", "enrollments/withdraw"):
+        yield f"POST /studies/{{study_id}}/{to}", target.send(enrolled, to=to)
+    answer = {"round": "0" * 64, "ask": 0, "variant": 0, "code": "a0", "nonce": NONCE}
+    for sent in (answer, answer | {"code": 1.5}):
+        yield "POST /studies/{study_id}/answers", target.send(sent, to="answers")
+    yield "GET /studies/{study_id}/round", http.get(f"{at}/round")
+    for deadline in ({"closes_at": CLOSES}, {}):
+        yield "POST /studies/{study_id}/round", http.post(f"{at}/round", headers=admin, json=deadline)
     for who in ("reports0", "nobody"):
         receipt = http.get(f"{at}/receipt", headers=server.token(who, target.id))
         yield "GET /studies/{study_id}/receipt", receipt

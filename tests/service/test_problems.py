@@ -30,6 +30,8 @@ def test_the_reasons_are_those_of_the_contract() -> None:
         "bad-token",
         "wrong-digest",
         "out-of-range",
+        "early",
+        "late",
         "closed",
         "duplicate",
         "malformed",

@@ -19,6 +19,7 @@ from hybriddp.cli import (
     figures,
     frequencies,
     heavy_hitters,
+    kmeans,
     ledger,
     mean,
     plan,
@@ -71,6 +72,7 @@ app.command(name="mean")(mean.mean)
 app.command(name="quantiles")(quantiles.quantiles)
 app.command(name="frequencies")(frequencies.frequencies)
 app.command(name="heavy-hitters")(heavy_hitters.heavy_hitters)
+app.command(name="kmeans")(kmeans.kmeans)
 app.add_typer(ledger.app)
 app.command(name="amplify")(amplify.run_amplify)
 app.command(name="channel")(channel.channel)

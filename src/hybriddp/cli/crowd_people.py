@@ -11,8 +11,9 @@ from hybriddp.client.contribution import Contribution
 from hybriddp.client.offer import StudyOffer
 from hybriddp.client.questions import OfferedStudy
 from hybriddp.distribution import DistributionStudy
-from hybriddp.errors import ParameterError, raise_unchained
+from hybriddp.errors import ParameterError, ProtocolError, raise_unchained
 from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
+from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.mean import MeanStudy
 from hybriddp.simulation.distributions import population
 
@@ -24,6 +25,8 @@ _AT_A_TIME = 10_000  # people whose values are drawn together
 _NUMBER = r"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?"
 _ZIPF = re.compile(rf"zipf\( *({_NUMBER}) *\)")
 _SHARES = re.compile(rf"shares\( *({_NUMBER}(?: *, *{_NUMBER})*) *\)")
+
+_NO_ROUNDS = "A study that asks in rounds needs people who come back: run-crowd does not play them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ def check_values(offer: StudyOffer, values: str) -> None:
     if isinstance(offer.study, FrequencyStudy):
         category_shares(values, len(offer.study.names))
         return
+    if isinstance(offer.study, KMeansStudy):
+        raise ProtocolError(_NO_ROUNDS)
     try:
         population(values, offer.study.bounds)
     except ParameterError as wrong:
@@ -104,6 +109,8 @@ def _contributions(
     if group == "trusted":
         return (offer.draw(value, group=group) for value in made)
     asked = offer.asked.reported
+    if isinstance(asked, KMeansStudy | HeavyHitterStudy):
+        raise ProtocolError(_NO_ROUNDS)
     codes = asked.randomize(made).codes.tolist()
     return (Contribution.new(asked.digest, group, code) for code in codes)
 
@@ -116,6 +123,8 @@ def _values(
         return [f"item {i + 1}" for i in rng.choice(len(shares), count, p=shares).tolist()]
     if isinstance(study, FrequencyStudy):
         return _items(study, values, count, rng)
+    if isinstance(study, KMeansStudy):
+        raise ProtocolError(_NO_ROUNDS)
     return _numbers(study, values, count, rng)
 
 

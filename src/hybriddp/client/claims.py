@@ -7,7 +7,7 @@ import base64
 import hashlib
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hybriddp.client.problems import parse_object
 from hybriddp.errors import HybridDPError, ParameterError, ProtocolError, raise_unchained
@@ -24,6 +24,7 @@ class TokenClaims:
 
     study: str
     participant: str
+    subject: str = field(default="", repr=False, compare=False)  # who it is, as the token says it
 
 
 def read_claims(token: str | None, study: str | None) -> TokenClaims:
@@ -46,7 +47,7 @@ def read_claims(token: str | None, study: str | None) -> TokenClaims:
     if not isinstance(subject, str) or not subject:
         raise ProtocolError("The token does not say for whom it is: its claim sub must be a text.")
     who = f"hybriddp participant 1\n{audience}\n{one_spelling(subject)}".encode("utf-8", "surrogatepass")
-    return TokenClaims(audience, hashlib.sha256(who).hexdigest())
+    return TokenClaims(audience, hashlib.sha256(who).hexdigest(), subject)
 
 
 def one_spelling(subject: str) -> str:

@@ -1,6 +1,6 @@
 """`Client` and `AsyncClient`: take part in a study from Python."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -13,6 +13,7 @@ from hybriddp.client.journal import FileJournal, MemoryJournal
 from hybriddp.client.offer import StudyOffer
 from hybriddp.client.participant import Participant
 from hybriddp.client.receipt import Receipt
+from hybriddp.client.rounds import answer
 
 if TYPE_CHECKING:
     import httpx
@@ -122,8 +123,22 @@ class Client(_ClientBase):
         """Join the local group: the value or category is randomized here, and one code is sent."""
         return conduct(self._participant.contribute("local", value), self._http)
 
-    def trust(self, value: float | str) -> Receipt:
-        """Join the trusted group: the value or category itself is sent, and only answers with noise are published."""
+    def enroll(self) -> Receipt:
+        """Join the local group of a study that asks in rounds (K-means): `answer` when it is your turn."""
+        return conduct(self._participant.enroll(), self._http)
+
+    def answer(self, point: Sequence[float]) -> Receipt:
+        """Answer the round of a study that asks in rounds: it is checked, and one code is drawn, kept and sent.
+
+        `RejectedError` with the reason ``early`` if a later round asks you, ``late`` if yours has ended.
+        """
+        return conduct(answer(self._participant, point), self._http)
+
+    def trust(self, value: float | str | Sequence[float]) -> Receipt:
+        """Join the trusted group: the value, category or point itself is sent; only answers with noise are published.
+
+        For K-means the point is kept, encrypted, until the study ends.
+        """
         return conduct(self._participant.contribute("trusted", value), self._http)
 
     def send(self, contribution: Contribution) -> Receipt:
@@ -186,8 +201,19 @@ class AsyncClient(_ClientBase):
         """Join the local group: the value or category is randomized here, and one code is sent."""
         return await conduct_async(self._participant.contribute("local", value), self._http)
 
-    async def trust(self, value: float | str) -> Receipt:
-        """Join the trusted group: the value or category itself is sent, and only answers with noise are published."""
+    async def enroll(self) -> Receipt:
+        """Join the local group of a study that asks in rounds (K-means): `answer` when it is your turn."""
+        return await conduct_async(self._participant.enroll(), self._http)
+
+    async def answer(self, point: Sequence[float]) -> Receipt:
+        """Answer the round of a study that asks in rounds, as `Client.answer`."""
+        return await conduct_async(answer(self._participant, point), self._http)
+
+    async def trust(self, value: float | str | Sequence[float]) -> Receipt:
+        """Join the trusted group: the value, category or point itself is sent; only answers with noise are published.
+
+        For K-means the point is kept, encrypted, until the study ends.
+        """
         return await conduct_async(self._participant.contribute("trusted", value), self._http)
 
     async def send(self, contribution: Contribution) -> Receipt:

@@ -18,7 +18,7 @@ from typing import Any
 
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 
-__all__ = ["GROUPS", "Contribution", "commitment", "is_digest"]
+__all__ = ["GROUPS", "Contribution", "answer_commitment", "commitment", "is_digest"]
 
 GROUPS = ("local", "trusted")
 
@@ -38,12 +38,29 @@ def commitment(digest: str, group: str, integer: int, nonce: str) -> str:
     return hashlib.sha256(f"hybriddp contribution 1\n{digest}\n{group}\n{integer}\n{nonce}".encode()).hexdigest()
 
 
+def answer_commitment(message: Mapping[str, Any], nonce: str) -> str:
+    """The commitment to an answer to a round of K-means, as 64 hexadecimal digits.
+
+    The message is written as it is sent: round, ask, variant and code, without spaces.
+
+    Examples
+    --------
+    >>> answer_commitment({"round": "0" * 64, "ask": 0, "variant": 3, "code": 17}, "f" * 32)[:16]
+    'b2d553b7a614e2d6'
+    """
+    ordered = {name: message[name] for name in ("round", "ask", "variant", "code")}
+    text = json.dumps(ordered, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(f"hybriddp answer 1\n{text}\n{nonce}".encode()).hexdigest()
+
+
 def _is_sendable(value: object) -> bool:
     """Whether it is a finite number, or a category: an integer that every language has, or a text."""
     if type(value) is float:
         return math.isfinite(value)
     if type(value) is int:
         return abs(value) <= _LARGEST
+    if type(value) is tuple:
+        return 0 < len(value) <= _LONGEST and all(type(x) is float and math.isfinite(x) for x in value)
     return type(value) is str and 0 < len(value) <= _LONGEST
 
 
@@ -68,15 +85,19 @@ class Contribution:
         The code; for a trusted contribution the value in units of the study's grid, or its bin's or category's number.
     nonce : str
         128 random bits, as 32 hexadecimal digits.
-    value : float, int, str or None
-        Only in a trusted contribution: the number or the category that the integer stands for, which is what is sent.
+    value : float, int, str, tuple of float or None
+        Only in a trusted contribution: the number, category or point that the integer stands for, which is what is
+        sent.
+    enrolls : bool
+        Whether it says no more than that somebody takes part: in the local group of a study that asks in rounds.
     """
 
     digest: str
     group: str
     integer: int = field(repr=False)
     nonce: str = field(repr=False)
-    value: float | str | None = field(default=None, repr=False)
+    value: float | str | tuple[float, ...] | None = field(default=None, repr=False)
+    enrolls: bool = False
 
     def __post_init__(self) -> None:
         if self.group not in GROUPS:
@@ -85,13 +106,21 @@ class Contribution:
             raise ParameterError("digest", "64 lower-case hexadecimal digits", self.digest)
         has_value = _is_sendable(self.value)
         right = type(self.integer) is int and isinstance(self.nonce, str) and _NONCE.fullmatch(self.nonce)
-        if not right or has_value is not (self.group == "trusted"):
+        empty = not self.enrolls or (self.integer == 0 and self.group == "local")
+        if not (right and empty and type(self.enrolls) is bool) or has_value is not (self.group == "trusted"):
             raise DataError("The contribution is not one that StudyOffer.draw has made.")
 
     @classmethod
-    def new(cls, digest: str, group: str, integer: int, value: float | str | None = None) -> "Contribution":
+    def new(
+        cls, digest: str, group: str, integer: int, value: float | str | tuple[float, ...] | None = None
+    ) -> "Contribution":
         """A contribution with a fresh nonce."""
         return cls(digest, group, integer, secrets.token_hex(16), value)
+
+    @classmethod
+    def enrollment(cls, digest: str) -> "Contribution":
+        """What somebody sends who joins the local group of a study that asks in rounds."""
+        return cls(digest, "local", 0, secrets.token_hex(16), enrolls=True)
 
     @property
     def commitment(self) -> str:
@@ -101,23 +130,31 @@ class Contribution:
     @property
     def route(self) -> str:
         """Where it goes: the last part of the path below the study."""
+        if self.enrolls:
+            return "enrollments"
         return "reports" if self.group == "local" else "values"
 
     def body(self) -> bytes:
         """What is sent: the same bytes every time."""
-        number = {"code": self.integer} if self.group == "local" else {"value": self.value}
+        number: dict[str, Any] = {"code": self.integer} if self.group == "local" else {"value": self.value}
+        if self.enrolls:
+            number = {}
         return json.dumps({"digest": self.digest, **number, "nonce": self.nonce}, separators=(",", ":")).encode()
 
     def to_dict(self) -> dict[str, Any]:
         """The contribution as plain data, for a file that only its owner may read."""
-        value = {} if self.value is None else {"value": self.value}
-        return {"digest": self.digest, "group": self.group, "integer": self.integer, "nonce": self.nonce, **value}
+        more: dict[str, Any] = {} if self.value is None else {"value": self.value}
+        if self.enrolls:
+            more["enrolls"] = True
+        return {"digest": self.digest, "group": self.group, "integer": self.integer, "nonce": self.nonce, **more}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Contribution":
         """The contribution that `to_dict` wrote; `ProtocolError` for anything else."""
+        value = fields.get("value")
+        point = {"value": tuple(value)} if isinstance(value, list) else {}  # as JSON has it
         try:
-            return cls(**fields)
+            return cls(**{**fields, **point})
         except (TypeError, DataError, ParameterError):
             pass  # what these say could quote the contribution
         raise ProtocolError("This is not a stored contribution.")

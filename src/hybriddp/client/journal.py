@@ -40,6 +40,10 @@ class JournalEntry:
         What was drawn; None once it has been withdrawn.
     receipt, keys, withdrawal : dict or None
         The curator's signed answers, and the public keys that they were checked with.
+    answer, answer_receipt : dict or None
+        In a study that asks in rounds: the answer that was drawn, with its nonce, and the curator's receipt of it.
+    turns : str
+        The text of the turns that were seen last; later ones must begin with these.
     asked_in : str
         The digest of the study that the text in ``digest`` is a question of; empty if it is the study's own.
     """
@@ -55,13 +59,17 @@ class JournalEntry:
     keys: dict[str, Any] | None = field(default=None, repr=False)
     withdrawal: dict[str, Any] | None = field(default=None, repr=False)
     asked_in: str = ""
+    answer: dict[str, Any] | None = field(default=None, repr=False)
+    answer_receipt: dict[str, Any] | None = field(default=None, repr=False)
+    turns: str = ""
 
     def to_json(self) -> str:
         """The entry as text."""
         content = {"format": _FORMAT, **asdict(self)}
         content["contribution"] = None if self.contribution is None else self.contribution.to_dict()
-        if not self.asked_in:
-            del content["asked_in"]  # so that journals of other studies are what they have always been
+        for name in ("asked_in", "answer", "answer_receipt", "turns"):
+            if not content[name]:
+                del content[name]  # so that journals of other studies are what they have always been
         return json.dumps(content, indent=1) + "\n"
 
     @classmethod
@@ -82,8 +90,8 @@ class JournalEntry:
     @property
     def consistent(self) -> bool:
         """Whether the parts have the types they must have, and belong together."""
-        texts = (self.study, self.participant, self.digest, self.group, self.epsilon, self.delta)
-        documents = (self.receipt, self.keys, self.withdrawal)
+        texts = (self.study, self.participant, self.digest, self.group, self.epsilon, self.delta, self.turns)
+        documents = (self.receipt, self.keys, self.withdrawal, self.answer, self.answer_receipt)
         right = all(isinstance(text, str) for text in texts) and is_digest(self.digest) and self.group in GROUPS
         right = right and (self.asked_in == "" or is_digest(self.asked_in))
         right = right and all(document is None or isinstance(document, dict) for document in documents)

@@ -22,6 +22,7 @@ from hybriddp.client.questions import ItemQuestion, OfferedStudy, StudyQuestion,
 from hybriddp.client.receipt import KEYS_PATH, canonical_bytes
 from hybriddp.errors import DataError, HybridDPError, ParameterError, ProtocolError
 from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
+from hybriddp.kmeans.study import KMeansStudy
 
 if TYPE_CHECKING:
     import httpx
@@ -95,6 +96,8 @@ class MockCurator:
     def __init__(self, study: OfferedStudy, *, id: str = "mock-study", tokens: bool = True) -> None:  # noqa: A002
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+        if isinstance(study, KMeansStudy):
+            raise ParameterError("study", "one without rounds", type(study).__name__, shown_as="type")
         self.study = study
         self._asked: StudyQuestion = question(study)
         self.id = check_study_id(id)

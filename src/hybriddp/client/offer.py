@@ -6,7 +6,7 @@ are put on one line each, so that they cannot look like ours.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -16,12 +16,18 @@ from hybriddp.client.plain import one_line
 from hybriddp.client.questions import KINDS, NO_LIST, UNKNOWN, OfferedStudy, StudyQuestion, question, read_study
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
+from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.planning.alternatives import best_guess
 from hybriddp.planning.words import guess
 
 __all__ = ["StudyOffer"]
 
 _LISTED = "The study's list has been released: it takes reports now, and no more trusted items. Nothing was drawn."
+_IF_REPORTED = "If you report: your device draws one code at random and sends that;"
+_IF_ENROLLED = (
+    "If you enroll: when it is your turn, your device gets a question, draws one code at random in answer to it and "
+    "sends that;"
+)
 _CONSENT = ("organization", "purpose", "contact")
 
 
@@ -147,13 +153,19 @@ class StudyOffer:
         """Why the study takes nothing of a group now; empty if it does, or if its state is not known."""
         if self.state == "open" and self.waits_for_list and group == "local":
             return NO_LIST
-        if self.state == "asking" and group == "trusted":
+        if self.state == "asking" and group == "trusted" and not isinstance(self.study, KMeansStudy):
             return _LISTED
         if self.state in ("", "open") or (self.state == "asking" and self.question is not None):
             return ""
         return f"The study is {self.state[:20]}, not open. Nothing was drawn."
 
-    def draw(self, value: float | str, *, group: str = "local") -> Contribution:
+    def enrollment(self) -> Contribution:
+        """What somebody sends who joins the local group of a study that asks in rounds, with a fresh nonce."""
+        if not isinstance(self.study, KMeansStudy):
+            raise ProtocolError("This study has no rounds. Call report(value).")
+        return Contribution.enrollment(self.digest)
+
+    def draw(self, value: float | str | Sequence[float], *, group: str = "local") -> Contribution:
         """One person's contribution, with a fresh nonce. Draw once: a second report costs ε again.
 
         Parameters
@@ -186,7 +198,7 @@ class StudyOffer:
             *_labeled("Contact", self.consent.get("contact")),
             *_labeled("The study closes", self.closes_at),
             *_labeled("Warning", self.warning),
-            f"If you report: your device draws one code at random and sends that; your {noun} stays here. "
+            f"{_IF_ENROLLED if isinstance(self.study, KMeansStudy) else _IF_REPORTED} your {noun} stays here. "
             f"{self._meaning('the code', local=True)}",
             *self._stored("local"),
             f"If you trust: {asked.known or f'your {noun} itself'} goes to the curator, who {asked.added} and "

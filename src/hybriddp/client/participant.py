@@ -5,7 +5,7 @@ journal is what is sent, however often and whatever happens in between.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -51,8 +51,8 @@ class Participant:
         if digest is not None and not is_digest(digest):
             raise ParameterError("digest", "64 lower-case hexadecimal digits", digest)
         claims = read_claims(token, study)
-        self.study, self._who = claims.study, claims.participant
-        self._token, self._journal, self._pinned, self._retries = token, journal, digest, retries
+        self.study, self._who, self.subject = claims.study, claims.participant, claims.subject
+        self.token, self.journal, self._pinned, self.retries = token, journal, digest, retries
         self._offer: StudyOffer | None = None
         self._keys: dict[str, Any] | None = None
 
@@ -62,7 +62,7 @@ class Participant:
         """The study as the curator offers it, checked; fetched once, or until its list has been released."""
         known = self._offer
         if known is None or known.waits_for_list:
-            document = yield from self._get(f"/studies/{self.study}")
+            document = yield from self.get(f"/studies/{self.study}")
             offer = StudyOffer.from_document(document, digest=self._pinned if known is None else known.digest)
             if offer.id != self.study:
                 raise ProtocolError(f"The curator answered with study {offer.id[:64]!r} instead of {self.study!r}.")
@@ -74,20 +74,30 @@ class Participant:
         offer = yield from self.offer()
         return offer.promise()
 
-    def _public_keys(self, *, again: bool = False) -> Conversation[dict[str, Any]]:
+    def public_keys(self, *, again: bool = False) -> Conversation[dict[str, Any]]:
+        """The curator's public keys, fetched once."""
         if self._keys is None or again:
-            self._keys = yield from self._get(KEYS_PATH)
+            self._keys = yield from self.get(KEYS_PATH)
         return self._keys
 
-    def _get(self, path: str) -> Conversation[dict[str, Any]]:
-        answer = yield from ask(HttpRequest("GET", path), self._retries)
+    def get(self, path: str) -> Conversation[dict[str, Any]]:
+        """A public document."""
+        answer = yield from ask(HttpRequest("GET", path), self.retries)
         return parse_object(answer.body)
 
     # Contributing
 
-    def contribute(self, group: str, value: float | str) -> Conversation[Receipt]:
+    def enroll(self) -> Conversation[Receipt]:
+        """Join the local group of a study that asks in rounds."""
+        entry = yield from self.entry()
+        if entry is None:
+            offer = yield from self._open_offer("local")
+            return (yield from self._keep_and_send(offer, offer.enrollment, "local"))
+        return (yield from self._send_again(entry, "local"))
+
+    def contribute(self, group: str, value: float | str | Sequence[float]) -> Conversation[Receipt]:
         """Draw for this group, unless something has been drawn before, keep it and send it."""
-        entry = yield from self._entry()
+        entry = yield from self.entry()
         if entry is None:
             offer = yield from self._open_offer(group)
             return (yield from self._keep_and_send(offer, lambda: offer.draw(value, group=group), group))
@@ -95,7 +105,7 @@ class Participant:
 
     def send(self, contribution: Contribution) -> Conversation[Receipt]:
         """Send what was drawn earlier, without a network, from a saved offer."""
-        entry = yield from self._entry()
+        entry = yield from self.entry()
         if entry is None:
             offer = yield from self._open_offer(contribution.group)
             offered = offer.study_of(contribution.group).digest
@@ -115,9 +125,9 @@ class Participant:
         refusal = offer.refusal(group)
         if refusal:
             raise RejectedError(refusal, reason="closed", status=409)
-        if offer.tokens and self._token is None:
+        if offer.tokens and self.token is None:
             raise ProtocolError("This study needs a participant's token. Nothing was drawn.")
-        yield from self._public_keys()
+        yield from self.public_keys()
         return offer
 
     def _keep_and_send(self, offer: StudyOffer, draw: Callable[[], Contribution], group: str) -> Conversation[Receipt]:
@@ -133,7 +143,7 @@ class Participant:
             contribution=made,
             asked_in="" if asked.digest == offer.digest else offer.digest,
         )
-        kept = yield from stored(lambda: self._journal.create(entry))
+        kept = yield from stored(lambda: self.journal.create(entry))
         if kept.contribution == made:
             return (yield from self._send_kept(kept, made, resent=False))
         return (yield from self._send_again(self._own(kept), group))  # another process was first
@@ -149,35 +159,35 @@ class Participant:
         return (yield from self._send_kept(entry, entry.contribution, resent=True))
 
     def _send_kept(self, entry: JournalEntry, made: Contribution, *, resent: bool) -> Conversation[Receipt]:
-        yield from self._public_keys()
+        yield from self.public_keys()
         document = yield from self._post(f"/studies/{self.study}/{made.route}", made)
-        receipt = yield from self._checked(document, entry, made.commitment, withdrawn=False)
-        yield from self._update(entry, receipt=receipt.document)
+        receipt = yield from self.checked(document, entry, made.commitment, withdrawn=False)
+        yield from self.update(entry, receipt=receipt.document)
         return replace(receipt, resent=resent)
 
     def _post(self, path: str, made: Contribution) -> Conversation[dict[str, Any]]:
-        hide = "" if made.value is None else str(made.value)
-        answer = yield from ask(HttpRequest("POST", path, made.body(), self._token, hide), self._retries)
+        hide = "" if made.value is None else str(list(made.value) if isinstance(made.value, tuple) else made.value)
+        answer = yield from ask(HttpRequest("POST", path, made.body(), self.token, hide), self.retries)
         return parse_object(answer.body)
 
     # Afterwards
 
     def receipt(self) -> Conversation[Receipt]:
         """The receipt, asked for again."""
-        entry = yield from self._entry()
+        entry = yield from self.entry()
         made = None if entry is None else entry.contribution
         query = ""
-        if self._token is None:
+        if self.token is None:
             if made is None:
                 raise ProtocolError("Without a token a receipt can be found by the journal's contribution only.")
             query = f"?commitment={made.commitment}"
         answer = yield from ask(
-            HttpRequest("GET", f"/studies/{self.study}/receipt{query}", token=self._token), self._retries
+            HttpRequest("GET", f"/studies/{self.study}/receipt{query}", token=self.token), self.retries
         )
         document = parse_object(answer.body)
-        receipt = yield from self._checked(document, entry, None if made is None else made.commitment)
+        receipt = yield from self.checked(document, entry, None if made is None else made.commitment)
         if entry is not None and made is not None and not receipt.withdrawn:
-            yield from self._update(entry, receipt=receipt.document)
+            yield from self.update(entry, receipt=receipt.document)
         return receipt
 
     def withdraw(self) -> Conversation[Receipt]:
@@ -185,7 +195,7 @@ class Participant:
 
         A withdrawal that finds nothing, as the second one after a lost answer does, is one too: the journal forgets.
         """
-        entry = yield from self._entry()
+        entry = yield from self.entry()
         if entry is None:
             raise ProtocolError(
                 "The journal has nothing to withdraw. Only the device that contributed, with its journal, can withdraw."
@@ -193,28 +203,29 @@ class Participant:
         made = entry.contribution
         if made is None:  # withdrawn before
             return Receipt.from_document(entry.withdrawal or {}, resent=True)
-        yield from self._public_keys()
+        yield from self.public_keys()
         try:
             document = yield from self._post(f"/studies/{self.study}/{made.route}/withdraw", made)
         except RejectedError as error:  # in a pilot that never got it, or by an older curator for a second withdrawal
             if error.reason != "not-found":
                 raise
             raise RejectedError(_NOTHING_THERE, reason=error.reason, status=error.status) from error
-        receipt = yield from self._checked(document, entry, made.commitment, withdrawn=True)
-        yield from self._update(entry, contribution=None, withdrawal=receipt.document)
+        receipt = yield from self.checked(document, entry, made.commitment, withdrawn=True)
+        yield from self.update(entry, contribution=None, withdrawal=receipt.document)
         return receipt
 
     # The journal
 
-    def _entry(self) -> Conversation[JournalEntry | None]:
-        entry = yield from stored(self._journal.read)
+    def entry(self) -> Conversation[JournalEntry | None]:
+        """What the journal has of this person in this study."""
+        entry = yield from stored(self.journal.read)
         return None if entry is None else self._own(entry)
 
-    def _update(self, entry: JournalEntry, **changes: Any) -> Conversation[None]:  # noqa: ANN401
+    def update(self, entry: JournalEntry, **changes: Any) -> Conversation[None]:  # noqa: ANN401
         """Change the entry in the journal, as it is there now, unless another process has withdrawn it since."""
         while True:
             before, after = entry, replace(entry, keys=self._keys, **changes)
-            entry = yield from stored(partial(self._journal.update, before, after))
+            entry = yield from stored(partial(self.journal.update, before, after))
             if entry is after or entry.withdrawal is not None:
                 return
             if self._own(entry).contribution != before.contribution:
@@ -232,7 +243,7 @@ class Participant:
 
     # Receipts
 
-    def _checked(
+    def checked(
         self,
         document: dict[str, Any],
         entry: JournalEntry | None,
@@ -241,9 +252,9 @@ class Participant:
         withdrawn: bool | None = None,
     ) -> Conversation[Receipt]:
         """A receipt whose signature is right, and which is about this contribution."""
-        keys = yield from self._public_keys()
+        keys = yield from self.public_keys()
         if not has_key(document, keys):  # the curator may have got a new key since
-            keys = yield from self._public_keys(again=True)
+            keys = yield from self.public_keys(again=True)
         verify(document, keys)
         receipt = Receipt.from_document(document)
         said = [receipt.study == self.study]

@@ -8,6 +8,7 @@ item. An item that is none of the categories, or that no study could show, is se
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,6 +21,8 @@ from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
 from hybriddp.frequency.item_integers import integer_of, kept_item
 from hybriddp.grid import as_floats
+from hybriddp.kmeans.point_units import integer_of_units, units_of, values_of
+from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.mean import MeanStudy
 from hybriddp.wording import significant
 
@@ -32,6 +35,7 @@ __all__ = [
     "ItemQuestion",
     "NumberQuestion",
     "OfferedStudy",
+    "PointQuestion",
     "StudyQuestion",
     "TrustedValue",
     "question",
@@ -41,12 +45,12 @@ __all__ = [
 ReportedStudy = MeanStudy | DistributionStudy | FrequencyStudy
 """What reports can be about."""
 
-OfferedStudy = ReportedStudy | HeavyHitterStudy
+OfferedStudy = ReportedStudy | HeavyHitterStudy | KMeansStudy
 """What people can take part in."""
 
 UNKNOWN = (
-    "This version of hybriddp can take part in studies of a mean, of a distribution, of frequencies or of heavy "
-    "hitters only."
+    "This version of hybriddp can take part in studies of a mean, of a distribution, of frequencies, of heavy "
+    "hitters or of K-means only."
 )
 NO_LIST = (
     "The study takes no reports yet: they are about its list, which has not been released. Nothing was drawn; call "
@@ -60,7 +64,7 @@ class TrustedValue:
     """What somebody trusts the curator with: as the integer that is committed to, and as it is sent."""
 
     integer: int
-    sent: float | str
+    sent: float | str | tuple[float, ...]
 
 
 class StudyQuestion(ABC):
@@ -74,9 +78,9 @@ class StudyQuestion(ABC):
     study: Any  # each kind has its own
 
     @property
-    def reported(self) -> ReportedStudy:
+    def reported(self) -> OfferedStudy:
         """The study that a report is about: this one, or the question about its list."""
-        asked: ReportedStudy = self.study
+        asked: OfferedStudy = self.study
         return asked
 
     @property
@@ -88,7 +92,8 @@ class StudyQuestion(ABC):
     @property
     def codes(self) -> tuple[int, int]:
         """The smallest and the largest code that a device can send."""
-        return self.reported.reports_between
+        least, most = self.reported.reports_between  # type: ignore[union-attr]  # those without have their own
+        return least, most
 
     @abstractmethod
     def sentence(self) -> str:
@@ -281,13 +286,72 @@ class ItemQuestion(StudyQuestion):
         return integer_of(kept_item(sent, self.study.form))
 
 
-KINDS = (NumberQuestion.kind, DistributionQuestion.kind, CategoryQuestion.kind, ItemQuestion.kind)
+@dataclass(frozen=True, slots=True)
+class PointQuestion(StudyQuestion):
+    """A study of K-means asks for a point; the local group is asked in rounds, each person in one of them."""
+
+    study: KMeansStudy
+    kind: ClassVar[str] = "kmeans"
+    noun: ClassVar[str] = "point"
+    added: ClassVar[str] = "keeps it, encrypted, until the study ends, deletes it then,"
+
+    @property
+    def text(self) -> str:
+        """The study's text, as devices get it."""
+        return self.study.to_json()
+
+    @property
+    def codes(self) -> tuple[int, int]:
+        """Whoever enrolls sends no code."""
+        return 0, 0
+
+    def sentence(self) -> str:
+        """What is asked, behind the name of who asks."""
+        bounds = self.study.box.bounds
+        ranges = "; ".join(f"from {significant(low, 6)} to {significant(high, 6)}" for low, high in bounds[:_LISTED])
+        more = f"; and {len(bounds) - _LISTED:,} more" if len(bounds) > _LISTED else ""
+        numbers = f"{len(bounds):,} number{'s' if len(bounds) > 1 else ''}"
+        return (
+            f"asks for a point of {numbers}: {one_line(self.study.name)}, {ranges}{more}. Numbers outside count as the "
+            "nearer bound. Those who do not trust are asked once, in a round that a hash of their name chooses."
+        )
+
+    def code(self, value: object) -> int:  # noqa: ARG002
+        """Nothing: whoever reports enrolls first, and answers a round later."""
+        raise ProtocolError("This study asks in rounds. Call enroll() now, and answer(point) when it is your turn.")
+
+    def trusted(self, value: object) -> TrustedValue:
+        """The integer of a point, and the point on the study's grid, which the curator turns into the same integer."""
+        point = [float(x) for x in as_floats(value)] if np.ndim(value) == 1 else []  # type: ignore[arg-type]
+        units = units_of(self.study.box, point)
+        sent = tuple(float(x) for x in values_of(self.study.box, [units])[0])
+        if units_of(self.study.box, sent) != units:  # a tie, where floats are as far apart as units
+            pairs = zip(point, self.study.box.bounds, strict=True)
+            sent = tuple(min(max(x, low), high) for x, (low, high) in pairs)
+        return TrustedValue(integer_of_units(units), sent)
+
+    def received(self, sent: float | str | Sequence[float]) -> int:
+        """The integer of a point."""
+        if isinstance(sent, str | float | int):
+            raise ProtocolError("The value must be a point.")
+        return integer_of_units(units_of(self.study.box, sent))
+
+
+KINDS = (
+    NumberQuestion.kind,
+    DistributionQuestion.kind,
+    CategoryQuestion.kind,
+    ItemQuestion.kind,
+    PointQuestion.kind,
+)
 
 
 def question(study: OfferedStudy, about_list: FrequencyStudy | None = None) -> StudyQuestion:
     """What a study asks for; of heavy hitters also what it asks about its list, once that has been released."""
     if isinstance(study, HeavyHitterStudy):
         return ItemQuestion(study, about_list)
+    if isinstance(study, KMeansStudy):
+        return PointQuestion(study)
     if isinstance(study, DistributionStudy):
         return DistributionQuestion(study)
     return NumberQuestion(study) if isinstance(study, MeanStudy) else CategoryQuestion(study)
@@ -304,6 +368,8 @@ def read_study(text: str) -> OfferedStudy:
         return FrequencyStudy.from_json(text)
     if kind == ItemQuestion.kind:
         return _single_items(HeavyHitterStudy.from_json(text))
+    if kind == PointQuestion.kind:
+        return KMeansStudy.from_json(text)
     raise ProtocolError(UNKNOWN)
 
 

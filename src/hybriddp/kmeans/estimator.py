@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.kmeans import published
 from hybriddp.kmeans.box import columns_by_name, names_of, require_alike, warn_of_names
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.explain import html_table, story
@@ -184,10 +185,7 @@ class HybridKMeans:
         server = HybridKMeansServer(
             study, n_local=local.count, trusted=trusted, ledger=ledger, random_state=curator_state
         )
-        server.start()
-        devices = SimulatedDevices(local, byte_source(device_state))
-        while server.round is not None:
-            server.absorb(RoundTally(devices.answer(server.round.asks), round_digest=server.round.digest))
+        _run(server, local, device_state)
         self.clamped_ = Clamped(0 if trusted is None else trusted.clamped, local.clamped)
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
@@ -201,6 +199,28 @@ class HybridKMeans:
         for name in names or ():
             _check.text("the name of a column", name, "what is in it")
         return names
+
+    @classmethod
+    def from_server(cls, server: HybridKMeansServer) -> "HybridKMeans":
+        """The fitted model of a server that has ended, for what a model can show of it."""
+        study = server.study
+        model = cls(
+            study.n_clusters,
+            epsilon=study.privacy.epsilon,
+            bounds=study.box.bounds,
+            neighbors=study.neighbors,
+            name=study.name,
+            scale=study.box.scale,
+        )
+        return model._take(server)
+
+    @classmethod
+    def simulated(
+        cls, server: HybridKMeansServer, local_points: ArrayLike, *, random_state: int | np.random.Generator
+    ) -> "HybridKMeans":
+        """The fitted model of a server that is a simulation, whose local users have these points."""
+        _run(server, PointArray(server.study.box, local_points, "local_points"), random_state)
+        return cls.from_server(server)
 
     def _take(self, server: HybridKMeansServer) -> "HybridKMeans":
         """Set the attributes from a server that has ended."""
@@ -257,6 +277,18 @@ class HybridKMeans:
         """What was spent where, how much each group decided, how uncertain each center and the whole answer is."""
         return story(self._require_fitted())
 
+    def answer(self) -> str:
+        """The answer in one sentence: how many centers, and where most people are."""
+        return published.sentence(self._require_fitted())
+
+    def to_dict(self) -> dict[str, Any]:
+        """What may be published, as plain values for JSON: centers, sizes, doubt, promise, and what each step cost."""
+        return published.as_dict(self._require_fitted())
+
+    def to_html(self) -> str:
+        """A page of its own with a picture of the centers."""
+        return published.page(self._require_fitted())
+
     def plot(self, path: Path | str | None = None, *, dimensions: tuple[int, int] = (0, 1)) -> "Figure":
         """The centers with ellipses of their uncertainty (95 %), in two of the dimensions; .png, .svg or .pdf."""
         from hybriddp.figures.kmeans import draw_centers
@@ -302,3 +334,11 @@ class HybridKMeans:
     def _repr_html_(self) -> str:
         """What a notebook shows: the centers as a table, once there are any."""
         return html_table(self)
+
+
+def _run(server: HybridKMeansServer, local: PointArray, device_state: int | np.random.Generator | None) -> None:
+    """A server and the devices of all local users, in one process, to the end."""
+    server.start()
+    devices = SimulatedDevices(local, byte_source(device_state))
+    while server.round is not None:
+        server.absorb(RoundTally(devices.answer(server.round.asks), round_digest=server.round.digest))

@@ -43,7 +43,7 @@ def html_table(model: "HybridKMeans") -> str:
     heads = ["center", "fraction of users", *names[:_MOST_COLUMNS], *(["…"] if more else [])]
     rows = []
     for at in range(min(k, _MOST_ROWS)):
-        cells = [*_coordinates(model, at)[:_MOST_COLUMNS], *(["…"] if more else [])]
+        cells = [*center_cells(model, at)[:_MOST_COLUMNS], *(["…"] if more else [])]
         rows.append(_row("td", [str(at), f"{100 * model.sizes_[at]:.0f} %", *cells]))
     if k > _MOST_ROWS:
         rows.append(_row("td", [f"and {k - _MOST_ROWS:,} more"]))
@@ -95,7 +95,7 @@ def _centers(model: "HybridKMeans") -> list[str]:
     places, errors = box.scaled(model.cluster_centers_), np.linalg.norm(model.standard_errors_ / box.units, axis=1)
     lines, doubtful = [], []
     for k, place in enumerate(places):
-        numbers = zip(_names(model), _coordinates(model, k), strict=True)
+        numbers = zip(_names(model), center_cells(model, k), strict=True)
         shown = _first([f"{name} {number}" if name else number for name, number in numbers])
         lines.append(f"center {k}: ({shown}), {100 * model.sizes_[k]:.0f} % of the users")
         others = np.delete(places, k, axis=0)
@@ -136,7 +136,7 @@ def _names(model: "HybridKMeans") -> list[str]:
     return list(getattr(model, "feature_names_in_", [""] * model.n_features_in_))
 
 
-def _coordinates(model: "HybridKMeans", k: int) -> list[str]:
+def center_cells(model: "HybridKMeans", k: int) -> list[str]:
     """Each coordinate of a center and its standard error, with no more digits than the error leaves."""
     return [_give_or_take(x, e) for x, e in zip(model.cluster_centers_[k], model.standard_errors_[k], strict=True)]
 

@@ -14,8 +14,9 @@ from sqlalchemy import Connection, Engine
 from hybriddp.frequency.open_release import PrivateItems
 from hybriddp.service import receipts
 from hybriddp.service.keys import MasterKey
-from hybriddp.service.kinds import FrequencyKind, HeavyHitterKind, StudyKind, study_kind
+from hybriddp.service.kinds import FrequencyKind, HeavyHitterKind, KMeansKind, StudyKind, study_kind
 from hybriddp.service.problems import Refusal
+from hybriddp.service.rounds import AskedRound, RoundsRecord, asked_round, record_of
 from hybriddp.service.store import studies
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.seal import TotalSeal
@@ -48,7 +49,9 @@ class KnownStudy:
     question: FrequencyKind | None = None
     """What the local group is asked about a list that has been released."""
     listed: bool = False
-    """Whether the list has been released, even if nothing is on it."""
+    """Whether the list has been released, even if nothing is on it; or whether all rounds have been answered."""
+    rounds: RoundsRecord | None = None
+    """What has been published of a study that asks in rounds; None before the first."""
 
     @property
     def local_kind(self) -> StudyKind:
@@ -64,6 +67,9 @@ class KnownStudy:
 def known_study(connection: Connection, study: StoredStudy) -> KnownStudy:
     """A study with its kind and, if its list has been released, its question."""
     kind = study_kind(study.text)
+    if isinstance(kind, KMeansKind):
+        record = record_of(connection, study.number)
+        return KnownStudy(study, kind, listed=record is not None and record.round is None, rounds=record)
     items = list_of(connection, study) if isinstance(kind, HeavyHitterKind) else None
     if items is None or not items.items or not isinstance(kind, HeavyHitterKind):
         return KnownStudy(study, kind, listed=items is not None)
@@ -109,6 +115,7 @@ class Curator:
         self.clock, self.signer = Clock(), receipts.Signer(master.signing_key())
         self.hash_key, self.seal = master.participants, TotalSeal(master.total_key)
         self._known: dict[str, KnownStudy] = {}
+        self._asked: dict[str, AskedRound] = {}
         self._closed = closed
         self.writer = Writer(engine, replica=replica, seal=self.seal, clock=self.clock, committed=committed)
 
@@ -134,6 +141,27 @@ class Curator:
             if study is None:
                 raise Refusal("not-found", "There is no study with this id.")
             return known_study(connection, study)
+
+    async def asked(self, study_id: str, digest: str) -> AskedRound | None:
+        """The round that a study asks; read anew unless the one in memory has this digest.
+
+        One that another replica has ended may still be there. Whoever answers it is refused when that is to be written.
+        """
+        found = self._asked.get(study_id)
+        if found is not None and found.digest == digest:
+            return found
+        known = await asyncio.to_thread(self._read, study_id)
+        if not isinstance(known.kind, KMeansKind):
+            return None
+        asked = await asyncio.to_thread(asked_round, known.kind, known.rounds)
+        self._known[study_id] = known
+        if asked is None:
+            self._asked.pop(study_id, None)
+        else:
+            if len(self._asked) >= _MOST_KNOWN:
+                self._asked.clear()
+            self._asked[study_id] = asked
+        return asked
 
     def has_read(self, study_id: str) -> bool:
         """Whether a study with this id exists and has been asked for."""

@@ -24,6 +24,7 @@ from hybriddp.service.curator import Curator, KnownStudy, known_study, list_of
 from hybriddp.service.kinds import (
     Gathered,
     HeavyHitterKind,
+    KMeansKind,
     Released,
     StudyKind,
     require_sizes,
@@ -32,6 +33,7 @@ from hybriddp.service.kinds import (
     usable,
 )
 from hybriddp.service.problems import Refusal
+from hybriddp.service.rounds import NO_ROUNDS, RoundsOfStudy, asked_round
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store import studies
 from hybriddp.service.store.contributions import GroupSizes
@@ -57,6 +59,8 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
     if min(sizes) < least or max(sizes) > _LARGEST:
         wanted = f"from the study's own {least} to {_LARGEST}"
         raise Refusal("malformed", f"min_trusted and min_local must be {wanted}.")
+    if isinstance(kind, KMeansKind) and not fields["tokens"]:
+        raise Refusal("malformed", "K-means needs tokens: they say which round asks whom.")
     if fields["budget"] is not None and not fields["tokens"]:
         raise Refusal("malformed", "A shared budget needs tokens: without them nobody knows who has paid.")
     row = fields | {"digest": kind.digest, "kind": kind.name, "text": kind.text, "state": CREATED}
@@ -82,6 +86,39 @@ async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:
     work = {"open": _open, "list": _release_list, "close": _close, "withdraw": _withdraw}[action]
     await curator.writer.run(lambda connection: work(curator, connection, study_id))
     return await document(curator, study_id, counts=True)
+
+
+async def advance(curator: Curator, study_id: str, closes_at: int) -> dict[str, Any]:
+    """End the round of a study that has closed, and publish the next one until that time."""
+    known = await curator.known(study_id)
+    if not isinstance(known.kind, KMeansKind):
+        raise Refusal("refused", NO_ROUNDS)
+    if closes_at > _LATEST:
+        raise Refusal("malformed", "closes_at must be a time before the year 10000.")
+    await _keep_closed(curator, study_id, curator.clock())
+
+    def work(connection: Connection) -> None:
+        study = _locked(connection, study_id)
+        _rounds(curator, connection, study, study_kind(study.text)).advance(curator.clock(), closes_at)
+
+    await curator.writer.run(work)
+    return await document(curator, study_id, counts=True)
+
+
+def _rounds(curator: Curator, connection: Connection, study: StoredStudy, kind: StudyKind) -> RoundsOfStudy:
+    if not isinstance(kind, KMeansKind):
+        raise Refusal("refused", NO_ROUNDS)
+    return RoundsOfStudy(connection, study, kind, curator.seal, _ledger(connection, study))
+
+
+async def asked(curator: Curator, study_id: str) -> dict[str, Any]:
+    """The round that a study asks now, with the turns so far: what a device checks before it answers."""
+    found = await document(curator, study_id)
+    known = await curator.asked(study_id, (found["round"] or {}).get("digest", ""))
+    if known is None or found["round"] is None:
+        raise Refusal("not-found", "The study asks no round now.")
+    told = {"study": study_id, "text": known.text, "turns": known.turns.to_json(), "closes_at": found["closes_at"]}
+    return {"number": known.number, "digest": known.digest, **told}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +239,8 @@ def _release(curator: Curator, connection: Connection, study_id: str) -> Release
 def _released(curator: Curator, connection: Connection, study: StoredStudy) -> Released:
     kind = study_kind(study.text)
     wanted: dict[str, Any] = {"min_trusted": study.min_trusted, "min_local": study.min_local}
+    if isinstance(kind, KMeansKind):
+        return _rounds(curator, connection, study, kind).released(_warning(study, ""))
     if isinstance(kind, HeavyHitterKind):
         sizes = stored.sizes(connection, study.number)
         known = list_of(connection, study)
@@ -301,13 +340,14 @@ def _found(connection: Connection, study_id: str | None) -> list[StoredStudy]:
 
 
 def _read_document(connection: Connection, study: StoredStudy, state: str, *, counts: bool) -> dict[str, Any]:
-    shown = counts or state in (CLOSED, RELEASED)
+    shown = counts or state in (CLOSED, RELEASED) or study.round_number > 0  # whoever enrolled is known by then
     sizes = stored.sizes(connection, study.number) if shown else None
     return _document(known_study(connection, study), state, sizes)
 
 
 def _document(known: KnownStudy, state: str, counts: GroupSizes | None) -> dict[str, Any]:
     study, kind = known.stored, known.kind
+    asking = asked_round(kind, known.rounds) if isinstance(kind, KMeansKind) and state == ASKING else None
     done = len(kind.steps) if state == RELEASED else int(known.listed)
     return {
         "id": study.id,
@@ -333,6 +373,7 @@ def _document(known: KnownStudy, state: str, counts: GroupSizes | None) -> dict[
         "budget": study.budget,
         "counts": None if counts is None else {"trusted": counts.trusted, "local": counts.local},
         "receipts_key": RECEIPTS_KEY,
+        "round": asking and asking.described(),
         "question": known.question and {"digest": known.question.digest, "text": known.question.text},
     }
 

@@ -63,13 +63,13 @@ class RelayedReport(Protocol):
 def participant_hash(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> bytes:
     """The keyed hash of whom a token belongs to; in a pilot without tokens, of the contribution itself."""
     if known.stored.tokens:
-        return _hash(curator, known, f"sub\n{curator.tokens.subject(token or '', known.stored.id)}")
+        return keyed_hash(curator, known, f"sub\n{curator.tokens.subject(token or '', known.stored.id)}")
     if commitment is None:
         raise Refusal("malformed", "commitment must be given: this study has no tokens.")
-    return _hash(curator, known, f"commitment\n{commitment.hex()}")
+    return keyed_hash(curator, known, f"commitment\n{commitment.hex()}")
 
 
-def _hash(curator: Curator, known: KnownStudy, text: str) -> bytes:
+def keyed_hash(curator: Curator, known: KnownStudy, text: str) -> bytes:
     """Two spellings of one letter are one letter: better to count a person too seldom than twice."""
     named = unicodedata.normalize("NFC", f"{known.stored.digest}\n{text}")
     # Keyed BLAKE2b (RFC 7693): OpenSSL's HMAC gives the interpreter away and waits for it again with every report.
@@ -137,7 +137,7 @@ async def contribute_batch(
         try:
             code = kind.report(report.code)
             commitment = receipts.commitment(kind.digest, "local", code, report.nonce)
-            who = _hash(curator, known, f"sub\n{check_subject(report.participant)}")
+            who = keyed_hash(curator, known, f"sub\n{check_subject(report.participant)}")
         except Refusal as refusal:
             rejected[index] = refusal.reason
             continue

@@ -56,6 +56,16 @@ REASONS = {
         "Not a possible contribution",
         "The contribution is not one that a device can send in this study.",
     ),
+    "early": Reason(
+        HTTPStatus.CONFLICT,
+        "Not this participant's turn yet",
+        "A later round asks this participant. Keep the turns, and look again when the next round is published.",
+    ),
+    "late": Reason(
+        HTTPStatus.CONFLICT,
+        "This participant's round has ended",
+        "The round that asked this participant has ended. Nothing was taken, and nothing else will be asked.",
+    ),
     "closed": Reason(HTTPStatus.CONFLICT, "The study is not open", "The study does not take contributions now."),
     "duplicate": Reason(
         HTTPStatus.CONFLICT,

@@ -56,17 +56,27 @@ _TRUSTED_BINS = (
     "How many trusted participants have a value in each of 256 bins, encrypted. The value is one in these counts and "
     "is never stored by itself."
 )
+_LOCAL_ENROLLED = (
+    "That one more person has enrolled. When it is their turn: how often each answer to the round was given, all "
+    "participants together; the answer is one in these counts, beside a second keyed hash and a commitment to it."
+)
+_TRUSTED_POINT = (
+    "The point, encrypted together with those of all other trusted participants and without a name, until the study "
+    "ends, since several steps of it need the points. Then they are deleted."
+)
 _COUNTED = {
     "mean": {"local": _LOCAL, "trusted": _TRUSTED},
     "frequency": {"local": _LOCAL_CODES, "trusted": _TRUSTED_COUNTS},
     "distribution": {"local": _LOCAL_PATTERNS, "trusted": _TRUSTED_BINS},
     "heavy-hitters": {"local": _LOCAL_CODES, "trusted": _TRUSTED_ITEMS},
+    "kmeans": {"local": _LOCAL_ENROLLED, "trusted": _TRUSTED_POINT},
 }
 _WHAT = {
     "mean": {"local": "report", "trusted": "value"},
     "frequency": {"local": "report", "trusted": "category"},
     "distribution": {"local": "report", "trusted": "value's bin"},
     "heavy-hitters": {"local": "report", "trusted": "item"},
+    "kmeans": {"local": "enrollment", "trusted": "point"},
 }
 _ENVELOPE = "The day and the group."
 _ENVELOPE_LOCAL = "The day, the group, and whether the participant or a relay sent it."
@@ -118,7 +128,7 @@ def stored(group: str, *, kind: str = "mean", tokens: bool = True, withdrawn: bo
     ----------
     group : {"local", "trusted"}
         The participant's group.
-    kind : {"mean", "frequency", "distribution", "heavy-hitters"}
+    kind : {"mean", "frequency", "distribution", "heavy-hitters", "kmeans"}
         What the study is about.
     tokens : bool
         Whether the study knows participants by their tokens; an open pilot does not.

@@ -10,6 +10,7 @@ from hybriddp.service.routes.strict import read_batch, read_body, rule_of
 from hybriddp.service.routes.wire import (
     BODIES,
     BatchedReport,
+    NewAnswer,
     NewBatch,
     NewBudget,
     NewRelay,
@@ -24,6 +25,7 @@ DIGEST = "a" * 64
 STUDY: dict[str, Any] = {"study": {}, "consent": CONSENT, "closes_at": CLOSES}
 REPORT: dict[str, Any] = {"digest": DIGEST, "code": 7, "nonce": NONCE}
 VALUE: dict[str, Any] = {"digest": DIGEST, "value": 7.5, "nonce": NONCE}
+ANSWER: dict[str, Any] = {"round": DIGEST, "ask": 0, "variant": 0, "code": 7, "nonce": NONCE}
 ITEM: dict[str, Any] = {"participant": "a", "code": 7, "nonce": NONCE}
 SECRET = "p4tient"  # noqa: S105
 
@@ -60,11 +62,15 @@ def told(body: object, wanted: type, read: Any = read_body) -> str:  # noqa: ANN
         (REPORT | {"nonce": "G" * 32}, NewReport, "At $.nonce: a nonce"),
         (REPORT | {"digest": SECRET}, NewReport, "At $.digest: the study's digest, a SHA-256"),
         (REPORT | {"value": 1}, NewReport, "At $: an unknown field. Known are digest, code, nonce."),
+        (VALUE | {"value": [SECRET]}, NewValue, "At $.value[0]: float is needed, not str."),
+        (VALUE | {"value": [1.0] * 257}, NewValue, "At $.value: a number, a category of at most 1,000 characters, or"),
         (
-            VALUE | {"value": [SECRET]},
+            VALUE | {"value": {"a": SECRET}},
             NewValue,
-            "At $.value: float | str is needed, not array (a number, or a category",
+            "At $.value: float | str | array is needed, not object (a number, a category",
         ),
+        (ANSWER | {"code": 1.5}, NewAnswer, "At $.code: int | str is needed, not float (a whole number, or hexa"),
+        (ANSWER | {"variant": -1}, NewAnswer, "At $.variant: a whole number from 0 to below 2^31"),
         ({"digest": DIGEST, "reports": [ITEM | {"nonce": "1"}]}, NewBatch, "At $.reports[0].nonce: a nonce"),
         ({"name": "_"}, NewRelay, "At $.name: 1 to 64 letters, digits, spaces"),
         ({"name": "a", "epsilon": 0.5}, NewBudget, "At $.epsilon: str is needed, not float (a number as a text"),
@@ -81,7 +87,7 @@ def test_the_place_and_the_rule_are_told(body: object, wanted: type, words: str)
 
 def test_a_number_beyond_all_numbers() -> None:
     body = json.dumps(VALUE).replace("7.5", "1e999").encode()
-    assert "At $.value: a number, or a category of at most 1,000 characters is needed" in told(body, NewValue)
+    assert "At $.value: a number, a category of at most 1,000 characters, or a point of" in told(body, NewValue)
 
 
 @pytest.mark.parametrize("name", [*AWKWARD, "x` - at `$.patient", "x` - at `$.reports[0].patient", "x` - at `$.code"])

@@ -51,7 +51,7 @@ def received_reports(asked: Round, messages: Iterable[object]) -> ReceivedReport
     digest, rejected = asked.digest, 0
     kept: list[tuple[list[int], list[int], list[Any]]] = [([], [], []) for _ in asked.asks]
     for number, message in enumerate(messages):
-        code = _code(asked, digest, message)
+        code = code_of(asked, digest, message)
         if code is None or not isinstance(message, dict):
             rejected += 1
             continue
@@ -70,7 +70,7 @@ def received_reports(asked: Round, messages: Iterable[object]) -> ReceivedReport
     return ReceivedReports(reports, rejected)
 
 
-def _code(asked: Round, digest: str, message: object) -> int | list[int] | None:
+def code_of(asked: Round, digest: str, message: object) -> int | list[int] | None:
     """The code of a message; None if it is no answer to the round."""
     if not isinstance(message, dict) or message.keys() != {"round", "ask", "variant", "code"}:
         return None

@@ -224,6 +224,11 @@ class HybridKMeansServer:
         return self._result
 
     @property
+    def has_ended(self) -> bool:
+        """Whether there is a result."""
+        return self._result is not None
+
+    @property
     def cluster_centers(self) -> NDArray[np.float64]:
         """The centers in the units of the data, after the last round."""
         return self.study.box.values(self.result.centers)

@@ -8,6 +8,7 @@ from hybriddp.service.kinds.distribution import DistributionKind
 from hybriddp.service.kinds.frequency import FrequencyKind
 from hybriddp.service.kinds.heavy import HeavyHitterKind
 from hybriddp.service.kinds.kind import NO_WAY_BACK, Gathered, Released, StudyKind, require_sizes, shortfall, usable
+from hybriddp.service.kinds.kmeans import KMeansKind
 from hybriddp.service.kinds.mean import MeanKind
 from hybriddp.service.kinds.texts import known_kinds, study_kind
 
@@ -17,6 +18,7 @@ __all__ = [
     "FrequencyKind",
     "Gathered",
     "HeavyHitterKind",
+    "KMeansKind",
     "MeanKind",
     "Released",
     "StudyKind",

@@ -1,5 +1,6 @@
 """Studies of a distribution, for quantiles, on the server."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -46,9 +47,9 @@ class DistributionKind(StudyKind):
             raise Refusal("out-of-range", f"code must be a whole number from 0 to {most}.")
         return code
 
-    def value(self, value: float | str) -> int:
+    def value(self, value: float | str | Sequence[float]) -> int:
         """The bin of a finite value; beyond the bounds it counts as the nearer one."""
-        if isinstance(value, str):
+        if not isinstance(value, float | int):
             raise Refusal("malformed", "value must be a number: this is a study of a distribution.")
         return self.study.bins.of_value(value)
 

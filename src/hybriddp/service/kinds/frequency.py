@@ -1,5 +1,6 @@
 """Studies of how frequent categories are, on the server."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -58,9 +59,11 @@ class FrequencyKind(StudyKind):
             raise Refusal("out-of-range", f"code must be a whole number from 0 to {most}.")
         return code
 
-    def value(self, value: float | str) -> int:
+    def value(self, value: float | str | Sequence[float]) -> int:
         """The number of a category; what is none of them counts as other, if the study has that."""
         domain = self.study.domain
+        if not isinstance(value, str | float | int):
+            raise Refusal("malformed", "value must be one of the study's categories.")
         number = domain.numbers.get(value) if isinstance(value, str) else None
         if number is None and isinstance(value, str) is not domain.are_texts:
             kind = "a text" if domain.are_texts else "a whole number"

@@ -5,6 +5,7 @@ group's items are forgotten; from then on the study asks the local group, with a
 end comes the release of the shares.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -55,7 +56,7 @@ class HeavyHitterKind(StudyKind):
         """Nothing: codes are about the question."""
         raise Refusal("closed", NOT_YET)
 
-    def value(self, value: float | str) -> int:
+    def value(self, value: float | str | Sequence[float]) -> int:
         """The integer of an item; what no study could show counts as other, and so does what is too long to keep."""
         if not isinstance(value, str):
             raise Refusal("malformed", "value must be a text: this is a study of items.")

@@ -1,6 +1,7 @@
 """What every kind of study can do, what the server has gathered for one, and whether that is enough."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -89,8 +90,8 @@ class StudyKind(ABC):
         """A report, if a device can have sent it."""
 
     @abstractmethod
-    def value(self, value: float | str) -> int:
-        """What a trusted user hands over, a finite number or a text, as the integer that is added up."""
+    def value(self, value: float | str | Sequence[float]) -> int:
+        """What a trusted user hands over, a finite number, a text or a point, as the integer that is added up."""
 
     @abstractmethod
     def release(

@@ -1,5 +1,6 @@
 """Studies of a mean on the server."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -50,9 +51,9 @@ class MeanKind(StudyKind):
             raise Refusal("out-of-range", f"code must be a whole number from {least} to {most}.")
         return code
 
-    def value(self, value: float | str) -> int:
+    def value(self, value: float | str | Sequence[float]) -> int:
         """A finite value in units; beyond the bounds it counts as the nearer one."""
-        if isinstance(value, str):
+        if not isinstance(value, float | int):
             raise Refusal("malformed", "value must be a number: this is a study of a mean.")
         return int(self.study.grid.place([value]).units[0])
 

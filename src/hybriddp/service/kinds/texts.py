@@ -7,17 +7,20 @@ from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import ProtocolError
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.study import FrequencyStudy
+from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.mean.study import MeanStudy
 from hybriddp.service.kinds.distribution import DistributionKind
 from hybriddp.service.kinds.frequency import FrequencyKind
 from hybriddp.service.kinds.heavy import HeavyHitterKind
 from hybriddp.service.kinds.kind import StudyKind
+from hybriddp.service.kinds.kmeans import KMeansKind
 from hybriddp.service.kinds.mean import MeanKind
 
 _KINDS: dict[str, Callable[[str], StudyKind]] = {
     MeanKind.name: lambda text: MeanKind(MeanStudy.from_json(text)),
     HeavyHitterKind.name: lambda text: HeavyHitterKind(HeavyHitterStudy.from_json(text)),
     DistributionKind.name: lambda text: DistributionKind(DistributionStudy.from_json(text)),
+    KMeansKind.name: lambda text: KMeansKind(KMeansStudy.from_json(text)),
     FrequencyKind.name: lambda text: FrequencyKind(FrequencyStudy.from_json(text)),
 }
 

@@ -23,10 +23,14 @@ __all__ = ["front_page", "login_page", "message_page", "refused_rows", "studies_
 
 _FOOTER = "hybriddp curator. Counts are exact; a group's size is public once the study has closed."
 _HEADINGS = ("Study", "State", "Trusted", "Local", "ε", "Closing time (UTC)")
-_ALONE = {"mean": "means and the weight", "distribution": "own distributions"}
+_ALONE = {
+    "mean": "means and the weight",
+    "distribution": "own distributions",
+    "kmeans": "weights and what each step cost",
+}
 _REFUSED_HEADINGS = ("Reason", "What it means", "Requests")
 _SCRIPT = "study.js"
-_LABELS = {"list": "Release the list"}
+_LABELS = {"list": "Release the list", "round": "Ask the next round"}
 _MOST_SHARES = 5  # that a study's page tells
 _NEXT = {"created": "open", "open": "close", "asking": "close", "closed": "release"}
 """What an operator may do next; a study that has not been released can also be withdrawn, on its own page."""
@@ -212,6 +216,7 @@ def _facts(study: Mapping[str, Any], budget: str) -> list[list[str]]:
     facts = [
         ("Promise", promise),
         *([("Budget", budget)] if budget else []),
+        *_round(study),
         *_closing(study),
         ("Participants", "known by their tokens" if study.get("tokens", True) else "not known: an open pilot"),
         ("Id", study["id"]),
@@ -250,6 +255,14 @@ def _expected(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+def _round(study: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The round that a study asks."""
+    asked = study.get("round")
+    if not asked:
+        return []
+    return [("Round", f"{asked['number']}, {asked['purpose']}: {asked['user_fraction']} of the local group")]
+
+
 def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[str]:
     """What came out, and where it is."""
     if study["state"] != "released":
@@ -265,7 +278,7 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
         blocks += paragraphs([kept(line)], style="answer")
     elif isinstance(estimate.get("shares"), list):
         blocks += paragraphs([kept(_largest(estimate))], style="answer")
-    elif isinstance(estimate.get("quantiles"), list):
+    elif isinstance(estimate.get("quantiles"), list) or isinstance(estimate.get("centers"), list):
         told = str((result or {}).get("answer", "")).splitlines()[-1:]  # behind the warnings
         title = f"{study.get('title')}: "
         blocks += paragraphs([kept(f"Result: {line.removeprefix(title)}") for line in told], style="answer")
@@ -342,13 +355,26 @@ def _buttons(study: Mapping[str, Any], form_token: str) -> str:
     if study.get("kind") == "heavy-hitters" and study["state"] == "open":
         action = "list"
     sure = ""
+    if _next_is_round(study):
+        action = "round"
+        sure = (
+            '<label>Hours until it ends <input type="number" name="hours" min="1" max="8760" value="24" required>'
+            "</label> "
+        )
     if action != "open":
         box = '<input type="checkbox" name="sure" value="yes" required>'
-        sure = f"<label>{box} I know that this cannot be undone.</label> "
+        sure += f"<label>{box} I know that this cannot be undone.</label> "
     return (
         f'<form class="next" method="post" action="{_address(study, action)}">{_hidden(form_token)}{sure}'
         f'<button class="next">{_LABELS.get(action, action.capitalize())}</button></form>'
     )
+
+
+def _next_is_round(study: Mapping[str, Any]) -> bool:
+    """Whether a closed study still has rounds to ask."""
+    steps = study.get("steps") or [{}]
+    first = (steps[0].get("name"), steps[0].get("state"))
+    return study["state"] == "closed" and first == ("rounds", "pending")
 
 
 def _withdrawal(study: Mapping[str, Any], form_token: str) -> list[str]:

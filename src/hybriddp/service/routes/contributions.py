@@ -10,15 +10,21 @@ from litestar.datastructures import State
 from litestar.params import HeaderParameter, JSONBody, Parameter
 from msgspec import convert
 
-from hybriddp.service import participation
+from hybriddp.service import answering, participation
+from hybriddp.service.answering import SentAnswer
 from hybriddp.service.curator import KnownStudy
-from hybriddp.service.participation import Sent
+from hybriddp.service.kinds import KMeansKind
+from hybriddp.service.kinds.kmeans import ENROLLED
+from hybriddp.service.participation import Acknowledged, Sent
 from hybriddp.service.problems import Refusal
+from hybriddp.service.rounds import NO_ROUNDS
 from hybriddp.service.routes.access import Asked, bearer, relay_hash
 from hybriddp.service.routes.wire import (
     RECEIPT_AGAIN,
     BatchAnswer,
+    NewAnswer,
     NewBatch,
+    NewEnrollment,
     NewReport,
     NewValue,
     PathId,
@@ -56,7 +62,7 @@ def _report(known: KnownStudy, data: NewReport) -> Sent:
 
 
 def _value(known: KnownStudy, data: NewValue) -> Sent:
-    if not isinstance(data.value, str) and not math.isfinite(data.value):
+    if isinstance(data.value, float) and not math.isfinite(data.value):
         raise Refusal("out-of-range", "value must be a finite number.")
     return Sent(True, known.kind.value(data.value), data.digest, data.nonce)
 
@@ -64,9 +70,13 @@ def _value(known: KnownStudy, data: NewValue) -> Sent:
 async def _contribute(known: KnownStudy, sent: Sent, request: Asked, state: State, prefer: str | None) -> Response[Any]:
     minimal = prefer == MINIMAL
     done = await participation.contribute(state.curator, known, sent, bearer(request), with_receipt=not minimal)
-    state.metrics.contribute("trusted" if sent.trusted else "local", "accepted" if done.new else "repeated")
+    return _acknowledged(done, "trusted" if sent.trusted else "local", state, prefer)
+
+
+def _acknowledged(done: Acknowledged, group: str, state: State, prefer: str | None) -> Response[Any]:
+    state.metrics.contribute(group, "accepted" if done.new else "repeated")
     status = 201 if done.new else 200
-    if done.receipt is None:
+    if done.receipt is None or prefer == MINIMAL:
         return Response(b"", status_code=status, headers={"preference-applied": MINIMAL})
     return Response(SignedReceipt(**done.receipt), status_code=status)
 
@@ -105,6 +115,47 @@ async def withdraw_value(study_id: PathId, data: JSONBody[NewValue], request: As
     told = await participation.withdraw(state.curator, known, _value(known, data), bearer(request))
     state.metrics.contribute("trusted", "withdrawn")
     return convert(told, SignedReceipt)
+
+
+def _enrollment(known: KnownStudy, data: NewEnrollment) -> Sent:
+    if not isinstance(known.kind, KMeansKind):
+        raise Refusal("refused", NO_ROUNDS)
+    return Sent(False, ENROLLED, data.digest, data.nonce)
+
+
+@post("/studies/{study_id:str}/enrollments", **_PARTICIPANT, responses=_REFUSALS | RECEIPT_AGAIN)
+async def enroll(
+    study_id: PathId, data: JSONBody[NewEnrollment], request: Asked, state: State, prefer: _Prefer = None
+) -> Response[SignedReceipt]:
+    """Say that a local participant takes part in a study that asks in rounds, before the first one."""
+    known = await _known(study_id, request, state)
+    return await _contribute(known, _enrollment(known, data), request, state, prefer)
+
+
+@post("/studies/{study_id:str}/enrollments/withdraw", status_code=200, **_PARTICIPANT, responses=_REFUSALS)
+async def withdraw_enrollment(
+    study_id: PathId, data: JSONBody[NewEnrollment], request: Asked, state: State
+) -> SignedReceipt:
+    """Withdraw from a study that asks in rounds, before the first one."""
+    known = await _known(study_id, request, state)
+    told = await participation.withdraw(state.curator, known, _enrollment(known, data), bearer(request))
+    state.metrics.contribute("local", "withdrawn")
+    return convert(told, SignedReceipt)
+
+
+@post(
+    "/studies/{study_id:str}/answers",
+    **_PARTICIPANT,
+    responses=_REFUSALS | problems("not-allowed") | RECEIPT_AGAIN,
+)
+async def send_answer(
+    study_id: PathId, data: JSONBody[NewAnswer], request: Asked, state: State, prefer: _Prefer = None
+) -> Response[SignedReceipt]:
+    """Answer the round whose turn it is. The same answer again gets the same receipt (200)."""
+    known = await _known(study_id, request, state)
+    message = {"round": data.round, "ask": data.ask, "variant": data.variant, "code": data.code}
+    done = await answering.answer(state.curator, known, SentAnswer(message, data.nonce), bearer(request))
+    return _acknowledged(done, "local", state, prefer)
 
 
 @get("/studies/{study_id:str}/receipt", **_PARTICIPANT, responses=problems("bad-token", "not-found", "too-many"))
@@ -163,7 +214,17 @@ async def _relay(request: Asked, state: State) -> str:
     return name
 
 
-QUIET = {path for route in (send_report, send_value, send_batch) for path in route.paths}
+QUIET = {path for route in (send_report, send_value, send_batch, enroll, send_answer) for path in route.paths}
 """Where what was taken leaves no line in the log."""
 
-ROUTES = [send_report, send_value, withdraw_report, withdraw_value, show_receipt, send_batch]
+ROUTES = [
+    send_report,
+    send_value,
+    withdraw_report,
+    withdraw_value,
+    enroll,
+    withdraw_enrollment,
+    send_answer,
+    show_receipt,
+    send_batch,
+]

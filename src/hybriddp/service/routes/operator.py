@@ -24,13 +24,14 @@ from hybriddp.service.pages.operator import (
     study_page,
 )
 from hybriddp.service.pages.session import COOKIE
-from hybriddp.service.problems import problem
+from hybriddp.service.problems import Refusal, problem
 from hybriddp.service.routes.access import Asked
 from hybriddp.service.routes.new_study import after_login
 from hybriddp.service.routes.operator_session import PAGE, START, FormData, html_answer, is_own, session, sessions_of
 from hybriddp.service.routes.wire import PathId, in_our_words
 
 _Id = Annotated[str, Parameter(max_length=64)]
+_MOST_HOURS = 8760  # of a round: a year
 _DONE = {
     "open": "The study is open.",
     "list": "The list is released.",
@@ -123,8 +124,10 @@ async def act(study_id: PathId, action: _Id, data: FormData, request: Asked, sta
     try:
         if action == "withdraw" and data.get("confirm") != study_id:
             wrong = "Nothing was withdrawn: the id that you typed is another one."
-        elif action in ("list", "close", "release") and data.get("sure") != "yes":
+        elif action in ("list", "close", "round", "release") and data.get("sure") != "yes":
             wrong = "Nothing was done: this cannot be undone, so the box must be checked."
+        elif action == "round":
+            notice = await _next_round(state, study_id, data.get("hours", ""))
         elif action == "release":
             done = await life.release(state.curator, study_id)
             if done.new:
@@ -140,6 +143,15 @@ async def act(study_id: PathId, action: _Id, data: FormData, request: Asked, sta
     return html_answer(
         await _study(state, study_id, form_token, notice=notice, problem=wrong), 409 if wrong else 200, scripted=True
     )
+
+
+async def _next_round(state: State, study_id: str, hours: str) -> str:
+    """Publish the next round for some hours; what was done, in words."""
+    if not (hours.isascii() and hours.isdigit() and 1 <= int(hours[:6]) <= _MOST_HOURS):
+        raise Refusal("malformed", f"Hours must be a whole number from 1 to {_MOST_HOURS:,}.")
+    study = await life.advance(state.curator, study_id, state.curator.clock() + 3600 * int(hours))
+    asked = study["round"]
+    return f"Round {asked['number']} is published." if asked else "All rounds have been answered: release the study."
 
 
 def _count(request: Asked, state: State, reason: str, study_id: str) -> None:

@@ -122,7 +122,8 @@ def _kind_at(wanted: Any, place: str) -> Any:  # noqa: ANN401
         if name:
             wanted = get_type_hints(plain, include_extras=True).get(name) if _is_struct(plain) else None
         else:
-            wanted = get_args(plain)[0] if get_origin(plain) is list else None
+            lists = [bare for bare in map(_bare, _choices(wanted)) if get_origin(bare) is list]
+            wanted = get_args(lists[0])[0] if lists else None
         if wanted is None:
             return None
     return wanted
@@ -135,7 +136,11 @@ def _choices(wanted: Any) -> Iterator[Any]:  # noqa: ANN401
 
 
 def _plain(wanted: Any) -> Any:  # noqa: ANN401
-    one = next(_choices(wanted))
+    return _bare(next(_choices(wanted)))
+
+
+def _bare(one: Any) -> Any:  # noqa: ANN401
+    """A type without its metadata."""
     return get_args(one)[0] if get_origin(one) is Annotated else one
 
 

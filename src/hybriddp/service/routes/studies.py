@@ -28,11 +28,13 @@ from hybriddp.service.routes.wire import (
     BudgetState,
     NewBudget,
     NewRelay,
+    NewRound,
     NewStudy,
     PathId,
     PathName,
     Relay,
     RelayKey,
+    RoundDocument,
     StudyDocument,
     problems,
 )
@@ -96,6 +98,25 @@ close_study = _move("close", "Close a study before its closing time; this cannot
 list_study = _move(
     "list", "Release the list of a study in two steps: from then on it asks the local group about what is on it."
 )
+
+
+@post(
+    "/studies/{study_id:str}/round",
+    status_code=200,
+    **_ADMIN,
+    responses=problems("bad-token", "not-found", "refused", body=True),
+)
+async def next_round(study_id: PathId, data: JSONBody[NewRound], state: State) -> StudyDocument:
+    """Publish the next round of a closed study until a deadline; the answers to the one before are counted first."""
+    return convert(await life.advance(state.curator, study_id, int(data.closes_at.timestamp())), StudyDocument)
+
+
+@get("/studies/{study_id:str}/round", **_PUBLIC, responses=problems("not-found"))
+async def show_round(study_id: PathId, state: State) -> RoundDocument:
+    """The round that a study asks now, and the turns so far, as devices check them."""
+    return convert(await life.asked(state.curator, study_id), RoundDocument)
+
+
 withdraw_study = _move("withdraw", "Delete everything of a study that was not released, except for its ledger.")
 
 
@@ -232,6 +253,8 @@ ROUTES = [
     open_study,
     list_study,
     close_study,
+    next_round,
+    show_round,
     withdraw_study,
     release_study,
     result,

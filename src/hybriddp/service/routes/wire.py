@@ -56,8 +56,16 @@ Decimal = Annotated[str, Meta(max_length=64, description=_DECIMAL_WORDS)]
 Participant = Annotated[str, Meta(min_length=1, max_length=256, description="a text of 1 to 256 characters")]
 
 
-_VALUE_WORDS = "a number, or a category of at most 1,000 characters"
-Value = Annotated[float, Meta(description=_VALUE_WORDS)] | Annotated[str, Meta(max_length=1000)]
+_VALUE_WORDS = "a number, a category of at most 1,000 characters, or a point of at most 256 numbers"
+Value = (
+    Annotated[float, Meta(description=_VALUE_WORDS)]
+    | Annotated[str, Meta(max_length=1000)]
+    | Annotated[list[float], Meta(max_length=256)]
+)
+_PLACE_WORDS = "a whole number from 0 to below 2^31"
+Place = Annotated[int, Meta(ge=0, lt=1 << 31, description=_PLACE_WORDS)]
+_CODE_WORDS = "a whole number, or hexadecimal digits where the channel sends bits"
+AnswerCode = Annotated[int, Meta(description=_CODE_WORDS)] | Annotated[str, Meta(max_length=1 << 20)]
 
 
 class Consent(Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,6 +108,29 @@ class NewValue(Struct, frozen=True, forbid_unknown_fields=True):
     nonce: Nonce
 
 
+class NewEnrollment(Struct, frozen=True, forbid_unknown_fields=True):
+    """A local participant of a study that asks in rounds says that they take part."""
+
+    digest: Digest
+    nonce: Nonce
+
+
+class NewAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """A device's answer to a round, which it names by its digest."""
+
+    round: Digest
+    ask: Place
+    variant: Place
+    code: AnswerCode
+    nonce: Nonce
+
+
+class NewRound(Struct, frozen=True, forbid_unknown_fields=True):
+    """When the next round ends."""
+
+    closes_at: Time
+
+
 class BatchedReport(Struct, frozen=True, forbid_unknown_fields=True):
     """A report of one of a relay's participants."""
 
@@ -130,7 +161,19 @@ class NewBudget(Struct, frozen=True, forbid_unknown_fields=True):
     delta: Decimal = "0"
 
 
-BODIES = (Consent, NewStudy, NewReport, NewValue, BatchedReport, NewBatch, NewRelay, NewBudget)
+BODIES = (
+    Consent,
+    NewStudy,
+    NewReport,
+    NewValue,
+    NewEnrollment,
+    NewAnswer,
+    NewRound,
+    BatchedReport,
+    NewBatch,
+    NewRelay,
+    NewBudget,
+)
 
 
 class SignedReceipt(Struct, frozen=True):
@@ -218,6 +261,26 @@ class ListQuestion(Struct, frozen=True):
     text: str
 
 
+class RoundState(Struct, frozen=True):
+    """The round that a study asks, without its text."""
+
+    number: int
+    digest: str
+    purpose: str
+    user_fraction: str
+
+
+class RoundDocument(Struct, frozen=True):
+    """A round as devices get it: its text, and the turns of all rounds so far."""
+
+    study: str
+    number: int
+    digest: str
+    text: str
+    turns: str
+    closes_at: str
+
+
 class StudyDocument(Struct, frozen=True):
     """What everybody may see of a study."""
 
@@ -243,6 +306,7 @@ class StudyDocument(Struct, frozen=True):
     counts: Counts | None
     receipts_key: str
     question: ListQuestion | None
+    round: RoundState | None
 
 
 class ProblemDocument(Struct, frozen=True):

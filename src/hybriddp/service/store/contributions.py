@@ -18,10 +18,9 @@ from sqlalchemy.exc import IntegrityError
 
 from hybriddp.errors import DataError
 from hybriddp.service.store.engine import driver, is_postgresql
-from hybriddp.service.store.item_sums import FULL
 from hybriddp.service.store.schema import participants, studies, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
-from hybriddp.service.store.studies import OPEN, TAKING, close_overdue
+from hybriddp.service.store.studies import OPEN, TAKING, close_overdue, stage
 from hybriddp.service.store.sums import UNIT_SUMS, StudySums
 
 PARTICIPANT, RELAY, NOBODY = range(3)
@@ -47,7 +46,7 @@ _MOVE = (
 
 
 _OPEN = (
-    select(studies.c.number, studies.c.closes_at, studies.c.state)
+    select(studies.c.number, studies.c.closes_at, studies.c.state, studies.c.round_number)
     .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & studies.c.state.in_(TAKING))
     .with_for_update(read=True)
 )
@@ -86,7 +85,7 @@ class NewContribution:
     asserted: int
     day: int
     sums: StudySums = UNIT_SUMS  # how it is added up
-    taken_in: str = OPEN  # the state of the study in which it is taken
+    taken_in: str = OPEN  # the stage of the study in which it is taken
 
     @property
     def key(self) -> tuple[int, bytes]:
@@ -233,6 +232,14 @@ def sizes(connection: Connection, study: int) -> GroupSizes:
     return GroupSizes(int(trusted or 0), int(local or 0))
 
 
+def take_answers(connection: Connection, study: int) -> dict[int, int]:
+    """The tally of the answers to a round, which is emptied for the next one. Nobody may be adding to it."""
+    answers = tallies.c.code < 0
+    found = {code: count for code, count in tally(connection, study).items() if code < 0}
+    connection.execute(delete(tallies).where((tallies.c.study == study) & answers))
+    return found
+
+
 def forget(connection: Connection, study: int) -> None:
     """Delete everything that a study's participants contributed, and that they did."""
     for table in (participants, tallies, totals):
@@ -240,9 +247,9 @@ def forget(connection: Connection, study: int) -> None:
 
 
 def _lock_open(connection: Connection, numbers: set[int], now: int) -> dict[int, str]:
-    """Those of the studies that take contributions, with their states, which stay until the transaction ends."""
+    """Those of the studies that take contributions, with their stages, which stay until the transaction ends."""
     found = connection.execute(_OPEN, {"numbers": sorted(numbers)})
-    return {row.number: row.state for row in found if now < row.closes_at}
+    return {row.number: stage(row.state, row.round_number) for row in found if now < row.closes_at}
 
 
 def _insert_sqlite(connection: Connection, rows: Sequence[NewContribution]) -> set[tuple[int, bytes]]:
@@ -326,7 +333,7 @@ def _change_sums(
         if sums.most_people is not None and sign > 0:
             there = connection.execute(select(func.sum(totals.c.count)).where(totals.c.study == study)).scalar() or 0
             if there + len(integers) > sums.most_people:
-                raise DataError(FULL)
+                raise DataError(sums.full)
         after = sums.change(before, integers, sign)
         sealed = seal.close(after, digest, replica, count, total_bytes=sums.total_bytes)
         values: Mapping[str, Any] = {"study": study, "replica": replica, "count": count, "sealed": sealed}

@@ -42,6 +42,7 @@ class ItemSums:
 
     total_bytes: ClassVar[int] = ROOM
     most_people: ClassVar[int] = MOST_PEOPLE
+    full: ClassVar[str] = FULL
 
     def entries(self, code: int) -> tuple[int, ...]:
         """The code itself."""

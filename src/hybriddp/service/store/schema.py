@@ -1,7 +1,8 @@
 """The tables of a curator: studies, who has taken part, and running sums; the ledger's are in `ledger`.
 
 What is *not* there says more: no table has a column in which a raw value or a single report would fit. A participant is
-a keyed hash, a contribution is a commitment, and what was contributed is in the sums only.
+a keyed hash, a contribution is a commitment, and what was contributed is in the sums only. (K-means needs the points of
+trusted people several times: they lie in the sealed sum, all together, until the study ends.)
 """
 
 from sqlalchemy import (
@@ -43,8 +44,9 @@ studies = Table(
     Column("min_trusted", BigInteger, nullable=False),
     Column("min_local", BigInteger, nullable=False),
     Column("budget", Text),  # the name of a ledger that several studies share
-    Column("closes_at", BigInteger, nullable=False),  # seconds since 1970, UTC
+    Column("closes_at", BigInteger, nullable=False),  # seconds since 1970, UTC; in a round, when that ends
     Column("state", Text, nullable=False),
+    Column("round_number", Integer, nullable=False, default=0, server_default="0"),  # 0 before the first one
 )
 
 steps = Table(

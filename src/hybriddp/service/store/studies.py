@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from hybriddp.service.store.schema import credentials, steps, studies
 
 CREATED, OPEN, CLOSED, RELEASED, WITHDRAWN = "created", "open", "closed", "released", "withdrawn"
-ASKING = "asking"  # open for the local group, after the trusted group's list has been released
+ASKING = "asking"  # open for the local group, after the trusted group's list has been released, or in a round
 TAKING = (OPEN, ASKING)
 _RELAY = "relay "
 # Asked with every batch: built once.
@@ -28,7 +28,10 @@ _RELAY_NAME = select(credentials.c.name).where(
 
 @dataclass(frozen=True, slots=True)
 class StoredStudy:
-    """A study as the curator keeps it. Everything but ``state`` never changes."""
+    """A study as the curator keeps it. Everything but ``state`` never changes.
+
+    In a study that asks in rounds, the number of the round changes with each, and when it closes.
+    """
 
     number: int
     id: str
@@ -44,6 +47,7 @@ class StoredStudy:
     budget: str | None
     closes_at: int
     state: str
+    round_number: int = 0
 
     def state_at(self, now: int) -> str:
         """The state, closed from the closing time on even if nobody has written that down yet."""
@@ -92,6 +96,23 @@ def all_studies(connection: Connection) -> list[StoredStudy]:
 def set_state(connection: Connection, number: int, state: str) -> None:
     """Write a study's new state down."""
     connection.execute(update(studies).where(studies.c.number == number).values(state=state))
+
+
+def begin_round(connection: Connection, number: int, round_number: int, closes_at: int) -> None:
+    """Write down that a study asks a round from now on, until then."""
+    values = {"state": ASKING, "round_number": round_number, "closes_at": closes_at}
+    connection.execute(update(studies).where(studies.c.number == number).values(values))
+
+
+def stage(state: str, round_number: int) -> str:
+    """What a contribution is taken in: the state and, where that is a round, its number too.
+
+    Examples
+    --------
+    >>> stage(OPEN, 0), stage(ASKING, 0), stage(ASKING, 2)
+    ('open', 'asking', 'asking 2')
+    """
+    return f"{state} {round_number}" if state == ASKING and round_number else state
 
 
 def close_overdue(connection: Connection, numbers: Iterable[int], now: int) -> None:

@@ -7,7 +7,7 @@ of these. Entries below zero count what else there is to count in a report: bit 
 a mean it is the sum of all units. Of categories it is a number with one digit of 40 bits for each: who has category $i$
 adds $2^{40i}$, and a withdrawal subtracts it; the 256 bins of a distribution are counted in the same way. The integer
 is always written with as many bytes as the study's own text makes it have, so that its length tells nothing. (Items
-that nobody has listed are counted in `item_sums`.)
+that nobody has listed are counted in `item_sums`, and points are kept as they are in `point_sums`.)
 """
 
 from abc import ABC, abstractmethod
@@ -34,6 +34,10 @@ class StudySums(Protocol):
     def most_people(self) -> int | None:
         """How many trusted people there is room for; None if any number."""
 
+    @property
+    def full(self) -> str:
+        """What is said if there is no room left."""
+
     def entries(self, code: int) -> tuple[int, ...]:
         """The entries of the tally that a report adds 1 to."""
 
@@ -49,6 +53,7 @@ class AddingSums(ABC):
 
     __slots__ = ()
     most_people: ClassVar[int | None] = None
+    full: ClassVar[str] = ""
 
     @abstractmethod
     def addend(self, integers: Iterable[int]) -> int:

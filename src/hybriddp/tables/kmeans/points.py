@@ -21,8 +21,10 @@ from hybriddp.kmeans.statistics import BLOCK, STEP_PARTS, VERTEX_FORMULAS, Histo
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import frames
 from hybriddp.tables.batches import computed
+from hybriddp.tables.dialect import CsvFormat
 from hybriddp.tables.frames import TableSource, nw
 from hybriddp.tables.text import Wanted
+from hybriddp.tables.trust import Trust
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +38,9 @@ def trusted_points(
     study: KMeansStudy,
     *,
     columns: Sequence[str],
+    trusted_if: str | None = None,
     engine: str | None = None,
+    csv: CsvFormat | None = None,
 ) -> "TrustedTable":
     """The trusted users of a table, for `HybridKMeansServer`.
 
@@ -50,8 +54,12 @@ def trusted_points(
     columns : sequence of str
         The column of each coordinate, in the order of the study's bounds. Rows where one of them is missing, NaN or
         infinite are no trusted users: they are left out and counted.
+    trusted_if : str, optional
+        Who trusts, if not all do: ``column`` or ``column=word``, as for `summarize`. Others are not looked at.
     engine : {"polars", "duckdb", "spark"}, optional
         What reads files, and only files: Polars if not given.
+    csv : CsvFormat, optional
+        How text files are written, where that cannot be seen.
 
     Examples
     --------
@@ -62,14 +70,82 @@ def trusted_points(
     >>> points.count, points.clamped, points.rejected
     (3, 1, 1)
     """
+    names = _names(study, columns)
+    trust = None if trusted_if is None else Trust.of(trusted_if)
+    return TrustedTable(_source(table, names, trust, engine, csv), names, study.box, trust)
+
+
+def untrusted_points(
+    table: Any,  # noqa: ANN401
+    study: KMeansStudy,
+    *,
+    columns: Sequence[str],
+    trusted_if: str,
+    engine: str | None = None,
+    csv: CsvFormat | None = None,
+) -> FloatArray:
+    """The points of those who do not trust, for a simulation: real ones never leave their devices.
+
+    Parameters are those of `trusted_points`. Rows that are no points are left out.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10)], epsilon=1)
+    >>> table = pl.DataFrame({"x": [1.0, 9.0, None], "consent": ["yes", "no", "no"]})
+    >>> untrusted_points(table, study, columns=["x"], trusted_if="consent")
+    array([[9.]])
+    """
+    names, trust = _names(study, columns), Trust.of(trusted_if)
+    source = _source(table, names, trust, engine, csv)
+    found = []
+    for frame in source.frames():
+        with source.reading():
+            rest = _floats(_of_trust(frame, trust, trusting=False), names)
+            found += list(computed(rest, _finite_rows, np.float64))
+    return np.concatenate([np.empty(0), *found]).reshape(-1, len(names))
+
+
+def _names(study: KMeansStudy, columns: Sequence[str]) -> list[str]:
     if not isinstance(study, KMeansStudy):
         raise ParameterError("study", "a KMeansStudy", type(study).__name__, shown_as="type")
     d = study.box.n_dimensions
     names = [] if isinstance(columns, str) else list(columns)
     if len(names) != d or not all(isinstance(name, str) for name in names) or len(set(names)) < d:
         raise ParameterError("columns", f"the names of {d} columns, one for each pair of bounds", columns)
-    source = TableSource.of(table, engine, Wanted(numbers=names))
-    return TrustedTable(source, names, study.box)
+    return names
+
+
+def _source(
+    table: Any,  # noqa: ANN401
+    names: Sequence[str],
+    trust: Trust | None,
+    engine: str | None,
+    csv: CsvFormat | None,
+) -> TableSource:
+    others = [] if trust is None or trust.column in names else [trust.column]
+    return TableSource.of(table, engine, Wanted(numbers=names, others=others, csv=csv or CsvFormat()))
+
+
+def _of_trust(frame: Any, trust: Trust | None, *, trusting: bool = True) -> Any:  # noqa: ANN401
+    """The rows of those who trust, or of those who do not; `DataError` if a row says neither."""
+    if trust is None:
+        return frame
+    trusts, unclear = trust.expressions(frame.collect_schema()[trust.column])
+    (row,) = frames.collect(frame.select(n=frames.indicator(unclear)).select(nw.col("n").sum()))
+    if row["n"]:
+        raise DataError(
+            f"Column {trust.column!r} says neither yes nor no in {int(row['n']):,} rows. Say which word means that "
+            f"somebody trusts: {trust.column}=word."
+        )
+    return frame.filter(trusts if trusting else ~trusts)
+
+
+def _floats(frame: Any, columns: Sequence[str]) -> Any:  # noqa: ANN401
+    """The coordinates as floats, in columns that are called x0, x1, …; `DataError` if the table has none."""
+    schema = frame.collect_schema()
+    frames.require_columns(schema, columns, columns)
+    return frame.select(**{f"x{j}": frames.as_float(schema[column], column) for j, column in enumerate(columns)})
 
 
 class TrustedTable:
@@ -89,10 +165,11 @@ class TrustedTable:
         How many rows are no points, since a coordinate is missing, NaN or infinite. Not private either.
     """
 
-    def __init__(self, source: TableSource, columns: Sequence[str], box: Box) -> None:
+    def __init__(self, source: TableSource, columns: Sequence[str], box: Box, trust: Trust | None = None) -> None:
         self._source, self._columns, self.box = source, columns, box
-        self._frames = source.frames()
+        found = source.frames()
         with source.reading():
+            self._frames = tuple(_of_trust(frame, trust) for frame in found)
             counts = sum((self._rows(frame) for frame in self._frames), np.zeros(3, np.int64))
         self.count, self.clamped, self.rejected = (int(n) for n in counts)
 
@@ -122,12 +199,7 @@ class TrustedTable:
             )
 
     def _floats(self, frame: Any) -> Any:  # noqa: ANN401
-        """The coordinates as floats, in columns that are called x0, x1, …; `DataError` if the table has none."""
-        schema = frame.collect_schema()
-        frames.require_columns(schema, self._columns, self._columns)
-        return frame.select(
-            **{f"x{j}": frames.as_float(schema[column], column) for j, column in enumerate(self._columns)}
-        )
+        return _floats(frame, self._columns)
 
     def _rows(self, frame: Any) -> NDArray[np.int64]:  # noqa: ANN401
         """How many rows are points, how many of these lie outside of the bounds, and how many are none: one query."""
@@ -174,10 +246,8 @@ def _placed(batches: Iterable["pa.RecordBatch"], box: Box) -> Iterator[FloatArra
     """The points of batches in the unit box, in blocks as large as those of points in memory."""
     held: list[FloatArray] = []
     count = 0
-    for batch in batches:
-        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]  # nulls become NaN
-        points = np.stack(columns, axis=1).astype(np.float64, copy=False)
-        points = box.place_checked(points[np.isfinite(points).all(axis=1)]).points
+    for rows in _finite_rows(batches):
+        points = box.place_checked(rows).points
         held.append(points)
         count += len(points)
         while count >= BLOCK:
@@ -186,6 +256,14 @@ def _placed(batches: Iterable["pa.RecordBatch"], box: Box) -> Iterator[FloatArra
             held, count = [joined[BLOCK:]], count - BLOCK
     if count:
         yield np.concatenate(held)
+
+
+def _finite_rows(batches: Iterable["pa.RecordBatch"]) -> Iterator[FloatArray]:
+    """The rows of batches that are points."""
+    for batch in batches:
+        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]  # nulls become NaN
+        points = np.stack(columns, axis=1).astype(np.float64, copy=False)
+        yield points[np.isfinite(points).all(axis=1)]
 
 
 def _sums(batches: Iterable["pa.RecordBatch"], box: Box, statistic: Statistic) -> Iterator[NDArray[np.int64]]:

@@ -1,0 +1,83 @@
+"""Answering a round of K-means: fetch it, check it, draw once, keep the answer, send it.
+
+The round must be of the study that the person enrolled in, every channel of it must keep the study's ε, and the turns
+must say that it is this person's round. Turns that were seen once are kept: a curator who tells another story later is
+not believed.
+"""
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hybriddp.client.contribution import answer_commitment
+from hybriddp.client.exchange import Conversation, HttpRequest, ask, stored
+from hybriddp.client.journal import JournalEntry
+from hybriddp.client.problems import RejectedError, parse_object
+from hybriddp.client.receipt import Receipt
+from hybriddp.errors import ProtocolError
+from hybriddp.kmeans.protocol.answers import messages_of
+from hybriddp.kmeans.protocol.round import Round
+from hybriddp.kmeans.protocol.turns import Turns
+from hybriddp.kmeans.study import KMeansStudy
+
+if TYPE_CHECKING:
+    from hybriddp.client.participant import Participant
+
+__all__ = ["answer"]
+
+_NOT_ENROLLED = "Only those who have enrolled in the local group answer a round. Call enroll() first."
+_EARLY = "A later round asks you. Nothing was drawn; call again when the next round is published."
+_LATE = "The round that asked you has ended. Nothing was drawn, and nothing else will be asked."
+
+
+def answer(participant: "Participant", point: Sequence[float]) -> Conversation[Receipt]:
+    """A person's answer to their round, unless it has been drawn before: then that is sent again."""
+    entry = yield from participant.entry()
+    if entry is None or entry.contribution is None or not entry.contribution.enrolls:
+        raise ProtocolError(_NOT_ENROLLED)
+    resent = entry.answer is not None
+    while entry.answer is None:  # another process may be first: then theirs is the one that counts
+        entry = yield from _drawn(participant, entry, point)
+        if entry.contribution is None:
+            raise ProtocolError("You have withdrawn from this study.")
+    made = entry.answer
+    if not resent:
+        yield from participant.public_keys()
+    body = json.dumps({**made["message"], "nonce": made["nonce"]}, separators=(",", ":")).encode()
+    sent = HttpRequest("POST", f"/studies/{participant.study}/answers", body, participant.token)
+    document = parse_object((yield from ask(sent, participant.retries)).body)
+    commitment = answer_commitment(made["message"], made["nonce"])
+    receipt = yield from participant.checked(document, entry, commitment, withdrawn=False)
+    yield from participant.update(entry, answer_receipt=receipt.document)
+    return replace(receipt, resent=resent)
+
+
+def _drawn(participant: "Participant", entry: JournalEntry, point: Sequence[float]) -> Conversation[JournalEntry]:
+    """The journal's entry with an answer in it, on disk."""
+    offer = yield from participant.offer()
+    if not isinstance(offer.study, KMeansStudy) or offer.digest != entry.digest:
+        raise ProtocolError("The curator offers another study than the one that you enrolled in. Nothing was drawn.")
+    document = yield from participant.get(f"/studies/{participant.study}/round")
+    asked, turns = _checked_round(offer.study, document)
+    if entry.turns and not turns.follows(Turns.from_json(entry.turns)):
+        raise ProtocolError("The curator has changed whose turn it is. Nothing was drawn.")
+    after = replace(entry, turns=turns.to_json())
+    turn = turns.round_of(participant.subject)
+    if turn != asked.number:
+        yield from stored(partial(participant.journal.update, entry, after))
+        late = turn is not None and turn < asked.number
+        raise RejectedError(_LATE if late else _EARLY, reason="late" if late else "early", status=409)
+    turns.require_turn(asked, participant.subject)
+    (message,) = messages_of(asked, asked.answer([list(point)]))
+    after = replace(after, answer={"message": message, "nonce": secrets.token_hex(16)})
+    return (yield from stored(partial(participant.journal.update, entry, after)))
+
+
+def _checked_round(study: KMeansStudy, document: dict[str, Any]) -> tuple[Round, Turns]:
+    text, turns = document.get("text"), document.get("turns")
+    if not isinstance(text, str) or not isinstance(turns, str):
+        raise ProtocolError("The curator's document has no round with its turns.")
+    return Round.from_json(text, study=study), Turns.from_json(turns)
