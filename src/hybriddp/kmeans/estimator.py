@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.kmeans.algorithm.cluster_estimate import Doubts
 from hybriddp.kmeans.box import columns_by_name, names_of, require_alike, warn_of_names
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.explain import html_table, story
@@ -59,7 +60,7 @@ class HybridKMeans:
     neighbors : {"replace-one", "add-remove"}
         What is hidden of a trusted user: where their point is, or whether they are there at all.
     name : str
-        What the points are; a ledger tells studies apart by it.
+        What the points are. It is in the ledger's lines; a ledger tells studies apart by all of a study, its digest.
     scale : {"bounds", "none"} or sequence of float
         What distances are measured by. By default every dimension by the width of its bounds, so that units do not
         matter; with positive weights, dimension *j* counts ``scale[j]`` times as much as that; with ``"none"``, by the
@@ -77,11 +78,17 @@ class HybridKMeans:
     doubtful_ : bool
         Whether the cost (WCSS) may well be more than 1.2 times that of the best centers: ``doubt_`` above 0.07 up
         to three dimensions, or above 0.012 if other first centers looked even better on a coarse grid; above 0.15 in
-        more.
+        more. Also if a center may be empty or, up to three dimensions, if two are less than a step of the grid apart.
+    doubts_ : Doubts
+        Which of these it is, and for which centers: ``empty``, ``close``, ``noisy`` and ``contested``.
     start_ : StartDoubt or None
-        Up to three dimensions, the cost of the first centers beside that of the best other ones, if there were any.
+        Up to three dimensions, the first centers beside the best other ones, if there were any: ``cost`` and
+        ``rival_cost``, mean squared distances where distances are measured; ``difference_sd``, what their difference
+        is uncertain by; ``n_vertices`` of the grid that both were found on.
     sizes_ : ndarray, shape (n_clusters,)
         The fraction of users nearest to each center, as released.
+    size_errors_ : ndarray, shape (n_clusters,)
+        The standard error of each size. A center whose size is below three of them may be empty.
     trusted_weight_ : ndarray, shape (n_clusters,)
         How much of each center the trusted group decided, from 0 to 1.
     n_iter_ : int
@@ -208,9 +215,12 @@ class HybridKMeans:
         self.study_: KMeansStudy = server.study
         self.cluster_centers_ = server.cluster_centers
         self.standard_errors_: FloatArray = box.units * np.sqrt(result.variance)
-        self.sizes_ = result.sizes / max(float(result.sizes.sum()), 1e-12)
+        total = max(float(result.sizes.sum()), 1e-12)
+        self.sizes_ = result.sizes / total
+        self.size_errors_: FloatArray = np.sqrt(result.size_variance) / total
         self.trusted_weight_ = result.trusted_weight
         self.doubt_, self.doubtful_, self.start_ = result.doubt, result.is_doubtful, result.start
+        self.doubts_: Doubts = result.doubts
         self.spending_: tuple[Spending, ...] = server.spending
         self.n_iter_ = len(server.spending)
         self.n_features_in_ = box.n_dimensions
