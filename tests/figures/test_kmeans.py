@@ -41,6 +41,8 @@ def test_a_picture_says_if_the_answer_is_doubtful() -> None:
     noisy, sure = _model(2, n_clusters=6, epsilon=0.3), _model(2, n_clusters=1, epsilon=20)
     assert noisy.doubtful_
     assert not sure.doubtful_
+    assert "6 centers, " in noisy.plot().axes[0].get_title("left")
+    assert "1 center, " in sure.plot().axes[0].get_title("left")
     for model in (noisy, sure):
         texts = [text.get_text() for text in model.plot().axes[0].texts]
         assert any(text.startswith("Doubtful: may cost over 1.2") for text in texts) == model.doubtful_

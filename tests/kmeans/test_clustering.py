@@ -1,10 +1,15 @@
+import json
+import os
+import subprocess
+import sys
 from itertools import product
 
 import numpy as np
 import pytest
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.clustering import BLOCK, blocks, nearest, squared_norms, wcss, weighted_kmeans
+from hybriddp.kmeans import clustering
+from hybriddp.kmeans.clustering import BLOCK, _by_cost, blocks, nearest, squared_norms, wcss, weighted_kmeans
 
 
 def _naive_distances(points: FloatArray, centers: FloatArray) -> FloatArray:
@@ -57,7 +62,7 @@ def test_many_starts_find_the_best_of_all_partitions(n: int, k: int, d: int, see
     results = weighted_kmeans(points, weights, k, starts=100, generator=rng)
     assert results[0].cost == pytest.approx(_best_of_all_partitions(points, weights, k), rel=1e-9)
     costs = [result.cost for result in results]
-    assert costs == sorted(costs)
+    np.testing.assert_allclose(costs, sorted(costs), rtol=1e-8)  # those that are equal but for rounding, in any order
     apart = _naive_distances(points, results[0].centers).min(axis=1)
     assert results[0].cost == pytest.approx(float(weights @ apart), rel=1e-9)
 
@@ -105,3 +110,46 @@ def test_squared_norms_are_added_up_from_the_first_term_to_the_last() -> None:
             total += x * x
         expected.append(total)
     assert squared_norms(rows).tolist() == expected
+
+
+_ON_A_GRID = """
+import json
+import numpy as np
+from hybriddp.kmeans.clustering import weighted_kmeans
+
+grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 7)] * 2), axis=-1).reshape(-1, 2)
+found = []
+for seed in range(8):
+    weights = np.maximum(np.random.default_rng(seed).normal(0, 1, len(grid)), 1e-9)
+    found += weighted_kmeans(grid, weights, 9, starts=16, generator=np.random.default_rng(seed))
+print(json.dumps([clustering.centers.tolist() for clustering in found]))
+"""
+
+
+def test_another_processor_finds_the_same_centers() -> None:
+    """Many vertices of a grid are halfway between two centers, and BLAS rounds by the kernel that it has chosen."""
+
+    def centers(**settings: str) -> FloatArray:
+        command = [sys.executable, "-c", _ON_A_GRID]
+        ran = subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True, check=True)
+        return np.array(json.loads(ran.stdout))
+
+    np.testing.assert_allclose(centers(), centers(OPENBLAS_CORETYPE="Prescott"), rtol=0, atol=1e-9)
+
+
+def test_of_starts_that_end_at_the_same_centers_the_first_one_is_taken() -> None:
+    """Their costs differ by rounding, and so would the order of the centers between machines."""
+    costs = np.array([2.0, 1.0 + 1e-12, 3.0, 1.0, 2.0 - 1e-12])
+    np.testing.assert_array_equal(_by_cost(costs), [1, 3, 0, 4, 2])
+
+
+def test_many_starts_one_after_the_other_are_those_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(3).random((60, 3))
+
+    def found() -> list[FloatArray]:
+        results = weighted_kmeans(points, np.ones(60), 5, starts=10, generator=np.random.default_rng(7))
+        return [result.centers for result in results]
+
+    together = found()
+    monkeypatch.setattr(clustering, "_SIDE_BY_SIDE", 1)
+    np.testing.assert_array_equal(together, found())

@@ -61,7 +61,8 @@ def test_an_answer_that_is_doubtful_says_so(d: int) -> None:
     story = model.explain()
     assert "Doubtful: may cost over 1.2 times as much as the best centers (WCSS).\n" in story
     assert model.doubts_.noisy
-    assert f"off, by up to {significant(100 * model.doubt_**0.5, 2)} % of the typical distance" in story
+    off = f"off, by up to {significant(100 * model.doubt_**0.5, 2)} % of the typical distance"
+    assert (off if model.doubt_ < 1 else " anywhere in a cluster, or outside of it.") in story
     assert "Not doubtful" not in story
     assert (
         f"Doubtful: may cost over 1.2 times as much as the best centers: {doubt_words(model)}." in model._repr_html_()
@@ -188,7 +189,15 @@ def test_many_coordinates_are_cut_short() -> None:
 def test_one_center_has_no_next_one() -> None:
     story = _story(500, 5000, n_clusters=1)
     assert "visits: 1 center in 2 dimensions." in story
-    assert "No center is uncertain through noise" in story
+    assert "next one" not in story
+
+
+def test_noise_beyond_a_cluster_is_no_percentage() -> None:
+    """All users at one place: most of the centers have nobody, and may be anywhere."""
+    same = np.full((1000, 2), 0.37)
+    model = HybridKMeans(3, epsilon=7, bounds=[(0, 1)] * 2, random_state=1).fit(same)
+    assert model.doubt_ > 1
+    assert " anywhere in a cluster, or outside of it." in model.explain()
 
 
 def test_there_is_no_story_before_the_end() -> None:

@@ -20,7 +20,7 @@ _HOLDS_95_PERCENT, _HALF_OF_95_PERCENT = 2.448, 1.960
 
 
 def draw_centers(model: "HybridKMeans", path: Path | None, dimensions: tuple[int, int]) -> "Figure":
-    """The centers with ellipses that hold the best ones with 95 % confidence; the area of a ring grows with the users."""
+    """The centers with ellipses that hold the best ones with 95 % confidence, and rings for their users."""
     centers, errors, bounds = model.cluster_centers_, model.standard_errors_, model.study_.box.bounds
     x, y = _checked(dimensions, len(bounds))
     with canvas(6.4, 5.6) as figure:
@@ -48,9 +48,10 @@ def draw_centers(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
             axes.set_ylim(*bounds[y])
             axes.set_ylabel(_name(model, y), parse_math=False)
         seeded = "" if model.private_release_ else " (a simulation)"
-        title = f"{model.study_.name}: {len(centers)} centers, ε = {model.privacy_.epsilon}{seeded}"
+        number = f"{len(centers)} center{'s' if len(centers) > 1 else ''}"
+        title = f"{model.study_.name}: {number}, ε = {model.privacy_.epsilon}{seeded}"
         axes.set_title(title, parse_math=False)
-        note = "shaded: where the center is, 95 % by noise and sampling; area of a ring: share of users"
+        note = "shaded: where the center is, 95 % by noise and sampling; larger rings: more users"
         axes.text(0.0, -0.13, note, transform=axes.transAxes, color=MUTED, fontsize=8.5)
         if model.doubtful_:
             why = f"{DOUBTFUL}:\n{doubt_words(model)}"

@@ -1,8 +1,12 @@
 r"""Ordinary K-means on points that may be seen: Lloyd's algorithm [Llo82] with greedy k-means++ starts [AV07].
 
 Nothing here is private. K-means itself is given released cells of a grid with their released weights, never raw points
-of users; `nearest` is also what statistics before noise tell a point's center by. All starts run side by side, as one
-array.
+of users; `nearest` is also what statistics before noise tell a point's center by. Starts run side by side, as an array.
+
+**The same on every machine.** A study is taken up again from what was published, and what was asked follows from that
+once more. On a grid many vertices are as far from one center as from another, and BLAS rounds one way on one processor
+and the other way on the next. So products are summed term by term, in one order, and what differs in the last digits
+only counts as equal.
 
 What devices compute by (`nearest_constant_time` and its like) is **the same work for every point**. Whoever sends a
 question sees how long its answer takes. If a point took a longer path than another one, its time would tell a bit of it
@@ -20,6 +24,9 @@ from hybriddp._check import FloatArray, IntArray
 
 BLOCK = 1 << 14  # points looked at at a time: their distances stay in the cache
 _ENTRIES = 1 << 16  # of a table of distances or comparisons, at a time, where time is constant
+_SIDE_BY_SIDE = 1 << 20  # distances of all starts that run at the same time
+_DIGITS = 2.0**40  # of a coordinate of a center: machines may differ in those that come after
+_SAME_COST = 1e-9  # relative: starts that ended at the same centers, but for rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,17 @@ def weighted_kmeans(
     generator chooses the starts; it decides nothing that is private.
     """
     centers = _plus_plus(points, weights, n_clusters, starts, generator)
+    size = max(1, _SIDE_BY_SIDE // (len(points) * n_clusters))
+    found = [_lloyd(points, weights, centers[part], iterations) for part in blocks(starts, size)]
+    centers, costs = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return [Clustering(centers[i].copy(), float(costs[i])) for i in _by_cost(costs)]
+
+
+def _lloyd(
+    points: FloatArray, weights: FloatArray, centers: FloatArray, iterations: int
+) -> tuple[FloatArray, FloatArray]:
+    """Lloyd's algorithm from several starts, shape (starts, clusters, d): the centers, and what they cost."""
+    starts, n_clusters, d = centers.shape
     moments = weights[:, None] * points
     offsets = n_clusters * np.arange(starts)[:, None]
     labels: NDArray[np.intp] | None = None
@@ -110,17 +128,28 @@ def weighted_kmeans(
         mass = np.bincount(cells, np.tile(weights, starts), starts * n_clusters)
         sums = [np.bincount(cells, np.tile(m, starts), starts * n_clusters) for m in moments.T]
         full = mass > 0
-        flat = centers.reshape(starts * n_clusters, -1)
-        flat[full] = np.stack(sums, axis=1)[full] / mass[full, None]
+        flat = centers.reshape(starts * n_clusters, d).copy()
+        flat[full] = np.rint(np.stack(sums, axis=1)[full] / mass[full, None] * _DIGITS) / _DIGITS
+        centers = flat.reshape(centers.shape)
     square = np.sum(points * points, axis=1)
-    costs = np.maximum(np.min(_scores(points, centers), axis=2) + square, 0) @ weights
+    costs = np.sum(np.maximum(np.min(_scores(points, centers), axis=2) + square, 0) * weights, axis=1)
+    return centers, costs
+
+
+def _by_cost(costs: FloatArray) -> NDArray[np.intp]:
+    """The order of the costs; of those that rounding alone tells apart, the first one comes first."""
     order = np.argsort(costs, kind="stable")
-    return [Clustering(centers[i].copy(), float(costs[i])) for i in order]
+    new = np.diff(costs[order], prepend=costs[order[:1]]) > _SAME_COST * costs[order[0]]
+    ordered: NDArray[np.intp] = order[np.lexsort((order, np.cumsum(new)))]
+    return ordered
 
 
 def _scores(points: FloatArray, centers: FloatArray) -> FloatArray:
     """Squared distances without the points' own squares; shape (starts, points, clusters)."""
-    scores: FloatArray = np.sum(centers * centers, axis=2)[:, None, :] - 2 * (points @ np.swapaxes(centers, 1, 2))
+    scores = np.repeat(np.sum(centers * centers, axis=2)[:, None, :], len(points), axis=1)
+    twice, term = -2 * points, np.empty_like(scores)
+    for j in range(points.shape[1]):
+        scores += np.multiply(twice[:, j, None], centers[:, None, :, j], out=term)
     return scores
 
 
@@ -133,8 +162,11 @@ def _plus_plus(
 
     def distances(chosen: NDArray[np.intp]) -> FloatArray:
         """Squared distances of all points to the chosen ones; one more axis at the end."""
-        squared: FloatArray = square - 2 * (points[chosen] @ points.T) + square[chosen][..., None]
-        return np.maximum(squared, 0)
+        squared = square + square[chosen][..., None]
+        for coordinate in points.T:
+            squared -= (2 * coordinate[chosen])[..., None] * coordinate
+        apart: FloatArray = np.maximum(squared, 0)
+        return apart
 
     def drawn(mass: FloatArray, shape: tuple[int, int]) -> NDArray[np.intp]:
         total = np.cumsum(mass, axis=1)
@@ -148,7 +180,7 @@ def _plus_plus(
     for _ in range(n_clusters - 1):
         tried = drawn(closest * weights, (starts, candidates))
         reached = np.minimum(distances(tried), closest[:, None, :])
-        best = np.argmin(reached @ weights, axis=1)
+        best = np.argmin(np.sum(reached * weights, axis=2), axis=1)
         rows = np.arange(starts)
         closest = reached[rows, best]
         chosen = np.column_stack([chosen, tried[rows, best]])

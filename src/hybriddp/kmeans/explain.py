@@ -118,7 +118,7 @@ def _centers(model: "HybridKMeans", uncertain: list[int], at_bounds: list[str]) 
         lines.append("All coordinates are in cluster_centers_ and standard_errors_.")
     if uncertain:
         lines.append(f"Uncertain, compared with the distance to the next center: {', '.join(map(str, uncertain))}.")
-    elif not at_bounds and not model.doubtful_:
+    elif not at_bounds and not model.doubtful_ and len(model.cluster_centers_) > 1:
         lines.append("No center is uncertain through noise, compared with the distance to the next one.")
     return lines
 
@@ -158,7 +158,8 @@ def _doubt(model: "HybridKMeans", uncertain: list[int], at_bounds: list[str]) ->
     if doubts.contested:
         lines.append("Other first centers looked even better than those chosen: a cluster may be overlooked.")
     if doubts.noisy:
-        lines.append(f"Noise may put {_numbered(doubts.noisy)} off, by up to {off} {typical}.")
+        where = f"off, by up to {off} {typical}" if model.doubt_ < 1 else "anywhere in a cluster, or outside of it"
+        lines.append(f"Noise may put {_numbered(doubts.noisy)} {where}.")
     start_in_doubt = bool(doubts.empty or doubts.close or doubts.contested)
     if not start_in_doubt and model.start_ is not None and model.start_.has_rival:
         start_in_doubt = True

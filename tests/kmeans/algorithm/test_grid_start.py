@@ -160,3 +160,10 @@ def test_noise_alone_makes_hardly_any_bumps() -> None:
     grid, bump_sd, noise_sd = CASES[1]
     noise = noise_sd * np.random.default_rng(1).standard_normal(grid.n_symbols)
     assert bump_weights(grid, noise, noise_sd, bump_sd).sum() < 0.1
+
+
+def test_last_digits_of_the_variances_do_not_change_a_grid() -> None:
+    """Machines differ in them."""
+    problem = _problem(1000, 100_000)
+    here, there = (main_grid(problem, VIEW, VARIANCES * (1 + shift), EFFORT) for shift in (0.0, 4e-16))
+    np.testing.assert_array_equal(here.vertices(), there.vertices())

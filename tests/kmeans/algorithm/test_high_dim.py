@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.high_dim import _merged, high_dim_algorithm, within_cluster_sd
+from hybriddp.kmeans.algorithm.high_dim import _merged, high_dim_algorithm, merge_starts, within_cluster_sd
 from hybriddp.kmeans.algorithm.main_axes import MainAxes
 from hybriddp.kmeans.algorithm.plans import plan_for
 from hybriddp.kmeans.algorithm.problem import Problem, PublishedVector, StepResult
@@ -96,3 +96,8 @@ def test_what_is_within_clusters_is_the_total_without_what_is_between_centers() 
     np.testing.assert_allclose(within_cluster_sd(known, variances), [np.sqrt(0.004)] * 2)
     least = np.sqrt(LEAST_WITHIN * 0.005 / 5)
     np.testing.assert_allclose(within_cluster_sd(known, np.full(5, 0.001)), [least] * 2)
+
+
+@pytest.mark.parametrize(("k", "starts"), [(1, 200), (26, 200), (59, 200), (100, 69), (295, 8), (1024, 8)])
+def test_many_clusters_are_merged_from_few_starts(k: int, starts: int) -> None:
+    assert merge_starts(k, OVER_SEED * k) == starts

@@ -25,6 +25,8 @@ from hybriddp.kmeans.reports.base import Ask, Projection
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import Histogram
 
+_DIGITS = 2.0**26  # of the reach of a grid
+
 
 @dataclass(frozen=True, slots=True)
 class GridFrequencies:
@@ -71,7 +73,7 @@ def blended(trusted: GridFrequencies, local: GridFrequencies) -> GridFrequencies
     is right on average. It is at least $1/M$, that of users who are spread evenly.
     """
     m = len(trusted.values)
-    usual = float(np.clip(trusted.values @ local.values, 1 / m, 1.0))
+    usual = float(np.clip(np.sum(trusted.values * local.values), 1 / m, 1.0))  # not BLAS: the same everywhere
     a, b = trusted.variance + usual / trusted.n_users, local.variance + usual / local.n_users
     weight = b / (a + b)
     variance = weight**2 * trusted.variance + (1 - weight) ** 2 * local.variance
@@ -97,7 +99,8 @@ def main_grid(problem: Problem, axes: Projection, variances: FloatArray, effort:
     size = min(int(np.clip(round(sizes[q]), *tuning.MAIN_SIZES)), room)
     least, widest = tuning.MAIN_VARIANCE
     covered = np.clip(variances[:q], least * float(variances.mean()), widest * problem.mean_squared_width)
-    half = tuning.MAIN_REACH * np.sqrt(covered)
+    # Eigenvalues differ between machines in their last digits, and vertices halfway between two centers must not.
+    half = np.ceil(tuning.MAIN_REACH * np.sqrt(covered) * _DIGITS) / _DIGITS
     return GridQuestion(axes.first(q), -half, 2 * half / (size - 1), (size,) * q)
 
 

@@ -111,9 +111,7 @@ def _merged(problem: Problem, axes: MainAxes, known: ClusterEstimate, m: int) ->
     """As many centers as are wanted, from too many: K-means of the centers, weighted by their sizes."""
     k = problem.n_clusters
     weights = np.maximum(known.sizes, tuning.LEAST_SEED_SIZE / len(known.sizes))
-    least, most = tuning.MERGE_STARTS
-    starts = min(max(tuning.MERGE_DISTANCES // (k * len(weights)), least), most)  # as many as are quick
-    rng = problem.rng()
+    starts, rng = merge_starts(k, len(weights)), problem.rng()
     centers = weighted_kmeans(known.centers, weights, k, starts=starts, generator=rng)[0].centers
     label = nearest(known.centers, centers)
     mass = np.maximum(np.bincount(label, weights, k), 1e-9)
@@ -126,3 +124,9 @@ def _merged(problem: Problem, axes: MainAxes, known: ClusterEstimate, m: int) ->
         size_variance=(relative * sizes + absolute / k) ** 2,
         trusted_weight=np.bincount(label, weights * known.trusted_weight, k) / mass,
     )
+
+
+def merge_starts(k: int, n_seeds: int) -> int:
+    """From how many starts seeds are merged: as many as are quick."""
+    least, most = tuning.MERGE_STARTS
+    return min(max(tuning.MERGE_DISTANCES // (k * n_seeds), least), most)

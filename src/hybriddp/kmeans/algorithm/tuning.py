@@ -146,6 +146,7 @@ EMPTY, CLOSE_STEPS = 3.0, 1.0
 
 LIFT_RADIUS = ClipRadius(signs=1.7, lengths=0.6)  # space
 LIFT_SIZE_ERROR = 0.2  # relative: in all dimensions some users are nearer to another center than before; hand
-MERGE_STARTS, MERGE_DISTANCES = (20, 200), 1 << 19  # of K-means of the seeds; shapes: 20 miss the best of 26 clusters
+MERGE_STARTS = 8, 200  # least and most, of K-means of the seeds; shapes: 20 miss the best of 26 clusters
+MERGE_DISTANCES = 1 << 21  # of all starts together: the most starts for up to 59 clusters, the least from 296; hand
 MERGED_VARIANCE = 0.1  # of a merged center, relative to that of a coordinate: large, so that the rounds decide; space
 MERGED_SIZE_ERROR = 0.3, 0.1  # of a merged cluster: relative to its size, and to the average one; hand
