@@ -4,14 +4,14 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.algorithm.cluster_estimate import Doubts
 from hybriddp.kmeans.box import columns_by_name, names_of, require_alike, warn_of_names
 from hybriddp.kmeans.clustering import nearest
@@ -19,7 +19,7 @@ from hybriddp.kmeans.explain import html_table, story
 from hybriddp.kmeans.protocol.devices import SimulatedDevices
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer, Spending
-from hybriddp.kmeans.statistics import PointArray
+from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy, short_parameters
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source, simulation_generator
@@ -28,6 +28,7 @@ from hybriddp.release.ledger import Ledger
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_RAW = ("labels_", "inertia_", "fit_predict", "fit_transform", "score")  # of scikit-learn's KMeans
 _LONGEST = 180  # characters of the parameters in a `repr`
 
 
@@ -177,6 +178,11 @@ class HybridKMeans:
             Where releases are recorded before their noise is drawn; `BudgetError` if there is not enough left.
         """
         study = self.study
+        if isinstance(trusted_points, TrustedPoints):
+            raise DataError(
+                "trusted_points must be an array or a dataframe. Points that hybriddp.tables.trusted_points has read "
+                "are for HybridKMeansServer(trusted=...). Nothing has been spent."
+            )
         names = self._names(trusted_points, local_points)
         groups = {"trusted_points": trusted_points, "local_points": local_points}
         require_alike(groups, bounds_have_names=isinstance(self.bounds, Mapping))
@@ -208,6 +214,20 @@ class HybridKMeans:
         for name in names or ():
             _check.text("the name of a column", name, "what is in it")
         return names
+
+    @classmethod
+    def from_server(cls, server: HybridKMeansServer) -> "HybridKMeans":
+        """The fitted model of a server that has ended, for what a model can show of it."""
+        study = server.study
+        model = cls(
+            study.n_clusters,
+            epsilon=study.privacy.epsilon,
+            bounds=study.box.bounds,
+            neighbors=study.neighbors,
+            name=study.name,
+            scale=study.box.scale,
+        )
+        return model._take(server)
 
     def _take(self, server: HybridKMeansServer) -> "HybridKMeans":
         """Set the attributes from a server that has ended."""
@@ -290,8 +310,20 @@ class HybridKMeans:
         """What is written down of a model: all but the counts that are not for publication."""
         return {name: value for name, value in self.__dict__.items() if name != "clamped_"}
 
+    if not TYPE_CHECKING:  # to type checkers, unknown attributes stay errors
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say why what scikit-learn's KMeans has is not here."""
+            sentence = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in _RAW:
+                sentence += (
+                    ": it would be a raw number about private points. See 'Why there are no labels and no inertia' in "
+                    "the documentation of K-means; predict() tells the nearest centers of points of your own"
+                )
+            raise AttributeError(f"{sentence}.", name=name, obj=self)
+
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "cluster_centers_")
+        return "cluster_centers_" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
