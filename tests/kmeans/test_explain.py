@@ -109,7 +109,7 @@ def test_bounds_that_are_far_too_wide_are_doubtful(factor: int, epsilon: float) 
     bounds = [(0, 10 * factor)] * 2
     model = HybridKMeans(2, epsilon=epsilon, bounds=bounds, random_state=3).fit(_points(200), _points(20_000))
     assert model.doubts_.empty or model.doubts_.close
-    assert "Check the bounds first: far wider ones than the points need do this." in model.explain()
+    assert "Check the bounds first: far wider ones than the points need can do this." in model.explain()
 
 
 def test_sizes_come_with_their_errors() -> None:

@@ -168,7 +168,7 @@ def _doubt(model: "HybridKMeans", uncertain: list[int], at_bounds: list[str]) ->
         lines.append("The other centers are as certain as their standard errors say, unless a cluster was overlooked.")
     wide = bool(doubts.empty or doubts.close)
     check = "Check the units and the bounds first. " if at_bounds and not wide else ""
-    check = "Check the bounds first: far wider ones than the points need do this. " if wide else check
+    check = "Check the bounds first: far wider ones than the points need can do this. " if wide else check
     return [*lines, f"{check}More users, a larger ε or fewer clusters would help."]
 
 
