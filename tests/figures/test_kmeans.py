@@ -8,6 +8,7 @@ from matplotlib.patches import Ellipse
 
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.explain import doubt_words
 
 
 def _model(d: int, **change: Any) -> HybridKMeans:  # noqa: ANN401
@@ -45,6 +46,7 @@ def test_a_picture_says_if_the_answer_is_doubtful() -> None:
     for model in (noisy, sure):
         texts = [text.get_text() for text in model.plot().axes[0].texts]
         assert any(text.startswith("Doubtful: may cost over 1.2") for text in texts) == model.doubtful_
+        assert any(doubt_words(model) in text for text in texts if "\n" in text) == model.doubtful_
 
 
 def test_other_dimensions_can_be_looked_at() -> None:
@@ -57,7 +59,11 @@ def test_other_dimensions_can_be_looked_at() -> None:
 
 
 def test_one_dimension_is_a_line() -> None:
-    (axes,) = _model(1).plot().axes
+    model = _model(1)
+    (axes,) = model.plot().axes
+    assert not axes.patches
+    bars = sorted(np.ptp(line.get_xdata()) for line in axes.lines if line.get_linestyle() == "-")
+    np.testing.assert_allclose(bars, np.sort(2 * 1.96 * model.standard_errors_[:, 0]))
     assert axes.get_xlabel() == "dimension 0"
     assert list(axes.get_yticks()) == []
 

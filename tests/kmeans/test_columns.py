@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from datetime import date
 from functools import cache
 from typing import Any
 
@@ -17,8 +18,10 @@ from sklearn.cluster import KMeans
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import columns_by_name, names_of
 from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
+from hybriddp.tables import trusted_points
 
 BOUNDS = {"age": (18, 90), "income": (0, 250_000)}
 RNG = np.random.default_rng(5)
@@ -151,7 +154,7 @@ def test_what_is_missing_is_refused_and_never_shown() -> None:
     with pytest.raises(DataError, match="1 of 2 hold NaN") as caught:
         _new().fit(frame, _frame("pandas", LOCAL))
     assert "77" not in str(caught.value)
-    with pytest.raises(DataError, match="table of numbers") as caught:
+    with pytest.raises(DataError, match="Column 'age' of trusted_points must hold numbers, but holds str") as caught:
         _new().fit(pd.DataFrame({"age": ["Ada", "Eve"], "income": [1.0, 2.0]}), _frame("pandas", LOCAL))
     assert "Ada" not in str(caught.value)
 
@@ -208,3 +211,39 @@ def test_markup_in_names_stays_text_and_large_tables_are_cut() -> None:
     assert "&lt;b&gt;: 60 centers" in shown
     assert "and 10 more" in shown
     assert "<th>x10</th><th>…</th>" in shown
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "narwhals"])
+@pytest.mark.parametrize(
+    "values", [["a", "b"], [date(2026, 1, 1), date(2026, 1, 2)], [True, False]], ids=["texts", "dates", "truths"]
+)
+def test_a_column_without_numbers_is_named(kind: str, values: list[object]) -> None:
+    frame = KINDS[kind]({"age": [30.0, 40.0], "income": values})
+    with pytest.raises(
+        DataError, match=r"Column 'income' of trusted_points must hold numbers, but holds \w+"
+    ) as refused:
+        _new().fit(frame)
+    assert "2026" not in str(refused.value)
+
+
+@pytest.mark.parametrize("missing", [None, pd.NA])
+def test_none_is_a_missing_number(missing: object) -> None:
+    frame = pd.DataFrame({"age": np.array([30, missing, 50], object), "income": [1.0, 2.0, 3.0]})
+    with pytest.raises(DataError, match="trusted_points must be finite, but 1 of 3 hold NaN"):
+        _new().fit(frame)
+    numbers = pd.DataFrame({"age": np.array([30, 40.5, 50], object), "income": [1, 2, 3]})
+    np.testing.assert_array_equal(columns_by_name(numbers, ("age", "income"), "X"), [[30, 1], [40.5, 2], [50, 3]])
+
+
+def test_bounds_by_name_are_for_the_estimator() -> None:
+    with pytest.raises(ParameterError, match="names of columns are for HybridKMeans only"):
+        KMeansStudy("people", n_clusters=2, bounds=BOUNDS, epsilon=1)
+
+
+def test_a_group_of_a_table_is_for_the_server() -> None:
+    study = _new().study
+    group = trusted_points(pl.DataFrame(TRUSTED, schema=["age", "income"]), study, columns=["age", "income"])
+    with pytest.raises(DataError, match=r"are for HybridKMeansServer\(trusted=...\)\. Nothing has been spent\."):
+        _new().fit(group)
+    with pytest.raises(DataError, match=f"one for each pair of bounds, got {type(group).__name__}"):
+        study.box.check(group)

@@ -15,6 +15,8 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.clustering import nearest, wcss, weighted_kmeans
 from hybriddp.kmeans.estimator import Clamped, HybridKMeans
+from hybriddp.kmeans.protocol.server import HybridKMeansServer
+from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 
@@ -351,3 +353,40 @@ def test_a_model_that_is_written_down_has_nothing_that_is_not_for_publication() 
     again = copy.copy(model)  # as pickling does
     assert not hasattr(again, "clamped_")
     assert again.explain() == model.explain()
+
+
+@pytest.mark.parametrize("name", ["labels_", "inertia_", "fit_predict", "score"])
+def test_what_would_be_raw_says_why_it_is_missing(name: str) -> None:
+    model = HybridKMeans(2, epsilon=1, bounds=[(0, 1)])
+    assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match="Why there are no labels and no inertia"):
+        getattr(model, name)
+    with pytest.raises(AttributeError, match=r"'HybridKMeans' object has no attribute 'center_'\.$"):
+        getattr(model, "center_")  # noqa: B009  (no such attribute, to mypy too)
+
+
+def test_a_server_that_has_ended_shows_all_that_a_model_does() -> None:
+    points = np.random.default_rng(0).choice([[2.0, 1.0], [8.0, 4.0]], 5100) + 0.1
+    study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10), (0, 5)], epsilon=2)
+    server = HybridKMeansServer(study, n_local=5000, trusted=points[:100], random_state=1)
+    with pytest.raises(ProtocolError, match="There is no result yet"):
+        HybridKMeans.from_server(server)
+    server.start()
+    first = 100
+    while server.round is not None:
+        last = first + int(server.round.user_fraction * 5000)
+        server.absorb(server.round.count(server.round.answer(points[first:last], random_state=first)))
+        first = last
+    model = HybridKMeans.from_server(server)
+    np.testing.assert_array_equal(model.cluster_centers_, server.cluster_centers)
+    np.testing.assert_array_equal(model.standard_errors_, [10, 5] * np.sqrt(server.result.variance))
+    assert (model.n_trusted_, model.n_local_, model.spending_) == (100, 5000, server.spending)
+    assert (model.doubt_, model.doubts_, model.doubtful_) == (
+        server.result.doubt,
+        server.result.doubts,
+        server.result.is_doubtful,
+    )
+    assert model.study == study
+    assert not model.private_release_
+    assert model.explain().startswith("visits: 2 centers in 2 dimensions.\n100 users trusted the curator and 5,000")
+    assert model.predict(server.cluster_centers).tolist() == [0, 1]

@@ -7,10 +7,13 @@ import pytest
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import ProtocolError
+from hybriddp.kmeans.algorithm.cluster_estimate import Doubts
 from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.explain import _give_or_take as give_or_take
+from hybriddp.kmeans.explain import doubt_words
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
+from hybriddp.wording import significant
 
 
 def _points(n: int, d: int = 2) -> FloatArray:
@@ -56,15 +59,66 @@ def test_both_groups() -> None:
 def test_an_answer_that_is_doubtful_says_so(d: int) -> None:
     model = HybridKMeans(8, epsilon=1, bounds=[(0, 10)] * d, random_state=1).fit(_points(20, d), _points(2000, d))
     story = model.explain()
-    assert "Doubtful: may cost over 1.2 times as much as the best centers (WCSS): noise may put" in story
-    off = f"off by {100 * model.doubt_**0.5:.2g} % of the typical distance"
-    assert (off if model.doubt_ < 1 else "a center anywhere in its cluster") in story
+    assert "Doubtful: may cost over 1.2 times as much as the best centers (WCSS).\n" in story
+    assert model.doubts_.noisy
+    off = f"off, by up to {significant(100 * model.doubt_**0.5, 2)} % of the typical distance"
+    assert (off if model.doubt_ < 1 else " anywhere in a cluster, or outside of it.") in story
     assert "Not doubtful" not in story
-    assert "Doubtful: may cost" in model._repr_html_()
-    start = model.start_
-    better = start is not None and start.is_contested
-    assert ("Other first centers looked even better" in story) == better
-    assert ("Other first centers looked as good" in story) == (start is not None and start.has_rival and not better)
+    assert (
+        f"Doubtful: may cost over 1.2 times as much as the best centers: {doubt_words(model)}." in model._repr_html_()
+    )
+    assert ("Other first centers looked even better" in story) == model.doubts_.contested
+    assert story.count("may be empty") == len(model.doubts_.empty) + bool(model.doubts_.empty)
+
+
+DOUBT = "Doubtful: may cost over 1.2 times as much as the best centers (WCSS)."
+HELP = "More users, a larger ε or fewer clusters would help."
+
+
+@pytest.mark.parametrize(
+    ("doubts", "words", "told"),
+    [
+        (Doubts((1,), (), (), contested=False), "center 1 may be empty", "Center 1 may be empty: its size is not "),
+        (
+            Doubts((), (0, 1), (), contested=False),
+            "the grid cannot tell centers 0 and 1 apart",
+            "Centers 0 and 1 are c",
+        ),
+        (Doubts((), (), (), contested=True), "other first centers looked better", "Other first centers looked even"),
+        (Doubts((), (), (1,), contested=False), "much noise on center 1", "Noise may put center 1 off, by up to "),
+    ],
+)
+def test_the_reason_is_the_rule_that_fired(doubts: Doubts, words: str, told: str) -> None:
+    model = HybridKMeans(2, epsilon=2, bounds=[(0, 10)] * 2, random_state=1).fit(_points(500), _points(20_000))
+    assert not model.doubtful_
+    assert not model.doubts_
+    model.doubts_, model.doubtful_ = doubts, True
+    assert doubt_words(model) == words
+    lines = model.explain().split("\n\n")[3].splitlines()
+    assert lines[0] == DOUBT
+    assert lines[1].startswith(told)
+    assert lines[-1].endswith(HELP)
+    assert lines[-1].startswith("Check the bounds first") == bool(doubts.empty or doubts.close)
+    assert ("The other centers are as certain as their standard errors say" in lines[2]) == bool(doubts.noisy)
+    assert ("% of the users; may be empty" in model.explain()) == bool(doubts.empty)
+
+
+@pytest.mark.parametrize("factor", [40, 100])
+@pytest.mark.parametrize("epsilon", [1, 7])
+def test_bounds_that_are_far_too_wide_are_doubtful(factor: int, epsilon: float) -> None:
+    bounds = [(0, 10 * factor)] * 2
+    model = HybridKMeans(2, epsilon=epsilon, bounds=bounds, random_state=3).fit(_points(200), _points(20_000))
+    assert model.doubts_.empty or model.doubts_.close
+    assert "Check the bounds first: far wider ones than the points need can do this." in model.explain()
+
+
+def test_sizes_come_with_their_errors() -> None:
+    model = HybridKMeans(2, epsilon=2, bounds=[(0, 10)] * 2, random_state=1).fit(_points(500), _points(20_000))
+    assert model.size_errors_.shape == (2,)
+    assert np.all(np.abs(model.sizes_ - 0.5) < 5 * model.size_errors_)
+    model.sizes_, model.size_errors_ = np.array([0.0312, 0.96881]), np.array([0.0134, 0.00121])
+    assert "), 3 ± 1 % of the users" in model.explain()
+    assert "<td>96.9 ± 0.1 %</td>" in model._repr_html_()
 
 
 @pytest.mark.parametrize(("n_trusted", "n_local", "only"), [(0, 20_000, "local"), (3000, 0, "trusted")])
@@ -143,7 +197,7 @@ def test_noise_beyond_a_cluster_is_no_percentage() -> None:
     same = np.full((1000, 2), 0.37)
     model = HybridKMeans(3, epsilon=7, bounds=[(0, 1)] * 2, random_state=1).fit(same)
     assert model.doubt_ > 1
-    assert "noise may put a center anywhere in its cluster, or outside of it." in model.explain()
+    assert " anywhere in a cluster, or outside of it." in model.explain()
 
 
 def test_there_is_no_story_before_the_end() -> None:

@@ -8,20 +8,19 @@ import numpy as np
 from hybriddp import _check
 from hybriddp.errors import ParameterError
 from hybriddp.figures.canvas import HYBRID, INK, MUTED, canvas, save
-from hybriddp.kmeans.explain import DOUBTFUL
+from hybriddp.kmeans.explain import DOUBTFUL, doubt_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from hybriddp.kmeans.estimator import HybridKMeans
 
-_HOLDS_95_PERCENT = (
-    2.448  # radius of the ellipse that holds 95 % of a normal variable in two dimensions: sqrt(-2 log 0.05)
-)
+# Radius that holds 95 % of a normal variable: of the ellipse in two dimensions, sqrt(-2 log 0.05), and in one.
+_HOLDS_95_PERCENT, _HALF_OF_95_PERCENT = 2.448, 1.960
 
 
 def draw_centers(model: "HybridKMeans", path: Path | None, dimensions: tuple[int, int]) -> "Figure":
-    """The centers with ellipses that hold the best ones with 95 % confidence; rings grow with the clusters."""
+    """The centers with ellipses that hold the best ones with 95 % confidence, and rings for their users."""
     centers, errors, bounds = model.cluster_centers_, model.standard_errors_, model.study_.box.bounds
     x, y = _checked(dimensions, len(bounds))
     with canvas(6.4, 5.6) as figure:
@@ -29,10 +28,13 @@ def draw_centers(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
 
         axes = figure.subplots()
         for k, (center, error) in enumerate(zip(centers, errors, strict=True)):
-            height = 0.04 if y is None else error[y]
             at = (center[x], 0.0 if y is None else center[y])
-            size = 2 * _HOLDS_95_PERCENT
-            axes.add_patch(Ellipse(at, size * error[x], size * height, facecolor=HYBRID, alpha=0.25, edgecolor=HYBRID))
+            if y is None:  # uncertain in one direction only
+                half = _HALF_OF_95_PERCENT * error[x]
+                axes.plot([at[0] - half, at[0] + half], [0.0, 0.0], "-", color=HYBRID, alpha=0.4, linewidth=5)
+            else:
+                sides = 2 * _HOLDS_95_PERCENT * error[[x, y]]
+                axes.add_patch(Ellipse(at, *sides, facecolor=HYBRID, alpha=0.25, edgecolor=HYBRID))
             ring = 8 + 40 * np.sqrt(model.sizes_[k])
             axes.plot(*at, "o", markerfacecolor="none", markeredgecolor=MUTED, markersize=ring, markeredgewidth=0.8)
             axes.plot(*at, ".", color=HYBRID, markersize=4)
@@ -49,10 +51,11 @@ def draw_centers(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
         number = f"{len(centers)} center{'s' if len(centers) > 1 else ''}"
         title = f"{model.study_.name}: {number}, ε = {model.privacy_.epsilon}{seeded}"
         axes.set_title(title, parse_math=False)
-        note = "shaded: where the center is, 95 % by noise and sampling; rings: sizes of clusters"
+        note = "shaded: where the center is, 95 % by noise and sampling; larger rings: more users"
         axes.text(0.0, -0.13, note, transform=axes.transAxes, color=MUTED, fontsize=8.5)
         if model.doubtful_:
-            axes.text(0.0, -0.17, DOUBTFUL, transform=axes.transAxes, color=INK, fontsize=8.5)
+            why = f"{DOUBTFUL}:\n{doubt_words(model)}"
+            axes.text(0.0, -0.155, why, transform=axes.transAxes, color=INK, fontsize=8.5, va="top")
         return save(figure, path)
 
 

@@ -10,6 +10,8 @@ at the data.
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from hybriddp.grid import Grid, clamp_and_scale, type_words
 from hybriddp.kmeans.clustering import blocks
 
 SMALLEST = 1e-100  # of a coordinate, and of a number in a question, that is not 0
+_NUMBERS = (Real, Decimal)
+_MISSING = ("NAType", "NaTType")  # what pandas has in place of a missing value
 _MOST_NAMED = 5  # missing columns in a message
 
 Scale = str | tuple[float, ...]
@@ -55,6 +59,11 @@ class Box:
     @classmethod
     def of(cls, bounds: Sequence[tuple[float, float]], scale: str | Sequence[float] = "bounds") -> "Box":
         """The box between these bounds, one pair per dimension, and what distances in it are measured by."""
+        if isinstance(bounds, Mapping):
+            expected = (
+                "one pair (lower, upper) for each dimension, in order; names of columns are for HybridKMeans only"
+            )
+            raise ParameterError("bounds", expected, bounds)
         try:
             pairs = [tuple(pair) for pair in bounds]
         except TypeError:
@@ -127,7 +136,7 @@ class Box:
         if array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] != d:
             raise DataError(
                 f"{what} must be a table of numbers with {d} columns, one for each pair of bounds, "
-                f"got {type_words(array)} of shape {array.shape}."
+                f"got {f'{type_words(array)} of shape {array.shape}' if array.shape else type(points).__name__}."
             )
         bad = sum(int(np.count_nonzero(~np.isfinite(array[part]).all(axis=1))) for part in blocks(len(array)))
         if bad:
@@ -207,11 +216,31 @@ def columns_by_name(table: Any, names: Sequence[str] | None, group: str) -> Any:
             raise DataError(_refusal(missing, group))
         # Polars, PyArrow and narwhals select; in pandas a list of names does.
         table = table.select(list(names)) if hasattr(table, "select") else table[list(names)]
+    # One by one: Polars and PyArrow make numbers of dates and booleans that stand beside numbers.
+    columns = {name: np.asarray(table[name]) for name in (own if names is None else names)}
+    if any(column.dtype.kind not in "iuf" for column in columns.values()):
+        return np.column_stack([_numbers(column, name, group) for name, column in columns.items()])
     array = np.asarray(table)
-    kinds = getattr(table, "dtypes", ()) if array.dtype == object else ()
-    if len(kinds) and all(getattr(kind, "kind", "O") in "iuf" for kind in kinds):
-        return table.to_numpy(np.float64, na_value=np.nan)  # columns of pandas that may hold missing values
+    if array.dtype == object:  # columns of pandas that may hold missing values
+        return table.to_numpy(np.float64, na_value=np.nan)
     return array
+
+
+def _numbers(column: NDArray[Any], name: str, group: str) -> FloatArray:
+    """A column of numbers, some of which may be missing; `DataError` that says what it holds instead, never which."""
+    holds = type_words(column) if column.dtype.kind not in "iufO" else ""
+    if not holds and column.dtype.kind != "O":
+        return column.astype(np.float64)
+    if not holds:
+        missing = np.array([value is None or type(value).__name__ in _MISSING for value in column], bool)
+        there = column[~missing]
+        other = (type(value).__name__ for value in there if isinstance(value, bool) or not isinstance(value, _NUMBERS))
+        holds = next(other, "")
+    if holds:
+        raise DataError(f"Column {name!r} of {group} must hold numbers, but holds {holds}.")
+    numbers = np.full(len(column), np.nan)
+    numbers[~missing] = [float(value) for value in there]
+    return numbers
 
 
 def require_alike(groups: Mapping[str, Any], *, bounds_have_names: bool = False) -> None:

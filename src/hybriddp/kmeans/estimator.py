@@ -4,22 +4,23 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans import published
+from hybriddp.kmeans.algorithm.cluster_estimate import Doubts
 from hybriddp.kmeans.box import columns_by_name, names_of, require_alike, warn_of_names
 from hybriddp.kmeans.clustering import nearest
 from hybriddp.kmeans.explain import html_table, story
 from hybriddp.kmeans.protocol.devices import SimulatedDevices
 from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer, Spending
-from hybriddp.kmeans.statistics import PointArray
+from hybriddp.kmeans.statistics import PointArray, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy, short_parameters
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source, simulation_generator
@@ -28,6 +29,7 @@ from hybriddp.release.ledger import Ledger
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_RAW = ("labels_", "inertia_", "fit_predict", "fit_transform", "score")  # of scikit-learn's KMeans
 _LONGEST = 180  # characters of the parameters in a `repr`
 
 
@@ -60,7 +62,7 @@ class HybridKMeans:
     neighbors : {"replace-one", "add-remove"}
         What is hidden of a trusted user: where their point is, or whether they are there at all.
     name : str
-        What the points are; a ledger tells studies apart by it.
+        What the points are. It is in the ledger's lines; a ledger tells studies apart by all of a study, its digest.
     scale : {"bounds", "none"} or sequence of float
         What distances are measured by. By default every dimension by the width of its bounds, so that units do not
         matter; with positive weights, dimension *j* counts ``scale[j]`` times as much as that; with ``"none"``, by the
@@ -78,11 +80,17 @@ class HybridKMeans:
     doubtful_ : bool
         Whether the cost (WCSS) may well be more than 1.2 times that of the best centers: ``doubt_`` above 0.07 up
         to three dimensions, or above 0.012 if other first centers looked even better on a coarse grid; above 0.15 in
-        more.
+        more. Also if a center may be empty or, up to three dimensions, if two are less than a step of the grid apart.
+    doubts_ : Doubts
+        Which of these it is, and for which centers: ``empty``, ``close``, ``noisy`` and ``contested``.
     start_ : StartDoubt or None
-        Up to three dimensions, the cost of the first centers beside that of the best other ones, if there were any.
+        Up to three dimensions, the first centers beside the best other ones, if there were any: ``cost`` and
+        ``rival_cost``, mean squared distances where distances are measured; ``difference_sd``, what their difference
+        is uncertain by; ``n_vertices`` of the grid that both were found on.
     sizes_ : ndarray, shape (n_clusters,)
         The fraction of users nearest to each center, as released.
+    size_errors_ : ndarray, shape (n_clusters,)
+        The standard error of each size. A center whose size is below three of them may be empty.
     trusted_weight_ : ndarray, shape (n_clusters,)
         How much of each center the trusted group decided, from 0 to 1.
     n_iter_ : int
@@ -171,6 +179,11 @@ class HybridKMeans:
             Where releases are recorded before their noise is drawn; `BudgetError` if there is not enough left.
         """
         study = self.study
+        if isinstance(trusted_points, TrustedPoints):
+            raise DataError(
+                "trusted_points must be an array or a dataframe. Points that hybriddp.tables.trusted_points has read "
+                "are for HybridKMeansServer(trusted=...). Nothing has been spent."
+            )
         names = self._names(trusted_points, local_points)
         groups = {"trusted_points": trusted_points, "local_points": local_points}
         require_alike(groups, bounds_have_names=isinstance(self.bounds, Mapping))
@@ -228,9 +241,12 @@ class HybridKMeans:
         self.study_: KMeansStudy = server.study
         self.cluster_centers_ = server.cluster_centers
         self.standard_errors_: FloatArray = box.units * np.sqrt(result.variance)
-        self.sizes_ = result.sizes / max(float(result.sizes.sum()), 1e-12)
+        total = max(float(result.sizes.sum()), 1e-12)
+        self.sizes_ = result.sizes / total
+        self.size_errors_: FloatArray = np.sqrt(result.size_variance) / total
         self.trusted_weight_ = result.trusted_weight
         self.doubt_, self.doubtful_, self.start_ = result.doubt, result.is_doubtful, result.start
+        self.doubts_: Doubts = result.doubts
         self.spending_: tuple[Spending, ...] = server.spending
         self.n_iter_ = len(server.spending)
         self.n_features_in_ = box.n_dimensions
@@ -312,8 +328,20 @@ class HybridKMeans:
         """What is written down of a model: all but the counts that are not for publication."""
         return {name: value for name, value in self.__dict__.items() if name != "clamped_"}
 
+    if not TYPE_CHECKING:  # to type checkers, unknown attributes stay errors
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Say why what scikit-learn's KMeans has is not here."""
+            sentence = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in _RAW:
+                sentence += (
+                    ": it would be a raw number about private points. See 'Why there are no labels and no inertia' in "
+                    "the documentation of K-means; predict() tells the nearest centers of points of your own"
+                )
+            raise AttributeError(f"{sentence}.", name=name, obj=self)
+
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "cluster_centers_")
+        return "cluster_centers_" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybriddp._check import FloatArray
 from hybriddp.kmeans.study import NEIGHBORS
+from hybriddp.wording import significant
 
 if TYPE_CHECKING:
     from hybriddp.kmeans.estimator import HybridKMeans
@@ -17,17 +17,19 @@ _AT_BOUND = 0.005  # and at a bound if it is as near to it as this part of the r
 _SHOWN = 6  # coordinates, or names, in a line
 DOUBTFUL = "Doubtful: may cost over 1.2 times as much as the best centers"
 _MOST_COLUMNS, _MOST_ROWS = 12, 50  # of the table
+_MOST_NAMED = 8  # centers in a sentence
 
 
 def story(model: "HybridKMeans") -> str:
     """What was spent where, how much each group decided, and which centers are uncertain."""
     k, d = model.cluster_centers_.shape
     head = f"{model.study_.name}: {k} center{'s' if k > 1 else ''} in {d} dimension{'s' if d > 1 else ''}."
+    at_bounds, uncertain = _at_bounds(model), _uncertain(model)
     parts = [
         [head, *_groups(model), *_scaling(model)],
         _spending(model),
-        _centers(model),
-        _doubt(model),
+        [*_centers(model, uncertain, at_bounds), *at_bounds],
+        _doubt(model, uncertain, at_bounds),
         _promise(model),
     ]
     return "\n\n".join("\n".join(lines) for lines in parts)
@@ -44,11 +46,11 @@ def html_table(model: "HybridKMeans") -> str:
     rows = []
     for at in range(min(k, _MOST_ROWS)):
         cells = [*center_cells(model, at)[:_MOST_COLUMNS], *(["…"] if more else [])]
-        rows.append(_row("td", [str(at), f"{100 * model.sizes_[at]:.0f} %", *cells]))
+        rows.append(_row("td", [str(at), _size(model, at), *cells]))
     if k > _MOST_ROWS:
         rows.append(_row("td", [f"and {k - _MOST_ROWS:,} more"]))
     seeded = "" if model.private_release_ else " A simulation, not a private release."
-    doubtful = f" {DOUBTFUL}." if model.doubtful_ else ""
+    doubtful = f" {DOUBTFUL}: {doubt_words(model)}." if model.doubtful_ else ""
     caption = f"{model.study_.name}: {k} center{'s' if k > 1 else ''}, ε = {model.privacy_.epsilon}.{doubtful}{seeded}"
     return f"<table><caption>{escape(caption)}</caption>{_row('th', heads)}{''.join(rows)}</table>"
 
@@ -89,41 +91,95 @@ def _spending(model: "HybridKMeans") -> list[str]:
     return lines
 
 
-def _centers(model: "HybridKMeans") -> list[str]:
-    # Uncertain or not is told where distances are measured: years and dollars do not add up.
+def _uncertain(model: "HybridKMeans") -> list[int]:
+    """Centers that may be off by a good part of the distance to the next one.
+
+    Told where distances are measured: years and dollars do not add up.
+    """
     box = model.study_.box
     places, errors = box.scaled(model.cluster_centers_), np.linalg.norm(model.standard_errors_ / box.units, axis=1)
-    lines, doubtful = [], []
+    found = []
     for k, place in enumerate(places):
-        numbers = zip(_names(model), center_cells(model, k), strict=True)
-        shown = _first([f"{name} {number}" if name else number for name, number in numbers])
-        lines.append(f"center {k}: ({shown}), {100 * model.sizes_[k]:.0f} % of the users")
         others = np.delete(places, k, axis=0)
         apart = float(np.min(np.linalg.norm(others - place, axis=1))) if len(others) else float("inf")
         if errors[k] > _UNCERTAIN * apart:
-            doubtful.append(k)
-    at_bounds = _at_bounds(model, places)
-    if doubtful:
-        lines.append(f"Uncertain, compared with the distance to the next center: {', '.join(map(str, doubtful))}.")
-    elif not at_bounds and not model.doubtful_ and len(places) > 1:
+            found.append(k)
+    return found
+
+
+def _centers(model: "HybridKMeans", uncertain: list[int], at_bounds: list[str]) -> list[str]:
+    lines = []
+    for k in range(len(model.cluster_centers_)):
+        numbers = zip(_names(model), center_cells(model, k), strict=True)
+        shown = _first([f"{name} {number}" if name else number for name, number in numbers])
+        empty = "; may be empty" if k in model.doubts_.empty else ""
+        lines.append(f"center {k}: ({shown}), {_size(model, k)} of the users{empty}")
+    if model.n_features_in_ > _SHOWN:
+        lines.append("All coordinates are in cluster_centers_ and standard_errors_.")
+    if uncertain:
+        lines.append(f"Uncertain, compared with the distance to the next center: {', '.join(map(str, uncertain))}.")
+    elif not at_bounds and not model.doubtful_ and len(model.cluster_centers_) > 1:
         lines.append("No center is uncertain through noise, compared with the distance to the next one.")
-    return lines + at_bounds
+    return lines
 
 
-def _doubt(model: "HybridKMeans") -> list[str]:
+def doubt_words(model: "HybridKMeans") -> str:
+    """Why a model is doubtful, in a few words: what fired first."""
+    doubts = model.doubts_
+    words = [f"{_numbered(doubts.empty)} may be empty"] if doubts.empty else []
+    words += [f"the grid cannot tell {_numbered(doubts.close)} apart"] if doubts.close else []
+    words += ["other first centers looked better"] if doubts.contested else []
+    words += [f"much noise on {_numbered(doubts.noisy)}"] if doubts.noisy else []
+    return "; ".join(words)
+
+
+def _doubt(model: "HybridKMeans", uncertain: list[int], at_bounds: list[str]) -> list[str]:
     """How far the whole answer is to be believed, start included."""
-    off = f"{100 * math.sqrt(model.doubt_):.2g} %"
+    off = f"{significant(100 * math.sqrt(model.doubt_), 2)} %"
     typical = "of the typical distance of a user to their center"
     if not model.doubtful_:
         line = f"Not doubtful: noise puts no center off by more than {off} {typical}. The cost (WCSS) is likely to "
-        return [line + "be less than 1.2 times the best."]
-    where = f"off by {off} {typical}" if model.doubt_ < 1 else "anywhere in its cluster, or outside of it"
-    lines = [f"{DOUBTFUL} (WCSS): noise may put a center {where}."]
-    if model.start_ is not None and model.start_.is_contested:
+        line += "be less than 1.2 times the best."
+        if uncertain:
+            line += " Uncertain centers have another one near: where users are told apart may shift, at little cost."
+        return [line]
+    doubts, lines = model.doubts_, [f"{DOUBTFUL} (WCSS)."]
+    if doubts.empty:
+        one, whose = len(doubts.empty) == 1, "its size is" if len(doubts.empty) == 1 else "their sizes are"
+        lines.append(
+            f"{_numbered(doubts.empty).capitalize()} may be empty: {whose} not clearly above 0. What stands on noise "
+            f"is missing where users are, so a cluster may be overlooked{'' if one else ', or several'}."
+        )
+    if doubts.close:
+        lines.append(
+            f"{_numbered(doubts.close).capitalize()} are closer to another one than a step of the grid that the first "
+            "centers were found on. It cannot tell such clusters apart, so which are one and which are two was a guess."
+        )
+    if doubts.contested:
         lines.append("Other first centers looked even better than those chosen: a cluster may be overlooked.")
-    elif model.start_ is not None and model.start_.has_rival:
+    if doubts.noisy:
+        where = f"off, by up to {off} {typical}" if model.doubt_ < 1 else "anywhere in a cluster, or outside of it"
+        lines.append(f"Noise may put {_numbered(doubts.noisy)} {where}.")
+    start_in_doubt = bool(doubts.empty or doubts.close or doubts.contested)
+    if not start_in_doubt and model.start_ is not None and model.start_.has_rival:
+        start_in_doubt = True
         lines.append("Other first centers looked as good as those chosen.")
-    return [*lines, "More users, a larger ε or fewer clusters would help."]
+    if not start_in_doubt and len(doubts.noisy) < len(model.cluster_centers_):
+        lines.append("The other centers are as certain as their standard errors say, unless a cluster was overlooked.")
+    wide = bool(doubts.empty or doubts.close)
+    check = "Check the units and the bounds first. " if at_bounds and not wide else ""
+    check = "Check the bounds first: far wider ones than the points need can do this. " if wide else check
+    return [*lines, f"{check}More users, a larger ε or fewer clusters would help."]
+
+
+def _numbered(centers: tuple[int, ...]) -> str:
+    """Centers by number: center 1, or centers 0, 2 and 3."""
+    if len(centers) == 1:
+        return f"center {centers[0]}"
+    shown = [str(k) for k in centers[:_MOST_NAMED]]
+    if len(centers) > _MOST_NAMED:
+        return f"centers {', '.join(shown)} and {len(centers) - _MOST_NAMED:,} more"
+    return f"centers {', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _first(texts: list[str]) -> str:
@@ -141,6 +197,13 @@ def center_cells(model: "HybridKMeans", k: int) -> list[str]:
     return [_give_or_take(x, e) for x, e in zip(model.cluster_centers_[k], model.standard_errors_[k], strict=True)]
 
 
+def _size(model: "HybridKMeans", k: int) -> str:
+    """The part of the users in a cluster and its standard error, to one digit of that: 3 ± 1 %."""
+    size, error = 100 * float(model.sizes_[k]), 100 * float(model.size_errors_[k])
+    digits = max(0, -math.floor(math.log10(max(error, 0.01))))
+    return f"{size:.{digits}f} ± {error:.{digits}f} %"
+
+
 def _give_or_take(value: float, error: float) -> str:
     """A number and its error, which has at least two digits: 23,863 ± 341 or 0.5012 ± 0.0031."""
     if not 1e-6 <= error <= 1e12:
@@ -149,8 +212,9 @@ def _give_or_take(value: float, error: float) -> str:
     return f"{value:,.{digits}f} ± {error:,.{digits}f}"
 
 
-def _at_bounds(model: "HybridKMeans", places: FloatArray) -> list[str]:
+def _at_bounds(model: "HybridKMeans") -> list[str]:
     """What a center at a wall of the box means, from what was released."""
+    places = model.study_.box.scaled(model.cluster_centers_)
     off = np.minimum(np.abs(places), np.abs(model.study_.box.widths - places)) / model.study_.box.widths
     found = [
         f"{name or f'dimension {j}'} of center {k}"

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from hybriddp._check import FloatArray
-from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, StartDoubt, half_distances
+from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate, Doubts, StartDoubt, half_distances
 from hybriddp.kmeans.algorithm.tuning import GUARD_LEVEL, LEAST_SIZE
 from hybriddp.kmeans.reports.base import ResidualSums
 
@@ -17,6 +17,11 @@ def _known(centers: FloatArray, variance: float, trusted_weight: float = 0.0) ->
     k = len(centers)
     ones = np.ones(k)
     return ClusterEstimate(centers, np.full(centers.shape, variance), ones, ones, np.full(k, trusted_weight))
+
+
+def _sized(centers: FloatArray, variance: float) -> ClusterEstimate:
+    """Clusters whose sizes are known."""
+    return replace(_known(centers, variance), size_variance=np.full(len(centers), 0.01))
 
 
 def _sums(shift: FloatArray, variance: float) -> ResidualSums:
@@ -107,7 +112,7 @@ def test_doubt_is_the_error_of_the_least_certain_center_over_the_cost() -> None:
 
 @pytest.mark.parametrize(("d", "limit"), [(1, 0.07), (3, 0.07), (4, 0.15), (16, 0.15)])
 def test_an_answer_is_doubtful_from_a_limit_on(d: int, limit: float) -> None:
-    known = _known(np.full((2, d), 0.5), 0.01)
+    known = _sized(np.full((2, d), 0.5), 0.01)
     assert replace(known, cost=0.01 * d / limit * 0.999).is_doubtful
     assert not replace(known, cost=0.01 * d / limit * 1.001).is_doubtful
 
@@ -118,9 +123,46 @@ def test_an_answer_is_doubtful_from_a_limit_on(d: int, limit: float) -> None:
 def test_a_start_that_was_not_the_cheapest_on_a_coarse_grid_makes_an_answer_doubtful_sooner(
     rival_cost: float, n_vertices: int, limit: float
 ) -> None:
-    known = replace(_known(np.full((2, 2), 0.5), 0.01), start=StartDoubt(0.02, rival_cost, 0.005, n_vertices))
+    known = replace(_sized(np.full((2, 2), 0.5), 0.01), start=StartDoubt(0.02, rival_cost, 0.005, n_vertices))
     assert replace(known, cost=0.02 / limit * 0.999).is_doubtful
     assert not replace(known, cost=0.02 / limit * 1.001).is_doubtful
+
+
+def test_the_rule_that_fired_is_told_with_its_centers() -> None:
+    """By hand: errors of .02 and .0002 over a cost of .1 are .2 and .002."""
+    known = replace(_sized(np.full((2, 2), 0.5), 0.01), cost=0.1)
+    known = replace(known, variance=np.array([[0.01, 0.01], [1e-4, 1e-4]]))
+    assert known.doubts == Doubts(empty=(), close=(), noisy=(0,), contested=False)
+    sure = replace(known, variance=np.full((2, 2), 1e-4))
+    assert sure.doubts == Doubts((), (), (), contested=False)
+    assert not sure.doubts
+    contested = replace(sure, start=StartDoubt(0.02, 0.019, 0.005, 64))
+    assert not contested.is_doubtful
+    assert replace(contested, cost=0.01).doubts == Doubts((), (), (), contested=True)
+
+
+@pytest.mark.parametrize(("size", "empty"), [(0.29, (1,)), (0.31, ())])
+def test_a_center_whose_size_is_not_clearly_above_0_makes_an_answer_doubtful(
+    size: float, empty: tuple[int, ...]
+) -> None:
+    """Its standard error is 0.1."""
+    known = replace(_sized(np.full((2, 5), 0.5), 1e-6), sizes=np.array([0.7, size]), cost=1.0)
+    assert known.doubts.empty == empty
+    assert known.is_doubtful == bool(empty)
+
+
+@pytest.mark.parametrize(("y", "close"), [(0.29, (0, 2)), (0.31, ())])
+def test_centers_closer_than_a_step_of_the_grid_make_an_answer_doubtful(y: float, close: tuple[int, ...]) -> None:
+    """Steps of .1 and .2: the first and the last center differ by 0 and (y - .1) / .2 of them."""
+    known = replace(_sized(np.array([[0.5, 0.1], [0.9, 0.1], [0.5, y]]), 1e-6), cost=1.0)
+    assert not known.is_doubtful
+    known = replace(known, step=np.array([0.1, 0.2]))
+    assert known.doubts.close == close
+    assert known.is_doubtful == bool(close)
+    moved = known.update(_sums(np.zeros((3, 2)), 1.0), None, max_shift=np.full(3, FAR), widths=np.ones(2))
+    assert moved.doubts.close == close
+    alone = replace(_sized(np.array([[0.5, 0.5]]), 1e-6), cost=1.0, step=np.array([0.1, 0.1]))
+    assert not alone.is_doubtful
 
 
 def test_doubt_falls_with_every_measurement_that_agrees() -> None:

@@ -161,3 +161,11 @@ def test_an_add_remove_study_of_a_long_epsilon_is_charged_no_less_than_twice_of_
     assert exact <= price.exact_epsilon < exact + Fraction(1, 10**18)
     with pytest.raises(BudgetError, match="has spent"):
         model.fit(POINTS, POINTS, ledger=ledger)
+
+
+@pytest.mark.parametrize(("name", "shown"), [("visits", "visits"), ("x" * 61, "x" * 59 + "…")])
+def test_the_ledger_says_which_study_a_release_is_of(name: str, shown: str) -> None:
+    ledger = Ledger(Privacy(epsilon=2))
+    study = KMeansStudy(name, n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1)
+    HybridKMeansServer(study, n_local=0, trusted=POINTS, ledger=ledger).start()
+    assert [event.what for event in ledger.events] == [f"K-means, study '{shown}': a grid for the first centers"]

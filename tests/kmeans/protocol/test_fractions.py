@@ -115,7 +115,10 @@ def test_a_fit_asks_everybody_once_and_pays_what_it_says(setting: Setting, monke
     assert ledger.spent("local").epsilon == 0
     table = [(step.purpose, Fraction(step.trusted_epsilon)) for step in model.spending_ if step.trusted_epsilon != "0"]
     assert sum(epsilon for _, epsilon in table) <= exact
-    events = [(e.what.removeprefix("K-means: "), e.privacy.exact_epsilon / price) for e in ledger.events]
+    events = [
+        (e.what.removeprefix(f"K-means, study {study.name!r}: "), e.privacy.exact_epsilon / price)
+        for e in ledger.events
+    ]
     assert events == table
     assert all(event.part is None for event in ledger.events)  # everybody in the group pays
     if not setting.trusted_used:

@@ -24,7 +24,7 @@ def test_no_user_and_one_user_are_treated_alike(d: int, n_local: int) -> None:
         ledger = Ledger(Privacy(epsilon=2))  # which counts replaced values
         server = started(_study(d), n_local=n_local, trusted=np.full((n_trusted, d), 0.5), ledger=ledger)
         seen.append((ledger.events[0].what, ledger.events[0].epsilon, '"n_trusted":"private"' in server.to_json()))
-    assert seen == 3 * [("K-means: the size of the trusted group", "0.1", True)]
+    assert seen == 3 * [("K-means, study 'points': the size of the trusted group", "0.1", True)]
 
 
 def test_an_empty_group_goes_all_the_way() -> None:

@@ -14,12 +14,17 @@ of a user to their center, $W$. What an unlucky start costs is not known. But it
 and that moves centers: where $\max_k v_k / W$ is small, everything was seen well, the least certain cluster too. From a
 limit on the cost may well be more than 1.2 times the best one. That limit is measured (`tuning.DOUBTFUL`): it is
 lower up to three dimensions, where the rounds have less noise than the grid that the start was chosen on.
+
+Two more things are seen in the centers themselves, above all where the bounds are too wide. A center whose size is not
+clearly above 0 may stand on noise, and is missing elsewhere. And two centers that are less than a step of the grid
+apart were not told apart by it: what is one cluster and what are two was a guess (`Doubts`).
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.algorithm import tuning
@@ -51,6 +56,19 @@ class StartDoubt:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubts:
+    """Why an answer is doubtful: one of these is enough. Centers are counted from 0."""
+
+    empty: tuple[int, ...]  # centers that may have no users: their size is not clearly above 0
+    close: tuple[int, ...]  # centers less than a step of the grid from another one, up to three dimensions
+    noisy: tuple[int, ...]  # centers whose mean squared error is above the limit
+    contested: bool  # whether other first centers looked even better, and there is some noise
+
+    def __bool__(self) -> bool:
+        return bool(self.empty or self.close or self.noisy or self.contested)
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterEstimate:
     """Centers and sizes of the clusters, with their variances."""
 
@@ -61,6 +79,7 @@ class ClusterEstimate:
     trusted_weight: FloatArray  # how much of each center the trusted group decided
     start: StartDoubt | None = None  # how sure the first centers were; None if there was no rival
     cost: float = math.inf  # the mean squared distance of a user to their center, as far as is known
+    step: FloatArray | None = None  # of the grid on the box that the first centers were found on, in each dimension
 
     @property
     def doubt(self) -> float:
@@ -68,13 +87,21 @@ class ClusterEstimate:
         return float(self.variance.sum(axis=1).max()) / self.cost
 
     @property
+    def doubts(self) -> Doubts:
+        """Why the cost may well be more than 1.2 times the best one, if it may."""
+        limit = tuning.DOUBTFUL[self.centers.shape[1] > tuning.MAX_LOW_DIM]
+        contested = self.start is not None and self.start.is_contested
+        return Doubts(
+            empty=_where(self.sizes < tuning.EMPTY * np.sqrt(self.size_variance)),
+            close=_where(_steps_apart(self.centers, self.step) < tuning.CLOSE_STEPS),
+            noisy=_where(self.variance.sum(axis=1) > limit * self.cost),
+            contested=contested and self.doubt > tuning.DOUBTFUL_IF_CONTESTED,
+        )
+
+    @property
     def is_doubtful(self) -> bool:
         """Whether the cost may well be more than 1.2 times the best one."""
-        few, many = tuning.DOUBTFUL
-        if self.centers.shape[1] > tuning.MAX_LOW_DIM:
-            return self.doubt > many
-        contested = self.start is not None and self.start.is_contested
-        return self.doubt > (tuning.DOUBTFUL_IF_CONTESTED if contested else few)
+        return bool(self.doubts)
 
     def update(
         self,
@@ -114,7 +141,20 @@ class ClusterEstimate:
             trusted_weight=(1 - mean_gain) * self.trusted_weight + mean_gain * trusted_weight,
             start=self.start,
             cost=self.cost,
+            step=self.step,
         )
+
+
+def _where(flags: NDArray[np.bool_]) -> tuple[int, ...]:
+    """The numbers of the centers that have a flag."""
+    return tuple(np.flatnonzero(flags).tolist())
+
+
+def _steps_apart(centers: FloatArray, step: FloatArray | None) -> FloatArray:
+    """From each center to the nearest other one, in steps of the grid; infinite if there is no other, or no grid."""
+    if step is None or len(centers) == 1:
+        return np.full(len(centers), np.inf)
+    return 2 * half_distances(centers / step)
 
 
 def _guarded(variance: FloatArray, shift: FloatArray, shift_variance: FloatArray) -> FloatArray:

@@ -47,7 +47,7 @@ def low_dim_algorithm(problem: Problem) -> Algorithm:
     for turn in range(1, turns + 1):
         purpose = f"refinement, round {turn} of {turns}"
         known = yield from _refined(problem, purpose, known, density, effort)
-    return replace(known, cost=density.within(known.centers))
+    return replace(known, cost=density.within(known.centers), step=grid.step)
 
 
 def _refined(

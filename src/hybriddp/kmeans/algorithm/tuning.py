@@ -138,6 +138,9 @@ LEAST_INSIDE = 0.3  # the part of a shift that clipping leaves, at least; hand
 # cheaper on a coarse grid, where clusters are overlooked; 200 layouts of four round clusters.
 DOUBTFUL = 0.07, 0.15
 DOUBTFUL_IF_CONTESTED = 0.012
+# And an answer with a center whose size is below so many of its standard errors, or with two that are closer than so
+# many steps of the grid on the box: two to four round clusters in boxes up to 100 times too wide, and shapes.
+EMPTY, CLOSE_STEPS = 3.0, 1.0
 
 # Lift and merge -------------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanisms import laplace_scale, laplace_variance, release_vector
 
+_LONGEST_NAME = 60  # of a study, in a ledger
 _PARTS = 10**18  # parts of ε are rounded down to so many, since a promise cannot have more digits
 
 
@@ -114,7 +115,8 @@ class TrustedBudget:
             )
 
     def _event(self, purpose: str, cost: Privacy) -> Event:
-        return Event.now(f"K-means: {purpose}", who="trusted", study=self.study.digest, privacy=cost)
+        name = self.study.name if len(self.study.name) <= _LONGEST_NAME else f"{self.study.name[: _LONGEST_NAME - 1]}…"
+        return Event.now(f"K-means, study {name!r}: {purpose}", who="trusted", study=self.study.digest, privacy=cost)
 
     def _ledger_cost(self, privacy: Privacy) -> Privacy:
         """What a ledger is charged for a release; rounded up where twice an ε has a digit too many."""

@@ -53,7 +53,7 @@ class HybridKMeansServer:
     n_local : int
         Number of local users to be asked, all rounds together; public.
     trusted : array_like or TrustedPoints, optional
-        The points of the trusted group.
+        The points of the trusted group, columns in the order of the bounds: a study has no names of columns.
     ledger : Ledger, optional
         Where every release is recorded before its noise is drawn; `BudgetError` if there is not enough left.
     random_state : int or numpy.random.Generator, optional
@@ -217,7 +217,7 @@ class HybridKMeansServer:
 
     @property
     def result(self) -> ClusterEstimate:
-        """The centers in the unit box, after the last round."""
+        """The centers in the unit box, after the last round; `HybridKMeans.from_server` has all in your units."""
         if self._result is None:
             why = f"Round {self.round.number} has not been answered." if self.round else self._why_no_round()
             raise ProtocolError(f"There is no result yet. {why}")
