@@ -220,7 +220,7 @@ def test_a_list_is_for_heavy_hitters_only() -> None:
 def test_a_mock_releases_only_what_clients_take(curator: MockCurator) -> None:
     for items in ([1, 2], ["news", "news\u3164"]):
         with pytest.raises(ProtocolError, match="The question is"):
-            curator.release_list(items)  # type: ignore[arg-type]
+            curator.release_list(items)
     assert curator.state == "open"
 
 
