@@ -100,6 +100,7 @@ def _other(**changes: Any) -> str:  # noqa: ANN401
         (_other(other=False), "not one of study"),
         (_other(min_group_size=1), "not one of study"),
         (_other(categories=[1, 2]), "not one of study"),
+        (_other(categories=["news", "news\u200d"]), "no list shows"),
         (FrequencyStudy("search word", categories=LIST, epsilon=2, other=True).part("x", "y").to_json(), "not one of"),
         (_other().replace('"epsilon":"2"', '"epsilon":"1"'), "ε|epsilon|channel"),  # a channel that keeps only 2
         (STUDY.to_json(), "must be a study of frequencies"),
@@ -214,6 +215,13 @@ def test_what_the_curator_takes_an_item_for() -> None:
 def test_a_list_is_for_heavy_hitters_only() -> None:
     with pytest.raises(ProtocolError, match="has no list"):
         MockCurator(FrequencyStudy("fruit", categories=["apple", "pear"], epsilon=1)).release_list(LIST)
+
+
+def test_a_mock_releases_only_what_clients_take(curator: MockCurator) -> None:
+    for items in ([1, 2], ["news", "news\u3164"]):
+        with pytest.raises(ProtocolError, match="The question is"):
+            curator.release_list(items)
+    assert curator.state == "open"
 
 
 def test_a_relays_batch_is_about_the_question(curator: MockCurator) -> None:

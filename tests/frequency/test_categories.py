@@ -205,6 +205,16 @@ def test_items_are_not_shown() -> None:
         "\U000e0041",  # tag
         "\uffff",
         "\u0378",  # not assigned
+        "\u034f",  # combining grapheme joiner
+        "\u115f",  # Hangul fillers
+        "\u3164",
+        "\uffa0",
+        "\u17b4",  # Khmer inherent vowel
+        "\u180b",  # Mongolian variation selector
+        "\ufe00",  # variation selectors
+        "\ufe0f",
+        "\U000e0100",
+        "\u2800",  # Braille without a dot
     ],
 )
 def test_items_that_look_like_others_are_not_shown(character: str) -> None:
@@ -214,6 +224,13 @@ def test_items_that_look_like_others_are_not_shown(character: str) -> None:
         assert RecordForm().text(item) == OTHER
 
 
-@pytest.mark.parametrize("item", ["ünïcode ☂", "日本\u3000語", "no\u00a0break", "аpple", "क्षि", "🍎", "e\u0301"])
+@pytest.mark.parametrize(
+    "item", ["ünïcode ☂", "日本\u3000語", "no\u00a0break", "аpple", "क्षि", "🍎", "e\u0301", "\u2764\ufe0f!"]
+)
 def test_what_can_be_seen_is_shown(item: str) -> None:
     assert is_shown(item)  # the fourth begins with a Cyrillic letter: look-alikes of other scripts are different items
+
+
+def test_a_second_selector_behind_an_emoji_is_not_seen() -> None:
+    assert not is_shown("\u2764\ufe0f\ufe0f")
+    assert not is_shown("20\u00b0\ufe0f")  # nor one behind a symbol that is no emoji

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hybriddp as hdp
-from hybriddp.errors import BudgetError
+from hybriddp.errors import BudgetError, DataError
 from hybriddp.frequency import HeavyHitterStudy, blend
 from hybriddp.frequency.heavy_answer import report_evidence, trusted_shares
 from hybriddp.privacy import Privacy
@@ -50,6 +50,12 @@ def test_places_for_records_share_a_user() -> None:
     group = trusted_shares([30, 20], 100, 2.0, 5)
     np.testing.assert_allclose(group.shares, [0.06, 0.04, 0.9])
     np.testing.assert_allclose(np.asarray(group.noise)[:2], 2 / 500**2)
+
+
+def test_reports_that_are_refused_after_the_list_do_not_take_it_back() -> None:
+    released = STUDY.release(["a"] * 500 + ["b"] * 300, random_state=1)
+    with pytest.raises(DataError, match="Nothing was released now"):
+        STUDY.estimate(trusted=released, local=np.zeros(1000, np.int64))
 
 
 # A dictionary

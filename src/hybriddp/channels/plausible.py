@@ -45,7 +45,7 @@ __all__ = [
 
 FALSE_ALARM = 5e-7
 """The probability that real reports look wrong, of each of the two tests that a study makes at most."""
-REMEDY = "Nothing was released. Summarize the reports of this study: study.randomize makes them."
+REMEDY = "Nothing was released now. Summarize the reports of this study: study.randomize makes them."
 
 
 class Surpluses(NamedTuple):

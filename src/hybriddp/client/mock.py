@@ -153,6 +153,7 @@ class MockCurator:
         if not isinstance(self.study, HeavyHitterStudy):
             raise ProtocolError("This study has no list: it is not one of heavy hitters.")
         asked = self.study.question_about(items)
+        self.study.check_question(asked)  # as clients do
         self._asked, self.state = question(self.study, asked), "asking"
         return asked
 

@@ -5,6 +5,7 @@ left out and counted. An item that is none of the categories counts as `OTHER`, 
 and counted if not. Nothing is ever dropped silently, and no item is ever shown.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +29,13 @@ MOST_CATEGORIES = 1 << 20
 LONGEST_CATEGORY = 1000  # characters
 LARGEST_INTEGER = (1 << 53) - 1  # which every language has
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode's categories of what nobody can see
+# Letters, marks and a symbol that are blank all the same: those that Unicode lets every font ignore, and empty Braille.
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+)
+_PRESENTATION = re.compile(
+    "(.?)[\ufe0e\ufe0f]", re.DOTALL
+)  # turns a symbol into a picture, and does nothing to letters
 MISSING, OUTSIDE = -1, -2
 """What stands in the place of a category's number where an item is missing, and where it is none of them."""
 _MISSING_TYPES = ("NAType", "NaTType")  # what pandas writes
@@ -195,10 +203,15 @@ def is_shown(item: object) -> bool:
     """Whether a result can show an item of an open domain; what it cannot show counts as `OTHER`.
 
     Two items that look the same must be the same, as far as a character can tell: what is invisible (zero-width
-    characters, marks of direction, controls, line and paragraph separators) or has no meaning of its own (private use,
-    not assigned) is not shown. Letters of different scripts that look alike are.
+    characters, marks of direction, controls, line and paragraph separators, blank letters, selectors of variants) or
+    has no meaning of its own (private use, not assigned) is not shown. Letters of different scripts that look alike
+    are, and so are symbols as text and as emoji.
     """
     if not isinstance(item, str) or len(item) > LONGEST_CATEGORY or item == OTHER or not _check.is_readable(item):
+        return False
+    if _BLANK.search(item) is not None:
+        return False
+    if any(before < "\u2000" or category(before) != "So" for before in _PRESENTATION.findall(item)):
         return False
     return item.isprintable() or not any(category(character) in _UNSEEN for character in item)
 

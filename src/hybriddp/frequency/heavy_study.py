@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
-from hybriddp.frequency.categories import OTHER
+from hybriddp.frequency.categories import OTHER, is_shown
 from hybriddp.frequency.coding import Alphabet
 from hybriddp.frequency.discovery import DiscoveryCounts, DiscoveryQuestion, DiscoveryRule
 from hybriddp.frequency.heavy_answer import answer_dictionary, answer_discovery, answer_list
@@ -214,8 +214,9 @@ class HeavyHitterStudy:
     def check_question(self, question: FrequencyStudy) -> None:
         """Raise `ProtocolError` unless this is a question of this study: its name and ε, about texts and all others.
 
-        Which items are on a list cannot be known beforehand, and the channel is the question's own: reading its text
-        has proven that it keeps ε.
+        Which items are on a list cannot be known beforehand, but all of them can be shown: of two that look alike,
+        people could not see which one they are asked about. The channel is the question's own: reading its text has
+        proven that it keeps ε.
         """
         mine = (self.name, self.privacy.epsilon, self.min_group_size, True, True, None)
         its = (question.name, question.privacy.epsilon, question.min_group_size)
@@ -224,6 +225,8 @@ class HeavyHitterStudy:
                 f"The question is not one of study {self.digest[:12]}… ({self.name!r}): name, epsilon and group size "
                 "must be the study's, and all other items must count as other."
             )
+        if not all(map(is_shown, question.categories)):
+            raise ProtocolError("The question is about items that no list shows: some of their characters are unseen.")
 
     def draw(self, users: object, *, random_state: int | np.random.Generator | None = None) -> list[str]:
         """The one item that each local user reports about, as a text that the questions take."""

@@ -46,6 +46,12 @@ def test_the_list_is_paid_for_once_and_does_not_show_what_nobody_could() -> None
     assert KIND.release_list(gathered(*["fig"] * 60), None).counted  # everybody paid when it opened
 
 
+def test_an_item_that_was_kept_and_is_no_longer_shown_does_not_stop_the_list() -> None:
+    total = KIND.sums.change(0, map(integer_of, ["fig"] * 60 + ["fig\u3164"] * 60), 1)
+    items = KIND.release_list(Gathered(120, total, {}), None)
+    assert (items.items, items.n_users) == (("fig",), 120)
+
+
 def test_a_long_list_is_no_obstacle_to_its_question() -> None:
     """Trusted counts of so many categories would be refused; those of the list have been made."""
     items = KIND.release_list(gathered(*(f"w{i}" for i in range(4500) for _ in range(30))), None)

@@ -71,7 +71,8 @@ class HeavyHitterKind(StudyKind):
         counts = self.sums.counts(gathered.total)
         if sum(counts.values()) != gathered.n_trusted:
             raise DataError("The counts of the trusted group do not add up to its size. Nothing was released.")
-        counts.pop(OTHER, None)
+        # An item may have been kept by a release, or with a version of Unicode, that shows more than this one.
+        counts = {item: count for item, count in counts.items() if kept_item(item, self.study.form) != OTHER}
         items = self.study.release(ItemCounts(self.digest, gathered.n_trusted, counts), ledger=ledger)
         return items if ledger is not None else replace(items, counted=True)
 
