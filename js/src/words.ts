@@ -31,7 +31,9 @@ export function promiseOf(offer: Offer): string {
   const { consent, stored, epsilon, delta } = offer;
   const asked = offer.study as unknown as Question;
   const noun = asked.categories ? "answer" : "number";
-  const added = { mean: "adds it to a total", distribution: "counts the bin that it is in" }[offer.kind] ?? "counts it with the others'";
+  const added = offer.kind === "mean" ? "adds it to a total" : "counts it with the others'";
+  const binned = offer.kind === "distribution";
+  const goes = binned ? `the bin of your ${noun}, one of 256,` : `your ${noun} itself`;
   const but = delta === "0" ? "" : `, but for a chance of ${delta}`;
   const meaning = (seen: string, except: string) =>
     `ε = ${epsilon}: someone who has narrowed your ${noun} down to two candidates and sees ${seen} guesses right at most ${chanceOf(epsilon)} of the time (50 % without it)${except}.`;
@@ -43,7 +45,7 @@ export function promiseOf(offer: Offer): string {
     ...labeled("Warning", offer.warning),
     `If you report: your device draws one code at random and sends that; your ${noun} stays here. ${meaning("the code", "")}`,
     ...listed("What the curator says it stores of you then:", stored?.local),
-    `If you trust: your ${noun} itself goes to the curator, who ${added} and publishes only answers with noise. ${meaning("what is published", but)} The curator could see your ${noun}.`,
+    `If you trust: ${goes} goes to the curator, who ${added} and publishes only answers with noise. ${meaning("what is published", but)} The curator could see ${binned ? "that bin" : `your ${noun}`}.`,
     ...listed("What the curator says it stores of you then:", stored?.trusted),
     `Digest of the study: ${offer.digest}`,
   ].join("\n");
