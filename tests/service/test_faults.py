@@ -56,7 +56,7 @@ def address(database: str) -> str:
 def rounds_of_all_kinds() -> pytest.MarkDecorator:
     """The same for studies of a mean, and fewer of them for one whose reports are counted bit by bit, and for bins."""
     slow, long = pytest.mark.slow, pytest.mark.long
-    forms = [(STUDY, 3, slow), (SHARES, 1, slow), (STUDY, 50, long), (SHARES, 20, long), (QUANTILES, 10, long)]
+    forms = [(STUDY, 3, slow), (STUDY, 50, long), (SHARES, 20, long), (QUANTILES, 10, long)]
     params = [pytest.param(of, times, marks=mark, id=f"{type(of).__name__}-{times}") for of, times, mark in forms]
     return pytest.mark.parametrize(("study", "times"), params)
 

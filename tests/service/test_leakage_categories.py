@@ -142,7 +142,9 @@ def test_no_count_of_a_category_can_be_read_with_sqlite(tmp_path: Path) -> None:
     assert look_for(count_forms(target), written) == []
     for text in (counted, log.getvalue()):
         assert "measles" not in text
-        assert not any(line.endswith((f" {COUNT}", f" {COUNT}.0")) for line in text.splitlines())
+        # How many requests were so quick depends on the machine, and may be any number.
+        lines = [line for line in text.splitlines() if "_bucket{" not in line]
+        assert not any(line.endswith((f" {COUNT}", f" {COUNT}.0")) for line in lines)
 
 
 @pytest.mark.slow
