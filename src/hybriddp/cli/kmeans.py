@@ -48,7 +48,7 @@ def kmeans(
     round_file: RoundFile = None,
     reports: ReportsFile = None,
     ledger: releasing.LedgerFile = None,
-    name: Annotated[str, option("Name of the study; a ledger tells studies apart by it.")] = "points",
+    name: Annotated[str, option("Name of the study, part of what a ledger tells it apart by.")] = "points",
     scale: Annotated[
         str, option("What distances are measured by: bounds (each by its range) or none (as they are).")
     ] = "bounds",
