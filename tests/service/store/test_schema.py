@@ -26,4 +26,4 @@ def test_no_column_could_hold_a_value_or_a_report() -> None:
         {"value", "report", "token", "subject", "participant", "address"}
     )
     columns = metadata.tables["participants"].c
-    assert set(columns.keys()) == {"study", "who", "trusted", "asserted", "day", "commitment"}
+    assert set(columns.keys()) == {"study", "who", "trusted", "asserted", "day", "commitment", "part"}
