@@ -17,13 +17,16 @@ from hybriddp.release.event import Part
 
 __all__ = ["LONGEST_NAME", "MOST_PARTS", "PART_NAME", "StudyParts", "is_part_name"]
 
-MOST_PARTS = 500
+MOST_PARTS = 300
 """In one study."""
 LONGEST_NAME = 100
 """Characters of a part's name, and of what the users are grouped by."""
 
-PART_NAME = f"a readable text of at most {LONGEST_NAME} characters, without spaces around it"
+PART_NAME = (
+    f"a readable text of at most {LONGEST_NAME} characters, with single spaces between words and none around them"
+)
 """What a part's name must be, in words."""
+_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"  # without which some languages are misspelled
 _LISTED = 12  # names in a sentence
 
 
@@ -107,8 +110,10 @@ class StudyParts:
 
 
 def is_part_name(text: object) -> bool:
-    """Whether a text can be the name of a part, or say what users are grouped by."""
-    return _check.is_readable(text) and len(str(text)) <= LONGEST_NAME and str(text).strip() == text
+    """Whether a text can be the name of a part, or say what users are grouped by: it is shown as it is, on one line."""
+    if not _check.is_readable(text) or len(str(text)) > LONGEST_NAME or " ".join(str(text).split()) != text:
+        return False
+    return all(letter.isprintable() or letter in _JOINERS for letter in str(text))
 
 
 def _one_spelling(name: str) -> str:

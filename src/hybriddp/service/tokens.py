@@ -31,6 +31,7 @@ __all__ = [
     "LONGEST_SUBJECT",
     "TokenError",
     "TokenKeys",
+    "TokenPartError",
     "VerifiedToken",
     "check_subject",
     "mint",
@@ -65,6 +66,10 @@ class TokenError(Refusal):
         super().__init__("bad-token", detail)
 
 
+class TokenPartError(TokenError):
+    """A token that is valid, but not for a part of the users that the study has."""
+
+
 @dataclass(frozen=True, slots=True)
 class VerifiedToken:
     """What a valid token says: who takes part, and whatever it has as their part, which nobody has checked."""
@@ -75,14 +80,14 @@ class VerifiedToken:
     def part_in(self, parts: StudyParts | None) -> int | None:
         """The number of the person's part; None in a study of everybody, whatever the token says of parts.
 
-        `TokenError` if the study has parts and the token has none, or one that does not exist.
+        `TokenPartError` if the study has parts and the token has none, or one that does not exist.
         """
         if parts is None:
             return None
         found = parts.position(self.claimed_part)
         if found is None:
             wrong = "lacks the claim part" if self.claimed_part is None else "has a part that this study does not have"
-            raise TokenError(
+            raise TokenPartError(
                 f"The token {wrong}: part must say which {parts.by} the person counts in, {parts.listed()}. Ask for a "
                 "new token."
             )

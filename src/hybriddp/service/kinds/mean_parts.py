@@ -13,7 +13,7 @@ from hybriddp.mean.estimate import Estimate
 from hybriddp.release.ledger import Ledger
 from hybriddp.service.kinds.kind import NO_WAY_BACK, Gathered, Released, shortfall, usable
 from hybriddp.service.kinds.mean import MeanKind
-from hybriddp.service.pages.parts import curator_parts_page, parts_page
+from hybriddp.service.pages.parts import curator_parts_page, part_means, parts_page
 from hybriddp.wording import counted
 
 __all__ = ["PartSize", "part_obstacle", "part_sizes", "release_parts"]
@@ -130,9 +130,9 @@ def _released(
         "n_local": sum(estimate.n_local for estimate in estimates.values()),
         "privacy": stated.to_dict(),
     }
-    answer = "\n".join([*warnings, *(str(estimate).splitlines()[-1] for estimate in estimates.values())])
+    answer = f"{kind.study.title} by {by}, with 95 % intervals: {'; '.join(part_means(told))}."
     return Released(
-        {"estimate": told, "answer": answer},
+        {"estimate": told, "answer": "\n".join([*warnings, answer])},
         parts_page(told, promise=str(stated)),
-        curator_parts_page(kind.study.title, list(estimates.values()), warnings=lead),
+        curator_parts_page(told, list(estimates.values()), title=kind.study.title, warnings=lead),
     )

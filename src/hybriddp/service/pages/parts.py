@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Any
 from hybriddp.mean.page import section
 from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
 from hybriddp.service.pages.result import downloads
-from hybriddp.wording import counted, significant
+from hybriddp.wording import counted, percent, significant
 
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
 
-__all__ = ["curator_parts_page", "part_rows", "parts_page"]
+__all__ = ["curator_parts_page", "live_parts", "part_means", "part_rows", "parts_page"]
 
 _HEADINGS = ("mean", "95 % interval", "trusted", "local")
 _DRAWN = 40  # parts in the figure
+_EXPLAINED = 20  # parts, at most, each of which has a section in the curator's report: it takes a while to write
 _LABEL = 22  # characters
 _LEFT, _RIGHT, _STEP = 170, 590, 26
 _STYLE = ".wide svg { min-width: 28rem; }\ntd:nth-child(3) { white-space: nowrap; }\n"
 _NO_ANSWER = "no answer: too few"
+_ALIKE = "An interval with a star assumes that those who trust, in this part, are like those who do not."
+_LIVE_HEADINGS = ("Trusted", "Local", "Typical error", "If it closed now")
 _PUBLIC = "Which part somebody is in, and how many people each part has, is public and not covered by this."
 
 
@@ -42,15 +45,24 @@ def parts_page(told: Mapping[str, Any], *, promise: str) -> str:
         wide(_figure(told["parts"][:_DRAWN]), "Means with 95 % intervals"),
         *paragraphs([drawn] if drawn else []),
         wide(table((told["by"], *_HEADINGS), part_rows(told)), "Means of the parts"),
+        *paragraphs([_ALIKE] if any(map(_assumes_alike, told["parts"])) else [], style="hint"),
         *paragraphs([f"Computed from the contributions of {people}.", promise, _PUBLIC]),
         downloads(),
     ]
     return render_page(str(told["study"]), [Section("", blocks)], style=_STYLE)
 
 
-def curator_parts_page(title: str, estimates: Sequence["Estimate"], *, warnings: Sequence[str]) -> str:
-    """The curator's page: of each part also what the groups say alone, the weight, and how it came about."""
-    return render_page(title, [Section("", alerts(warnings)), *map(section, estimates)])
+def curator_parts_page(
+    told: Mapping[str, Any], estimates: Sequence["Estimate"], *, title: str, warnings: Sequence[str]
+) -> str:
+    """The curator's page: of each part also what the groups say alone and the weight; of few, how it came about."""
+    rows = []
+    for row, estimate in zip(part_rows(told), estimates, strict=False):  # those without an answer come last
+        alone = ["" if mean is None else significant(mean) for mean in (estimate.trusted_mean, estimate.local_mean)]
+        rows.append([*row, *alone, percent(estimate.weight, 3)])
+    headings = (told["by"], *_HEADINGS, "trusted alone", "local alone", "weight on trusted")
+    lead = [*alerts(warnings), wide(table(headings, rows), "Means of the parts, and of their groups")]
+    return render_page(title, [Section("", lead), *(map(section, estimates) if len(rows) <= _EXPLAINED else [])])
 
 
 def part_rows(told: Mapping[str, Any]) -> list[list[str]]:
@@ -59,11 +71,35 @@ def part_rows(told: Mapping[str, Any]) -> list[list[str]]:
     for part in told["parts"]:
         value, low, high = _numbers(part)
         sizes = [f"{part['n_trusted']:,}", f"{part['n_local']:,}"]
-        rows.append([str(part["users"]["key"]), value, f"{low} … {high}", *sizes])
+        star = " *" if _assumes_alike(part) else ""
+        rows.append([str(part["users"]["key"]), value, f"{low} … {high}{star}", *sizes])
     without = [
         [part["name"], "", _NO_ANSWER, f"{part['n_trusted']:,}", f"{part['n_local']:,}"] for part in told["left_out"]
     ]
     return rows + without
+
+
+def part_means(told: Mapping[str, Any]) -> list[str]:
+    """The mean of each part that has one, with its interval, in words."""
+    means = []
+    for part in told["parts"]:
+        value, low, high = _numbers(part)
+        means.append(f"{part['users']['key']} {value} ({low} to {high})")
+    return means
+
+
+def live_parts(by: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    """The parts of a study that runs, for its operator: sizes, what they would give, and which are too small."""
+    words = (
+        "Minima hold in each part. When the study is released, parts below them are left out, by their sizes alone; "
+        "nothing is spent on them."
+    )
+    shown = wide(table((by, *_LIVE_HEADINGS), rows), "Parts of the participants")
+    return [f'<div id="parts">{shown}</div>', *paragraphs([words], style="hint")]
+
+
+def _assumes_alike(part: Mapping[str, Any]) -> bool:
+    return bool(part["interval_assumes_groups_alike"])
 
 
 def _numbers(part: Mapping[str, Any]) -> list[str]:
