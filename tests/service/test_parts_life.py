@@ -234,7 +234,7 @@ def test_a_part_that_is_too_small_is_left_out_and_says_so(kept_server: Running) 
     assert [one["users"]["key"] for one in estimate["parts"]] == ["DE"]
     left_out = [{"name": "FR", "n_trusted": 1, "n_local": 9}, {"name": "other", "n_trusted": 0, "n_local": 0}]
     assert estimate["left_out"] == left_out
-    assert estimate["warnings"][0].startswith("2 parts have no answer, since too few people took part there: FR, other")
+    assert estimate["warnings"][0].startswith("2 of 3 parts are left out, since too few people took part: FR, other")
     assert (estimate["n_trusted"], estimate["n_local"]) == (2, 2)
     with reading(kept_server.prepared.app.state.curator.engine) as connection:
         lines = [row.line for row in connection.exec_driver_sql("SELECT line FROM ledger_events")]

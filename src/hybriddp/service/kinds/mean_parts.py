@@ -14,7 +14,6 @@ from hybriddp.release.ledger import Ledger
 from hybriddp.service.kinds.kind import NO_WAY_BACK, Gathered, Released, shortfall, usable
 from hybriddp.service.kinds.mean import MeanKind
 from hybriddp.service.pages.parts import curator_parts_page, part_means, parts_page
-from hybriddp.wording import counted
 
 __all__ = ["PartSize", "part_obstacle", "part_sizes", "release_parts"]
 
@@ -96,19 +95,19 @@ def release_parts(
     left_out = [size for size in sizes if size.missing]
     warnings = [
         *([warning] if warning else []),
-        *_left_out_words(left_out),
+        *_left_out_words(left_out, len(sizes)),
         *(f"{name}: {one.warning}" for name, one in used.items() if one.warning),
     ]
     return _released(kind, estimates, left_out, warnings)
 
 
-def _left_out_words(left_out: Sequence[PartSize]) -> list[str]:
+def _left_out_words(left_out: Sequence[PartSize], n_parts: int) -> list[str]:
     if not left_out:
         return []
     named = ", ".join(one.name for one in left_out[:_LISTED])
     more = f" and {len(left_out) - _LISTED:,} more" if len(left_out) > _LISTED else ""
-    those = counted(len(left_out), "part", "has", "have")
-    return [f"{those} no answer, since too few people took part there: {named}{more}. Nothing was spent on them."]
+    verb = "is" if len(left_out) == 1 else "are"
+    return [f"{len(left_out):,} of {n_parts:,} parts {verb} left out, since too few people took part: {named}{more}."]
 
 
 def _released(

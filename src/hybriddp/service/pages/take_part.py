@@ -175,17 +175,13 @@ def _counted_in(study: Mapping[str, Any], part: str) -> list[tuple[str, str]]:
     """The part that somebody is counted in, and that it is public."""
     if not study.get("parts"):
         return []
-    by, names = one_line(study["parts"]["by"]), study["parts"]["names"]
-    known = f"{by}: {one_line(part)}, as your token says." if part else f"your {by}, as your token says it."
-    lead = "" if study["state"] in _ENDED else f"{known} "
-    return [
-        (
-            "Counted in",
-            f"{lead}There is an answer for each of {len(names):,} parts, if enough people take part in it. Who is in "
-            "which part is not hidden, and how many there are is public once the study has closed; the promise is "
-            "about what you answer.",
-        )
-    ]
+    by = one_line(study["parts"]["by"])
+    mine = f"{by}: {one_line(part)}, as your token says. " if part else f"Your {by}, as your token says it. "
+    words = (
+        "Each part gets an answer of its own, if enough people are in it. Which part you are in is not hidden, and how "
+        "many people each has is public once the study has closed."
+    )
+    return [("Your part", words if study["state"] in _ENDED else f"{mine}{words}")]
 
 
 def _question(study: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
