@@ -63,9 +63,10 @@ class StudyParts:
                 raise ParameterError(name, PART_NAME, text)
         alike: dict[str, str] = {}
         for text in listed:
-            other = alike.setdefault(Part(by, text).same_key, text)
-            if other is not text:
-                raise ParameterError("names", f"different: {other} and {text} are the same to a ledger", text)
+            key = Part(by, text).same_key
+            if key in alike:
+                raise ParameterError("names", f"different: {alike[key]} and {text} are the same to a ledger", text)
+            alike[key] = text
         object.__setattr__(self, "by", by)
         object.__setattr__(self, "names", listed)
 
