@@ -66,6 +66,7 @@ export function receiptWords(receipt: Receipt): string {
     `You were promised ε = ${receipt.epsilon}${delta === "0" ? "" : `, δ = ${delta}`}.`,
     ...(withdrawn && !receipt.opened ? ["The curator had nothing of yours to subtract: it never arrived, or was withdrawn before."] : []),
     ...(withdrawn ? [] : [ASSERTED[receipt.asserted_by] ?? `It is asserted by ${oneLine(receipt.asserted_by)}.`]),
+    ...(receipt.part ? [`You are counted in ${oneLine(receipt.part_by)}: ${oneLine(receipt.part)}.`] : []),
     ...(receipt.resent && !withdrawn ? ["It is the contribution of an earlier call, sent again as it was. The value given now was not used."] : []),
     ...listed("What the curator stores of you:", receipt.stored),
   ].join("\n");

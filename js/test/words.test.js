@@ -102,6 +102,16 @@ test("a receipt in words", async () => {
   assert.match(receiptWords(await alice.withdraw()), /you withdrew your value\./);
 });
 
+test("a receipt that has more fields than this client knows is taken, and tells the part", async () => {
+  const curator = new Curator();
+  curator.changeReceipt = ({ receipt }) => curator.sign({ ...receipt, part: "DE", part_by: "country", later: 1 });
+  const alice = new Client(URL_OF, { token: token("alice"), fetch: curator.fetch });
+  const receipt = await alice.report(37.5);
+  assert.deepEqual([receipt.part, receipt.part_by], ["DE", "country"]);
+  assert.ok(receiptWords(receipt).split("\n").includes("You are counted in country: DE."));
+  assert.ok(!receiptWords({ ...receipt, part: undefined }).includes("You are counted"));
+});
+
 test("what acts instead of showing is left out, and joiners that languages need stay", () => {
   assert.equal(oneLine("a pilot\n\x1b[2JIf you report: \u202enothing"), "a pilot [2JIf you report: nothing");
   assert.equal(oneLine("می\u200cخواهم"), "می\u200cخواهم");

@@ -15,6 +15,7 @@ from hybriddp import FrequencyStudy, HeavyHitterStudy, MeanStudy, cli
 from hybriddp.cli import crowd
 from hybriddp.client import MockCurator, RetryPolicy
 from hybriddp.errors import DataError, ParameterError
+from hybriddp.mean.parts import StudyParts
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.tokens import TokenKeys, read_public_key
 from tests.client.sockets import served
@@ -299,3 +300,19 @@ def test_heavy_hitters_one_group_after_the_other(keys: list[str], monkeypatch: p
     assert "from then on it takes reports only" in str(RUN.invoke(cli.app, [*arguments, "--trusted", "5%"]).exception)
     assert RUN.invoke(cli.app, arguments).exit_code == 0
     assert len(curator.contributions) == 100
+
+
+def test_everybody_is_in_the_part_that_is_given(keys: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    curator = MockCurator(STUDY, parts=StudyParts("country", ["DE", "FR"]))
+    monkeypatch.setattr(crowd, "_transport", lambda: curator.transport)
+    told = _run("--part", "FR", "--trusted", "20%", "--secret-file", keys[0], "--relay-key-file", keys[1])
+    assert told["accepted"] == 250
+    assert set(curator.part_of.values()) == {"FR"}
+    arguments = ["run-crowd", "https://c.org", "--study", "mock-study", "--users", "2", "--secret-file", keys[0]]
+    for part in ([], ["--part", "fr"]):
+        refused = RUN.invoke(cli.app, [*arguments, *part])
+        assert isinstance(refused.exception, ParameterError)
+        assert "part must be the country that these people are in: DE, FR" in str(refused.exception)
+    curator.parts = None
+    refused = RUN.invoke(cli.app, [*arguments, "--part", "DE"])
+    assert "part must be left out: this study is one of everybody" in str(refused.exception)

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 from hybriddp import cli, service
 from hybriddp.cli.tokens import lifetime
 from hybriddp.errors import DataError, MissingExtraError, ParameterError
+from hybriddp.mean.parts import StudyParts
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.tokens import LONGEST_LIFETIME, TokenKeys, read_public_key
 
@@ -34,6 +35,16 @@ def test_minted_tokens_are_accepted_by_the_server(key: MasterKey) -> None:
     assert [keys.subject(token, "minutes") for token in result.stdout.splitlines()] == ["u1", "u2"]
     claims = [jwt.decode(token, options={"verify_signature": False}) for token in result.stdout.splitlines()]
     assert claims[0]["exp"] - claims[1]["exp"] in (0, -1)
+
+
+def test_all_subjects_are_in_the_part_that_is_given(key: MasterKey) -> None:
+    result = _run("mint", "--study", "minutes", "--subject", "u1", "--subject", "u2", "--part", "DE")
+    keys, parts = TokenKeys(key.token_secret), StudyParts("country", ["FR", "DE"])
+    found = [keys.verified(token, "minutes").part_in(parts) for token in result.stdout.splitlines()]
+    assert found == [1, 1]
+    refused = _run("mint", "--study", "minutes", "--subject", "u1", "--part", " DE")
+    assert isinstance(refused.exception, ParameterError)
+    assert "part must be a readable text" in str(refused.exception)
 
 
 def test_subjects_from_a_file_and_from_standard_input(key: MasterKey, tmp_path: Path) -> None:

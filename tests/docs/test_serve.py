@@ -34,6 +34,7 @@ TASKS = [
     "Pilots",
     "Categories",
     "Quantiles",
+    "each part",
     "Items",
     "K-means",
 ]
@@ -162,7 +163,7 @@ def test_a_study_from_the_start_to_the_result(
             script.write_text(block, encoding="utf-8")
             known = run_path(str(script), init_globals=known)
     shell.close()
-    assert (ran.count("sh"), ran.count("py")) == (22, 21)
+    assert (ran.count("sh"), ran.count("py")) == (24, 24)
     check_what_came_out(tmp_path, printed, capsys.readouterr().out, known)
 
 
@@ -183,6 +184,10 @@ def check_what_came_out(folder: Path, in_the_shell: str, in_python: str, known: 
     assert "(other)" in in_python
     load = json.loads((folder / "load.result").read_text(encoding="utf-8"))["estimate"]
     assert (load["n_trusted"], load["n_local"], len(load["quantiles"])) == (200, 1800, 4)
+    countries = json.loads((folder / "countries.result").read_text(encoding="utf-8"))["estimate"]
+    assert [one["users"]["key"] for one in countries["parts"]] == ["DE", "FR"]
+    assert (countries["n_trusted"], countries["n_local"]) == (100, 1 + 900)
+    assert countries["left_out"] == [{"name": "other", "n_trusted": 0, "n_local": 0}]
     words = json.loads((folder / "words.result").read_text(encoding="utf-8"))["estimate"]
     assert (words["items"], words["n_trusted"], words["n_local"]) == (["weather"], 40, 30)
     assert '"state":"asking"' in in_the_shell
@@ -194,7 +199,7 @@ def check_what_came_out(folder: Path, in_the_shell: str, in_python: str, known: 
     assert known["receipt"]["receipt"]["group"] == "local"
     for name in ("admin.header", "tokens.txt", "relay.json"):  # umask 077
         assert (folder / name).stat().st_mode & 0o077 == 0, name
-    for name in estimate | shares | load:  # each is explained
+    for name in estimate | shares | load | countries:  # each is explained
         assert re.search(rf"^\|[^|]*`{name}`[^|]*\|", TEXT, re.MULTILINE), name
     log = (folder / "server.log").read_text(encoding="utf-8")
     assert "alice" not in log

@@ -1,136 +1,64 @@
-from pathlib import Path
-from typing import Any
+"""Public parts of a study's users: which lists of names are taken, and which part a name means."""
 
-import numpy as np
+import json
+
 import pytest
 
-from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
-from hybriddp.mean import MeanStudy
-from hybriddp.mean.answer import Pair
-from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger
+from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.mean.parts import MOST_PARTS, StudyParts, is_part_name
 
-STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
-MEANS: dict[str | int, float] = {"DE": 40.0, "FR": 100.0, 7: 160.0}
+COUNTRIES = StudyParts("country", ["DE", "FR", "other"])
 
 
-def _parts(**sizes: int) -> dict[str | int, Pair]:
-    result: dict[str | int, Pair] = {}
-    for key, mean in MEANS.items():
-        part = STUDY.part("country", key)
-        codes = part.randomize(np.full(20_000, mean), random_state=1)
-        values = np.full(sizes.get(str(key), 400), mean)
-        result[key] = part.summarize_trusted(values), part.summarize_local(codes)
-    return result
+def test_a_name_means_the_part_at_its_place() -> None:
+    assert [COUNTRIES.position(name) for name in COUNTRIES.names] == [0, 1, 2]
+    assert [COUNTRIES.position(name) for name in ("de", "DE ", "", None, 0, ["DE"])] == [None] * 6
 
 
-def test_each_part_has_its_own_answer_and_every_user_pays_once() -> None:
-    ledger = Ledger(Privacy(epsilon=1))
-    estimates = STUDY.estimate_parts("country", _parts(), ledger=ledger)
-    assert list(estimates) == list(MEANS)
-    for key, estimate in estimates.items():
-        assert abs(estimate.value - MEANS[key]) < 16 * estimate.standard_error
-        assert estimate.privacy.counted
-        assert f"minutes [country = {key}]" in estimate.explain()
-        assert "Who has which country is public." in estimate.explain()
-    assert ledger.spent("trusted").epsilon == 1
-    with pytest.raises(BudgetError):
-        STUDY.estimate(trusted=[1.0, 2.0], local=[1, 2], ledger=ledger)
+def test_two_spellings_of_a_letter_are_one_name() -> None:
+    cities = StudyParts("city", ["K\u00f6ln", "Paris"])
+    assert cities.position("Ko\u0308ln") == cities.position("K\u00f6ln") == 0
 
 
-def test_all_or_nothing_is_paid_for() -> None:
-    ledger = Ledger(Privacy(epsilon=1))
-    with pytest.raises(DataError, match="1 of 3 parts cannot be estimated. FR: The trusted group has 1 user;"):
-        STUDY.estimate_parts("country", _parts(FR=1), ledger=ledger)
-    with pytest.raises(DataError, match="FR: The trusted group is empty"):
-        STUDY.estimate_parts("country", _parts(FR=0), ledger=ledger)
-    assert ledger.events == ()
-    part = STUDY.part("country", 7)
-    part.estimate(trusted=[1.0, 2.0], local=[1, 2], ledger=ledger)
-    with pytest.raises(BudgetError, match="country = 7"):
-        STUDY.estimate_parts("country", _parts(), ledger=ledger)
-    assert len(ledger.events) == 1
+def test_texts_and_plain_values_give_the_same_parts() -> None:
+    assert StudyParts.from_json(COUNTRIES.to_json()) == COUNTRIES == StudyParts.from_dict(COUNTRIES.to_dict())
+    assert json.loads(COUNTRIES.to_json()) == {"by": "country", "names": ["DE", "FR", "other"]}
 
 
-def test_an_empty_group_is_fine_when_asked_for() -> None:
-    estimates = STUDY.estimate_parts("country", _parts(FR=0), single_group=True, random_state=1)
-    assert estimates["FR"].n_trusted == 0
-    assert estimates["DE"].n_trusted == 400
+def test_many_names_are_cut_short_in_words() -> None:
+    assert COUNTRIES.listed() == "DE, FR, other"
+    assert StudyParts("n", [f"n{i}" for i in range(15)]).listed().endswith(", n11 and 3 more")
 
 
-def test_a_part_is_a_study_of_its_own() -> None:
-    part = STUDY.part("country", "DE")
-    assert MeanStudy.from_json(part.to_json()) == part
-    assert part.title == "minutes [country = DE]"
-    assert len({STUDY.digest, part.digest, STUDY.part("country", "FR").digest, STUDY.part("age", "DE").digest}) == 4
-    with pytest.raises(ProtocolError, match="belongs to study"):
-        STUDY.estimate(trusted=part.summarize_trusted([1.0, 2.0]), local=[1, 2])
-    with pytest.raises(ProtocolError, match="belongs to study"):
-        STUDY.estimate_parts("age", _parts(), random_state=1)
-    with pytest.raises(ParameterError, match="study of everybody"):
-        part.part("age", 5)
-    with pytest.raises(ParameterError, match="at least one part"):
-        STUDY.estimate_parts("country", {})
+@pytest.mark.parametrize("count", [2, MOST_PARTS])
+def test_as_many_parts_as_there_may_be(count: int) -> None:
+    assert len(StudyParts("number", [str(i) for i in range(count)]).names) == count
 
 
-def test_a_seed_repeats_all_parts() -> None:
-    assert STUDY.estimate_parts("country", _parts(), random_state=5) == STUDY.estimate_parts(
-        "country", _parts(), random_state=5
-    )
+@pytest.mark.parametrize("names", [[], ["DE"], [str(i) for i in range(MOST_PARTS + 1)], "DE", None, {"DE": 1, "FR": 2}])
+def test_too_few_or_too_many_names(names: object) -> None:
+    with pytest.raises(ParameterError, match=f"names must be a list of 2 to {MOST_PARTS} names"):
+        StudyParts("country", names)
 
 
-def test_a_summary_of_another_study_spends_nothing() -> None:
-    ledger = Ledger(Privacy(epsilon=1))
-    parts = _parts()
-    parts["FR"] = (parts["DE"][0], parts["FR"][1])
-    with pytest.raises(ProtocolError, match="belongs to study"):
-        STUDY.estimate_parts("country", parts, ledger=ledger)
-    wrongs: list[Any] = [[1.0, 2.0], (1, 2), (parts["DE"][1], parts["DE"][0])]
-    for wrong in wrongs:
-        with pytest.raises(DataError, match="7: summaries must hold a pair"):
-            STUDY.estimate_parts("country", {**parts, 7: wrong, "FR": _parts()["FR"]}, ledger=ledger)
-    assert ledger.events == ()
+@pytest.mark.parametrize("name", ["", " ", " DE", "DE\n", "D  E", "D\u00a0E", "D\u202eE", "x" * 101, 7, None, "\ud800"])
+def test_what_is_no_name(name: object) -> None:
+    assert not is_part_name(name)
+    with pytest.raises(ParameterError, match="names must be a readable text of at most 100 characters"):
+        StudyParts("country", ["DE", name])  # type: ignore[list-item]
+    with pytest.raises(ParameterError, match="by must be a readable text"):
+        StudyParts(name, ["DE", "FR"])
 
 
-def test_keys_that_are_the_same_to_the_ledger_spend_nothing() -> None:
-    ledger = Ledger(Privacy(epsilon=1))
-    parts = _parts()
-    twin = STUDY.part("country", "7")
-    parts["7"] = twin.summarize_trusted([1.0, 2.0]), twin.summarize_local([1, 2])
-    with pytest.raises(BudgetError):
-        STUDY.estimate_parts("country", parts, ledger=ledger)
-    assert ledger.events == ()
+@pytest.mark.parametrize(("one", "other"), [("DE", "DE"), ("DE", "de"), ("1", "01"), ("\uff21", "A")])
+def test_names_that_a_ledger_takes_for_one(one: str, other: str) -> None:
+    with pytest.raises(ParameterError, match="the same to a ledger"):
+        StudyParts("country", [one, other])
 
 
-@pytest.mark.parametrize("ledger", ["people.ledger", Path("people.ledger"), 5, Privacy(epsilon=1)])
-def test_a_path_is_no_ledger(ledger: Any) -> None:  # noqa: ANN401
-    for ask in (
-        lambda: STUDY.estimate(trusted=[1.0, 2.0], local=[1, 2], ledger=ledger),
-        lambda: STUDY.estimate(trusted=[1.0, 2.0], local=[1, 2], weight="full-local", ledger=ledger),
-        lambda: STUDY.estimate_parts("country", _parts(), ledger=ledger),
-    ):
-        with pytest.raises(ParameterError, match=r"^ledger must be None or a Ledger, .*Ledger\.open\(path\)\.$"):
-            ask()
-
-
-def test_what_another_process_spent_is_seen_before_the_first_part_is_paid(tmp_path: Path) -> None:
-    mine, other = (Ledger(Privacy(epsilon=1), path=tmp_path / "book.json") for _ in range(2))
-    STUDY.part("country", 7).estimate(trusted=[1.0, 2.0], local=[1, 2], ledger=other)
-    with pytest.raises(BudgetError):
-        STUDY.estimate_parts("country", _parts(), ledger=mine)
-    assert len(Ledger(Privacy(epsilon=1), path=tmp_path / "book.json").events) == 1
-
-
-def test_a_study_is_released_once_in_whole_or_in_parts() -> None:
-    ledger = Ledger(Privacy(epsilon=5))
-    STUDY.estimate_parts("country", _parts(), ledger=ledger)
-    with pytest.raises(BudgetError):
-        STUDY.estimate(trusted=[1.0, 2.0], local=[1, 2], ledger=ledger)
-    with pytest.raises(BudgetError):
-        STUDY.part("age", 18).estimate(trusted=[1.0, 2.0], local=[1, 2], ledger=ledger)
-    assert STUDY.part("age", 18).whole_digest == STUDY.digest
-
-
-def test_a_part_is_named_in_what_is_published() -> None:
-    estimate = STUDY.part("country", "DE").estimate(trusted=[1.0, 2.0], local=[1, 2], random_state=1)
-    assert estimate.to_dict()["users"] == {"by": "country", "key": "DE"}
+@pytest.mark.parametrize(
+    "fields", [None, [], {}, {"by": "x"}, {"by": "x", "names": ["a"]}, {"by": "x", "names": ["a", "b"], "c": 1}]
+)
+def test_plain_values_that_are_no_parts(fields: object) -> None:
+    with pytest.raises(ProtocolError, match="parts of"):
+        StudyParts.from_dict(fields)

@@ -41,8 +41,11 @@ class Running:
     def admin(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.admin_key}"}
 
-    def token(self, subject: str, study: str = "minutes", lifetime: timedelta = HOUR) -> dict[str, str]:
-        return {"Authorization": f"Bearer {mint(self.secret, subject=subject, study=study, lifetime=lifetime)}"}
+    def token(
+        self, subject: str, study: str = "minutes", lifetime: timedelta = HOUR, part: str | None = None
+    ) -> dict[str, str]:
+        token = mint(self.secret, subject=subject, study=study, lifetime=lifetime, part=part)
+        return {"Authorization": f"Bearer {token}"}
 
     def create(self, study: ServedStudy, study_id: str = "minutes", **fields: object) -> httpx.Response:
         body: dict[str, object] = {"study": json.loads(study.to_json()), "id": study_id, "consent": CONSENT}

@@ -156,3 +156,19 @@ def test_of_a_distribution_no_more_than_the_bin_leaves_the_device(kept_server: R
     assert list(counts) == [bins[number] for number in range(256)]
     assert codes == dict(Counter(device["kept"]["integer"] for device in devices[8:16]))
     assert server.move("close", "js-load").json()["counts"] == {"trusted": 8, "local": 8}
+
+
+def test_devices_take_part_in_a_study_of_parts_as_in_any_other(kept_server: Running) -> None:
+    server, study = kept_server, MeanStudy("minutes by country, in browsers", bounds=(0, 240), epsilon=1)
+    server.create(study, "js-parts", parts={"by": "country", "names": ["DE", "FR"]})
+    acts = {"ann": ("DE", "report"), "bob": ("FR", "trust"), "cem": ("FR", "report"), "eve": ("", "report")}
+    people = []
+    for name, (part, act) in acts.items():
+        token = server.token(name, "js-parts", part=part or None)["Authorization"].removeprefix("Bearer ")
+        people.append({"token": token, "acts": [(act, 40.0), *([("withdraw", None)] if name == "cem" else [])]})
+    ann, bob, cem, eve = take_part(server, people)
+    assert (ann["seen"][0]["part"], bob["seen"][0]["part"], cem["seen"][0]["part"]) == ("DE", "FR", "FR")
+    assert cem["seen"][1]["opened"]
+    assert (eve["seen"][0]["error"], eve["seen"][0]["reason"]) == ("RejectedError", "bad-token")
+    counts = server.move("close", "js-parts").json()["part_counts"]
+    assert counts == [{"name": "DE", "trusted": 0, "local": 1}, {"name": "FR", "trusted": 1, "local": 0}]

@@ -120,11 +120,11 @@ def test_nobody_counts_twice(curator: Curator, again: tuple[bool, int, str]) -> 
 
 def test_a_person_is_somebody_else_in_every_study(curator: Curator) -> None:
     one, two = made(curator), made(curator)
-    hashes = {participation.participant_hash(curator, known, token(curator, known, "a"), None) for known in (one, two)}
+    hashes = {participation.person_of(curator, known, token(curator, known, "a"), None).who for known in (one, two)}
     assert len(hashes) == 2
     assert {len(hashed) for hashed in hashes} == {16}
     with pytest.raises(TokenError):
-        participation.participant_hash(curator, two, token(curator, one, "a"), None)
+        participation.person_of(curator, two, token(curator, one, "a"), None)
 
 
 def test_a_relay_and_a_token_mean_the_same_person(curator: Curator) -> None:

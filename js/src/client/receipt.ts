@@ -17,6 +17,9 @@ export interface Receipt {
   /** What the curator stores of you, in sentences. */
   readonly stored: readonly string[];
   readonly day: string;
+  /** In a study of parts of the users: the part that you are counted in, and what parts are by. */
+  readonly part?: string;
+  readonly part_by?: string;
   /** Whether it is the receipt of a withdrawal, and whether something was subtracted then. */
   readonly withdrawn?: boolean;
   readonly opened?: boolean;

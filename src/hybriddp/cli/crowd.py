@@ -122,6 +122,7 @@ def run_crowd(
     relay_key_file: Annotated[
         Path | None, option(f"File with a relay's key: reports go in batches of {BATCH}.")
     ] = None,
+    part: Annotated[str | None, option("In a study of parts of the users: the part that all of them are in.")] = None,
     concurrency: Annotated[int, option("Requests at a time, 1 to 256.")] = 16,
     seconds: Annotated[float, option("Stop after this many seconds.")] = 600.0,
     prefix: Annotated[str | None, option("How their names begin; random if not given.")] = None,
@@ -149,6 +150,7 @@ def run_crowd(
         signer=_read_signer(secret_file, private_key),
         relay_key=None if relay_key_file is None else _read_key(relay_key_file, 1),
         limit=_check.number("seconds", seconds, _SECONDS),
+        part=part,
     )
     with trials_bar("sending", users, quiet=as_json) as update:
         tally = asyncio.run(crowd.run(address, concurrency, update))
@@ -191,6 +193,7 @@ class _Crowd:
     signer: "str | Ed25519PrivateKey | None" = field(repr=False)
     relay_key: str | None = field(repr=False)
     limit: float
+    part: str | None = None
 
     async def run(self, address: str, concurrency: int, update: Callable[[int], None]) -> CrowdTally:
         """Send everybody, so many requests at a time, until all are through or the time is up."""
@@ -221,6 +224,12 @@ class _Crowd:
             raise_unchained(DataError(str(reason)))
         offer = StudyOffer.from_document(parse_object(answer.body))
         self._check_groups(offer)
+        if offer.parts is not None and offer.parts.position(self.part) is None:
+            raise ParameterError(
+                "part", f"the {offer.parts.by} that these people are in: {offer.parts.listed()}", self.part
+            )
+        if offer.parts is None and self.part is not None:
+            raise ParameterError("part", "left out: this study is one of everybody", self.part)
         alone = self.n_trusted if self.relay_key is not None else self.users
         if offer.tokens and self.signer is None and alone:
             raise ParameterError(
@@ -273,14 +282,26 @@ class _Crowd:
         made = person.contribution
         token = None
         if self.signer is not None:
-            claims = {"sub": person.name, "aud": self.study, "exp": int(time.time() + self.limit) + 3600}
+            claims: dict[str, Any] = {
+                "sub": person.name,
+                "aud": self.study,
+                "exp": int(time.time() + self.limit) + 3600,
+            }
+            claims |= self._in_part
             algorithm = "HS256" if isinstance(self.signer, str) else "EdDSA"
             token = _import_jwt().encode(claims, self.signer, algorithm=algorithm)
         return HttpRequest("POST", f"/studies/{self.study}/{made.route}", made.body(), token)
 
+    @property
+    def _in_part(self) -> dict[str, Any]:
+        """What a token, or a relay, says of these people's part."""
+        return {} if self.part is None else {"part": self.part}
+
     def _batch(self, people: tuple[SimulatedPerson, ...]) -> HttpRequest:
         made = [(person.name, person.contribution) for person in people]
-        reports = [{"participant": name, "code": one.integer, "nonce": one.nonce} for name, one in made]
+        reports = [
+            {"participant": name, "code": one.integer, "nonce": one.nonce, **self._in_part} for name, one in made
+        ]
         body = json.dumps({"digest": made[0][1].digest, "reports": reports}, separators=(",", ":")).encode()
         return HttpRequest("POST", f"/studies/{self.study}/batches", body, self.relay_key)
 

@@ -63,6 +63,9 @@ def mint(
     ] = None,
     key_file: _KeyFile = None,
     private_key: Annotated[Path | None, option("Ed25519 private key (PEM), to sign with EdDSA.")] = None,
+    part: Annotated[
+        str | None, option("In a study of parts of the users: the part that all of these subjects are in, such as DE.")
+    ] = None,
     as_json: Annotated[bool, option("Print a JSON list of subjects and tokens.", "--json")] = False,
 ) -> None:
     """Mint a token for each subject and print them, one on each line, in the same order."""
@@ -78,7 +81,7 @@ def mint(
     for one in who:
         _check_subject(one)
     key = _key(secret_file, key_file, private_key)
-    minted = [tokens.mint(key, subject=one, study=study, lifetime=lifetime) for one in who]
+    minted = [tokens.mint(key, subject=one, study=study, lifetime=lifetime, part=part) for one in who]
     if as_json:
         pairs = [{"subject": one, "token": token} for one, token in zip(who, minted, strict=True)]
         typer.echo(json.dumps(pairs, indent=2, ensure_ascii=False))

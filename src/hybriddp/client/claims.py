@@ -25,6 +25,7 @@ class TokenClaims:
     study: str
     participant: str
     subject: str = field(default="", repr=False, compare=False)  # who it is, as the token says it
+    part: str = ""  # of the users that they are in, in a study of parts; not checked
 
 
 def read_claims(token: str | None, study: str | None) -> TokenClaims:
@@ -47,7 +48,8 @@ def read_claims(token: str | None, study: str | None) -> TokenClaims:
     if not isinstance(subject, str) or not subject:
         raise ProtocolError("The token does not say for whom it is: its claim sub must be a text.")
     who = f"hybriddp participant 1\n{audience}\n{one_spelling(subject)}".encode("utf-8", "surrogatepass")
-    return TokenClaims(audience, hashlib.sha256(who).hexdigest(), subject)
+    part = claims.get("part")
+    return TokenClaims(audience, hashlib.sha256(who).hexdigest(), subject, part if isinstance(part, str) else "")
 
 
 def one_spelling(subject: str) -> str:

@@ -23,6 +23,7 @@ from hybriddp.client.receipt import KEYS_PATH, canonical_bytes
 from hybriddp.errors import DataError, HybridDPError, ParameterError, ProtocolError
 from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
 from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.mean.parts import StudyParts
 
 if TYPE_CHECKING:
     import httpx
@@ -73,11 +74,15 @@ class MockCurator:
         Its id.
     tokens : bool
         Whether participants need tokens; False is a pilot.
+    parts : StudyParts, optional
+        Parts of the users, if each has an answer of its own: tokens say who is in which one.
 
     Attributes
     ----------
     contributions : dict
         Per participant, what was accepted and not withdrawn.
+    part_of : dict
+        Per participant, the part that their contribution was taken in, if the study has parts.
     requests : list of (method, path, body)
         Everything that arrived, in order.
     state : str
@@ -93,7 +98,14 @@ class MockCurator:
     ('trusted', 5)
     """
 
-    def __init__(self, study: OfferedStudy, *, id: str = "mock-study", tokens: bool = True) -> None:  # noqa: A002
+    def __init__(
+        self,
+        study: OfferedStudy,
+        *,
+        id: str = "mock-study",  # noqa: A002
+        tokens: bool = True,
+        parts: StudyParts | None = None,
+    ) -> None:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         if isinstance(study, KMeansStudy):
@@ -101,8 +113,9 @@ class MockCurator:
         self.study = study
         self._asked: StudyQuestion = question(study)
         self.id = check_study_id(id)
-        self.tokens = tokens
+        self.tokens, self.parts = tokens, parts
         self.state = "open"
+        self.part_of: dict[str, str] = {}
         self.contributions: dict[str, Contribution] = {}
         self.requests: list[tuple[str, str, bytes]] = []
         self._withdrawn: set[str] = set()
@@ -118,16 +131,17 @@ class MockCurator:
         transport: httpx.MockTransport = import_httpx().MockTransport(self.answer)
         return transport
 
-    def token(self, participant: str) -> str:
-        """A token for this participant."""
+    def token(self, participant: str, part: str | None = None) -> str:
+        """A token for this participant, in this part of the users."""
         head = _base64url(b'{"alg":"HS256","typ":"JWT"}')
         claims = {"sub": participant, "aud": self.id, "exp": 4102444800}  # the year 2100
+        claims |= {} if part is None else {"part": part}
         text = f"{head}.{_base64url(json.dumps(claims).encode())}"
         return f"{text}.{_base64url(hmac.digest(b'a secret of nobody', text.encode(), 'sha256'))}"
 
-    def client(self, participant: str, *, journal: Path | str | None = None) -> Client:
+    def client(self, participant: str, *, journal: Path | str | None = None, part: str | None = None) -> Client:
         """A client of this participant, which does not wait between retries."""
-        return Client(_URL, self.token(participant), journal=journal, retries=_NO_WAITS, transport=self.transport)
+        return Client(_URL, self.token(participant, part), journal=journal, retries=_NO_WAITS, transport=self.transport)
 
     def async_client(self, participant: str, *, journal: Path | str | None = None) -> AsyncClient:
         """The same for asyncio and trio."""
@@ -209,13 +223,14 @@ class MockCurator:
                 who = self._participant(request, request.url.params.get("commitment", ""))
                 if who not in self.contributions:
                     raise _Trouble(404)
-                return 200, self._receipt(self.contributions[who])
+                return 200, self._receipt(self.contributions[who], part=self.part_of.get(who))
             case "POST", "batches":
                 return 200, self._batch(_content(request))
             case "POST", ("reports" | "values") as route:
                 made = self._contribution(route, _content(request))
-                status = self._take(self._participant(request, made.commitment), made)
-                return status, self._receipt(made)
+                who = self._participant(request, made.commitment)
+                status = self._take(who, made, _claims(request).get("part") if self.tokens else None)
+                return status, self._receipt(made, part=self.part_of.get(who))
             case "POST", ("reports/withdraw" | "values/withdraw") as route:
                 made = self._contribution(route.partition("/")[0], _content(request))
                 return 200, self._withdraw(self._participant(request, made.commitment), made)
@@ -230,8 +245,7 @@ class MockCurator:
             read_claims(token, self.id)
         except HybridDPError:
             raise _Trouble(401) from None
-        payload = token.split(".")[1]
-        return one_spelling(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["sub"])
+        return one_spelling(_claims(request)["sub"])
 
     def _contribution(self, route: str, content: Mapping[str, Any]) -> Contribution:
         name = "code" if route == "reports" else "value"
@@ -283,8 +297,11 @@ class MockCurator:
         """Whether the study takes contributions of a group now."""
         return self.state == ("asking" if self._study_of(group) is not self.study else "open")
 
-    def _take(self, who: str, made: Contribution) -> int:
+    def _take(self, who: str, made: Contribution, part: object, missing: int = 401) -> int:
         """Accept a contribution (201) or know it again (200)."""
+        place = None if self.parts is None else self.parts.position(part)
+        if self.parts is not None and place is None:
+            raise _Trouble(missing)
         known = self.contributions.get(who)
         if known is not None and known.commitment == made.commitment:
             return 200
@@ -293,6 +310,8 @@ class MockCurator:
         if known is not None or who in self._withdrawn:
             raise _Trouble(409, "duplicate")
         self.contributions[who] = made
+        if self.parts is not None and place is not None:
+            self.part_of[who] = self.parts.names[place]
         return 201
 
     def _withdraw(self, who: str, made: Contribution) -> dict[str, Any]:
@@ -305,6 +324,7 @@ class MockCurator:
         if known is None and who not in self._withdrawn and not self.tokens:
             raise _Trouble(404)  # without tokens there is nobody to remember
         self.contributions.pop(who, None)
+        self.part_of.pop(who, None)
         self._withdrawn.add(who)
         return self._receipt(made, withdrawn=True, opened=known is not None)
 
@@ -314,7 +334,7 @@ class MockCurator:
             try:
                 body = {"digest": content["digest"], "code": item["code"], "nonce": item["nonce"]}
                 made = self._contribution("reports", body)
-                taken[self._take(one_spelling(str(item["participant"])), made)] += 1
+                taken[self._take(one_spelling(str(item["participant"])), made, item.get("part"), 400)] += 1
                 commitments.append(bytes.fromhex(made.commitment))
             except _Trouble as trouble:
                 rejected.append({"index": index, "reason": trouble.reason})
@@ -348,12 +368,15 @@ class MockCurator:
             "min_trusted": self.study.min_group_size,
             "min_local": self.study.min_group_size,
             "single_group": False,
+            "parts": self.parts and self.parts.to_dict(),
             "counts": None,
             "receipts_key": KEYS_PATH,
             "question": asked and {"digest": asked.digest, "text": asked.to_json()},
         }
 
-    def _receipt(self, made: Contribution, *, withdrawn: bool = False, opened: bool = True) -> dict[str, Any]:
+    def _receipt(
+        self, made: Contribution, *, withdrawn: bool = False, opened: bool = True, part: str | None = None
+    ) -> dict[str, Any]:
         promised = self._study_of(made.group).privacy
         receipt = {
             "version": 1,
@@ -367,6 +390,8 @@ class MockCurator:
             "stored": ["That somebody has withdrawn."] if withdrawn else _STORED[made.group],
             "day": _today(),
         }
+        if self.parts is not None and part is not None:
+            receipt |= {"part": part, "part_by": self.parts.by}
         return self.sign(receipt | ({"withdrawn": True, "opened": opened} if withdrawn else {}))
 
     def sign(self, receipt: Mapping[str, Any]) -> dict[str, Any]:
@@ -381,6 +406,13 @@ class MockCurator:
 
 
 _NO_WAITS = RetryPolicy(first_wait=0.0)
+
+
+def _claims(request: "httpx.Request") -> dict[str, Any]:
+    """What a request's token says; it has been read before."""
+    payload = request.headers["Authorization"].split(".")[1]
+    claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    return claims
 
 
 def _content(request: "httpx.Request") -> dict[str, Any]:

@@ -17,6 +17,7 @@ from hybriddp.client.questions import KINDS, NO_LIST, UNKNOWN, OfferedStudy, Stu
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
 from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.mean.parts import StudyParts
 from hybriddp.planning.alternatives import best_guess
 from hybriddp.planning.words import guess
 
@@ -60,6 +61,8 @@ class StudyOffer:
     question : FrequencyStudy or None
         In a study of heavy hitters, what the local group is asked about the list, once that has been released. Its text
         (``question.to_json()``) is what to save then.
+    parts : StudyParts or None
+        The parts of the users, if each has an answer of its own: a token says who is in which one.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class StudyOffer:
     warning: str = ""
     question: FrequencyStudy | None = field(default=None, repr=False)
     dimensions: tuple[str, ...] = ()
+    parts: StudyParts | None = field(default=None, repr=False)
 
     @classmethod
     def from_text(cls, text: str, *, digest: str | None = None) -> "StudyOffer":
@@ -132,6 +136,7 @@ class StudyOffer:
             warning=one_line(document.get("warning")),
             question=about_list,
             dimensions=_sentences(document.get("dimensions")),
+            parts=None if document.get("parts") is None else StudyParts.from_dict(document["parts"]),
         )
 
     @property
@@ -189,10 +194,15 @@ class StudyOffer:
         trusted = self.asked.trusted(value)
         return Contribution.new(self.digest, group, trusted.integer, trusted.sent)
 
-    def promise(self) -> str:
+    def promise(self, part: str = "") -> str:
         """What is asked, what is promised and what is stored, in words.
 
         What ε means is computed here, from the verified text. What the curator stores, only the curator can say.
+
+        Parameters
+        ----------
+        part : str
+            In a study of parts of the users, the one that the person's token names.
         """
         asked, noun = self.asked, self.asked.noun
         who = self.consent.get("organization") or "An organization that the study's text does not name"
@@ -203,6 +213,7 @@ class StudyOffer:
             *_labeled("Contact", self.consent.get("contact")),
             *_labeled("The study closes", self.closes_at),
             *_labeled("Warning", self.warning),
+            *self._counted_in(part),
             f"{_IF_ENROLLED if isinstance(self.study, KMeansStudy) else _IF_REPORTED} your {noun} stays here. "
             f"{self._meaning('the code', local=True)}",
             *self._stored("local"),
@@ -224,6 +235,16 @@ class StudyOffer:
             f"ε = {privacy.epsilon}: someone who has narrowed your {self.asked.noun} down to two candidates and sees "
             f"{seen} guesses right at most {chance} of the time (50 % without it){delta}."
         )
+
+    def _counted_in(self, part: str) -> list[str]:
+        if self.parts is None:
+            return []
+        known = self.parts.position(part)
+        named = f"as your token says it ({self.parts.listed()})" if known is None else self.parts.names[known]
+        return [
+            f"You are counted in your {self.parts.by}: {named}. Who is in which part is not hidden, and how many there "
+            "are is public once the study has closed. The promise is about what you answer, the same in every part."
+        ]
 
     def _stored(self, group: str) -> list[str]:
         sentences = self.stored.get(group) or ("It has not said.",)

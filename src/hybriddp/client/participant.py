@@ -51,7 +51,7 @@ class Participant:
         if digest is not None and not is_digest(digest):
             raise ParameterError("digest", "64 lower-case hexadecimal digits", digest)
         claims = read_claims(token, study)
-        self.study, self._who, self.subject = claims.study, claims.participant, claims.subject
+        self.study, self._who, self.subject, self._part = claims.study, claims.participant, claims.subject, claims.part
         self.token, self.journal, self._pinned, self.retries = token, journal, digest, retries
         self._offer: StudyOffer | None = None
         self._keys: dict[str, Any] | None = None
@@ -72,7 +72,7 @@ class Participant:
     def promise(self) -> Conversation[str]:
         """What was promised, in words."""
         offer = yield from self.offer()
-        return offer.promise()
+        return offer.promise(self._part)
 
     def public_keys(self, *, again: bool = False) -> Conversation[dict[str, Any]]:
         """The curator's public keys, fetched once."""
@@ -127,6 +127,11 @@ class Participant:
             raise RejectedError(refusal, reason="closed", status=409)
         if offer.tokens and self.token is None:
             raise ProtocolError("This study needs a participant's token. Nothing was drawn.")
+        if offer.parts is not None and offer.parts.position(self._part) is None:
+            raise ProtocolError(
+                f"The token does not say which {offer.parts.by} of this study the person counts in: its claim part "
+                f"must be one of {offer.parts.listed()}. Nothing was drawn. Ask for a new token."
+            )
         yield from self.public_keys()
         return offer
 
@@ -162,6 +167,7 @@ class Participant:
         yield from self.public_keys()
         document = yield from self._post(f"/studies/{self.study}/{made.route}", made)
         receipt = yield from self.checked(document, entry, made.commitment, withdrawn=False)
+        self._check_part(receipt, resent=resent)
         yield from self.update(entry, receipt=receipt.document)
         return replace(receipt, resent=resent)
 
@@ -242,6 +248,23 @@ class Participant:
         return entry
 
     # Receipts
+
+    def _check_part(self, receipt: Receipt, *, resent: bool) -> None:
+        """Compare the part that a receipt tells with the offer and the token, as far as these are known.
+
+        What is sent again stays in the part that it was taken in, whatever a newer token says.
+        """
+        if self._offer is None:
+            return
+        parts = self._offer.parts
+        if parts is None:
+            right = not receipt.part and not receipt.part_by
+        else:
+            found = parts.position(receipt.part)
+            right = found is not None and receipt.part_by == parts.by
+            right = right and (resent or found == parts.position(self._part))
+        if not right:
+            raise ProtocolError("The receipt is signed, but counts you in another part than your token says.")
 
     def checked(
         self,

@@ -117,6 +117,8 @@ class Receipt:
     opened : bool
         In the receipt of a withdrawal, whether the curator had the contribution and subtracted it then. False if there
         was nothing to subtract: it never arrived, or an earlier withdrawal, whose answer was lost, has removed it.
+    part, part_by : str
+        In a study of parts of the users, the one that you are counted in, and what the parts are by; else empty.
     """
 
     study: str
@@ -132,6 +134,8 @@ class Receipt:
     document: dict[str, Any]
     resent: bool = False
     opened: bool = False
+    part: str = ""
+    part_by: str = ""
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], *, resent: bool = False) -> "Receipt":
@@ -139,6 +143,7 @@ class Receipt:
         try:
             said = document["receipt"]
             texts = {name: said[name] for name in _TEXTS}
+            texts |= {name: said.get(name, "") for name in ("part", "part_by")}
             stored, withdrawn = tuple(said["stored"]), said.get("withdrawn", False)
             opened = said.get("opened", withdrawn)  # which older curators do not say: they opened, or refused
             right = said["version"] == 1 and isinstance(withdrawn, bool) and isinstance(opened, bool)
@@ -165,6 +170,8 @@ class Receipt:
             lines.append("The curator had nothing of yours to subtract: it never arrived, or was withdrawn before.")
         if not self.withdrawn:
             lines.append(_ASSERTED.get(self.asserted_by, f"It is asserted by {self.asserted_by}."))
+        if self.part:
+            lines.append(f"You are counted in {self.part_by}: {self.part}.")
         if self.resent and not self.withdrawn:
             lines.append(
                 "It is the contribution of an earlier call, sent again as it was. The value given now was not used."

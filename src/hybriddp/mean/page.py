@@ -31,10 +31,11 @@ def fragment(estimate: "Estimate") -> str:
 
 def page(estimates: Sequence["Estimate"]) -> str:
     """A page with a section per estimate: warnings, answer, table, figure and explanation."""
-    return render_page(estimates[0].study.name, map(_section, estimates))
+    return render_page(estimates[0].study.name, map(section, estimates))
 
 
-def _section(estimate: "Estimate") -> Section:
+def section(estimate: "Estimate") -> Section:
+    """One estimate as a part of a page: warnings, answer, table, figure and explanation."""
     users, doubts = estimate.study.users, explain.warnings(estimate)
     answer, *rest = (line for line in explain.explanation(estimate).split("\n") if line not in doubts)
     said = answer.removeprefix(f"{estimate.study.title}: ")  # by the headings

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from hybriddp.frequency.open_release import PrivateItems
 from hybriddp.service import receipts
 from hybriddp.service.keys import MasterKey
-from hybriddp.service.kinds import FrequencyKind, HeavyHitterKind, KMeansKind, StudyKind, study_kind
+from hybriddp.service.kinds import FrequencyKind, HeavyHitterKind, KMeansKind, StudyKind, kind_of
 from hybriddp.service.problems import Refusal
 from hybriddp.service.rounds import AskedRound, RoundsRecord, asked_round, record_of
 from hybriddp.service.store import studies
@@ -66,7 +66,7 @@ class KnownStudy:
 
 def known_study(connection: Connection, study: StoredStudy) -> KnownStudy:
     """A study with its kind and, if its list has been released, its question."""
-    kind = study_kind(study.text)
+    kind = kind_of(study)
     if isinstance(kind, KMeansKind):
         record = record_of(connection, study.number)
         return KnownStudy(study, kind, listed=record is not None and record.round is None, rounds=record)

@@ -27,6 +27,8 @@ def result_rows(result: Mapping[str, Any]) -> list[IntervalRow]:
     found = result["estimate"]
     if "value" in found:
         return [IntervalRow("mean", found["value"], *found["interval_95"])]
+    if "parts" in found:
+        return [IntervalRow(str(one["users"]["key"]), one["value"], *one["interval_95"]) for one in found["parts"]]
     if "quantiles" in found:
         return [IntervalRow(f"p{100 * one['q']:g}", one["value"], *one["interval_95"]) for one in found["quantiles"]]
     if "centers" in found:
@@ -54,15 +56,22 @@ def result_csv(result: Mapping[str, Any]) -> str:
     """A result as CSV (RFC 4180). A label that a spreadsheet would compute begins with an apostrophe."""
     made = io.StringIO()
     writer = csv.writer(made)
-    writer.writerow(["", "value", "lower_95", "upper_95"])
-    for row in result_rows(result):
-        label = f"'{row.label}" if row.label.startswith(_FORMULA) else row.label
-        writer.writerow([label, row.value, row.lower, row.upper])
+    found = result["estimate"]
+    sizes = [[one["n_trusted"], one["n_local"]] for one in found.get("parts", [])]
+    writer.writerow(["", "value", "lower_95", "upper_95", *(["n_trusted", "n_local"] if sizes else [])])
+    for i, row in enumerate(result_rows(result)):
+        writer.writerow([_label(row.label), row.value, row.lower, row.upper, *(sizes[i] if sizes else [])])
+    for one in found.get("left_out", []):
+        writer.writerow([_label(one["name"]), "", "", "", one["n_trusted"], one["n_local"]])
     return made.getvalue()
 
 
+def _label(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
 def result_png(result: Mapping[str, Any]) -> bytes:
-    """A result as a picture: the number, the quantiles, the largest shares or the centers, with 95 % intervals."""
+    """A result as a picture: the number, the quantiles, the parts, the largest shares or the centers, with intervals."""
     found, made = result["estimate"], io.BytesIO()
     if "centers" in found:
         draw_published(found).savefig(made, format="png")
@@ -70,7 +79,8 @@ def result_png(result: Mapping[str, Any]) -> bytes:
     rows = result_rows(result)
     people = f"{found['n_trusted']:,} trusted and {found['n_local']:,} local participants"
     below = f"95 % intervals; {people}; ε = {found['privacy']['epsilon']}"
-    draw(_largest(rows), title=str(found["study"]), below=below).savefig(made, format="png")
+    chosen = rows[:_MOST_DRAWN] if "parts" in found else _largest(rows)
+    draw(chosen, title=str(found["study"]), below=below).savefig(made, format="png")
     return made.getvalue()
 
 

@@ -11,7 +11,7 @@ from hybriddp.planning.scenario import scenario_of
 from hybriddp.service.kinds import study_kind
 from hybriddp.wording import percent
 
-__all__ = ["EXPECTED_HEADINGS", "ExpectedRow", "expected_rows"]
+__all__ = ["EXPECTED_HEADINGS", "ExpectedRow", "expected_error", "expected_rows"]
 
 EXPECTED_HEADINGS = ("People", "Trusted", "Local", "Typical error")
 _FEW = (100, 10_000)  # people of either group, from whom multiples are taken while there are hardly any
@@ -50,6 +50,20 @@ def expected_rows(text: str, n_trusted: int, n_local: int) -> tuple[ExpectedRow,
         "twice the trusted": (2 * trusted, local),
     }
     return tuple(ExpectedRow(people, f"{t:,}", f"{n:,}", _words(error, t, n)) for people, (t, n) in cases.items())
+
+
+@lru_cache(maxsize=4096)
+def expected_error(text: str, n_trusted: int, n_local: int) -> str:
+    """The error to expect of the study with this text now, for so many people; empty for kinds without a plan.
+
+    Examples
+    --------
+    >>> from hybriddp import MeanStudy
+    >>> expected_error(MeanStudy("minutes", bounds=(0, 240), epsilon=1).to_json(), 1_000, 100_000)
+    '0.32 to 0.744'
+    """
+    error = _planner(text)
+    return "" if error is None else _words(error, n_trusted, n_local)
 
 
 def _words(error: Callable[[int, int], str], n_trusted: int, n_local: int) -> str:

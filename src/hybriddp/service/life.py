@@ -9,7 +9,7 @@ bytes.
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from hybriddp.errors import DataError
 from hybriddp.frequency.open_release import PrivateItems
+from hybriddp.mean.parts import StudyParts
 from hybriddp.planning.words import promise
 from hybriddp.release.ledger import Ledger
 from hybriddp.service import budgets, receipts
@@ -25,11 +26,13 @@ from hybriddp.service.kinds import (
     Gathered,
     HeavyHitterKind,
     KMeansKind,
+    MeanKind,
     Released,
     StudyKind,
+    kind_of,
+    release_parts,
     require_sizes,
     shortfall,
-    study_kind,
     usable,
 )
 from hybriddp.service.problems import Refusal
@@ -67,7 +70,10 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
         raise Refusal("malformed", "K-means needs tokens: they say which round asks whom.")
     if fields["budget"] is not None and not fields["tokens"]:
         raise Refusal("malformed", "A shared budget needs tokens: without them nobody knows who has paid.")
-    row = fields | {"digest": kind.digest, "kind": kind.name, "text": kind.text, "state": CREATED}
+    if kind.parts is not None and not fields["tokens"]:
+        raise Refusal("malformed", "Parts need tokens: they say which part a person is in.")
+    parts = None if kind.parts is None else kind.parts.to_json()
+    row = fields | {"parts": parts, "digest": kind.digest, "kind": kind.name, "text": kind.text, "state": CREATED}
 
     def work(connection: Connection) -> StoredStudy:
         taken = studies.insert_study(connection, row, kind.steps)
@@ -103,7 +109,7 @@ async def advance(curator: Curator, study_id: str, closes_at: int) -> dict[str, 
 
     def work(connection: Connection) -> None:
         study = _locked(connection, study_id)
-        _rounds(curator, connection, study, study_kind(study.text)).advance(curator.clock(), closes_at)
+        _rounds(curator, connection, study, kind_of(study)).advance(curator.clock(), closes_at)
 
     await curator.writer.run(work)
     return await document(curator, study_id, counts=True)
@@ -143,7 +149,7 @@ async def release(curator: Curator, study_id: str) -> ReleaseAnswer:
 def _open(curator: Curator, connection: Connection, study_id: str) -> None:
     study = _locked(connection, study_id)
     _require_state(study.state_at(curator.clock()), (CREATED,), "opened")
-    kind = study_kind(study.text)
+    kind = kind_of(study)
     if study.budget is None:
         budgets.create(connection, budgets.of_study(study.id), kind.privacy)
     else:
@@ -154,7 +160,7 @@ def _open(curator: Curator, connection: Connection, study_id: str) -> None:
 def _close(curator: Curator, connection: Connection, study_id: str) -> None:
     study = _locked(connection, study_id)
     _require_state(study.state, (*TAKING, CLOSED), "closed")
-    _fold(curator, connection, study, study_kind(study.text))
+    _fold(curator, connection, study, kind_of(study))
     studies.set_state(connection, study.number, CLOSED)
 
 
@@ -164,7 +170,7 @@ async def fold_open(curator: Curator) -> None:
     def work(connection: Connection) -> None:
         for study in studies.all_studies(connection):
             if studies.study(connection, study.id, lock=True) and study.state in TAKING:
-                _fold(curator, connection, study, study_kind(study.text))
+                _fold(curator, connection, study, kind_of(study))
 
     await curator.writer.run(work)
 
@@ -176,7 +182,7 @@ def _fold(curator: Curator, connection: Connection, study: StoredStudy, kind: St
 def _release_list(curator: Curator, connection: Connection, study_id: str) -> None:
     """Release the list of a study in two steps and ask the local group; if nothing is on it, close the study."""
     study = _locked(connection, study_id)
-    kind = study_kind(study.text)
+    kind = kind_of(study)
     if not isinstance(kind, HeavyHitterKind):
         raise Refusal("refused", "This study has no list: it is closed and released in one step.")
     _require_state(study.state_at(curator.clock()), (OPEN,), "asked about its list")
@@ -241,7 +247,7 @@ def _release(curator: Curator, connection: Connection, study_id: str) -> Release
 
 
 def _released(curator: Curator, connection: Connection, study: StoredStudy) -> Released:
-    kind = study_kind(study.text)
+    kind = kind_of(study)
     wanted: dict[str, Any] = {"min_trusted": study.min_trusted, "min_local": study.min_local}
     if isinstance(kind, KMeansKind):
         return _rounds(curator, connection, study, kind).released(_warning(study, ""))
@@ -255,6 +261,9 @@ def _released(curator: Curator, connection: Connection, study: StoredStudy) -> R
         used = usable(gathered, **wanted, single_group=alone)
         return kind.release_shares(items, used.gathered, single_group=alone, warning=_warning(study, used.warning))
     gathered, alone = _gathered(curator, connection, study, kind), study.single_group
+    if isinstance(kind, MeanKind) and kind.parts is not None:
+        ledger, warning = _ledger(connection, study), _warning(study, "")
+        return release_parts(kind, gathered, **wanted, single_group=alone, ledger=ledger, warning=warning)
     require_sizes(gathered, **wanted, single_group=alone)
     used = usable(gathered, **wanted, single_group=alone)
     ledger, warning = _ledger(connection, study), _warning(study, used.warning)
@@ -346,11 +355,18 @@ def _found(connection: Connection, study_id: str | None) -> list[StoredStudy]:
 def _read_document(connection: Connection, study: StoredStudy, state: str, *, counts: bool) -> dict[str, Any]:
     shown = counts or state in (CLOSED, RELEASED) or study.round_number > 0  # whoever enrolled is known by then
     sizes = stored.sizes(connection, study.number) if shown else None
-    return _document(known_study(connection, study), state, sizes)
+    known = known_study(connection, study)
+    of_parts = None
+    if shown and isinstance(known.kind, MeanKind) and known.kind.parts is not None:
+        of_parts = stored.part_sizes(connection, study.number, known.kind.part_sums)
+    return _document(known, state, sizes, of_parts)
 
 
-def _document(known: KnownStudy, state: str, counts: GroupSizes | None) -> dict[str, Any]:
+def _document(
+    known: KnownStudy, state: str, counts: GroupSizes | None, of_parts: Sequence[GroupSizes] | None = None
+) -> dict[str, Any]:
     study, kind = known.stored, known.kind
+    parts = kind.parts
     asking = asked_round(kind, known.rounds) if isinstance(kind, KMeansKind) and state == ASKING else None
     done = len(kind.steps) if state == RELEASED else int(known.listed)
     return {
@@ -365,7 +381,8 @@ def _document(known: KnownStudy, state: str, counts: GroupSizes | None) -> dict[
         "consent": study.consent,
         "dimensions": list(study.dimensions),
         "stored": {
-            group: receipts.stored(group, kind=study.kind, tokens=study.tokens) for group in ("local", "trusted")
+            group: receipts.stored(group, kind=study.kind, tokens=study.tokens, parts=parts)
+            for group in ("local", "trusted")
         },
         "tokens": study.tokens,
         "warning": None if study.tokens else PILOT,
@@ -376,11 +393,19 @@ def _document(known: KnownStudy, state: str, counts: GroupSizes | None) -> dict[
         "min_local": study.min_local,
         "single_group": study.single_group,
         "budget": study.budget,
-        "counts": None if counts is None else {"trusted": counts.trusted, "local": counts.local},
+        "parts": parts and parts.to_dict(),
+        "counts": None if counts is None else asdict(counts),
+        "part_counts": _part_counts(parts, of_parts),
         "receipts_key": RECEIPTS_KEY,
         "round": asking and asking.described(),
         "question": known.question and {"digest": known.question.digest, "text": known.question.text},
     }
+
+
+def _part_counts(parts: StudyParts | None, sizes: Sequence[GroupSizes] | None) -> list[dict[str, Any]] | None:
+    if parts is None or sizes is None:
+        return None
+    return [{"name": name, **asdict(one)} for name, one in zip(parts.names, sizes, strict=True)]
 
 
 def _require_state(state: str, allowed: Sequence[str], action: str) -> None:

@@ -20,7 +20,7 @@ from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.contributions import NOBODY, PARTICIPANT, RELAY, NewContribution, StoredParticipant, Verdict
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.studies import ASKING, OPEN
-from hybriddp.service.tokens import check_subject
+from hybriddp.service.tokens import VerifiedToken, check_subject
 
 _ASSERTED = {PARTICIPANT: "participant", RELAY: "relay", NOBODY: "nobody"}
 _DAY = 86_400
@@ -59,14 +59,27 @@ class RelayedReport(Protocol):
     def nonce(self) -> str:
         """The nonce."""
 
+    @property
+    def part(self) -> str | None:
+        """The part of the users that the relay says the participant is in."""
 
-def participant_hash(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> bytes:
-    """The keyed hash of whom a token belongs to; in a pilot without tokens, of the contribution itself."""
+
+@dataclass(frozen=True, slots=True)
+class KnownPerson:
+    """A person as the server knows them: by a keyed hash, and by what their token says of them."""
+
+    who: bytes
+    token: VerifiedToken | None = None
+
+
+def person_of(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> KnownPerson:
+    """Whom a token belongs to; in a pilot without tokens the contribution itself stands for its person."""
     if known.stored.tokens:
-        return keyed_hash(curator, known, f"sub\n{curator.tokens.subject(token or '', known.stored.id)}")
+        verified = curator.tokens.verified(token or "", known.stored.id)
+        return KnownPerson(keyed_hash(curator, known, f"sub\n{verified.subject}"), verified)
     if commitment is None:
         raise Refusal("malformed", "commitment must be given: this study has no tokens.")
-    return keyed_hash(curator, known, f"commitment\n{commitment.hex()}")
+    return KnownPerson(keyed_hash(curator, known, f"commitment\n{commitment.hex()}"))
 
 
 def keyed_hash(curator: Curator, known: KnownStudy, text: str) -> bytes:
@@ -76,17 +89,21 @@ def keyed_hash(curator: Curator, known: KnownStudy, text: str) -> bytes:
     return hashlib.blake2b(named.encode(), key=curator.hash_key, digest_size=16).digest()
 
 
-def _contribution(curator: Curator, known: KnownStudy, sent: Sent, token: str | None) -> NewContribution:
+def _contribution(
+    curator: Curator, known: KnownStudy, sent: Sent, token: str | None, *, in_part: bool = True
+) -> NewContribution:
+    """What is to be added or, without its part, to be withdrawn: from the part that is stored."""
     study = known.stored
     kind = known.kind if sent.trusted else known.local_kind
     _require_digest(kind.digest, sent.digest)
     group = "trusted" if sent.trusted else "local"
     commitment = receipts.commitment(kind.digest, group, sent.integer, sent.nonce)
     asserted = PARTICIPANT if study.tokens else NOBODY
+    person = person_of(curator, known, token, commitment)
     return NewContribution(
         study.number,
         study.digest,
-        participant_hash(curator, known, token, commitment),
+        person.who,
         sent.trusted,
         sent.integer,
         commitment,
@@ -94,6 +111,7 @@ def _contribution(curator: Curator, known: KnownStudy, sent: Sent, token: str | 
         curator.clock() // _DAY,
         kind.sums,
         OPEN if kind is known.kind else ASKING,
+        person.token.part_in(known.kind.parts) if in_part and person.token else None,
     )
 
 
@@ -113,7 +131,7 @@ async def contribute(
         return Acknowledged(None, new)
     if not new:
         return Acknowledged(await _stored_receipt(curator, known, one.who), new)
-    found = StoredParticipant(one.trusted, one.asserted, one.day, one.commitment)
+    found = StoredParticipant(one.trusted, one.asserted, one.day, one.commitment, one.part)
     return Acknowledged(curator.signer.sign(_told(known, found)), new)
 
 
@@ -138,12 +156,13 @@ async def contribute_batch(
             code = kind.report(report.code)
             commitment = receipts.commitment(kind.digest, "local", code, report.nonce)
             who = keyed_hash(curator, known, f"sub\n{check_subject(report.participant)}")
+            part = _relayed_part(known, report)
         except Refusal as refusal:
             rejected[index] = refusal.reason
             continue
         taken_in = OPEN if kind is known.kind else ASKING
-        one = NewContribution(study.number, study.digest, who, False, code, commitment, RELAY, day, kind.sums, taken_in)
-        accepted.append((index, one))
+        said = (study.number, study.digest, who, False, code, commitment, RELAY, day)
+        accepted.append((index, NewContribution(*said, kind.sums, taken_in, part)))
     outcomes = await curator.writer.add([one for _, one in accepted]) if accepted else []
     taken, repeated = [], 0
     for (index, one), outcome in zip(accepted, outcomes, strict=True):
@@ -172,9 +191,18 @@ async def contribute_batch(
     }
 
 
+def _relayed_part(known: KnownStudy, report: RelayedReport) -> int | None:
+    """The number of the part that a relay names; refused unless it names one exactly if the study has parts."""
+    parts = known.kind.parts
+    found = None if parts is None else parts.position(report.part)
+    if (parts is None) != (report.part is None) or (parts is not None and found is None):
+        raise Refusal("malformed", "part must be one of the study's, and left out where it has none.")
+    return found
+
+
 async def withdraw(curator: Curator, known: KnownStudy, sent: Sent, token: str | None) -> dict[str, Any]:
     """Subtract what a person contributed, which they show by opening their commitment."""
-    one = _contribution(curator, known, sent, token)
+    one = _contribution(curator, known, sent, token, in_part=False)
     outcome = await curator.writer.withdraw(one)
     if outcome is Verdict.ABSENT:
         raise Refusal("not-found", "There is no such contribution.")
@@ -189,7 +217,7 @@ async def withdraw(curator: Curator, known: KnownStudy, sent: Sent, token: str |
 
 async def receipt(curator: Curator, known: KnownStudy, token: str | None, commitment: bytes | None) -> dict[str, Any]:
     """The receipt of a person who has taken part, again."""
-    return await _stored_receipt(curator, known, participant_hash(curator, known, token, commitment))
+    return await _stored_receipt(curator, known, person_of(curator, known, token, commitment).who)
 
 
 async def _stored_receipt(curator: Curator, known: KnownStudy, who: bytes) -> dict[str, Any]:
@@ -215,9 +243,13 @@ def _told(known: KnownStudy, found: StoredParticipant, *, withdrawn: bool = Fals
         "delta": kind.privacy.delta,
         "commitment": (found.commitment or b"").hex(),
         "asserted_by": _ASSERTED[found.asserted],
-        "stored": receipts.stored(group, kind=study.kind, tokens=study.tokens, withdrawn=withdrawn),
+        "stored": receipts.stored(
+            group, kind=study.kind, tokens=study.tokens, parts=known.kind.parts, withdrawn=withdrawn
+        ),
         "day": _date(found.day),
     }
+    if found.part is not None and known.kind.parts is not None:
+        told |= {"part": known.kind.parts.names[found.part], "part_by": known.kind.parts.by}
     return told | {"withdrawn": True} if withdrawn else told
 
 

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hybriddp.client import contribution
 from hybriddp.client.receipt import canonical_bytes
 from hybriddp.errors import ProtocolError
+from hybriddp.mean.parts import StudyParts
 
 __all__ = ["GROUPS", "Signer", "commitment", "commitments_sha256", "stored"]
 
@@ -80,6 +81,10 @@ _WHAT = {
 }
 _ENVELOPE = "The day and the group."
 _ENVELOPE_LOCAL = "The day, the group, and whether the participant or a relay sent it."
+_PART = (
+    "The part that the participant is counted in ({by}). It is not hidden: how many take part in each part, in either "
+    "group, is public once the study has closed, and there is an answer for each part that enough people are in."
+)
 _WITHDRAWN = "Only a keyed hash of the participant's identifier, so that the same person cannot join this study again."
 _WITHDRAWN_OPEN = "Only that one participant has withdrawn. The {what} and its commitment are gone."
 
@@ -121,7 +126,14 @@ def commitments_sha256(commitments: Sequence[bytes]) -> str:
     return hashlib.sha256(b"".join(commitments)).hexdigest()
 
 
-def stored(group: str, *, kind: str = "mean", tokens: bool = True, withdrawn: bool = False) -> list[str]:
+def stored(
+    group: str,
+    *,
+    kind: str = "mean",
+    tokens: bool = True,
+    parts: StudyParts | None = None,
+    withdrawn: bool = False,
+) -> list[str]:
     """What the server stores of a participant of this group, in plain sentences.
 
     Parameters
@@ -132,6 +144,8 @@ def stored(group: str, *, kind: str = "mean", tokens: bool = True, withdrawn: bo
         What the study is about.
     tokens : bool
         Whether the study knows participants by their tokens; an open pilot does not.
+    parts : StudyParts or None
+        The parts of the users, if there is an answer for each.
     withdrawn : bool
         Whether they have withdrawn: then it is what remains.
     """
@@ -141,7 +155,12 @@ def stored(group: str, *, kind: str = "mean", tokens: bool = True, withdrawn: bo
     if withdrawn:
         return [_WITHDRAWN if tokens else _WITHDRAWN_OPEN.format(what=what)]
     envelope = _ENVELOPE_LOCAL if group == "local" and tokens else _ENVELOPE  # relays send nothing else
-    return [*([_IDENTITY] if tokens else []), _COMMITMENT.format(what=what), _COUNTED[kind][group], envelope]
+    counted = _COUNTED[kind][group]
+    if parts is not None:
+        counted = counted.replace("all participants", "all participants of the same part")
+        counted = counted.replace("all trusted values", "all trusted values of the same part")
+    told = [*([_IDENTITY] if tokens else []), _COMMITMENT.format(what=what), counted, envelope]
+    return told if parts is None else [*told, _PART.format(by=parts.by)]
 
 
 class Signer:

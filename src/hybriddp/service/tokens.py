@@ -1,5 +1,7 @@
 """Participants' tokens: JWTs that say who (``sub``) takes part in which study (``aud``) until when (``exp``).
 
+In a study of parts of the users they also say in which one the person is (``part``).
+
 The organization's backend mints them, in any language, with HS256 and the server's token secret or with EdDSA and a
 private key of its own. Each algorithm has a key of its own type here and a token is verified with the key of the
 algorithm that it names, so neither ``alg: none`` nor a token that uses a public key as an HMAC secret can pass.
@@ -21,6 +23,7 @@ from jwt.exceptions import InvalidSubjectError
 
 from hybriddp.client.claims import check_study_id
 from hybriddp.errors import DataError, ParameterError, raise_unchained
+from hybriddp.mean.parts import PART_NAME, StudyParts, is_part_name
 from hybriddp.service.problems import Refusal
 
 __all__ = [
@@ -28,6 +31,8 @@ __all__ = [
     "LONGEST_SUBJECT",
     "TokenError",
     "TokenKeys",
+    "TokenPartError",
+    "VerifiedToken",
     "check_subject",
     "mint",
     "read_private_key",
@@ -61,6 +66,34 @@ class TokenError(Refusal):
         super().__init__("bad-token", detail)
 
 
+class TokenPartError(TokenError):
+    """A token that is valid, but not for a part of the users that the study has."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedToken:
+    """What a valid token says: who takes part, and whatever it has as their part, which nobody has checked."""
+
+    subject: str
+    claimed_part: object = None
+
+    def part_in(self, parts: StudyParts | None) -> int | None:
+        """The number of the person's part; None in a study of everybody, whatever the token says of parts.
+
+        `TokenPartError` if the study has parts and the token has none, or one that does not exist.
+        """
+        if parts is None:
+            return None
+        found = parts.position(self.claimed_part)
+        if found is None:
+            wrong = "lacks the claim part" if self.claimed_part is None else "has a part that this study does not have"
+            raise TokenPartError(
+                f"The token {wrong}: part must say which {parts.by} the person counts in, {parts.listed()}. Ask for a "
+                "new token."
+            )
+        return found
+
+
 @dataclass(frozen=True)
 class TokenKeys:
     """What participants' tokens are verified with: an HS256 secret, an Ed25519 public key, or both."""
@@ -76,6 +109,10 @@ class TokenKeys:
 
     def subject(self, token: str, study: str) -> str:
         """Who a token for this study belongs to; raises `TokenError` unless everything about it is right."""
+        return self.verified(token, study).subject
+
+    def verified(self, token: str, study: str) -> VerifiedToken:
+        """What a token for this study says; raises `TokenError` unless everything about it is right."""
         if not isinstance(token, str) or not token or len(token) > _LONGEST_TOKEN:
             raise TokenError("The token is missing or too long.")
         try:
@@ -84,7 +121,7 @@ class TokenKeys:
             raise
         except Exception as error:  # a forged token may be anything: nested a thousand deep, with infinite numbers
             _refuse(error)
-        return check_subject(claims["sub"])
+        return VerifiedToken(check_subject(claims["sub"]), claims.get("part"))
 
     def _claims(self, token: str, study: str) -> Mapping[str, Any]:
         algorithm = _algorithm(token.partition(".")[0])
@@ -123,10 +160,18 @@ def _algorithm(header: str) -> str:
     return algorithm if isinstance(algorithm, str) else ""
 
 
-def mint(secret_or_private_key: bytes | Ed25519PrivateKey, *, subject: str, study: str, lifetime: timedelta) -> str:
+def mint(
+    secret_or_private_key: bytes | Ed25519PrivateKey,
+    *,
+    subject: str,
+    study: str,
+    lifetime: timedelta,
+    part: str | None = None,
+) -> str:
     """A participant's token: HS256 with a secret, EdDSA with a private key.
 
-    It has no ``iat``: a server whose clock is a second behind would refuse it.
+    It has no ``iat``: a server whose clock is a second behind would refuse it. ``part`` is for a study of parts of the
+    users: the name of the one that the person is in.
 
     Examples
     --------
@@ -148,6 +193,10 @@ def mint(secret_or_private_key: bytes | Ed25519PrivateKey, *, subject: str, stud
             "secret_or_private_key", "bytes or an Ed25519PrivateKey", type(secret_or_private_key).__name__
         )
     claims = {"sub": subject, "aud": study, "exp": int((datetime.now(UTC) + lifetime).timestamp())}
+    if part is not None:
+        if not is_part_name(part):
+            raise ParameterError("part", PART_NAME, part)
+        claims["part"] = part
     return jwt.encode(claims, secret_or_private_key, algorithm=algorithm)
 
 

@@ -68,6 +68,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         _fill(server, shares, "shares", "released", [EVIL, "b"])
         load = DistributionStudy(EVIL, bounds=(0, 1000), epsilon=1)
         _fill(server, load, "quantiles", "released", [120.0, 480.0])
+        for state in ("open", "released"):
+            _fill_parts(server, state)
         made = server.http.post("/operator/login", data={"key": server.admin_key})
         yield Site(server, made.headers["set-cookie"].partition(";")[0])
 
@@ -85,6 +87,19 @@ def _fill(
         server.report(study, f"l{i}", 1, study_id=study_id)
     server.report(study, "l0", 0, study_id=study_id, nonce=secrets.token_hex(16))  # refused
     for action in {"open": (), "closed": ("close",), "released": ("close", "release")}[state]:
+        assert server.move(action, study_id).is_success
+
+
+def _fill_parts(server: Running, state: str) -> None:
+    """A study by part, one of whose parts is too small."""
+    study, study_id = MeanStudy(f"{EVIL} by part {state}", bounds=(0, 240), epsilon=1), f"parts-{state}"
+    server.create(study, study_id, consent=dict.fromkeys(CONSENT, EVIL), parts={"by": EVIL, "names": [EVIL, "b", "c"]})
+    for who, part in (("ann", EVIL), ("bob", EVIL), ("cem", "b"), ("dora", "b"), ("eve", "c")):
+        for route, sent in (("reports", {"code": 9}), ("values", {"value": 40})):
+            body = {"digest": study.digest, "nonce": secrets.token_hex(16), **sent}
+            token = server.token(f"{route} {who}", study_id, part=part)
+            assert server.http.post(f"/studies/{study_id}/{route}", headers=token, json=body).is_success
+    for action in ("close", "release") if state == "released" else ():
         assert server.move(action, study_id).is_success
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from hybriddp import MeanStudy
 from tests.service.attacking import Target, new_target
 from tests.service.running import Running
 
@@ -84,3 +85,37 @@ def test_a_withdrawn_study(browser: httpx.Client, kept_server: Running) -> None:
     assert "The study is withdrawn." in page.text
     assert "What people are told" not in page.text
     assert "2099" not in page.text
+
+
+def test_the_parts_of_a_study_are_shown_live_and_those_that_are_too_small_say_so(
+    browser: httpx.Client, kept_server: Running
+) -> None:
+    study = MeanStudy("minutes by country", bounds=(0, 240), epsilon=1)
+    kept_server.create(study, "by-country", parts={"by": "country", "names": ["DE", "FR"]})
+    body = {"digest": study.digest, "nonce": "0" * 32}
+    for i in range(2):
+        token = kept_server.token(f"l{i}", "by-country", part="DE")
+        assert kept_server.http.post("/studies/by-country/reports", headers=token, json=body | {"code": i}).is_success
+        token = kept_server.token(f"t{i}", "by-country", part="DE")
+        assert kept_server.http.post("/studies/by-country/values", headers=token, json=body | {"value": 9}).is_success
+    page = browser.get("/operator/studies/by-country").text
+    assert '<div id="parts">' in page
+    assert "What it would give" not in page  # each part has an error of its own
+    live = browser.get("/operator/studies/by-country/live").json()
+    (de, fr) = live["parts"]
+    assert (de[:3], de[4]) == (["DE", "2", "2"], "an answer")
+    assert de[3] not in ("", "too few to say")
+    assert fr == ["FR", "0", "0", "too few to say", "too few"]
+    assert live["expected"] == []
+    kept_server.move("close", "by-country")
+    assert "/operator/studies/by-country/release" in browser.get("/operator/studies/by-country").text
+    kept_server.move("release", "by-country")
+    released = browser.get("/operator/studies/by-country").text
+    assert re.search(r"Result by country, with 95.% intervals: DE \d", released)
+    kept_server.create(
+        MeanStudy("few", bounds=(0, 1), epsilon=1), "few", parts={"by": "country", "names": ["DE", "FR"]}
+    )
+    kept_server.move("close", "few")
+    page = browser.get("/operator/studies/few").text
+    assert "None of the 2 parts has as many contributions" in page
+    assert "/operator/studies/few/release" not in page

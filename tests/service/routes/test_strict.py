@@ -101,7 +101,16 @@ def test_the_name_of_an_unknown_field_is_not_told(name: str) -> None:
 def test_every_rule_of_a_text_or_number_has_words() -> None:
     for body in BODIES:
         for name, kind in get_type_hints(body, include_extras=True).items():
-            assert rule_of(kind) or name in ("study", "consent", "tokens", "single_group", "open", "code", "value")
+            assert rule_of(kind) or name in (
+                "study",
+                "consent",
+                "parts",
+                "tokens",
+                "single_group",
+                "open",
+                "code",
+                "value",
+            )
 
 
 # Batches

@@ -111,3 +111,29 @@ def test_what_the_database_refuses_belongs_to_a_field() -> None:
     assert refused(Refusal("refused", "Taken.", field="id")) == {"id": "Taken."}
     assert refused(BudgetError("Too much.")) == {"budget": "Too much."}
     assert refused(DataError("Full.")) == {"": "Full."}
+
+
+def test_a_mean_may_have_parts_and_other_kinds_ignore_the_fields() -> None:
+    typed = GOOD | {"part_by": "country", "part_names": " DE\n\nFR \nother"}
+    form = StudyForm.read(typed)
+    assert form.problems(NOW) == {}
+    parts = form.body().parts
+    assert parts is not None
+    assert (parts.by, parts.names) == ("country", ["DE", "FR", "other"])
+    assert StudyForm.read(GOOD).body().parts is None
+    assert StudyForm.read(typed | {"kind": "distribution"}).body().parts is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"part_by": ""}, "part_by", "a readable text"),
+        ({"part_names": "DE"}, "part_names", "a list of 2 to 300 names"),
+        ({"part_names": "DE\nde"}, "part_names", "DE and de are the same"),
+        ({"tokens": "no"}, "part_names", "Parts need tokens"),
+    ],
+)
+def test_parts_that_are_wrong_say_so_beside_their_field(changes: dict[str, str], field: str, words: str) -> None:
+    problems = StudyForm.read(GOOD | {"part_by": "country", "part_names": "DE\nFR"} | changes).problems(NOW)
+    assert list(problems) == [field]
+    assert words in problems[field]

@@ -179,3 +179,24 @@ def test_neither_values_nor_tokens_nor_who_took_part_when_are_in_the_log(
     assert "duplicate" in refused
     for secret in (form["value"], form["nonce"], form["token"], "finn"):
         assert secret not in " ".join(watching.written)
+
+
+def test_the_part_that_a_token_names_is_on_the_page_and_on_the_receipt(server: Running) -> None:
+    study = MeanStudy("minutes by country", bounds=(0, 240), epsilon=1)
+    server.create(study, "by-country", parts={"by": "country <i>", "names": ["DE & co", "FR"]})
+    token = server.token("zoe", "by-country", part="DE & co")["Authorization"][7:]
+    page = _post(server, "by-country", "", token=token).text
+    assert "country &lt;i&gt;: DE &amp; co, as your token says." in page
+    assert "Which part you are in is not hidden" in page
+    assert "Your country &lt;i&gt;, as your token says it." in server.http.get("/studies/by-country/take-part").text
+    given = _post(server, "by-country", "/trust", token=token, value="37.5", nonce="ef" * 16)
+    assert given.status_code == 201
+    assert "You are counted in country &lt;i&gt;: DE &amp; co." in given.text
+    without = server.token("zoe", "by-country")["Authorization"][7:]
+    for told in (
+        _post(server, "by-country", "", token=without),
+        _post(server, "by-country", "/trust", token=without, value="1", nonce="0" * 32),
+    ):
+        assert "The token lacks the claim part" in told.text
+    assert "lacks the claim part" not in _post(server, "by-country", "", token=EVIL).text
+    assert _post(server, "by-country", "/withdraw", token=without, value="37.5", nonce="ef" * 16).status_code == 200

@@ -10,7 +10,8 @@ from hybriddp.service.kinds.heavy import HeavyHitterKind
 from hybriddp.service.kinds.kind import NO_WAY_BACK, Gathered, Released, StudyKind, require_sizes, shortfall, usable
 from hybriddp.service.kinds.kmeans import KMeansKind
 from hybriddp.service.kinds.mean import MeanKind
-from hybriddp.service.kinds.texts import known_kinds, study_kind
+from hybriddp.service.kinds.mean_parts import PartSize, part_obstacle, part_sizes, release_parts
+from hybriddp.service.kinds.texts import kind_of, known_kinds, study_kind
 
 __all__ = [
     "NO_WAY_BACK",
@@ -20,9 +21,14 @@ __all__ = [
     "HeavyHitterKind",
     "KMeansKind",
     "MeanKind",
+    "PartSize",
     "Released",
     "StudyKind",
+    "kind_of",
     "known_kinds",
+    "part_obstacle",
+    "part_sizes",
+    "release_parts",
     "require_sizes",
     "shortfall",
     "study_kind",

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from hybriddp.errors import DataError
+from hybriddp.mean.parts import StudyParts
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
 from hybriddp.service.store.sums import StudySums
@@ -44,6 +45,7 @@ class StudyKind(ABC):
     name: ClassVar[str]
     steps: ClassVar[tuple[str, ...]] = ("release",)
     study: Any  # each kind has its own
+    parts: StudyParts | None = None  # of the users, where there is an answer for each
 
     @property
     def title(self) -> str:

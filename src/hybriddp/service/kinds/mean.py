@@ -1,12 +1,14 @@
 """Studies of a mean on the server."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import ProtocolError
+from hybriddp.mean.estimate import Estimate
+from hybriddp.mean.parts import StudyParts
 from hybriddp.mean.plausible import spread_is_refuted
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
@@ -14,6 +16,7 @@ from hybriddp.release.ledger import Ledger
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.result import result_page
 from hybriddp.service.problems import Refusal
+from hybriddp.service.store.part_sums import PartSums
 from hybriddp.service.store.sums import UNIT_SUMS, UnitSums
 
 
@@ -22,6 +25,7 @@ class MeanKind(StudyKind):
     """A study of a mean: contributions are codes and units, and there is one release."""
 
     study: MeanStudy
+    parts: StudyParts | None = None
     name: ClassVar[str] = "mean"
 
     def __post_init__(self) -> None:
@@ -36,9 +40,23 @@ class MeanKind(StudyKind):
         return self.study.device_json()
 
     @property
-    def sums(self) -> UnitSums:
-        """Counts of codes, and a sum of units."""
-        return UNIT_SUMS
+    def sums(self) -> UnitSums | PartSums:
+        """Counts of codes, and a sum of units; of each part, if there are parts."""
+        return UNIT_SUMS if self.parts is None else self.part_sums
+
+    @cached_property
+    def part_sums(self) -> PartSums:
+        """The sums of each part."""
+        if self.parts is None:
+            raise ProtocolError("The study is one of everybody: it has no parts.")
+        return PartSums(len(self.parts.names), self.window.n_codes)
+
+    @property
+    def window(self) -> WindowChannel:
+        """What devices draw with."""
+        if not isinstance(self.study.channel, WindowChannel):  # see above
+            raise ProtocolError("The study has no window channel.")
+        return self.study.channel
 
     @cached_property
     def _codes(self) -> tuple[int, int]:
@@ -61,24 +79,10 @@ class MeanKind(StudyKind):
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
     ) -> Released:
         """The mean, once. Without a ledger it was charged to everybody when the study opened."""
-        channel, digest = self.study.channel, self.study.digest
-        if not isinstance(channel, WindowChannel):  # see above
-            raise ProtocolError("The study has no window channel.")
-        counts = tuple(gathered.tally.get(code, 0) for code in range(channel.n_codes))
-        local = LocalSummary(digest, counts, tied=True)
-        # Nobody can say something else once a study is closed, and what people send must not stop its release.
-        refuted = spread_is_refuted(self.study, local)
-        study = MeanStudy.from_json(self.device_text) if refuted else self.study
-        estimate = study.estimate(
-            trusted=TrustedSummary(digest, gathered.n_trusted, gathered.total),
-            local=local,
-            single_group=single_group,
-            ledger=ledger,
-        )
-        if refuted:
-            estimate = replace(estimate, refuted_sd=self.study.sd_at_most)
-        if ledger is None:
-            estimate = replace(estimate, privacy=replace(estimate.privacy, counted=True))
+        trusted, local = self.summaries(gathered, self.study)
+        study = self.plausible_study([local])
+        estimate = study.estimate(trusted=trusted, local=local, single_group=single_group, ledger=ledger)
+        estimate = self.told(estimate, local, counted=ledger is None)
         published = estimate.to_dict()
         if warning is not None:
             published["warnings"] = [warning, *published["warnings"]]
@@ -91,3 +95,23 @@ class MeanKind(StudyKind):
             n_local=estimate.n_local,
         )
         return Released({"estimate": published, "answer": str(estimate)}, page, estimate.to_html())
+
+    def summaries(self, gathered: Gathered, study: MeanStudy) -> tuple[TrustedSummary, LocalSummary]:
+        """What the groups have contributed to the study, or to that of a part of the users."""
+        counts = tuple(gathered.tally.get(code, 0) for code in range(self.window.n_codes))
+        local = LocalSummary(study.digest, counts, tied=True)
+        return TrustedSummary(study.digest, gathered.n_trusted, gathered.total), local
+
+    def plausible_study(self, reports: Iterable[LocalSummary]) -> MeanStudy:
+        """The study, without what it says of the spread if reports refute that.
+
+        Nobody can say something else once a study is closed, and what people send must not stop its release.
+        """
+        refuted = any(spread_is_refuted(self.study, local) for local in reports)
+        return MeanStudy.from_json(self.device_text) if refuted else self.study
+
+    def told(self, estimate: Estimate, local: LocalSummary, *, counted: bool) -> Estimate:
+        """An estimate that says whether its reports refuted the spread; ``counted`` if everybody has paid already."""
+        if spread_is_refuted(self.study, local):
+            estimate = replace(estimate, refuted_sd=self.study.sd_at_most)
+        return replace(estimate, privacy=replace(estimate.privacy, counted=True)) if counted else estimate

@@ -8,6 +8,7 @@ from hybriddp.errors import ProtocolError
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.mean.parts import StudyParts
 from hybriddp.mean.study import MeanStudy
 from hybriddp.service.kinds.distribution import DistributionKind
 from hybriddp.service.kinds.frequency import FrequencyKind
@@ -15,6 +16,7 @@ from hybriddp.service.kinds.heavy import HeavyHitterKind
 from hybriddp.service.kinds.kind import StudyKind
 from hybriddp.service.kinds.kmeans import KMeansKind
 from hybriddp.service.kinds.mean import MeanKind
+from hybriddp.service.store.studies import StoredStudy
 
 _KINDS: dict[str, Callable[[str], StudyKind]] = {
     MeanKind.name: lambda text: MeanKind(MeanStudy.from_json(text)),
@@ -25,8 +27,8 @@ _KINDS: dict[str, Callable[[str], StudyKind]] = {
 }
 
 
-def study_kind(text: str) -> StudyKind:
-    """The study that a text describes, verified; `ProtocolError` if there is no such kind."""
+def study_kind(text: str, parts: StudyParts | None = None) -> StudyKind:
+    """The study that a text describes, verified; `ProtocolError` if there is no such kind, or it has no parts."""
     try:
         read = _KINDS.get(json.loads(text)["type"])
     except (KeyError, TypeError, ValueError, RecursionError):
@@ -35,7 +37,17 @@ def study_kind(text: str) -> StudyKind:
         raise ProtocolError(
             f"type must be one of {', '.join(sorted(_KINDS))}: the server knows no other kind of study."
         )
-    return read(text)
+    kind = read(text)
+    if parts is None:
+        return kind
+    if not isinstance(kind, MeanKind):
+        raise ProtocolError("Only a study of a mean can have parts: other kinds have one answer for everybody.")
+    return MeanKind(kind.study, parts)
+
+
+def kind_of(study: StoredStudy) -> StudyKind:
+    """The kind of a study that is stored, with its parts."""
+    return study_kind(study.text, None if study.parts is None else StudyParts.from_json(study.parts))
 
 
 def known_kinds() -> frozenset[str]:

@@ -20,6 +20,7 @@ fieldset { border: 0; padding: 0; margin: 0 0 1rem; } legend { font-weight: 600;
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; max-width: 34rem; }
 form:has([value=mean]:checked) .of-frequency, form:has([value=mean]:checked) .of-distribution,
 form:has([value=distribution]:checked) .of-frequency,
+form:has([value=distribution]:checked) .of-mean, form:has([value=frequency]:checked) .of-mean,
 form:has([value=frequency]:checked) .of-number, form:has([value=frequency]:checked) .of-distribution { display: none; }
 """
 _LABELS = {
@@ -36,9 +37,11 @@ _LABELS = {
     "min_trusted": ("Trusted at least", "Fewer trusted people: no release. 2 if empty."),
     "min_local": ("Local at least", "Fewer local people: no release. 2 if empty."),
     "budget": ("Shared budget", "The name of a budget that other studies pay from too. Empty: one of its own."),
+    "part_by": ("A mean for each", "What people are grouped by, such as country: tokens say who is in which part."),
+    "part_names": ("Parts", "Such as DE, one on each line: all that there are. The minima above hold in each."),
     "origins": ("Web origins", "Whose pages may send to it, such as https://app.example.org, one on each line."),
 }
-_AREAS = ("categories", "purpose", "origins")
+_AREAS = ("categories", "purpose", "part_names", "origins")
 _TYPES = {"closes_at": "datetime-local"}
 _DECIMAL = ("lower", "upper", "epsilon")
 _WHOLE = ("min_trusted", "min_local")
@@ -96,7 +99,8 @@ def new_study_page(
         f'<div class="field">{box("later", "Open it later, with a button on its page")}</div>',
     ]
     told = [field("organization"), field("purpose"), field("contact")]
-    more = [field("id"), field("budget"), field("origins")]
+    parts = [field("part_by", "of-mean"), field("part_names", "of-mean")]
+    more = [*parts, field("id"), field("budget"), field("origins")]
     wrong = {name: words for name, words in problems.items() if name and words}
     lead = [*alerts([problems[""]] if problems.get("") else []), *_summary(wrong)]
     form = "\n".join(

@@ -15,6 +15,7 @@ from hybriddp.page import Section, alerts, paragraphs, table, wide
 from hybriddp.service.expected import EXPECTED_HEADINGS
 from hybriddp.service.kinds.kind import NO_WAY_BACK
 from hybriddp.service.pages.look import hidden, kept, missing_script, script_tag, server_page
+from hybriddp.service.pages.parts import live_parts, part_means
 from hybriddp.service.pages.session import FORM_FIELD
 from hybriddp.service.problems import REASONS
 from hybriddp.wording import counted, percent, significant
@@ -97,6 +98,7 @@ def study_page(
     budget: str = "",
     obstacle: str = "",
     expected: Sequence[Sequence[str]] = (),
+    parts: Sequence[Sequence[str]] = (),
     notice: str = "",
     problem: str = "",
 ) -> str:
@@ -118,6 +120,8 @@ def study_page(
         Why a closed study cannot be released.
     expected : sequence of rows
         The errors to expect, now and with more people.
+    parts : sequence of rows
+        The parts of the users, if there is an answer for each.
     notice, problem : str
         What has just been done, or why it was not.
     """
@@ -139,6 +143,7 @@ def study_page(
     sections = [
         Section("", lead),
         *([Section("What it would give", _expected(expected))] if expected else []),
+        *([Section("Parts", live_parts(study["parts"]["by"], parts))] if parts else []),
         *told,
         Section("Refused requests", _refused(rejections or {})),
         Section("The study's text", [_verbatim(str(study.get("text", "")))]),
@@ -232,7 +237,8 @@ def _facts(study: Mapping[str, Any], budget: str) -> list[list[str]]:
 def _size(group: str, count: str, study: Mapping[str, Any]) -> str:
     """How many are in a group; its script keeps that up to date."""
     least = f"{study.get(f'min_{group}', 0):,}"
-    return f'<span id="count-{group}">{escape(count)}</span> (at least {least} for a release)'
+    where = " in a part for its answer" if study.get("parts") else " for a release"
+    return f'<span id="count-{group}">{escape(count)}</span> (at least {least}{where})'
 
 
 def _live(study: Mapping[str, Any]) -> str:
@@ -278,6 +284,8 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
         blocks += paragraphs([kept(line)], style="answer")
     elif isinstance(estimate.get("shares"), list):
         blocks += paragraphs([kept(_largest(estimate))], style="answer")
+    elif isinstance(estimate.get("parts"), list):
+        blocks += paragraphs([kept(_means(estimate))], style="answer")
     elif isinstance(estimate.get("quantiles"), list) or isinstance(estimate.get("centers"), list):
         told = str((result or {}).get("answer", "")).splitlines()[-1:]  # behind the warnings
         title = f"{study.get('title')}: "
@@ -298,6 +306,13 @@ def _largest(estimate: Mapping[str, Any]) -> str:
     told = [f"{item} {percent(share, 3)} ({percent(low, 3)} to {percent(high, 3)})" for item, share, low, high in rows]
     more = f"; {len(rows) - _MOST_SHARES:,} more" if len(rows) > _MOST_SHARES else ""
     return f"Result, with 95 % intervals: {'; '.join(told[:_MOST_SHARES])}{more}"
+
+
+def _means(estimate: Mapping[str, Any]) -> str:
+    """The means of the first parts of a result, in words."""
+    told = part_means(estimate)
+    more = f"; {len(told) - _MOST_SHARES:,} more" if len(told) > _MOST_SHARES else ""
+    return f"Result by {estimate['by']}, with 95 % intervals: {'; '.join(told[:_MOST_SHARES])}{more}"
 
 
 def _told(study: Mapping[str, Any]) -> list[str]:

@@ -69,6 +69,7 @@ def take_part_page(
     token: str = "",
     typed: Mapping[str, str] | None = None,
     problem: str = "",
+    part: str = "",
 ) -> str:
     """The page on which somebody takes part.
 
@@ -85,9 +86,11 @@ def take_part_page(
         What stood in the form that was sent.
     problem : str
         Why that was not taken.
+    part : str
+        The part of the users that the token says they are in.
     """
     asked = json.loads(study["text"])
-    lead = [*alerts(text for text in (problem, study.get("warning")) if text), *_who(study, asked)]
+    lead = [*alerts(text for text in (problem, study.get("warning")) if text), *_who(study, asked, part)]
     told = '<div id="said" class="said" role="status" tabindex="-1"></div>'
     is_open = study["state"] == "open" and study["kind"] in ASKED
     if not is_open:
@@ -150,7 +153,7 @@ def _title(study: Mapping[str, Any]) -> str:
     return one_line(str(study.get("title") or study["id"]))
 
 
-def _who(study: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+def _who(study: Mapping[str, Any], asked: Mapping[str, Any], part: str) -> list[str]:
     consent = study.get("consent") or {}
     who, ended = one_line(consent.get("organization", "")) or "Somebody", study["state"] in _ENDED
     facts = [
@@ -158,6 +161,7 @@ def _who(study: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
         ("Purpose", one_line(consent.get("purpose", ""))),
         ("Contact", one_line(consent.get("contact", ""))),
         *([] if ended else [("Open until", str(study["closes_at"]).replace("T", " ").removesuffix("Z") + " UTC")]),
+        *_counted_in(study, part),
         ("Promise", kept(str(study["promise"]))),
     ]
     rows = "".join(f'<tr><th scope="row">{name}</th><td>{escape(text)}</td></tr>' for name, text in facts if text)
@@ -165,6 +169,19 @@ def _who(study: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
         *paragraphs([_question(study, asked)]),
         f'<table class="facts"><tbody>{rows}</tbody></table>',
     ]
+
+
+def _counted_in(study: Mapping[str, Any], part: str) -> list[tuple[str, str]]:
+    """The part that somebody is counted in, and that it is public."""
+    if not study.get("parts"):
+        return []
+    by = one_line(study["parts"]["by"])
+    mine = f"{by}: {one_line(part)}, as your token says. " if part else f"Your {by}, as your token says it. "
+    words = (
+        "Each part gets an answer of its own, if enough people are in it. Which part you are in is not hidden, and how "
+        "many people each has is public once the study has closed."
+    )
+    return [("Your part", words if study["state"] in _ENDED else f"{mine}{words}")]
 
 
 def _question(study: Mapping[str, Any], asked: Mapping[str, Any]) -> str:

@@ -11,9 +11,9 @@ from litestar.response import Redirect
 
 from hybriddp.errors import HybridDPError
 from hybriddp.service import life
-from hybriddp.service.expected import expected_rows
+from hybriddp.service.expected import expected_error, expected_rows
 from hybriddp.service.keys import same_key
-from hybriddp.service.kinds import shortfall
+from hybriddp.service.kinds import part_obstacle, part_sizes, shortfall
 from hybriddp.service.observe import log_failure
 from hybriddp.service.pages.operator import (
     front_page,
@@ -32,6 +32,8 @@ from hybriddp.service.routes.wire import PathId, in_our_words
 
 _Id = Annotated[str, Parameter(max_length=64)]
 _MOST_HOURS = 8760  # of a round: a year
+_MOST_PLANNED = 40  # parts whose errors are computed: each takes some milliseconds
+_LIVE = ("created", "open", "asking", "closed")
 _DONE = {
     "open": "The study is open.",
     "list": "The list is released.",
@@ -101,6 +103,7 @@ async def live(study_id: PathId, request: Asked, state: State) -> Response[dict[
             "state": study["state"],
             "counts": {"trusted": f"{trusted:,}", "local": f"{local:,}"},
             "expected": await _expected(state, study),
+            "parts": await _parts(state, study),
             "refused": refused_rows(state.metrics.rejections(study_id)),
         }
     )
@@ -173,18 +176,37 @@ async def _study(state: State, study_id: str, form_token: str, **told: str) -> s
         budget=await _budget(state, study["budget"]),
         obstacle=_obstacle(study),
         expected=await _expected(state, study),
+        parts=await _parts(state, study),
         **told,
     )
 
 
 async def _expected(state: State, study: dict[str, Any]) -> list[list[str]]:
     """The errors to expect, while there is something to expect; planned where it hinders nobody."""
-    if study["state"] not in ("created", "open", "asking", "closed"):
+    if study["state"] not in _LIVE or study["parts"]:
         return []
     known = await state.curator.known(study["id"])
     counts = study["counts"]
     rows = await asyncio.to_thread(expected_rows, known.kind.text, counts["trusted"], counts["local"])
     return [list(row) for row in (rows[:1] if study["state"] == "closed" else rows)]  # nobody can join any more
+
+
+async def _parts(state: State, study: dict[str, Any]) -> list[list[str]]:
+    """The parts of a study: their sizes, the errors to expect of the first ones, and which have too few people."""
+    if study["state"] not in _LIVE or not study["part_counts"]:
+        return []
+    known = await state.curator.known(study["id"])
+
+    def rows() -> list[list[str]]:
+        found = []
+        for i, one in enumerate(part_sizes(study["part_counts"], study)):
+            error = expected_error(known.kind.text, one.trusted, one.local) if i < _MOST_PLANNED else ""
+            found.append(
+                [one.name, f"{one.trusted:,}", f"{one.local:,}", error, "too few" if one.missing else "an answer"]
+            )
+        return found
+
+    return await asyncio.to_thread(rows)
 
 
 async def _budget(state: State, name: str | None) -> str:
@@ -201,6 +223,8 @@ def _obstacle(study: dict[str, Any]) -> str:
     """Why a closed study cannot be released."""
     if study["state"] != "closed":
         return ""
+    if study["part_counts"]:
+        return part_obstacle(part_sizes(study["part_counts"], study))
     wanted = {name: study[name] for name in ("min_trusted", "min_local", "single_group")}
     return shortfall(n_trusted=study["counts"]["trusted"], n_local=study["counts"]["local"], **wanted)
 

@@ -13,6 +13,7 @@ from litestar.params import JSONBody
 from msgspec import convert, structs
 
 from hybriddp.errors import MissingExtraError
+from hybriddp.mean.parts import StudyParts
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
 from hybriddp.service import budgets, life
@@ -54,7 +55,7 @@ async def create_study(data: JSONBody[NewStudy], state: State) -> StudyDocument:
 async def create(data: NewStudy, curator: Curator) -> dict[str, Any]:
     """A new study, as a route or a page has asked for it."""
     text = json.dumps(data.study, separators=(",", ":"), ensure_ascii=False)
-    kind = study_kind(text)
+    kind = study_kind(text, None if data.parts is None else StudyParts(data.parts.by, data.parts.names))
     fields = {
         "id": data.id or token_hex(6),
         "consent": structs.asdict(data.consent),

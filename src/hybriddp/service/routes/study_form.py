@@ -14,6 +14,7 @@ from msgspec import ValidationError, convert
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import BudgetError, HybridDPError, ParameterError
 from hybriddp.frequency.study import FrequencyStudy
+from hybriddp.mean.parts import StudyParts
 from hybriddp.mean.study import MeanStudy
 from hybriddp.service.kinds import known_kinds, study_kind
 from hybriddp.service.planner import read_number
@@ -40,13 +41,15 @@ TEXTS = (
     "min_local",
     "budget",
     "origins",
+    "part_by",
+    "part_names",
 )
 CHOICES = {"kind": ("mean", *KINDS), "scale": ("equal", "log"), "tokens": ("yes", "no")}
 BOXES = ("other", "single_group", "later")
 _NEEDED = ("organization", "purpose", "contact", "closes_at")
 _LONGEST = 1_000_000  # characters of a field; a body is not longer
 _DAYS = 14
-_FIELDS = {"bounds": "upper", "min_group_size": "min_trusted"}
+_FIELDS = {"bounds": "upper", "min_group_size": "min_trusted", "by": "part_by", "names": "part_names"}
 _TYPES: dict[str, Any] = {
     "organization": Words,
     "purpose": Words,
@@ -117,7 +120,8 @@ class StudyForm:
         for name in ("id", "min_trusted", "min_local", "budget", "origins"):
             if text[name]:
                 told[name] = self._value(name)
-        return convert(told, NewStudy)
+        parts = self._parts()
+        return convert(told | {"parts": parts and parts.to_dict()}, NewStudy)
 
     # Fields
 
@@ -156,7 +160,7 @@ class StudyForm:
 
     def _check_study(self) -> None:
         try:
-            kind = study_kind(self._study().to_json())
+            kind = study_kind(self._study().to_json(), self._parts())
         except ParameterError as error:
             field = _FIELDS.get(error.name, error.name)
             below = "lower below upper" in error.expected
@@ -169,6 +173,16 @@ class StudyForm:
             number = read_number(self.texts[name]) if self.texts[name] else None
             if number is not None and number < kind.min_group_size:
                 raise _Wrong(name, f"This must be at least {kind.min_group_size}.")
+
+    def _parts(self) -> StudyParts | None:
+        """The parts of the users, of whom a mean may have several; other kinds do not show the fields."""
+        text = self.texts
+        names = [line.strip() for line in text["part_names"].splitlines() if line.strip()]
+        if text["kind"] != "mean" or not (text["part_by"] or names):
+            return None
+        if text["tokens"] == "no":
+            raise _Wrong("part_names", "Parts need tokens: they say which part a person is in.")
+        return StudyParts(text["part_by"], names)
 
     def _study(self) -> MeanStudy | FrequencyStudy | DistributionStudy:
         text = self.texts

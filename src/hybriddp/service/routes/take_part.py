@@ -20,6 +20,7 @@ from hybriddp.service.problems import Refusal, problem
 from hybriddp.service.routes.access import Asked
 from hybriddp.service.routes.operator_session import PAGE, FormData, html_answer
 from hybriddp.service.routes.wire import PathId, in_our_words
+from hybriddp.service.tokens import TokenError, TokenPartError
 
 _PATH = "/studies/{study_id:str}/take-part"
 _LONGEST_TOKEN = 8192
@@ -110,8 +111,26 @@ def _integer(known: KnownStudy, text: str) -> int:
 
 async def _page(study_id: str, state: State, data: dict[str, str], wrong: str = "", status: int = 200) -> Response[str]:
     study = await life.document(state.curator, study_id)
-    text = take_part_page(study, nonce=token_hex(16), token=_token(data) or "", typed=data, problem=wrong)
+    part, missing = await _part(study_id, state, _token(data))
+    text = take_part_page(
+        study, nonce=token_hex(16), token=_token(data) or "", typed=data, problem=wrong or missing, part=part
+    )
     return html_answer(text, status, scripted=True)
+
+
+async def _part(study_id: str, state: State, token: str | None) -> tuple[str, str]:
+    """The part that a token says its person is in; or why the study would not take it."""
+    known: KnownStudy = await state.curator.known(study_id)
+    parts = known.kind.parts
+    if parts is None or token is None:
+        return "", ""
+    try:
+        found = state.curator.tokens.verified(token, study_id).part_in(parts)
+    except TokenPartError as error:
+        return "", str(error)
+    except TokenError:  # whoever sends something is told
+        return "", ""
+    return parts.names[found], ""
 
 
 async def _receipt(
@@ -128,7 +147,7 @@ async def _refused(
     """The page again, with what was typed and why it was not taken."""
     told = problem(error)
     request.state.reason = told["reason"]
-    words = _WORDS.get(told["reason"], told["detail"])
+    words = str(error) if isinstance(error, TokenPartError) else _WORDS.get(told["reason"], told["detail"])
     return await _page(study_id, state, data, words, told["status"])
 
 

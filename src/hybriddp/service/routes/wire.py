@@ -14,6 +14,7 @@ from litestar.params import Parameter
 from msgspec import Meta, Struct
 from sqlalchemy.exc import SQLAlchemyError
 
+from hybriddp.mean.parts import LONGEST_NAME, MOST_PARTS
 from hybriddp.service.problems import MEDIA_TYPE, REASONS, Refusal
 
 _OF_STATUS = {
@@ -55,7 +56,12 @@ Dimensions = Annotated[list[Words], Meta(max_length=256, description="the names 
 Time = Annotated[datetime, Meta(tz=True, description="a time with a time zone, such as 2030-01-31T12:00:00Z")]
 Decimal = Annotated[str, Meta(max_length=64, description=_DECIMAL_WORDS)]
 Participant = Annotated[str, Meta(min_length=1, max_length=256, description="a text of 1 to 256 characters")]
-
+PartName = Annotated[
+    str, Meta(min_length=1, max_length=LONGEST_NAME, description=f"a text of 1 to {LONGEST_NAME} characters")
+]
+PartNames = Annotated[
+    list[PartName], Meta(min_length=2, max_length=MOST_PARTS, description=f"a list of 2 to {MOST_PARTS} names")
+]
 
 _VALUE_WORDS = "a number, a category of at most 1,000 characters, or a point of at most 256 numbers"
 Value = (
@@ -77,6 +83,13 @@ class Consent(Struct, frozen=True, forbid_unknown_fields=True):
     contact: Words
 
 
+class Parts(Struct, frozen=True, forbid_unknown_fields=True):
+    """Parts of the users, each of which gets an answer of its own: what they are grouped by, and their names."""
+
+    by: PartName
+    names: PartNames
+
+
 class NewStudy(Struct, frozen=True, forbid_unknown_fields=True):
     """A study as the operator creates it."""
 
@@ -92,6 +105,7 @@ class NewStudy(Struct, frozen=True, forbid_unknown_fields=True):
     single_group: bool = False
     open: bool = True
     dimensions: Dimensions = []
+    parts: Parts | None = None
 
 
 class NewReport(Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,6 +153,7 @@ class BatchedReport(Struct, frozen=True, forbid_unknown_fields=True):
     participant: Participant
     code: int
     nonce: Nonce
+    part: PartName | None = None
 
 
 class NewBatch(Struct, frozen=True, forbid_unknown_fields=True):
@@ -165,6 +180,7 @@ class NewBudget(Struct, frozen=True, forbid_unknown_fields=True):
 
 BODIES = (
     Consent,
+    Parts,
     NewStudy,
     NewReport,
     NewValue,
@@ -230,6 +246,14 @@ class BudgetState(Struct, frozen=True):
     delta: str
     left: BudgetLeft
     explanation: str
+
+
+class PartCounts(Struct, frozen=True):
+    """How many people of one part have taken part."""
+
+    name: str
+    trusted: int
+    local: int
 
 
 class Counts(Struct, frozen=True):
@@ -306,7 +330,9 @@ class StudyDocument(Struct, frozen=True):
     min_local: int
     single_group: bool
     budget: str | None
+    parts: Parts | None
     counts: Counts | None
+    part_counts: list[PartCounts] | None
     receipts_key: str
     question: ListQuestion | None
     round: RoundState | None

@@ -7,7 +7,7 @@ sums; the sums of all replicas are added up when they are read.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -18,6 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hybriddp.errors import DataError
 from hybriddp.service.store.engine import driver, is_postgresql
+from hybriddp.service.store.part_sums import PartSums, in_part, trusted_entry
 from hybriddp.service.store.schema import participants, studies, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
 from hybriddp.service.store.studies import OPEN, TAKING, close_overdue, stage
@@ -28,19 +29,19 @@ PARTICIPANT, RELAY, NOBODY = range(3)
 
 _ROWS = 400  # of a query with a parameter each
 
-_FORGOTTEN = {"commitment": None, "trusted": None, "asserted": NOBODY, "day": 0}  # after a withdrawal
+_FORGOTTEN = {"commitment": None, "trusted": None, "asserted": NOBODY, "day": 0, "part": None}  # after a withdrawal
 
-_INSERT = "INSERT INTO participants (study, who, trusted, asserted, day, commitment) VALUES (?, ?, ?, ?, ?, ?)"
+_COLUMNS = "study, who, trusted, asserted, day, commitment, part"
+_INSERT = f"INSERT INTO participants ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 _STAGE = (
     "CREATE TEMPORARY TABLE IF NOT EXISTS arriving (study integer, who bytea, trusted boolean, asserted smallint, "
-    "day integer, commitment bytea) ON COMMIT DELETE ROWS"
+    "day integer, commitment bytea, part smallint) ON COMMIT DELETE ROWS"
 )
-_COPY = "COPY arriving (study, who, trusted, asserted, day, commitment) FROM STDIN (FORMAT BINARY)"
-_COPY_TYPES = ("int4", "bytea", "bool", "int2", "int4", "bytea")
+_COPY = f"COPY arriving ({_COLUMNS}) FROM STDIN (FORMAT BINARY)"
+_COPY_TYPES = ("int4", "bytea", "bool", "int2", "int4", "bytea", "int2")
 # Sorted, so that two replicas with the same participants wait for each other instead of locking each other out.
 _MOVE = (
-    "INSERT INTO participants (study, who, trusted, asserted, day, commitment) "
-    "SELECT study, who, trusted, asserted, day, commitment FROM arriving ORDER BY study, who "
+    f"INSERT INTO participants ({_COLUMNS}) SELECT {_COLUMNS} FROM arriving ORDER BY study, who "  # noqa: S608
     "ON CONFLICT (study, who) DO NOTHING RETURNING study, who"
 )
 
@@ -86,6 +87,12 @@ class NewContribution:
     day: int
     sums: StudySums = UNIT_SUMS  # how it is added up
     taken_in: str = OPEN  # the stage of the study in which it is taken
+    part: int | None = None  # of the users that the person is in, if the study has parts
+
+    @property
+    def added(self) -> int:
+        """What is added up: the integer, with the part."""
+        return self.integer if self.part is None else in_part(self.integer, self.part)
 
     @property
     def key(self) -> tuple[int, bytes]:
@@ -95,7 +102,7 @@ class NewContribution:
     @property
     def row(self) -> tuple[Any, ...]:
         """What is stored of the person."""
-        return self.study, self.who, self.trusted, self.asserted, self.day, self.commitment
+        return self.study, self.who, self.trusted, self.asserted, self.day, self.commitment, self.part
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +113,7 @@ class StoredParticipant:
     asserted: int
     day: int
     commitment: bytes | None
+    part: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +168,14 @@ def withdraw(connection: Connection, one: NewContribution, *, replica: str, seal
         return Verdict.FORGOTTEN
     if found.commitment != one.commitment:
         return Verdict.DUPLICATE
+    one = replace(one, part=found.part)  # where it was added, whatever a newer token says
     fold(connection, one.study, one.digest, replica=replica, seal=seal, sums=one.sums)
     mine = (participants.c.study == one.study) & (participants.c.who == one.who)
     connection.execute(update(participants).where(mine).values(_FORGOTTEN))
     _change_sums(connection, [one], -1, replica=replica, seal=seal)
-    if not one.trusted:
-        mine = (tallies.c.study == one.study) & tallies.c.code.in_(one.sums.entries(one.integer))
+    entries = _trusted_entries(one) if one.trusted else one.sums.entries(one.added)
+    if entries:
+        mine = (tallies.c.study == one.study) & tallies.c.code.in_(entries)
         connection.execute(delete(tallies).where(mine & (tallies.c.count == 0)))
     return Verdict.WITHDRAWN
 
@@ -201,8 +211,10 @@ def forget_total(connection: Connection, study: int) -> None:
 
 def find(connection: Connection, study: int, who: bytes) -> StoredParticipant | None:
     """What is stored of a person."""
-    columns = (participants.c.trusted, participants.c.asserted, participants.c.day, participants.c.commitment)
-    query = select(*columns).where((participants.c.study == study) & (participants.c.who == who))
+    columns = ("trusted", "asserted", "day", "commitment", "part")
+    query = select(*(participants.c[name] for name in columns)).where(
+        (participants.c.study == study) & (participants.c.who == who)
+    )
     row = connection.execute(query).one_or_none()
     return None if row is None else StoredParticipant(*row)
 
@@ -230,6 +242,18 @@ def sizes(connection: Connection, study: int) -> GroupSizes:
     reports = (tallies.c.study == study) & (tallies.c.code >= 0)  # see `sums`
     local = connection.execute(select(func.sum(tallies.c.count)).where(reports)).scalar()
     return GroupSizes(int(trusted or 0), int(local or 0))
+
+
+def part_sizes(connection: Connection, study: int, sums: PartSums) -> list[GroupSizes]:
+    """How many contributions each group has in each part."""
+    mine, count = tallies.c.study == study, func.sum(tallies.c.count)
+    part = tallies.c.code // sums.n_codes
+    local = connection.execute(select(part, count).where(mine & (tallies.c.code >= 0)).group_by(part))
+    trusted = connection.execute(
+        select(tallies.c.code, count).where(mine & (tallies.c.code < 0)).group_by(tallies.c.code)
+    )
+    locals_, trusting = ({key: int(n) for key, n in rows} for rows in (local, trusted))
+    return [GroupSizes(trusting.get(trusted_entry(i), 0), locals_.get(i, 0)) for i in range(sums.n_parts)]
 
 
 def take_answers(connection: Connection, study: int) -> dict[int, int]:
@@ -303,19 +327,21 @@ def _change_sums(
 ) -> None:
     """Add to this replica's sums, or subtract from them."""
     codes: Counter[tuple[int, int]] = Counter()
+    entries: Counter[tuple[int, int]] = Counter()
     trusted: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
     adding: dict[int, StudySums] = {}
     for one in contributions:
         adding[one.study] = one.sums
         if one.trusted:
-            trusted[one.study, one.digest].append(one.integer)
+            trusted[one.study, one.digest].append(one.added)
+            for entry in _trusted_entries(one):
+                entries[one.study, entry] += sign
         else:
-            codes[one.study, one.integer] += sign
-    if codes:
-        entries: Counter[tuple[int, int]] = Counter()
-        for (study, code), count in codes.items():
-            for entry in adding[study].entries(code):
-                entries[study, entry] += count
+            codes[one.study, one.added] += sign
+    for (study, code), count in codes.items():
+        for entry in adding[study].entries(code):
+            entries[study, entry] += count
+    if entries:
         rows = [
             {"study": study, "replica": replica, "code": entry, "count": count}
             for (study, entry), count in sorted(entries.items())
@@ -340,6 +366,11 @@ def _change_sums(
         connection.execute(
             _upsert(connection.dialect.name, totals, ("study", "replica"), set_to=("count", "sealed")), values
         )
+
+
+def _trusted_entries(one: NewContribution) -> tuple[int, ...]:
+    """The entries of the tally that somebody who trusts adds 1 to: the size of their part."""
+    return () if one.part is None else (trusted_entry(one.part),)
 
 
 @lru_cache

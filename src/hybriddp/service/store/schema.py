@@ -47,6 +47,7 @@ studies = Table(
     Column("closes_at", BigInteger, nullable=False),  # seconds since 1970, UTC; in a round, when that ends
     Column("state", Text, nullable=False),
     Column("round_number", Integer, nullable=False, default=0, server_default="0"),  # 0 before the first one
+    Column("parts", Text),  # of the users, as JSON; NULL where there is one answer for everybody
 )
 
 steps = Table(
@@ -72,6 +73,7 @@ participants = Table(
         "day", Integer, nullable=False
     ),  # days since 1970, UTC: no finer, since times could be linked with other logs
     Column("commitment", LargeBinary(32)),  # forgotten after a withdrawal
+    Column("part", SmallInteger),  # its number among the study's, if that has parts; forgotten after a withdrawal
     PrimaryKeyConstraint("study", "who"),
     sqlite_with_rowid=False,
 )

@@ -50,6 +50,7 @@ class StoredStudy:
     closes_at: int
     state: str
     round_number: int = 0
+    parts: str | None = None
 
     def state_at(self, now: int) -> str:
         """The state, closed from the closing time on even if nobody has written that down yet."""

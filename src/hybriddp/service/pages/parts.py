@@ -1,0 +1,137 @@
+"""Released means of parts of the users as pages: one for everybody, and the curator's own."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from hybriddp.mean.page import section
+from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
+from hybriddp.service.pages.result import downloads
+from hybriddp.wording import counted, percent, significant
+
+if TYPE_CHECKING:
+    from hybriddp.mean.estimate import Estimate
+
+__all__ = ["curator_parts_page", "live_parts", "part_means", "part_rows", "parts_page"]
+
+_HEADINGS = ("mean", "95 % interval", "trusted", "local")
+_DRAWN = 40  # parts in the figure
+_EXPLAINED = 20  # parts, at most, each of which has a section in the curator's report: it takes a while to write
+_LABEL = 22  # characters
+_LEFT, _RIGHT, _STEP = 195, 590, 26
+_STYLE = ".wide svg { min-width: 28rem; }\ntd:nth-child(3) { white-space: nowrap; }\n"
+_NO_ANSWER = "no answer: too few"
+_ALIKE = "An interval with a star assumes that those who trust, in this part, are like those who do not."
+_LIVE_HEADINGS = ("Trusted", "Local", "Typical error", "If it closed now")
+_PUBLIC = "Which part somebody is in, and how many people each part has, is public and not covered by this."
+
+
+def parts_page(told: Mapping[str, Any], *, promise: str) -> str:
+    """The page for everybody, from what is published: a row for each part, and a figure.
+
+    Parameters
+    ----------
+    told : mapping
+        The estimate of a result document.
+    promise : str
+        What everybody was promised, in words.
+    """
+    people = f"{counted(told['n_trusted'], 'trusted participant')} and {counted(told['n_local'], 'local participant')}"
+    parts = counted(len(told["parts"]), "part")
+    drawn = f"The {_DRAWN} first of {parts} are in the figure." if len(told["parts"]) > _DRAWN else ""
+    blocks = [
+        *alerts(told["warnings"]),
+        *paragraphs([f"The mean of each part of the participants, by {told['by']}."], style="answer"),
+        wide(_figure(told["parts"][:_DRAWN]), "Means with 95 % intervals"),
+        *paragraphs([drawn] if drawn else []),
+        wide(table((told["by"], *_HEADINGS), part_rows(told)), "Means of the parts"),
+        *paragraphs([_ALIKE] if any(map(_assumes_alike, told["parts"])) else [], style="hint"),
+        *paragraphs([f"Computed from the contributions of {people}.", promise, _PUBLIC]),
+        downloads(),
+    ]
+    return render_page(str(told["study"]), [Section("", blocks)], style=_STYLE)
+
+
+def curator_parts_page(
+    told: Mapping[str, Any], estimates: Sequence["Estimate"], *, title: str, warnings: Sequence[str]
+) -> str:
+    """The curator's page: of each part also what the groups say alone and the weight; of few, how it came about."""
+    rows = []
+    for row, estimate in zip(part_rows(told), estimates, strict=False):  # those without an answer come last
+        alone = ["" if mean is None else significant(mean) for mean in (estimate.trusted_mean, estimate.local_mean)]
+        rows.append([*row, *alone, percent(estimate.weight, 3)])
+    headings = (told["by"], *_HEADINGS, "trusted alone", "local alone", "weight on trusted")
+    lead = [*alerts(warnings), wide(table(headings, rows), "Means of the parts, and of their groups")]
+    return render_page(title, [Section("", lead), *(map(section, estimates) if len(rows) <= _EXPLAINED else [])])
+
+
+def part_rows(told: Mapping[str, Any]) -> list[list[str]]:
+    """A row for each part: its name, mean, interval and sizes; those without an answer come last."""
+    rows = []
+    for part in told["parts"]:
+        value, low, high = _numbers(part)
+        sizes = [f"{part['n_trusted']:,}", f"{part['n_local']:,}"]
+        star = " *" if _assumes_alike(part) else ""
+        rows.append([str(part["users"]["key"]), value, f"{low} … {high}{star}", *sizes])
+    without = [
+        [part["name"], "", _NO_ANSWER, f"{part['n_trusted']:,}", f"{part['n_local']:,}"] for part in told["left_out"]
+    ]
+    return rows + without
+
+
+def part_means(told: Mapping[str, Any]) -> list[str]:
+    """The mean of each part that has one, with its interval, in words."""
+    means = []
+    for part in told["parts"]:
+        value, low, high = _numbers(part)
+        means.append(f"{part['users']['key']} {value} ({low} to {high})")
+    return means
+
+
+def live_parts(by: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    """The parts of a study that runs, for its operator: sizes, what they would give, and which are too small."""
+    words = (
+        "Minima hold in each part. When the study is released, parts below them are left out, by their sizes alone; "
+        "nothing is spent on them."
+    )
+    shown = wide(table((by, *_LIVE_HEADINGS), rows), "Parts of the participants")
+    return [f'<div id="parts">{shown}</div>', *paragraphs([words], style="hint")]
+
+
+def _assumes_alike(part: Mapping[str, Any]) -> bool:
+    return bool(part["interval_assumes_groups_alike"])
+
+
+def _numbers(part: Mapping[str, Any]) -> list[str]:
+    """The mean and the ends of its interval, which are rounded already, as people write them."""
+    return [significant(float(number), 10) for number in (part["value"], *part["interval_95"])]
+
+
+def _figure(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Means as dots with their intervals, one below the other, in SVG that needs nothing from elsewhere."""
+    low = min(part["interval_95"][0] for part in parts)
+    high = max(part["interval_95"][1] for part in parts)
+    width, ink = (high - low) or 1.0, color("both")
+
+    def x(value: float) -> str:
+        return f"{_LEFT + (_RIGHT - _LEFT) * (value - low) / width:.1f}"
+
+    marks = []
+    for i, part in enumerate(parts):
+        y, name = 16 + _STEP * i, str(part["users"]["key"])
+        name = name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}…"
+        lower, upper = map(x, part["interval_95"])
+        marks.append(
+            f'<text x="{_LEFT - 14}" y="{y + 5}" text-anchor="end">{escape(name)}</text>'
+            f'<line x1="{lower}" x2="{upper}" y1="{y}" y2="{y}" stroke="{ink}" stroke-width="4" '
+            f'stroke-linecap="round"/><circle cx="{x(part["value"])}" cy="{y}" r="6" fill="{ink}"/>'
+        )
+    base = 16 + _STEP * len(parts)
+    axis = f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{base}" y2="{base}" stroke="{color("axis")}"/>' + "".join(
+        f'<text x="{x(value)}" y="{base + 18}" text-anchor="middle">{significant(value)}</text>'
+        for value in (low, low + width / 2, high)
+    )
+    return (
+        f'<svg viewBox="0 0 620 {base + 26}" role="img" aria-label="The mean of each part with its 95 % interval" '
+        f'font-family="system-ui, sans-serif" font-size="13" fill="{color("ink")}">{"".join(marks)}{axis}</svg>'
+    )
