@@ -110,5 +110,22 @@ def test_a_receipt_says_how_to_withdraw_and_that_of_a_withdrawal_does_not() -> N
     assert NONCE not in after
 
 
+@pytest.mark.parametrize("state", ["created", "open", "closed", "released", "withdrawn"])
+def test_no_page_for_people_leads_to_those_who_run_studies(state: str) -> None:
+    pages = [
+        take_part_page(document(state=state), nonce=NONCE),
+        receipt_page(document(state=state), RECEIPT, token=TOKEN, value="3", nonce=NONCE),
+        no_study_page("There is none."),
+    ]
+    links = {link for page in pages for link in Read(page).all("href")}
+    assert links <= {"/studies/minutes/take-part", "/studies/minutes/result.html"}
+
+
+def test_without_a_script_the_page_says_who_made_the_number() -> None:
+    text = receipt_page(document(), RECEIPT, token=TOKEN, value="3", nonce=NONCE)
+    assert "This server made the number for you" in text
+    assert "never sees" not in text  # whoever made it, it travels with the contribution
+
+
 def test_what_is_not_there_is_said_on_a_page() -> None:
     assert "There is &lt;no&gt; study." in no_study_page("There is <no> study.")

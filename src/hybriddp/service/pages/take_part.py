@@ -13,7 +13,7 @@ from typing import Any
 from hybriddp.client.plain import one_line
 from hybriddp.client.receipt import Receipt
 from hybriddp.page import Section, alerts, paragraphs
-from hybriddp.service.pages.look import hidden, kept, missing_script, script_tag, server_page
+from hybriddp.service.pages.look import hidden, kept, missing_script, people_page, script_tag
 from hybriddp.wording import significant
 
 __all__ = ["ASKED", "SCRIPT", "no_study_page", "receipt_page", "take_part_page"]
@@ -100,7 +100,7 @@ def take_part_page(
     else:
         sections.append(Section("", blocks))
     head = script_tag(SCRIPT)
-    return server_page(_title(study), sections, footer=_FOOTER, style=_STYLE, head=head)
+    return people_page(_title(study), sections, footer=_FOOTER, style=_STYLE, head=head)
 
 
 def receipt_page(study: Mapping[str, Any], document: Mapping[str, Any], *, token: str, value: str, nonce: str) -> str:
@@ -120,8 +120,8 @@ def receipt_page(study: Mapping[str, Any], document: Mapping[str, Any], *, token
             f'<p class="code" id="nonce"><code>{escape(nonce)}</code></p>',
             *paragraphs(
                 [
-                    "This server made the number for you. A device with JavaScript makes its own, which the server "
-                    "never sees before you withdraw."
+                    "This server made the number for you, since a page without JavaScript cannot: you have to believe "
+                    "that it keeps no copy. A device with JavaScript makes its own."
                 ],
                 style="hint",
             ),
@@ -134,12 +134,12 @@ def receipt_page(study: Mapping[str, Any], document: Mapping[str, Any], *, token
         f'<p><textarea readonly rows="8" aria-label="The receipt">{signed}</textarea></p>',
         f'<p><a href="{_path(study)}">Back to the study</a></p>',
     ]
-    return server_page(_title(study), [Section("", blocks)], footer=_FOOTER, style=_STYLE)
+    return people_page(_title(study), [Section("", blocks)], footer=_FOOTER, style=_STYLE)
 
 
 def no_study_page(message: str) -> str:
     """A page for whoever comes to a study that does not exist."""
-    return server_page("Take part", [Section("", alerts([message]))], footer=_FOOTER)
+    return people_page("Take part", [Section("", alerts([message]))], footer=_FOOTER)
 
 
 def _path(study: Mapping[str, Any]) -> str:
