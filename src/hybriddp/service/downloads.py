@@ -23,7 +23,11 @@ def result_rows(result: Mapping[str, Any]) -> list[IntervalRow]:
     """
     found = result["estimate"]
     if "value" in found:
-        return [IntervalRow("mean", found["value"], *found["interval_95"])]
+        alone = [
+            IntervalRow(f"{one['group']} group alone", one["value"], *one["interval_95"])
+            for one in result.get("groups", [])  # results of before have none
+        ]
+        return [IntervalRow("mean", found["value"], *found["interval_95"]), *alone]
     if "quantiles" in found:
         return [IntervalRow(f"p{100 * one['q']:g}", one["value"], *one["interval_95"]) for one in found["quantiles"]]
     columns = (found["items"], found["shares"], found["lower_95"], found["upper_95"])

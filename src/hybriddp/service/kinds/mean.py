@@ -7,11 +7,13 @@ from typing import ClassVar
 
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import ProtocolError
+from hybriddp.mean.explain import published_rows
 from hybriddp.mean.plausible import spread_is_refuted
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
 from hybriddp.release.ledger import Ledger
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
+from hybriddp.service.pages.intervals import STYLE, interval_blocks
 from hybriddp.service.pages.result import result_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.sums import UNIT_SUMS, UnitSums
@@ -89,5 +91,10 @@ class MeanKind(StudyKind):
             promise=str(estimate.privacy),
             n_trusted=estimate.n_trusted,
             n_local=estimate.n_local,
+            drawing=interval_blocks(estimate),
+            style=STYLE,
         )
-        return Released({"estimate": published, "answer": str(estimate)}, page, estimate.to_html())
+        *groups, _ = published_rows(estimate)
+        alone = [{"group": row.name.split()[0], "value": row.value, "interval_95": [*row.interval]} for row in groups]
+        result = {"estimate": published, "groups": alone, "answer": str(estimate)}
+        return Released(result, page, estimate.to_html())
