@@ -44,7 +44,7 @@ def interval_blocks(estimate: "Estimate") -> list[str]:
 
 
 def _scale(rows: Sequence[Row]) -> tuple[float, float]:
-    """From where to where the drawing goes: all answers, and as much of the intervals as leaves the last one visible."""
+    """From where to where the drawing goes: all answers, and as much of the intervals as leaves the answer visible."""
     answer, values = rows[-1].interval, [row.value for row in rows]
     far = _FAR * (answer.upper - answer.lower)
     low = max(min(row.interval.lower for row in rows), min(answer.lower, *values) - far)
