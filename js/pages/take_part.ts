@@ -9,7 +9,7 @@ import { heavyHitters } from "../src/heavy_study.js";
 import { type Entry, type Kept, type Offer, type Receipt, Client, HybridDPError, UnavailableError } from "../src/index.js";
 import { likelihoodOf, promiseOf, receiptWords } from "../src/words.js";
 import { OTHER } from "../src/items.js";
-import { answered, asksForItem, channelFacts } from "./parts/items.js";
+import { IN_LIST, answered, asksForItem, channelFacts, isInList } from "./parts/items.js";
 
 type Value = number | string;
 
@@ -323,12 +323,13 @@ function notYet(): HTMLElement[] {
 function keptHere(entry: Kept): HTMLElement[] {
   const what = entry.group === "local" ? "the code and the nonce, with the receipt once there is one; not what you typed" : "what you gave and the nonce, with the receipt once there is one";
   const actions = make("div", [], { class: "actions" });
-  for (const [words, act, style] of [["Withdraw", withdraw, "danger"], ["Forget it on this device", forget, ""], ...(entry.receipt ? [] : [["Send it again now", resume, "next"] as const])] as const) {
+  const over = isInList(offer, entry.group);
+  for (const [words, act, style] of [...(over ? [] : [["Withdraw", withdraw, "danger"] as const]), ["Forget it on this device", forget, ""], ...(entry.receipt ? [] : [["Send it again now", resume, "next"] as const])] as const) {
     const one = make("button", [words], { type: "button", class: style });
     one.addEventListener("click", () => void act());
     actions.append(one);
   }
-  const until = "It is needed to send the same again and to withdraw. When you come back after the study has closed, it is deleted.";
+  const until = over ? IN_LIST : "It is needed to send the same again and to withdraw. When you come back after the study has closed, it is deleted.";
   return [heading("What this device keeps"), make("p", [`This browser keeps ${what}. ${until}`]), actions];
 }
 

@@ -31,3 +31,11 @@ export function channelFacts(offer: Offer): string[] {
   if (!answered(offer).channel) return [`It promises ε = ${offer.epsilon} and δ = ${offer.delta}. How reports are drawn comes with the list, and is checked then.`];
   return ["The question about its list is this study's own, and has the digest that it claims.", `The question's channel ${proved}`];
 }
+
+/** Said to those whose items have become the list, or have been forgotten. */
+export const IN_LIST = "The list has been made of it and of what others gave, and the curator has deleted all single items: there is nothing left to withdraw.";
+
+/** Whether somebody's item can no longer be withdrawn, although the study goes on. */
+export function isInList(offer: Offer | undefined, group: string): boolean {
+  return offer !== undefined && asksForItem(offer) && offer.state === "asking" && group === "trusted";
+}

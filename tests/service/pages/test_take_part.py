@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanStudy
 from hybriddp.service.pages.take_part import no_study_page, receipt_page, take_part_page
 from tests.service.pages.test_operator import EVIL, Read
 
@@ -80,11 +80,47 @@ def test_other_kinds_are_asked_for(study: DistributionStudy | FrequencyStudy, wo
     assert ("something else" in text) == (kind == "frequency")
 
 
+def items(state: str, listed: list[str] | None = None) -> dict[str, Any]:
+    """The document of a study of items."""
+    study = HeavyHitterStudy("words", epsilon=1, delta="0.000001")
+    asked = None if listed is None else study.question_about(listed)
+    question = asked and {"text": asked.to_json(), "digest": asked.digest}
+    return document(kind="heavy-hitters", state=state, text=study.to_json(), digest=study.digest, question=question)
+
+
+def test_items_are_asked_for_while_the_list_is_made() -> None:
+    text = take_part_page(items("open"), nonce=NONCE, token=TOKEN, typed={"value": EVIL})
+    page = Read(text)
+    assert EVIL not in text
+    assert "one item: a text of your own" in text
+    assert 'id="value" name="value" type="text"' in text
+    assert 'value="report" required disabled data-later' in text
+    assert 'value="trust" required aria' in text
+    assert "Not yet: those who do not trust are asked about a list" in text
+    assert page.all("action") == ["/studies/minutes/take-part/trust", "/studies/minutes/take-part/withdraw"]
+
+
+def test_items_are_reported_about_the_list() -> None:
+    listed = ["weather", EVIL, *(f"item {i}" for i in range(60))]
+    text = take_part_page(items("asking", listed), nonce=NONCE, token=TOKEN)
+    page = Read(text)
+    assert EVIL not in text
+    assert "The list that was released: 62 items" in text
+    assert "<li>item 47</li><li>… and 12 more</li>" in text
+    assert 'value="report" required disabled aria' in text  # until the script has checked the study
+    assert 'value="trust" required disabled data-later' in text
+    assert "Not any more" in text
+    assert page.all("action") == ["/studies/minutes/take-part/trust"]  # what made the list cannot be withdrawn
+    ended = take_part_page(items("closed", listed), nonce=NONCE)
+    assert "People were asked for one item" in ended
+    assert "item 47" not in ended
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [
         ("created", "not open yet"),
-        ("asking", "asks about a list"),
+        ("asking", "what this page cannot ask"),
         ("closed", "People were asked for one number"),
         ("released", "See the result"),
         ("withdrawn", "was withdrawn by the people who run it"),

@@ -62,6 +62,6 @@ def item_field(typed: str, place: str) -> str:
     return (
         f'<div class="field"><label for="{place}">Your item</label>'
         f'<input id="{place}" name="value" type="text" maxlength="{_LONGEST}" required autocomplete="off" '
-        f'value="{escape(typed)}" aria-describedby="{place}-hint"><br>'
-        f'<span class="hint" id="{place}-hint">A text, to the letter: upper and lower case differ.</span></div>'
+        f'value="{escape(typed)}" aria-describedby="{place}-hint">'
+        f'<div class="hint" id="{place}-hint">A text, to the letter: upper and lower case differ.</div></div>'
     )
