@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hybriddp.channels.masked import N_BINS
+from hybriddp.distribution.check import implausible_patterns
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
@@ -52,6 +53,10 @@ class DistributionKind(StudyKind):
         if not isinstance(value, float | int):
             raise Refusal("malformed", "value must be a number: this is a study of a distribution.")
         return self.study.bins.of_value(value)
+
+    def implausible(self, gathered: Gathered) -> int:
+        """At least so many local reports did not come out of the study's channel."""
+        return implausible_patterns(self.study.channel, self._local(gathered))
 
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None

@@ -8,7 +8,7 @@ from typing import ClassVar
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import ProtocolError
 from hybriddp.mean.explain import published_rows
-from hybriddp.mean.plausible import spread_is_refuted
+from hybriddp.mean.plausible import implausible_reports, spread_is_refuted
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
 from hybriddp.release.ledger import Ledger
@@ -59,15 +59,19 @@ class MeanKind(StudyKind):
             raise Refusal("malformed", "value must be a number: this is a study of a mean.")
         return int(self.study.grid.place([value]).units[0])
 
+    def _local(self, gathered: Gathered) -> LocalSummary:
+        _, most = self._codes
+        return LocalSummary(self.digest, tuple(gathered.tally.get(code, 0) for code in range(most + 1)), tied=True)
+
+    def implausible(self, gathered: Gathered) -> int:
+        """At least so many local reports did not come out of the study's channel."""
+        return implausible_reports(self.study, self._local(gathered))
+
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
     ) -> Released:
         """The mean, once. Without a ledger it was charged to everybody when the study opened."""
-        channel, digest = self.study.channel, self.study.digest
-        if not isinstance(channel, WindowChannel):  # see above
-            raise ProtocolError("The study has no window channel.")
-        counts = tuple(gathered.tally.get(code, 0) for code in range(channel.n_codes))
-        local = LocalSummary(digest, counts, tied=True)
+        digest, local = self.study.digest, self._local(gathered)
         # Nobody can say something else once a study is closed, and what people send must not stop its release.
         refuted = spread_is_refuted(self.study, local)
         study = MeanStudy.from_json(self.device_text) if refuted else self.study

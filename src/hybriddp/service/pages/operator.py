@@ -96,6 +96,7 @@ def study_page(
     result: Mapping[str, Any] | None = None,
     budget: str = "",
     obstacle: str = "",
+    doubt: str = "",
     expected: Sequence[Sequence[str]] = (),
     notice: str = "",
     problem: str = "",
@@ -116,6 +117,8 @@ def study_page(
         The shared budget that the study pays from, and what is left of it.
     obstacle : str
         Why a closed study cannot be released.
+    doubt : str
+        What is implausible in the reports of a closed study.
     expected : sequence of rows
         The errors to expect, now and with more people.
     notice, problem : str
@@ -123,7 +126,7 @@ def study_page(
     """
     lead = [
         _BACK,
-        *alerts(text for text in (problem, study.get("warning")) if text),
+        *alerts(text for text in (problem, study.get("warning"), doubt) if text),
         *paragraphs([notice] if notice else [], style="answer"),
         *_answer(study, result),
         _listed(_facts(study, budget)),
