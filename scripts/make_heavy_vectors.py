@@ -23,19 +23,68 @@ from hybriddp.release.event import Part
 TARGET = Path(__file__).parent.parent / "vectors" / "heavy.json"
 STUDY = HeavyHitterStudy("search word ½", epsilon=1, delta="0.000001", min_group_size=3)
 ITEMS = (
-    *("weather", "news", "ünïcode", "\N{UMBRELLA}", "\N{UMBRELLA}\ufe0f", "\N{UMBRELLA}\ufe0e and rain", "a b", " a", "a "),
+    *(
+        "weather",
+        "news",
+        "ünïcode",
+        "\N{UMBRELLA}",
+        "\N{UMBRELLA}\ufe0f",
+        "\N{UMBRELLA}\ufe0e and rain",
+        "a b",
+        " a",
+        "a ",
+    ),
     *("日本語", "e\u0301", "é", "🙂", "🙂" * 16, "a" * 64, "ü" * 32, "non\u00a0breaking", "1", "0", "__proto__", "﷽"),
-    *("", " ", "\t", "\u00a0", "(other)", "(OTHER)", "a" * 65, "ü" * 33, "🙂" * 17, "a" * 2000, "tab\there", "line\nbreak"),
-    *("zero\u200bwidth", "join\u200ded", "soft\u00adhyphen", "\u202eturned", "\u2066turned", "\ufeff", "a\ufeff", "\x00"),
-    *("half \ud800", "\udfff", "line\u2028", "paragraph\u2029", "private \ue000", "nothing \uffff", "unassigned \u0378"),
-    *("letter\ufe0f", "\ufe0f", "\N{UMBRELLA}\ufe0f\ufe0f", "\u00a9\ufe0f", "5\ufe0f", "blank \u3164", "\u2800", "\u115f"),
+    *(
+        "",
+        " ",
+        "\t",
+        "\u00a0",
+        "(other)",
+        "(OTHER)",
+        "a" * 65,
+        "ü" * 33,
+        "🙂" * 17,
+        "a" * 2000,
+        "tab\there",
+        "line\nbreak",
+    ),
+    *(
+        "zero\u200bwidth",
+        "join\u200ded",
+        "soft\u00adhyphen",
+        "\u202eturned",
+        "\u2066turned",
+        "\ufeff",
+        "a\ufeff",
+        "\x00",
+    ),
+    *(
+        "half \ud800",
+        "\udfff",
+        "line\u2028",
+        "paragraph\u2029",
+        "private \ue000",
+        "nothing \uffff",
+        "unassigned \u0378",
+    ),
+    *(
+        "letter\ufe0f",
+        "\ufe0f",
+        "\N{UMBRELLA}\ufe0f\ufe0f",
+        "\u00a9\ufe0f",
+        "5\ufe0f",
+        "blank \u3164",
+        "\u2800",
+        "\u115f",
+    ),
     *("grapheme\u034fjoiner", "variant \ufe00", "variant \U000e0100", "tag \U000e0041", "family 👨\u200d👩"),
 )
 
 
 def accepted() -> Iterator[dict[str, Any]]:
     """Studies that look odd and are fine."""
-    for name, options in (
+    odd: list[tuple[str, dict[str, Any]]] = [
         ("search word ½", {"min_group_size": 3}),
         ('עִברִית 🙂 "quoted" \\ \u2028 ½', {}),
         ("least", {"delta": "1e-300"}),
@@ -45,8 +94,9 @@ def accepted() -> Iterator[dict[str, Any]]:
         ("own alphabet", {"alphabet": 'a"\\½🙂'}),
         *((f"alphabet {alphabet}", {"alphabet": alphabet}) for alphabet in NAMED_ALPHABETS),
         ("named by its characters", {"alphabet": NAMED_ALPHABETS["digits"]}),
-    ):
-        study = HeavyHitterStudy(name, **{"epsilon": 1, "delta": "0.000001", **options})  # type: ignore[arg-type]
+    ]
+    for name, options in odd:
+        study = HeavyHitterStudy(name, **{"epsilon": 1, "delta": "0.000001", **options})
         yield {"text": study.to_json(), "digest": study.digest}
 
 
@@ -79,7 +129,7 @@ def refused() -> Iterator[dict[str, str]]:
     yield entry("another order", plain(dict(reversed(fields.items()))))
     yield entry("spaces", json.dumps(fields, ensure_ascii=False))
     yield entry("trailing line", own + "\n")
-    yield entry("a float as its group size", own.replace(':3}', ":3.0}"))
+    yield entry("a float as its group size", own.replace(":3}", ":3.0}"))
     for nothing in ("", "null", "[]", "{}", "7"):
         yield entry(f"{nothing!r}", nothing)
 

@@ -1,8 +1,8 @@
 """What the operator may know of a closed study's reports before it is released: at least how many are implausible.
 
-It is computed from the local group's tally alone, and nothing of the trusted group is opened. Reports have been randomized
-on devices, so this is post-processing: it costs nobody anything, and a study whose reports were made up can be
-withdrawn without a release.
+It is computed from the local group's tally alone, and nothing of the trusted group is opened. Reports have been
+randomized on devices, so this is post-processing: it costs nobody anything, and a study whose reports were made up can
+be withdrawn without a release.
 """
 
 import asyncio

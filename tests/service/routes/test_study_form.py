@@ -56,7 +56,7 @@ def test_quantiles_have_a_scale() -> None:
 
 def test_every_kind_is_the_study_that_its_class_makes() -> None:
     assert set(offered()) <= set(KINDS)
-    made = {
+    made: dict[str, MeanStudy | DistributionStudy | FrequencyStudy | HeavyHitterStudy] = {
         "mean": MeanStudy(GOOD["name"], bounds=(0, 240), epsilon="0.5"),
         "distribution": DistributionStudy(GOOD["name"], bounds=(0, 240), epsilon="0.5"),
         "frequency": FrequencyStudy(GOOD["name"], categories=["a", "b"], epsilon="0.5"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from hybriddp.channels.masked import N_BINS
+from hybriddp.channels.masked import N_BINS, MaskedResponse
 from hybriddp.distribution.check import implausible_patterns
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.distribution.summary import BinCounts, PatternCounts
@@ -56,7 +56,8 @@ class DistributionKind(StudyKind):
 
     def implausible(self, gathered: Gathered) -> int:
         """At least so many local reports did not come out of the study's channel."""
-        return implausible_patterns(self.study.channel, self._local(gathered))
+        channel = self.study.channel
+        return implausible_patterns(channel, self._local(gathered)) if isinstance(channel, MaskedResponse) else 0
 
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
