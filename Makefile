@@ -155,6 +155,7 @@ vectors: $(VENV)/.dev
 	$(BIN)/python scripts/make_frequency_vectors.py
 	$(BIN)/python scripts/make_distribution_vectors.py
 	$(BIN)/python scripts/make_protocol_vectors.py
+	$(BIN)/python scripts/make_heavy_vectors.py
 	$(BIN)/python scripts/make_kmeans_vectors.py
 
 # The command has to see the newest versions, so it uses an environment of its own.

@@ -5,18 +5,13 @@
 
 import { distribution } from "../src/distribution_study.js";
 import { frequency } from "../src/frequency_study.js";
+import { heavyHitters } from "../src/heavy_study.js";
 import { type Entry, type Kept, type Offer, type Receipt, Client, HybridDPError, UnavailableError } from "../src/index.js";
 import { likelihoodOf, promiseOf, receiptWords } from "../src/words.js";
+import { OTHER } from "../src/items.js";
+import { IN_LIST, answered, asksForItem, channelFacts, isInList } from "./parts/items.js";
 
 type Value = number | string;
-
-/** What a study asks for, as its verified text says it. */
-interface Question {
-  readonly bounds?: readonly [number, number];
-  readonly categories?: readonly Value[];
-  readonly other?: boolean;
-  readonly channel: { readonly text: string };
-}
 
 const AGAIN = 20_000; // milliseconds until what has not arrived is sent again
 const PEOPLE = 1000;
@@ -65,7 +60,7 @@ function field(name: string): HTMLInputElement | HTMLSelectElement | null {
 }
 
 function clientFor(token: string): Client {
-  const options = { study, digest, kinds: [frequency, distribution], attempts: 2, timeout: 10_000 };
+  const options = { study, digest, kinds: [frequency, distribution, heavyHitters], attempts: 2, timeout: 10_000 };
   return new Client(location.origin, token ? { ...options, token } : options);
 }
 
@@ -92,7 +87,8 @@ async function begin(): Promise<void> {
 
 /** Let a private report be chosen: everything that can be checked is right. */
 function allow(asked: HTMLFormElement): void {
-  asked.querySelector<HTMLInputElement>('[value="report"]')!.disabled = false;
+  const report = asked.querySelector<HTMLInputElement>('[value="report"]')!;
+  report.disabled = "later" in report.dataset;
   document.getElementById("by-hand")?.removeAttribute("open");
 }
 
@@ -144,7 +140,8 @@ function again(): void {
 /** The value or category that was chosen. */
 function chosen(): Value {
   const control = field("value")!;
-  const { categories } = offer!.study as unknown as Question;
+  if (asksForItem(offer!)) return control.value.trim();
+  const { categories } = answered(offer!);
   return categories ? (categories[Number(control.value)] ?? otherThan(categories)) : Number(control.value);
 }
 
@@ -225,17 +222,18 @@ function leftOf(entry: Kept): HTMLElement[] {
   return [
     leaving(entry),
     make("p", [make("span", [`Code ${entry.integer.toLocaleString("en")}`], { class: "code" })]),
-    ...(offer ? odds(offer, entry.integer) : []),
+    ...(offer && answered(offer).channel ? odds(offer, Number(entry.integer)) : []),
     everything(entry),
   ];
 }
 
 /** How many of 1,000 people would have sent this code, for one's own value and for very different ones, side by side. */
 function odds(found: Offer, code: number): HTMLElement[] {
-  const { bounds, categories, other, channel } = found.study as unknown as Question;
+  const { bounds, categories, other, channel } = answered(found);
   const { values, labels } = JSON.parse(channel.text);
   const per = values ?? labels; // codes for each public pattern
-  const noun = categories ? "answers" : "numbers";
+  const noun = asksForItem(found) ? "items" : categories ? "answers" : "numbers";
+  if (categories && other && own !== undefined && !categories.includes(own)) own = otherThan(categories);
   const chanceOf = (value: Value) => likelihoodOf(found, value, code);
   const compared = categories ? someOf(categories, other) : far(bounds!, chanceOf);
   const chances = compared.map(chanceOf);
@@ -296,6 +294,7 @@ function givenOf(entry: Kept): HTMLElement[] {
     leaving(entry),
     make("p", ["You trusted the curator with this:"]),
     make("p", [make("span", [shown(value)], { class: "code" })]),
+    ...(offer && asksForItem(offer) && value === OTHER ? [make("p", ["What you typed is too long, or holds what nobody can see. So it counts as something else, and stays here."])] : []),
     everything(entry),
   ];
 }
@@ -324,19 +323,20 @@ function notYet(): HTMLElement[] {
 function keptHere(entry: Kept): HTMLElement[] {
   const what = entry.group === "local" ? "the code and the nonce, with the receipt once there is one; not what you typed" : "what you gave and the nonce, with the receipt once there is one";
   const actions = make("div", [], { class: "actions" });
-  for (const [words, act, style] of [["Withdraw", withdraw, "danger"], ["Forget it on this device", forget, ""], ...(entry.receipt ? [] : [["Send it again now", resume, "next"] as const])] as const) {
+  const over = isInList(offer, entry.group);
+  for (const [words, act, style] of [...(over ? [] : [["Withdraw", withdraw, "danger"] as const]), ["Forget it on this device", forget, ""], ...(entry.receipt ? [] : [["Send it again now", resume, "next"] as const])] as const) {
     const one = make("button", [words], { type: "button", class: style });
     one.addEventListener("click", () => void act());
     actions.append(one);
   }
-  const until = "It is needed to send the same again and to withdraw. When you come back after the study has closed, it is deleted.";
+  const until = over ? IN_LIST : "It is needed to send the same again and to withdraw. When you come back after the study has closed, it is deleted.";
   return [heading("What this device keeps"), make("p", [`This browser keeps ${what}. ${until}`]), actions];
 }
 
 function showChecked(found: Offer): void {
   const facts = [
     `The study's text has the digest that it claims, ${found.digest.slice(0, 12)}…`,
-    `Its channel keeps ε = ${found.epsilon}. This is proved in whole numbers, here.`,
+    ...channelFacts(found),
     "This browser can check the signature of a receipt.",
   ];
   checked.hidden = false;

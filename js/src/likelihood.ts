@@ -1,11 +1,17 @@
 /** How likely a code is for a value: what a report gives away, to be shown to the person whose it is. */
 
 import { setOf } from "./choice.js";
-import { type Offer } from "./client/offer.js";
+import { type AskedStudy, type Offer } from "./client/offer.js";
 import { hashOf } from "./hashing.js";
 import { labelOf } from "./masked.js";
 
 type Channel = Record<string, any>;
+
+/** What has a channel: a study, or its question about a list. */
+interface Asked {
+  readonly channel: { readonly text: string };
+  readonly question?: AskedStudy & Asked;
+}
 
 /**
  * How likely a code is for a value or category. Shown for the person's own one and for a very different one, it says what the code
@@ -13,9 +19,10 @@ type Channel = Record<string, any>;
  * hash function, a pattern), it is how likely the rest is. (Of a mean it is right to 2^-20, to which devices round.)
  */
 export function likelihoodOf(offer: Offer, value: number | string, code: number): number {
-  const study = offer.study as unknown as { channel: { text: string } };
+  const own = offer.study as AskedStudy & Asked;
+  const study = own.question ?? own;
   const channel: Channel = JSON.parse(study.channel.text);
-  return LIKELIHOODS[channel.type]!(channel, offer.study.trusted(value).integer, code);
+  return LIKELIHOODS[channel.type]!(channel, study.trusted(value).integer as number, code);
 }
 
 /** By the channel's type, from the integer that the value or category stands for: units, a bin or the category's number. */

@@ -11,6 +11,8 @@ const ACTS = /[\0-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uff
 export interface Report {
   readonly study: string;
   readonly code: number;
+  /** The δ of what it was made for, if that is another one than the study's. */
+  readonly delta?: string;
 }
 
 /** Whether a value is a text that shows something, and nothing that acts on what shows it. */

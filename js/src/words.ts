@@ -21,6 +21,8 @@ interface Question {
   readonly bounds?: readonly number[];
   readonly categories?: readonly (string | number)[];
   readonly other?: boolean;
+  /** Of heavy hitters, what is asked about the list. */
+  readonly question?: { readonly categories: readonly (string | number)[]; readonly digest: string };
 }
 
 /**
@@ -30,15 +32,16 @@ interface Question {
 export function promiseOf(offer: Offer): string {
   const { consent, stored, epsilon, delta } = offer;
   const asked = offer.study as unknown as Question;
-  const noun = asked.categories ? "answer" : "number";
-  const added = offer.kind === "mean" ? "adds it to a total" : "counts it with the others'";
+  const items = offer.kind === "heavy-hitters";
+  const noun = items ? "item" : asked.categories ? "answer" : "number";
+  const added = offer.kind === "mean" ? "adds it to a total" : `counts it with the others'${items ? ", shows an item only if enough people have it," : ""}`;
   const binned = offer.kind === "distribution";
   const goes = binned ? `the bin of your ${noun}, one of 256,` : `your ${noun} itself`;
   const but = delta === "0" ? "" : `, but for a chance of ${delta}`;
   const meaning = (seen: string, except: string) =>
     `ε = ${epsilon}: someone who has narrowed your ${noun} down to two candidates and sees ${seen} guesses right at most ${chanceOf(epsilon)} of the time (50 % without it)${except}.`;
   return [
-    `${consent?.organization || "An organization that the study's text does not name"} ${questionOf(asked)}`,
+    `${consent?.organization || "An organization that the study's text does not name"} ${items ? itemQuestionOf(asked) : questionOf(asked)}`,
     ...labeled("Purpose", consent?.purpose),
     ...labeled("Contact", consent?.contact),
     ...labeled("The study closes", offer.closes_at),
@@ -48,6 +51,7 @@ export function promiseOf(offer: Offer): string {
     `If you trust: ${goes} goes to the curator, who ${added} and publishes only answers with noise. ${meaning("what is published", but)} The curator could see ${binned ? "that bin" : `your ${noun}`}.`,
     ...listed("What the curator says it stores of you then:", stored?.trusted),
     `Digest of the study: ${offer.digest}`,
+    ...labeled("Digest of the question about its list", asked.question?.digest),
   ].join("\n");
 }
 
@@ -79,10 +83,21 @@ function questionOf({ name, bounds, categories, other }: Question): string {
     return `asks for one number: ${oneLine(name)}, from ${lower} to ${upper}. A number outside counts as the nearer bound.`;
   }
   const items = categories ?? [];
-  const named = items.slice(0, LISTED).map((item) => shortened(oneLine(String(item)) ?? ""));
-  const more = items.length > LISTED ? `; and ${(items.length - LISTED).toLocaleString("en")} more` : "";
   const rest = other ? "Anything else counts as other." : "Whoever has none of these does not take part.";
-  return `asks for one of ${items.length.toLocaleString("en")} categories: ${oneLine(name)}. They are ${named.join("; ")}${more}. ${rest}`;
+  return `asks for one of ${items.length.toLocaleString("en")} categories: ${oneLine(name)}. They are ${namesOf(items)}. ${rest}`;
+}
+
+/** What is asked of items that nobody has listed, and about the list, once there is one. */
+function itemQuestionOf({ name, question }: Question): string {
+  const asked = `asks for one item, a text: ${oneLine(name)}.`;
+  if (!question) return `${asked} Items that enough of those who trust have become a public list. Those who do not are asked about this list, later; anything else counts as other then.`;
+  return `${asked} A list of ${question.categories.length.toLocaleString("en")} has been released: ${namesOf(question.categories)}. Anything else counts as other.`;
+}
+
+/** The first of some categories, in words. */
+function namesOf(items: readonly (string | number)[]): string {
+  const named = items.slice(0, LISTED).map((item) => shortened(oneLine(String(item)) ?? ""));
+  return named.join("; ") + (items.length > LISTED ? `; and ${(items.length - LISTED).toLocaleString("en")} more` : "");
 }
 
 function labeled(label: string, text: unknown): string[] {

@@ -32,6 +32,7 @@ export class Curator {
   state = "open";
   tokens = true;
   document = {};
+  local = {}; // digest and delta of what reports are about, if that is no longer the study itself
   changeReceipt = (document) => document;
   #keys = [this.newKey()];
 
@@ -75,12 +76,16 @@ export class Curator {
     if (!route) return problem(404, "not-found");
     this.received.push(body);
     const { digest, code, value, nonce } = JSON.parse(body);
-    if (digest !== this.study.digest) return problem(409, "wrong-digest");
     const group = route === "reports" ? "local" : "trusted";
+    if (digest !== this.#asked(group).digest) return problem(409, "wrong-digest");
     const integer = group === "local" ? code : this.integerOf(value);
     const commitment = sha256(`hybriddp contribution 1\n${digest}\n${group}\n${integer}\n${nonce}`);
     const who = this.tokens ? JSON.parse(Buffer.from(headers.Authorization.split(".")[1], "base64url")).sub : commitment;
     return withdrawing ? this.withdraw(who, group, commitment) : this.take(who, group, commitment);
+  }
+
+  #asked(group) {
+    return group === "local" ? { ...this.study, ...this.local } : this.study;
   }
 
   take(who, group, commitment) {
@@ -100,7 +105,7 @@ export class Curator {
   }
 
   receipt(group, commitment, more = {}) {
-    const { digest, epsilon, delta } = this.study;
+    const { digest, epsilon, delta } = this.#asked(group);
     const stored = ["A commitment: größer als nichts.", 'A "quoted" \\ sentence.'];
     const receipt = { version: 1, study: "minutes", digest, group, epsilon, delta, commitment, asserted_by: "participant", stored, day: "2026-11-17", ...more };
     return this.changeReceipt(this.sign(receipt));

@@ -53,7 +53,8 @@ function report(name, what) {
       'import { parseFrequencyStudy } from "hybriddp/frequency";\n' +
       'import { distribution, parseDistributionStudy } from "hybriddp/distribution";\n' +
       'import { parseKMeansStudy } from "hybriddp/kmeans";\n' +
-      'const client = new Client("https://curator.example.org", { study: "minutes", kinds: [distribution] });\n' +
+      'import { heavyHitters } from "hybriddp/heavy";\n' +
+      'const client = new Client("https://curator.example.org", { study: "minutes", kinds: [distribution, heavyHitters] });\n' +
       "const [text, epsilon, shares, quantiles, points, asked] = process.argv.slice(2);\n" +
       "const code = parseChannel(text, epsilon).report(37.5, [0, 240]);\n" +
       'const item = (await parseFrequencyStudy(shares, 1)).report("yes");\n' +
@@ -95,13 +96,15 @@ test("another project finds the types of all entries", () => {
       'import { promiseOf } from "hybriddp/words";\n' +
       'import { type Report, parseDistributionStudy } from "hybriddp/distribution";\n' +
       'import { type Answer, type Round, parseKMeansStudy } from "hybriddp/kmeans";\n' +
+      'import { type HeavyHitterStudy, heavyHitters, parseHeavyHitterStudy } from "hybriddp/heavy";\n' +
+      "export const items = async (text: string): Promise<HeavyHitterStudy> => parseHeavyHitterStudy(text, 1);\n" +
       "export const asked = async (study: string, text: string): Promise<Round> => (await parseKMeansStudy(study, 1)).parseRound(text);\n" +
       "export const point = (round: Round): Answer => round.answer([17.5, 30]);\n" +
       "export const mean = async (text: string): Promise<number> => (await parseStudy(text, 1)).report(37.5).code;\n" +
       "export const share = async (text: string, item: Item): Promise<number> => (await parseFrequencyStudy(text, 1)).report(item).code;\n" +
       "export const value = async (text: string): Promise<Report> => (await parseDistributionStudy(text, 1)).report(480);\n" +
       "export const store: Store = new Map<string, Entry>();\n" +
-      'export const client = new Client("https://curator.example.org", { study: "minutes", store, kinds: [frequency] });\n' +
+      'export const client = new Client("https://curator.example.org", { study: "minutes", store, kinds: [frequency, heavyHitters] });\n' +
       "export const sent = async (): Promise<Receipt> => client.report(37.5);\n" +
       "export const words = async (): Promise<string> => promiseOf(await client.study());\n" +
       "export const why = (error: unknown): string => (error instanceof UnavailableError ? error.reason : '');\n" +

@@ -14,6 +14,7 @@ const bundles = {
   hybriddp: "../dist/hybriddp.js",
   "hybriddp/words": "../dist/words.js",
   "hybriddp/frequency": "../dist/frequency.js",
+  "hybriddp/heavy": "../dist/heavy.js",
   "hybriddp/distribution": "../dist/distribution.js",
   "hybriddp/kmeans": "../dist/kmeans.js",
 };

@@ -408,3 +408,9 @@ def test_the_text_for_devices_is_written_before_anything_is_released(tmp_path: P
     base = ["mean", "--bounds", "0", "240", "--epsilon", "1", "--name", "minutes", "--write-study", str(path)]
     assert RUN.invoke(cli.app, base).exit_code == 0
     assert path.read_text(encoding="utf-8") == MeanStudy("minutes", bounds=(0, 240), epsilon=1).device_json()
+    assert RUN.invoke(cli.app, base).exit_code == 0  # the same again
+    before = path.read_bytes()
+    other = RUN.invoke(cli.app, [*base, "--name", "hours"])
+    assert isinstance(other.exception, DataError)
+    assert "is there already, and is not this study" in str(other.exception)
+    assert path.read_bytes() == before

@@ -12,7 +12,7 @@ from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import Estimate, LocalSummary, MeanStudy, published
-from hybriddp.mean.explain import FIRST_TIER_ONLY
+from hybriddp.mean.explain import FIRST_TIER_ONLY, published_rows, rows
 from hybriddp.mean.published import decimals, nearest
 
 STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
@@ -321,3 +321,26 @@ def test_numpy_numbers_are_steps(step: float) -> None:
     assert study.estimate(trusted=[5.0] * 100, local=reports, random_state=2).published(step=step).step == Fraction(
         1, 4
     )
+
+
+# The groups
+
+
+def test_groups_are_published_rounded_outwards_and_only_where_that_costs_no_second_tier() -> None:
+    estimate = _estimate()
+    step, told, exact = estimate.published().step, published_rows(estimate), rows(estimate)
+    assert told[-1] == exact[-1]
+    for row, unrounded in zip(told, exact, strict=True):
+        assert row.name == unrounded.name
+        assert abs(row.value - unrounded.value) <= step / 2 + 1e-9
+        assert row.interval.lower - 1e-9 <= unrounded.interval.lower
+        assert row.interval.upper + 1e-9 >= unrounded.interval.upper
+        assert (Fraction(row.value).limit_denominator(10**6) / step).denominator == 1
+    assert [row.name for row in published_rows(_estimate(weight=0.5))] == ["hybrid"]
+
+
+def test_what_a_group_says_beyond_the_bounds_is_published_at_the_bound() -> None:
+    trusted, local = [0.0] * 3, STUDY.randomize(np.zeros(3), random_state=4)
+    found = STUDY.estimate(trusted=trusted, local=local, random_state=5)
+    for row in published_rows(found):
+        assert 0 <= row.interval.lower <= row.value <= row.interval.upper <= 240

@@ -9,10 +9,11 @@ const { dist, url, people } = JSON.parse(readFileSync(0, "utf8"));
 const { Client } = await import(`${dist}/hybriddp.js`);
 const { frequency } = await import(`${dist}/frequency.js`);
 const { distribution } = await import(`${dist}/distribution.js`);
+const { heavyHitters } = await import(`${dist}/heavy.js`);
 const { promiseOf, receiptWords } = await import(`${dist}/words.js`);
 
 async function device({ token, study, acts }) {
-  const client = new Client(url, { ...(token ? { token } : { study }), kinds: [frequency, distribution] });
+  const client = new Client(url, { ...(token ? { token } : { study }), kinds: [frequency, distribution, heavyHitters] });
   const seen = [];
   for (const [act, value] of acts) {
     try {

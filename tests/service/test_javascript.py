@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanStudy
 from hybriddp.client import Client, verify
 from hybriddp.client.questions import DistributionQuestion
+from hybriddp.frequency.item_integers import integer_of
 from hybriddp.service.kinds import DistributionKind, study_kind
 from hybriddp.service.store.contributions import sizes, tally, total
 from hybriddp.service.store.engine import reading
@@ -172,3 +173,36 @@ def test_devices_take_part_in_a_study_of_parts_as_in_any_other(kept_server: Runn
     assert (eve["seen"][0]["error"], eve["seen"][0]["reason"]) == ("RejectedError", "bad-token")
     counts = server.move("close", "js-parts").json()["part_counts"]
     assert counts == [{"name": "DE", "trusted": 0, "local": 1}, {"name": "FR", "trusted": 1, "local": 0}]
+
+
+def test_items_are_trusted_and_then_reported_about_the_list(kept_server: Running, tmp_path: Path) -> None:
+    server = kept_server
+    study = HeavyHitterStudy("search word, in browsers", epsilon=8, delta="0.001")
+    assert server.create(study, "js-items").status_code == 201
+    items = ["weather"] * 30 + ["ünïcode ☂"] * 30 + ["zero\u200bwidth", "a" * 65, "once"]
+    people = [person(server, f"t{i}", "js-items", ("trust", item)) for i, item in enumerate(items)]
+    people.append(person(server, "gone", "js-items", ("trust", "weather"), ("withdraw", None)))
+    people.append(person(server, "early", "js-items", ("promise", None), ("report", "weather")))
+    *trusted, gone, early = take_part(server, people)
+    sent = [item if 0 < len(item.encode()) <= 64 and item.isprintable() else "(other)" for item in items]
+    assert [device["kept"]["integer"] for device in trusted] == [str(integer_of(item)) for item in sent]
+    assert gone["seen"][-1]["opened"]
+    assert (early["seen"][1]["error"], early["seen"][1]["reason"], early.get("kept")) == ("RejectedError", "list", None)
+    with Client(server.url, _token(server, "bob", "js-items"), journal=tmp_path / "bob") as client:
+        assert early["seen"][0] == client.promise()
+    assert server.move("list", "js-items").json()["counts"] == {"trusted": len(items), "local": 0}
+    question = server.http.get("/studies/js-items").json()["question"]
+    people = [person(server, f"l{i}", "js-items", ("report", item)) for i, item in enumerate(items)]
+    people.append(person(server, "late", "js-items", ("promise", None), ("trust", "weather")))
+    people.append(person(server, "left", "js-items", ("report", "weather"), ("withdraw", None)))
+    *local, late, left = take_part(server, people)
+    for device in local:
+        receipt = device["seen"][0]
+        assert (receipt["digest"], receipt["delta"], receipt["group"]) == (question["digest"], "0", "local")
+    assert late["seen"][1]["reason"] == "list"
+    with Client(server.url, _token(server, "carl", "js-items"), journal=tmp_path / "carl") as client:
+        assert late["seen"][0] == client.promise()
+    assert left["seen"][-1]["opened"]
+    assert server.move("close", "js-items").json()["counts"] == {"trusted": len(items), "local": len(items)}
+    released = server.move("release", "js-items").json()
+    assert set(released["estimate"]["items"]) <= {"weather", "ünïcode ☂"}

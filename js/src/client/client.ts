@@ -4,9 +4,9 @@
  */
 
 import { DeviceError, ProtocolError, RejectedError } from "../errors.js";
-import { digestOf, hex } from "../text.js";
+import { type Report, digestOf, hex } from "../text.js";
 import { type Http, type Retries, ask } from "./exchange.js";
-import { type Kind, type Offer, readOffer } from "./offer.js";
+import { type Kind, type Offer, type TrustedValue, readOffer, requireOffer } from "./offer.js";
 import { type Receipt, bytesOf, importKey, readReceipt, verifyReceipt } from "./receipt.js";
 import { type Change, type Entry, type Gone, type Kept, type Store, defaultStore, update } from "./store.js";
 
@@ -20,7 +20,7 @@ export interface ClientOptions extends Partial<Retries> {
   readonly digest?: string;
   /** Where what was drawn is kept: IndexedDB in browsers, memory elsewhere, if left out. */
   readonly store?: Store;
-  /** Kinds of studies beside means: `frequency` of hybriddp/frequency, `distribution` of hybriddp/distribution. */
+  /** Kinds of studies beside means: `frequency` of hybriddp/frequency, `distribution` of hybriddp/distribution, `heavyHitters` of hybriddp/heavy. */
   readonly kinds?: readonly Kind[];
   /** In place of the platform's own. */
   readonly fetch?: typeof fetch;
@@ -44,9 +44,10 @@ export class Client {
     };
   }
 
-  /** The study as the curator offers it, checked; fetched once. */
+  /** The study as the curator offers it, checked; fetched once, or until all of it can be asked. */
   async study(): Promise<Offer> {
-    return (this.#offer ??= await this.#fetchStudy());
+    const offer = this.#offer;
+    return !offer || offer.study.waits ? this.#fetchStudy() : offer;
   }
 
   /** Join the local group: the value or category is randomized here, and one code is sent. */
@@ -67,7 +68,7 @@ export class Client {
     const entry = await this.kept();
     if (!entry || entry.gone) return;
     if (!entry.receipt) return this.#send(entry, true);
-    this.#offer = await this.#fetchStudy();
+    await this.#fetchStudy();
     return readReceipt(entry.receipt, {}, true);
   }
 
@@ -93,11 +94,10 @@ export class Client {
   }
 
   async #fetchStudy(): Promise<Offer> {
-    const document = await ask(this.#settings, `/studies/${this.#settings.id}`);
-    const offer = await readOffer(document, this.#settings);
+    const offer = await readOffer(await ask(this.#settings, `/studies/${this.#settings.id}`), this.#settings);
     await importKey(`WG${"Zm".repeat(20)}Y`); // the curve's base point, as any key: what could not be checked later is not drawn
     if (/closed|released|withdrawn/.test(offer.state)) await this.#replace((entry) => (entry.receipt ? { gone: "closed" } : entry));
-    return offer;
+    return (this.#offer = offer);
   }
 
   /** Draw for this group, unless something has been drawn before, keep it and send it. */
@@ -106,8 +106,8 @@ export class Client {
     let entry = await this.kept();
     if (!entry) {
       const offer = await this.study();
-      if (offer.state !== "open") throw new RejectedError("This study is not open. Nothing was drawn.", "closed");
-      if (offer.tokens && !this.#settings.token) throw new ProtocolError("This study needs a token. Nothing was drawn.", "token");
+      if (offer.state !== (offer.study.state ?? "open")) throw new RejectedError("This study is not open. Nothing was drawn or sent.", "closed");
+      requireOffer(!offer.tokens || this.#settings.token, "needs a token", "token");
       entry = await this.#change((found) => found ?? (drawn = draw(offer, group, value))); // by whichever tab is first
     }
     const kept = present(entry!);
@@ -150,13 +150,13 @@ function present(entry: Entry): Kept {
   return entry;
 }
 
-/** One person's contribution, with a fresh nonce. */
-function draw({ study, digest, epsilon, delta }: Offer, group: Kept["group"], value: number | string): Kept {
+/** One person's contribution, with a fresh nonce. A report says which text it was made for: the study's, or that of a question in it. */
+function draw(offer: Offer, group: Kept["group"], value: number | string): Kept {
+  const drawn: Partial<Report & TrustedValue> = offer.study[group === "local" ? "report" : "trusted"](value);
+  const { study: digest = offer.digest, delta = offer.delta, code, integer = code!, value: sent } = drawn;
   const nonce = hex(crypto.getRandomValues(new Uint8Array(16)));
-  const local = group === "local";
-  const { integer, value: sent } = local ? { integer: study.report(value).code, value: undefined } : study.trusted(value);
-  const body = JSON.stringify({ digest, code: local ? integer : undefined, value: sent, nonce }); // which leaves out what is undefined
-  return { group, digest, epsilon, delta, integer, nonce, body };
+  const body = JSON.stringify({ digest, code, value: sent, nonce }); // which leaves out what is undefined
+  return { group, digest, epsilon: offer.epsilon, delta, integer, nonce, body };
 }
 
 /** The study and the participant that a token names. It is only read: verifying it is for the curator, who has the key. */

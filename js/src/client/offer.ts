@@ -7,7 +7,7 @@ import { type Json } from "./exchange.js";
 
 /** What somebody trusts the curator with: the integer that is committed to, and what is sent. */
 export interface TrustedValue {
-  readonly integer: number;
+  readonly integer: number | string;
   readonly value: number | string;
 }
 
@@ -16,6 +16,10 @@ export interface AskedStudy {
   readonly name: string;
   readonly digest: string;
   readonly delta: string;
+  /** In which state it takes contributions; "open" if left out. */
+  readonly state?: string;
+  /** Whether more will be asked than can be known now; the study is fetched again then. */
+  readonly waits?: boolean;
   report(value: any): Report;
   trusted(value: any): TrustedValue;
 }
@@ -23,7 +27,8 @@ export interface AskedStudy {
 /** A kind of study that a client can take part in. */
 export interface Kind {
   readonly kind: string;
-  parse(text: string, epsilon: string): Promise<AskedStudy>;
+  /** The study in a text; `document` is all that the curator says of it. */
+  parse(text: string, epsilon: string, document?: any): Promise<AskedStudy>;
 }
 
 /**
@@ -42,7 +47,7 @@ export interface Offer {
   readonly consent: { readonly organization?: string; readonly purpose?: string; readonly contact?: string };
   /** For each group, what the curator says that it stores of a person. */
   readonly stored: { readonly local: readonly string[]; readonly trusted: readonly string[] };
-  /** "created", "open", "closed", "released" or "withdrawn". */
+  /** "created", "open", "asking" (about a list), "closed", "released" or "withdrawn". */
   readonly state: string;
   readonly closes_at: string;
   /** Whether participants need a token. */
@@ -62,16 +67,15 @@ export interface Wanted {
 export async function readOffer(document: Json, { id, kinds = [], digest: pinned }: Wanted): Promise<Offer> {
   const { text, digest } = document;
   const kind = [mean, ...kinds].find((one) => one.kind === document.kind);
-  if (!kind) throw refused("is of a kind that this app does not know", "kind");
-  if (document.id !== id || (pinned ?? digest) !== digest) throw refused("is not the one that this app was made for", "study");
-  if ((await digestOf(text)) !== digest) throw refused("was changed on the way", "digest");
-  const study = await kind.parse(text, document.epsilon).catch((error) => {
-    throw refused(`does not keep what it promises. ${error.message.slice(0, -1)}`, "channel");
-  });
-  if (study.digest !== digest || study.delta !== document.delta) throw refused("is not what the curator says", "promise");
+  requireOffer(kind, "is of a kind that this app does not know", "kind");
+  requireOffer(document.id === id && (pinned ?? digest) === digest, "is not the one that this app was made for", "study");
+  requireOffer((await digestOf(text)) === digest, "was changed on the way", "digest");
+  const study = await kind.parse(text, document.epsilon, document).catch((error) => requireOffer(0, `does not keep what it promises. ${error.message.slice(0, -1)}`, "channel") as never);
+  requireOffer(study.digest === digest && study.delta === document.delta, "is not what the curator says", "promise");
   return { ...document, study } as unknown as Offer;
 }
 
-function refused(what: string, reason: string): ProtocolError {
-  return new ProtocolError(`This study ${what}. Nothing was drawn or sent.`, reason);
+/** Throws unless the condition holds. */
+export function requireOffer(condition: unknown, what: string, reason: string): asserts condition {
+  if (!condition) throw new ProtocolError(`This study ${what}. Nothing was drawn or sent.`, reason);
 }

@@ -13,8 +13,8 @@ export interface Kept {
   readonly digest: string;
   readonly epsilon: string;
   readonly delta: string;
-  /** The code; of a trusted contribution the value in units, or the number of its bin or category. */
-  readonly integer: number;
+  /** The code; of a trusted contribution the value in units, the number of its bin or category, or that of its item, in decimal. */
+  readonly integer: number | string;
   readonly nonce: string;
   /** What is sent, byte by byte, however often. */
   readonly body: string;

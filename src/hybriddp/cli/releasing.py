@@ -64,8 +64,21 @@ def write_study(text: str, path: Path, *, ledger: Path | None, named: bool) -> N
         raise ParameterError("write_study", "given without tables: devices are asked first", str(path))
     if ledger is not None:
         raise ParameterError("ledger", "left out with --write-study: nothing is released", str(ledger))
+    if path.exists() and not _has_text(path, text):
+        raise DataError(
+            f"{path} is there already, and is not this study: devices that have it would report for another one. Name "
+            "another file for the study, or remove it."
+        )
     write_text(path, text)
     say(f"The study's text, which devices get, is in {path}. Its digest is {sha256(text.encode()).hexdigest()[:12]}….")
+
+
+def _has_text(path: Path, text: str) -> bool:
+    """Whether a file holds exactly this text."""
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False
 
 
 def release(

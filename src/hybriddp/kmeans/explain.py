@@ -251,7 +251,7 @@ def _promise(model: "HybridKMeans") -> list[str]:
         "Local users report once, with all of ε; the steps of the trusted group add up to no more than ε.",
     ]
     if not model.private_release_:
-        lines.append("A random_state was given: this is a simulation, not a private release.")
+        lines.append("This is a simulation, not a private release.")  # by a random_state, or by --simulate-local
     elif not model.in_ledger_:
         lines.append("No ledger records this study: whoever counts what these users have spent must add it.")
     return lines

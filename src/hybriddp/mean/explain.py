@@ -1,11 +1,13 @@
 """An estimate in plain words, with warnings first, and as tables for the terminal; diagnostics for the curator."""
 
+import math
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from hybriddp.channels.plausible import implausible_words
 from hybriddp.mean.interval import Interval
-from hybriddp.mean.published import Published, has_second_tier, number, publish, rounded, step_of
+from hybriddp.mean.published import Published, has_second_tier, nearest, number, publish, rounded, step_of
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.wording import percent, significant
 
@@ -51,6 +53,28 @@ def rows(estimate: "Estimate") -> list[Row]:
     name = "hybrid" if len(result) == 2 else "trusted only" if estimate.n_trusted else "local only"
     answer = estimate.published(level=0.95)
     return [*result, Row(name, n, answer.value, answer.interval)]
+
+
+def published_rows(estimate: "Estimate") -> list[Row]:
+    """The same answers as they may be published: within the bounds, rounded to the step, intervals outwards.
+
+    Without the groups where the answer alone has a second tier of protection, which they would cost.
+    """
+    *groups, both = rows(estimate)
+    if has_second_tier(estimate):
+        return [both]
+    step, (bottom, top) = step_of(estimate), map(Fraction, estimate.study.bounds)
+
+    def inside(x: Fraction) -> Fraction:
+        return min(max(x, bottom), top)
+
+    told = []
+    for row in groups:
+        value = inside(nearest(Fraction(row.value), step))
+        lower = min(inside(math.floor(Fraction(row.interval.lower) / step) * step), value)
+        upper = max(inside(math.ceil(Fraction(row.interval.upper) / step) * step), value)
+        told.append(row._replace(value=float(value), interval=Interval(float(lower), float(upper), row.interval.level)))
+    return [*told, both]
 
 
 def cells(estimate: "Estimate") -> list[tuple[str, str, str, str]]:

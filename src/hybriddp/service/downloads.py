@@ -26,7 +26,11 @@ def result_rows(result: Mapping[str, Any]) -> list[IntervalRow]:
     """
     found = result["estimate"]
     if "value" in found:
-        return [IntervalRow("mean", found["value"], *found["interval_95"])]
+        alone = [
+            IntervalRow(f"{one['group']} group alone", one["value"], *one["interval_95"])
+            for one in result.get("groups", [])  # results of before have none
+        ]
+        return [IntervalRow("mean", found["value"], *found["interval_95"]), *alone]
     if "parts" in found:
         return [IntervalRow(str(one["users"]["key"]), one["value"], *one["interval_95"]) for one in found["parts"]]
     if "quantiles" in found:
@@ -71,7 +75,7 @@ def _label(text: str) -> str:
 
 
 def result_png(result: Mapping[str, Any]) -> bytes:
-    """A result as a picture: the number, the quantiles, the parts, the largest shares or the centers, with intervals."""
+    """A result as a picture: the number, the quantiles, parts, the largest shares or centers, with intervals."""
     found, made = result["estimate"], io.BytesIO()
     if "centers" in found:
         draw_published(found).savefig(made, format="png")

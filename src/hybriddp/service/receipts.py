@@ -1,7 +1,8 @@
 """Receipts: what a participant gets, signed, and can hold against the server later.
 
-A **commitment** is a hash of a contribution and of a random nonce that only the device keeps. The server stores it
-instead of the contribution: it shows nothing by itself, and the device can open it to repeat or to withdraw.
+A **commitment** is a hash of a contribution and of a random nonce that the server does not store. The server stores
+it instead of the contribution: it shows nothing by itself, and whoever has the nonce can open it to repeat or to
+withdraw. The nonce is made on the device, or, for a form that is sent without a script, by the server, which prints it.
 
 A **receipt** says which study, group and promise, what is stored, and on which day. It is signed with Ed25519 over its
 canonical bytes; the public key is at ``/.well-known/hybriddp-receipts.json``.
@@ -32,8 +33,8 @@ _IDENTITY = (
     "Without the server's key it does not tell who they are."
 )
 _COMMITMENT = (
-    "A commitment: a hash of the {what} and of a random number that only the participant's device keeps. "
-    "Nobody can guess the {what} from it."
+    "A commitment: a hash of the {what} and of a random number that the participant keeps and this server "
+    "does not. Without that number nobody can guess the {what} from it."
 )
 _LOCAL = "How often each code was reported, all participants together. The report is one in these counts."
 _TRUSTED = "The total of all trusted values, encrypted. The value is a part of it and is never stored by itself."

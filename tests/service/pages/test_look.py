@@ -2,7 +2,7 @@ import pytest
 
 from hybriddp.page import Section
 from hybriddp.service.pages import look
-from hybriddp.service.pages.look import hidden, kept, missing_script, script_tag, server_page, style_tag
+from hybriddp.service.pages.look import hidden, kept, missing_script, people_page, script_tag, server_page, style_tag
 from tests.service.pages.test_operator import EVIL, Read
 from tests.service.pages.test_plan import Built
 
@@ -13,6 +13,13 @@ def test_every_page_leads_to_the_others_and_says_where_it_is() -> None:
     assert page.all("aria-current") == ["page"]
     assert page.tags.count("nav") == page.tags.count("main") == page.tags.count("h1") == 1
     assert page.all("aria-current") != Read(server_page("x", [])).all("aria-current")
+
+
+def test_a_page_for_people_leads_nowhere_that_is_not_theirs() -> None:
+    page = Read(people_page("x", [Section("", [])], footer=EVIL))
+    assert page.all("href") == []
+    assert "nav" not in page.tags
+    assert page.tags.count("main") == page.tags.count("h1") == 1
 
 
 def test_scripts_are_loaded_from_here_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

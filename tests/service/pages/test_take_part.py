@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanStudy
 from hybriddp.service.pages.take_part import no_study_page, receipt_page, take_part_page
 from tests.service.pages.test_operator import EVIL, Read
 
@@ -80,11 +80,47 @@ def test_other_kinds_are_asked_for(study: DistributionStudy | FrequencyStudy, wo
     assert ("something else" in text) == (kind == "frequency")
 
 
+def items(state: str, listed: list[str] | None = None) -> dict[str, Any]:
+    """The document of a study of items."""
+    study = HeavyHitterStudy("words", epsilon=1, delta="0.000001")
+    asked = None if listed is None else study.question_about(listed)
+    question = asked and {"text": asked.to_json(), "digest": asked.digest}
+    return document(kind="heavy-hitters", state=state, text=study.to_json(), digest=study.digest, question=question)
+
+
+def test_items_are_asked_for_while_the_list_is_made() -> None:
+    text = take_part_page(items("open"), nonce=NONCE, token=TOKEN, typed={"value": EVIL})
+    page = Read(text)
+    assert EVIL not in text
+    assert "one item: a text of your own" in text
+    assert 'id="value" name="value" type="text"' in text
+    assert 'value="report" required disabled data-later' in text
+    assert 'value="trust" required aria' in text
+    assert "Not yet: those who do not trust are asked about a list" in text
+    assert page.all("action") == ["/studies/minutes/take-part/trust", "/studies/minutes/take-part/withdraw"]
+
+
+def test_items_are_reported_about_the_list() -> None:
+    listed = ["weather", EVIL, *(f"item {i}" for i in range(60))]
+    text = take_part_page(items("asking", listed), nonce=NONCE, token=TOKEN)
+    page = Read(text)
+    assert EVIL not in text
+    assert "The list that was released: 62 items" in text
+    assert "<li>item 47</li><li>… and 12 more</li>" in text
+    assert 'value="report" required disabled aria' in text  # until the script has checked the study
+    assert 'value="trust" required disabled data-later' in text
+    assert "Not any more" in text
+    assert page.all("action") == ["/studies/minutes/take-part/trust"]  # what made the list cannot be withdrawn
+    ended = take_part_page(items("closed", listed), nonce=NONCE)
+    assert "People were asked for one item" in ended
+    assert "item 47" not in ended
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [
         ("created", "not open yet"),
-        ("asking", "asks about a list"),
+        ("asking", "what this page cannot ask"),
         ("closed", "People were asked for one number"),
         ("released", "See the result"),
         ("withdrawn", "was withdrawn by the people who run it"),
@@ -108,6 +144,23 @@ def test_a_receipt_says_how_to_withdraw_and_that_of_a_withdrawal_does_not() -> N
     after = receipt_page(document(), withdrawn, token=TOKEN, value="3", nonce=NONCE)
     assert "<form" not in after
     assert NONCE not in after
+
+
+@pytest.mark.parametrize("state", ["created", "open", "closed", "released", "withdrawn"])
+def test_no_page_for_people_leads_to_those_who_run_studies(state: str) -> None:
+    pages = [
+        take_part_page(document(state=state), nonce=NONCE),
+        receipt_page(document(state=state), RECEIPT, token=TOKEN, value="3", nonce=NONCE),
+        no_study_page("There is none."),
+    ]
+    links = {link for page in pages for link in Read(page).all("href")}
+    assert links <= {"/studies/minutes/take-part", "/studies/minutes/result.html"}
+
+
+def test_without_a_script_the_page_says_who_made_the_number() -> None:
+    text = receipt_page(document(), RECEIPT, token=TOKEN, value="3", nonce=NONCE)
+    assert "This server made the number for you" in text
+    assert "never sees" not in text  # whoever made it, it travels with the contribution
 
 
 def test_what_is_not_there_is_said_on_a_page() -> None:

@@ -3,10 +3,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hybriddp import MeanStudy
+from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanStudy
 from hybriddp.errors import BudgetError, DataError
 from hybriddp.service.problems import Refusal
-from hybriddp.service.routes.study_form import StudyForm, offered, refused
+from hybriddp.service.routes.study_form import KINDS, StudyForm, offered, refused
 
 NOW = int(datetime(2030, 1, 1, tzinfo=UTC).timestamp())
 GOOD = {
@@ -52,6 +52,28 @@ def test_quantiles_have_a_scale() -> None:
     form = StudyForm.read(GOOD | {"kind": "distribution", "scale": "log"})
     assert form.problems(NOW) == {}
     assert (form.body().study["type"], form.body().study["scale"]) == ("distribution", {"log": 1000.0})
+
+
+def test_every_kind_is_the_study_that_its_class_makes() -> None:
+    assert set(offered()) <= set(KINDS)
+    made: dict[str, MeanStudy | DistributionStudy | FrequencyStudy | HeavyHitterStudy] = {
+        "mean": MeanStudy(GOOD["name"], bounds=(0, 240), epsilon="0.5"),
+        "distribution": DistributionStudy(GOOD["name"], bounds=(0, 240), epsilon="0.5"),
+        "frequency": FrequencyStudy(GOOD["name"], categories=["a", "b"], epsilon="0.5"),
+        "heavy-hitters": HeavyHitterStudy(GOOD["name"], epsilon="0.5", delta="0.00001"),
+    }
+    typed = GOOD | {"epsilon": "0.5", "delta": "0.00001", "categories": "a\nb"}
+    for kind, study in made.items():
+        form = StudyForm.read(typed | {"kind": kind})
+        assert form.problems(NOW) == {}
+        assert form.body().study == json.loads(study.to_json())
+
+
+def test_items_need_a_delta() -> None:
+    items = GOOD | {"kind": "heavy-hitters", "lower": "x"}
+    assert StudyForm.new(items, NOW).body().study["delta"] == "0.000001"
+    for delta in ("0", "1", "", "none"):
+        assert set(StudyForm.read(items | {"delta": delta}).problems(NOW)) == {"delta"}
 
 
 @pytest.mark.parametrize(

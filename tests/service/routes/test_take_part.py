@@ -1,3 +1,4 @@
+import json
 import logging
 import re
 import threading
@@ -7,6 +8,9 @@ import httpx
 import pytest
 
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
+from hybriddp.client import commitment
+from hybriddp.frequency.item_integers import integer_of
+from hybriddp.service import pages, routes
 from tests.service.running import CONSENT, Running
 from tests.service.test_heavy_life import STUDY as ITEMS
 
@@ -114,9 +118,25 @@ def test_a_form_of_another_site_contributes_nothing(server: Running) -> None:
     assert arrived.status_code == 200
 
 
-def test_a_study_that_the_page_cannot_ask_says_so(server: Running) -> None:
-    assert "Take part with an app" in server.http.get("/studies/items/take-part").text
-    refused = _post(server, "items", "/trust", token=_token(server, "dora", "items"), value="x", nonce="ab" * 16)
+def test_an_item_is_typed_and_what_is_empty_is_none(server: Running) -> None:
+    assert "a text of your own" in server.http.get("/studies/items/take-part").text
+    form = {"token": _token(server, "dora", "items"), "value": " wäter ", "nonce": "ab" * 16}
+    empty = _post(server, "items", "/trust", **form | {"value": " "})
+    assert (empty.status_code, "Type an item." in empty.text) == (422, True)
+    given = _post(server, "items", "/trust", **form)
+    assert given.status_code == 201
+    signed = json.loads(unescape(given.text.split('aria-label="The receipt">')[1].split("</textarea>")[0]))
+    integer = integer_of("wäter")
+    assert signed["receipt"]["commitment"] == commitment(ITEMS.digest, "trusted", integer, "ab" * 16)
+    assert "never stored beside a participant" in given.text
+    assert _post(server, "items", "/withdraw", **form).status_code == 200
+
+
+def test_a_study_that_the_page_cannot_ask_says_so(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (routes.take_part, pages.take_part):
+        monkeypatch.setattr(module, "ASKED", ("mean",))
+    assert "Take part with an app" in server.http.get("/studies/load/take-part").text
+    refused = _post(server, "load", "/trust", token=_token(server, "dora", "load"), value="3", nonce="ab" * 16)
     assert refused.status_code == 403
     missing = server.http.get("/studies/nowhere/take-part")
     assert (missing.status_code, missing.headers["content-type"]) == (404, "text/html; charset=utf-8")

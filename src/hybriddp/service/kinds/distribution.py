@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from hybriddp.channels.masked import N_BINS
+from hybriddp.channels.masked import N_BINS, MaskedResponse
+from hybriddp.distribution.check import implausible_patterns
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
@@ -52,6 +53,11 @@ class DistributionKind(StudyKind):
         if not isinstance(value, float | int):
             raise Refusal("malformed", "value must be a number: this is a study of a distribution.")
         return self.study.bins.of_value(value)
+
+    def implausible(self, gathered: Gathered) -> int:
+        """At least so many local reports did not come out of the study's channel."""
+        channel = self.study.channel
+        return implausible_patterns(channel, self._local(gathered)) if isinstance(channel, MaskedResponse) else 0
 
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from hybriddp.channels.unary import UnaryEncoding
 from hybriddp.errors import DataError, ProtocolError
+from hybriddp.frequency.check import implausible_counts
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.release.ledger import Ledger
@@ -77,6 +78,10 @@ class FrequencyKind(StudyKind):
         if number is None:
             raise Refusal("out-of-range", "value must be one of the study's categories.")
         return number
+
+    def implausible(self, gathered: Gathered) -> int:
+        """At least so many local reports did not come out of the study's channel."""
+        return implausible_counts(self.study, self.local_counts(gathered))
 
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None

@@ -95,6 +95,10 @@ class StudyKind(ABC):
     def value(self, value: float | str | Sequence[float]) -> int:
         """What a trusted user hands over, a finite number, a text or a point, as the integer that is added up."""
 
+    def implausible(self, gathered: Gathered) -> int:  # noqa: ARG002
+        """At least so many local reports did not come out of the study's channel; 0 where nobody can tell."""
+        return 0
+
     @abstractmethod
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None

@@ -1,5 +1,6 @@
 """Studies of a mean on the server."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -8,12 +9,14 @@ from typing import ClassVar
 from hybriddp.channels.window import WindowChannel
 from hybriddp.errors import ProtocolError
 from hybriddp.mean.estimate import Estimate
+from hybriddp.mean.explain import published_rows
 from hybriddp.mean.parts import StudyParts
-from hybriddp.mean.plausible import spread_is_refuted
+from hybriddp.mean.plausible import implausible_reports, spread_is_refuted
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LocalSummary, TrustedSummary
 from hybriddp.release.ledger import Ledger
 from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
+from hybriddp.service.pages.intervals import STYLE, interval_blocks
 from hybriddp.service.pages.result import result_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.part_sums import PartSums
@@ -75,6 +78,13 @@ class MeanKind(StudyKind):
             raise Refusal("malformed", "value must be a number: this is a study of a mean.")
         return int(self.study.grid.place([value]).units[0])
 
+    def implausible(self, gathered: Gathered) -> int:
+        """At least so many local reports did not come out of the study's channel, which all parts share."""
+        tally: Counter[int] = Counter()
+        for code, count in gathered.tally.items():
+            tally[code % self.window.n_codes] += count if code >= 0 else 0
+        return implausible_reports(self.study, self.summaries(replace(gathered, tally=tally), self.study)[1])
+
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None
     ) -> Released:
@@ -93,8 +103,13 @@ class MeanKind(StudyKind):
             promise=str(estimate.privacy),
             n_trusted=estimate.n_trusted,
             n_local=estimate.n_local,
+            drawing=interval_blocks(estimate),
+            style=STYLE,
         )
-        return Released({"estimate": published, "answer": str(estimate)}, page, estimate.to_html())
+        *groups, _ = published_rows(estimate)
+        alone = [{"group": row.name.split()[0], "value": row.value, "interval_95": [*row.interval]} for row in groups]
+        result = {"estimate": published, "groups": alone, "answer": str(estimate)}
+        return Released(result, page, estimate.to_html())
 
     def summaries(self, gathered: Gathered, study: MeanStudy) -> tuple[TrustedSummary, LocalSummary]:
         """What the groups have contributed to the study, or to that of a part of the users."""

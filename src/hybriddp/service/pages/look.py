@@ -7,7 +7,7 @@ from html import escape
 from hybriddp.page import Section, paragraphs, render_page
 from hybriddp.service.static_files import static_files
 
-__all__ = ["hidden", "kept", "missing_script", "script_tag", "server_page", "style_tag"]
+__all__ = ["hidden", "kept", "missing_script", "people_page", "script_tag", "server_page", "style_tag"]
 
 _WIDTH = 60
 _LINKS = (("/", "Curator"), ("/plan", "Planner"), ("/operator", "Operator"))
@@ -49,10 +49,15 @@ def server_page(
     style: str = "",
     head: str = "",
 ) -> str:
-    """A page of the server, with links to the others; ``here`` is the address of the one that it belongs to."""
+    """A page for those who plan and run studies, with links between theirs; ``here`` is the one that it belongs to."""
     links = "".join(f'<a href="{path}"{_current(path, here)}>{words}</a>' for path, words in _LINKS)
     before = f'<header><nav aria-label="Pages">{links}</nav></header>\n'
     return render_page(title, sections, footer=footer, width=_WIDTH, style=_STYLE + style, head=head, before=before)
+
+
+def people_page(title: str, sections: Sequence[Section], *, footer: str, style: str = "", head: str = "") -> str:
+    """A page for those who take part: it leads nowhere that is not theirs."""
+    return render_page(title, sections, footer=footer, width=_WIDTH, style=_STYLE + style, head=head)
 
 
 def _current(path: str, here: str) -> str:

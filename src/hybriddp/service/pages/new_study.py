@@ -18,10 +18,10 @@ _STYLE = """\
 [aria-invalid=true] { border-color: var(--danger); border-width: 2px; }
 fieldset { border: 0; padding: 0; margin: 0 0 1rem; } legend { font-weight: 600; padding: 0; }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; max-width: 34rem; }
-form:has([value=mean]:checked) .of-frequency, form:has([value=mean]:checked) .of-distribution,
-form:has([value=distribution]:checked) .of-frequency,
-form:has([value=distribution]:checked) .of-mean, form:has([value=frequency]:checked) .of-mean,
-form:has([value=frequency]:checked) .of-number, form:has([value=frequency]:checked) .of-distribution { display: none; }
+form:not(:has([value=mean]:checked)) .of-mean, form:not(:has([value=frequency]:checked)) .of-frequency,
+form:not(:has([value=distribution]:checked)) .of-distribution,
+form:not(:has([value=heavy-hitters]:checked)) .of-items,
+form:has([value=frequency]:checked) .of-number, form:has([value=heavy-hitters]:checked) .of-number { display: none; }
 """
 _LABELS = {
     "name": ("Name", "What is asked, as people will read it. Put the week into it: no two studies have the same text."),
@@ -29,6 +29,7 @@ _LABELS = {
     "upper": ("Upper bound", "No value counts as more."),
     "categories": ("Categories", "One on each line, in the order that results have."),
     "epsilon": ("Privacy, ε", "What everybody is promised, from 0.01 to 20: smaller is more private."),
+    "delta": ("Privacy, δ", "How likely an item of one person alone may be shown, such as 0.000001."),
     "organization": ("Who asks", "The organization, as people know it."),
     "purpose": ("What for", "What the answer will be used for, in a sentence or two."),
     "contact": ("Contact", "Whom to write to."),
@@ -43,7 +44,7 @@ _LABELS = {
 }
 _AREAS = ("categories", "purpose", "part_names", "origins")
 _TYPES = {"closes_at": "datetime-local"}
-_DECIMAL = ("lower", "upper", "epsilon")
+_DECIMAL = ("lower", "upper", "epsilon", "delta")
 _WHOLE = ("min_trusted", "min_local")
 _NEEDED = ("name", "organization", "purpose", "contact", "closes_at", "epsilon")
 
@@ -85,6 +86,9 @@ def new_study_page(
         field("categories"),
         f'<div class="field">{box("other", "Count all other items as one more category")}</div></div>',
         field("epsilon"),
+        '<div class="of-items">',
+        field("delta"),
+        "</div>",
     ]
     who = [
         _choice(

@@ -97,6 +97,7 @@ def study_page(
     result: Mapping[str, Any] | None = None,
     budget: str = "",
     obstacle: str = "",
+    doubt: str = "",
     expected: Sequence[Sequence[str]] = (),
     parts: Sequence[Sequence[str]] = (),
     notice: str = "",
@@ -118,6 +119,8 @@ def study_page(
         The shared budget that the study pays from, and what is left of it.
     obstacle : str
         Why a closed study cannot be released.
+    doubt : str
+        What is implausible in the reports of a closed study.
     expected : sequence of rows
         The errors to expect, now and with more people.
     parts : sequence of rows
@@ -127,7 +130,7 @@ def study_page(
     """
     lead = [
         _BACK,
-        *alerts(text for text in (problem, study.get("warning")) if text),
+        *alerts(text for text in (problem, study.get("warning"), doubt) if text),
         *paragraphs([notice] if notice else [], style="answer"),
         *_answer(study, result),
         _listed(_facts(study, budget)),

@@ -1,6 +1,6 @@
 """A released study as a page for everybody: what may be published, and no more."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 
 from hybriddp.page import Section, alerts, paragraphs, render_page
@@ -11,8 +11,20 @@ __all__ = ["downloads", "result_page"]
 _FORMS = (("result", "JSON"), ("result.csv", "CSV"), ("result.png", "picture (PNG)"))
 
 
-def result_page(title: str, answer: str, *, warnings: Iterable[str], promise: str, n_trusted: int, n_local: int) -> str:
+def result_page(
+    title: str,
+    answer: str,
+    *,
+    warnings: Iterable[str],
+    promise: str,
+    n_trusted: int,
+    n_local: int,
+    drawing: Sequence[str] = (),
+    style: str = "",
+) -> str:
     """The page of a result; the answer's sentence begins with the title, which the heading has said already.
+
+    ``drawing`` are blocks that show it, with their ``style``.
 
     Examples
     --------
@@ -23,10 +35,8 @@ def result_page(title: str, answer: str, *, warnings: Iterable[str], promise: st
     people = f"{counted(n_trusted, 'trusted participant')} and {counted(n_local, 'local participant')}"
     answer = answer.removeprefix(f"{title}: ")
     told = [f"Computed from the contributions of {people}.", promise]
-    return render_page(
-        title,
-        [Section("", [*alerts(warnings), *paragraphs([answer], style="answer"), *paragraphs(told), downloads()])],
-    )
+    blocks = [*alerts(warnings), *paragraphs([answer], style="answer"), *drawing, *paragraphs(told), downloads()]
+    return render_page(title, [Section("", blocks)], style=style)
 
 
 def downloads() -> str:

@@ -13,13 +13,14 @@ from typing import Any
 from hybriddp.client.plain import one_line
 from hybriddp.client.receipt import Receipt
 from hybriddp.page import Section, alerts, paragraphs
-from hybriddp.service.pages.look import hidden, kept, missing_script, script_tag, server_page
+from hybriddp.service.pages import take_part_items
+from hybriddp.service.pages.look import hidden, kept, missing_script, people_page, script_tag
 from hybriddp.wording import significant
 
 __all__ = ["ASKED", "SCRIPT", "no_study_page", "receipt_page", "take_part_page"]
 
 SCRIPT = "take_part.js"
-ASKED = ("mean", "distribution", "frequency")
+ASKED = ("mean", "distribution", "frequency", take_part_items.KIND)
 """Kinds of studies that the page can ask for; others are for apps."""
 
 _FOOTER = "hybriddp curator. This page comes from the curator, and so does its script."
@@ -55,7 +56,7 @@ _NO_SCRIPT = (
 _ENDED = ("closed", "released", "withdrawn")
 _STATES = {
     "created": "This study is not open yet. Come back later.",
-    "asking": "This study now asks about a list, which this page cannot do. Take part with your organization's app.",
+    "asking": "This study now asks what this page cannot ask. Take part with your organization's app.",
     "closed": "This study has closed, and takes no contributions any more. Its result will be here.",
     "released": "This study has ended, and its result is released.",
     "withdrawn": "This study was withdrawn by the people who run it. What people contributed has been deleted.",
@@ -92,18 +93,19 @@ def take_part_page(
     asked = json.loads(study["text"])
     lead = [*alerts(text for text in (problem, study.get("warning")) if text), *_who(study, asked, part)]
     told = '<div id="said" class="said" role="status" tabindex="-1"></div>'
-    is_open = study["state"] == "open" and study["kind"] in ASKED
+    is_open = (study["state"] == "open" and study["kind"] in ASKED) or take_part_items.is_asking(study)
     if not is_open:
         lead += [told, *_ended(study)]
     blocks = _form(study, asked, nonce, token, typed or {}) if is_open else [_device(study, token)]
     sections = [Section("", lead)]
     if is_open:
         sections.append(Section("", [told, *blocks]))
-        sections.append(Section("", [_sent(), _withdrawal(study, token)]))
+        by_hand = [] if take_part_items.is_asking(study) else [_withdrawal(study, token)]
+        sections.append(Section("", [_sent(), *by_hand]))
     else:
         sections.append(Section("", blocks))
     head = script_tag(SCRIPT)
-    return server_page(_title(study), sections, footer=_FOOTER, style=_STYLE, head=head)
+    return people_page(_title(study), sections, footer=_FOOTER, style=_STYLE, head=head)
 
 
 def receipt_page(study: Mapping[str, Any], document: Mapping[str, Any], *, token: str, value: str, nonce: str) -> str:
@@ -123,8 +125,8 @@ def receipt_page(study: Mapping[str, Any], document: Mapping[str, Any], *, token
             f'<p class="code" id="nonce"><code>{escape(nonce)}</code></p>',
             *paragraphs(
                 [
-                    "This server made the number for you. A device with JavaScript makes its own, which the server "
-                    "never sees before you withdraw."
+                    "This server made the number for you, since a page without JavaScript cannot: you have to believe "
+                    "that it keeps no copy. A device with JavaScript makes its own."
                 ],
                 style="hint",
             ),
@@ -137,12 +139,12 @@ def receipt_page(study: Mapping[str, Any], document: Mapping[str, Any], *, token
         f'<p><textarea readonly rows="8" aria-label="The receipt">{signed}</textarea></p>',
         f'<p><a href="{_path(study)}">Back to the study</a></p>',
     ]
-    return server_page(_title(study), [Section("", blocks)], footer=_FOOTER, style=_STYLE)
+    return people_page(_title(study), [Section("", blocks)], footer=_FOOTER, style=_STYLE)
 
 
 def no_study_page(message: str) -> str:
     """A page for whoever comes to a study that does not exist."""
-    return server_page("Take part", [Section("", alerts([message]))], footer=_FOOTER)
+    return people_page("Take part", [Section("", alerts([message]))], footer=_FOOTER)
 
 
 def _path(study: Mapping[str, Any]) -> str:
@@ -165,8 +167,10 @@ def _who(study: Mapping[str, Any], asked: Mapping[str, Any], part: str) -> list[
         ("Promise", kept(str(study["promise"]))),
     ]
     rows = "".join(f'<tr><th scope="row">{name}</th><td>{escape(text)}</td></tr>' for name, text in facts if text)
+    more = take_part_items.item_words(study) if study["kind"] == take_part_items.KIND and not ended else []
     return [
         *paragraphs([_question(study, asked)]),
+        *more,
         f'<table class="facts"><tbody>{rows}</tbody></table>',
     ]
 
@@ -191,7 +195,7 @@ def _question(study: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
         return f"{lead} one number, from {lower} to {upper}. A number outside counts as the nearer bound."
     if study["kind"] == "frequency":
         return f"{lead} one of {len(asked['categories']) + bool(asked['other']):,} answers."
-    return f"{lead} one text."
+    return f"{lead} one item: a text of your own."
 
 
 def _ended(study: Mapping[str, Any]) -> list[str]:
@@ -254,6 +258,8 @@ def _value(study: Mapping[str, Any], asked: Mapping[str, Any], typed: str, *, pl
             f'<div class="field"><label for="{place}">Your answer</label>'
             f'<select id="{place}" name="value" required><option value="">Choose …</option>{options}</select></div>'
         )
+    if study["kind"] == take_part_items.KIND:
+        return take_part_items.item_field(typed, place)
     lower, upper = (significant(float(bound), 6) for bound in asked["bounds"])
     return (
         f'<div class="field"><label for="{place}">Your number</label>'
@@ -264,7 +270,8 @@ def _value(study: Mapping[str, Any], asked: Mapping[str, Any], typed: str, *, pl
 
 
 def _option(study: Mapping[str, Any], choice: str) -> str:
-    noun = "answer" if study["kind"] == "frequency" else "number"
+    noun = {"frequency": "answer", take_part_items.KIND: "item"}.get(study["kind"], "number")
+    not_now = take_part_items.not_now(study, choice)
     group = "local" if choice == "report" else "trusted"
     if choice == "report":
         label = "No: randomize it on my device"
@@ -282,6 +289,8 @@ def _option(study: Mapping[str, Any], choice: str) -> str:
             f"curator could see your {noun}."
         )
         state, missing = "", ""
+    if not_now:
+        state, missing = " disabled data-later", f'<p class="hint">{not_now}</p>'
     sentences = "".join(f"<li>{escape(str(one))}</li>" for one in study["stored"][group])
     return (
         f'<div class="option"><label><input type="radio" name="choice" value="{choice}" required{state} '

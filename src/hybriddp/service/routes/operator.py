@@ -11,6 +11,7 @@ from litestar.response import Redirect
 
 from hybriddp.errors import HybridDPError
 from hybriddp.service import life
+from hybriddp.service.doubts import doubt_of
 from hybriddp.service.expected import expected_error, expected_rows
 from hybriddp.service.keys import same_key
 from hybriddp.service.kinds import part_obstacle, part_sizes, shortfall
@@ -177,6 +178,7 @@ async def _study(state: State, study_id: str, form_token: str, **told: str) -> s
         obstacle=_obstacle(study),
         expected=await _expected(state, study),
         parts=await _parts(state, study),
+        doubt=await doubt_of(state.curator, study_id) if study["state"] == "closed" else "",
         **told,
     )
 

@@ -13,6 +13,7 @@ from msgspec import ValidationError, convert
 
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import BudgetError, HybridDPError, ParameterError
+from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.mean.parts import StudyParts
 from hybriddp.mean.study import MeanStudy
@@ -24,7 +25,12 @@ from hybriddp.service.routes.wire import Name, NewStudy, Origins, Size, StudyId,
 
 __all__ = ["KINDS", "StudyForm"]
 
-KINDS = {"mean": "the mean of a number", "distribution": "quantiles of a number", "frequency": "shares of categories"}
+KINDS = {
+    "mean": "the mean of a number",
+    "distribution": "quantiles of a number",
+    "frequency": "shares of categories",
+    "heavy-hitters": "frequent items that nobody has listed",
+}
 """What can be asked for on the page, if the server knows it."""
 TEXTS = (
     "name",
@@ -32,6 +38,7 @@ TEXTS = (
     "upper",
     "categories",
     "epsilon",
+    "delta",
     "organization",
     "purpose",
     "contact",
@@ -93,7 +100,7 @@ class StudyForm:
     def new(cls, given: Mapping[str, str], now: int) -> "StudyForm":
         """The form to begin with: what an address says, or else ε = 1 and two weeks."""
         closes = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0) + timedelta(days=_DAYS)
-        usual = {"epsilon": "1", "closes_at": closes.strftime("%Y-%m-%dT%H:%M")}
+        usual = {"epsilon": "1", "delta": "0.000001", "closes_at": closes.strftime("%Y-%m-%dT%H:%M")}
         return cls.read(usual | {name: text for name, text in given.items() if text})
 
     def problems(self, now: int) -> dict[str, str]:
@@ -184,7 +191,7 @@ class StudyForm:
             raise _Wrong("part_names", "Parts need tokens: they say which part a person is in.")
         return StudyParts(text["part_by"], names)
 
-    def _study(self) -> MeanStudy | FrequencyStudy | DistributionStudy:
+    def _study(self) -> MeanStudy | FrequencyStudy | DistributionStudy | HeavyHitterStudy:
         text = self.texts
         if text["kind"] not in offered():
             raise _Wrong("kind", "This server does not know such studies.")
@@ -194,6 +201,8 @@ class StudyForm:
             if len(lines) < 2:
                 raise _Wrong("categories", "At least two are needed, each on a line of its own.")
             return FrequencyStudy(text["name"], categories=lines, other=text["other"] == "yes", **common)
+        if text["kind"] == "heavy-hitters":
+            return HeavyHitterStudy(text["name"], delta=text["delta"], **common)
         for name in ("lower", "upper"):
             if read_number(text[name]) is None:
                 raise _Wrong(name, "A number is needed.")

@@ -12,7 +12,7 @@ from litestar.datastructures import State
 from hybriddp.errors import HybridDPError
 from hybriddp.service import life, participation
 from hybriddp.service.curator import KnownStudy
-from hybriddp.service.kinds import FrequencyKind
+from hybriddp.service.kinds import FrequencyKind, HeavyHitterKind
 from hybriddp.service.observe import log_failure
 from hybriddp.service.pages.take_part import ASKED, no_study_page, receipt_page, take_part_page
 from hybriddp.service.participation import Sent
@@ -100,6 +100,10 @@ def _integer(known: KnownStudy, text: str) -> int:
         if not text.isdecimal() or not text.isascii() or int(text[:9]) >= len(known.kind.study.names):
             raise Refusal("out-of-range", "Choose one of the answers. Nothing was sent to the study.")
         return int(text[:9])
+    if isinstance(known.kind, HeavyHitterKind):
+        if not text:
+            raise Refusal("out-of-range", "Type an item. Nothing was added to the study.")
+        return known.kind.value(text)
     try:
         number = float(text)
     except ValueError:
