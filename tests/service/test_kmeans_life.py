@@ -12,14 +12,12 @@ from hybriddp import MeanStudy
 from hybriddp.client import verify
 from hybriddp.client.contribution import answer_commitment, commitment
 from hybriddp.kmeans import KMeansStudy
-from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanisms import Mechanism
 from hybriddp.service.store import studies
 from hybriddp.service.store.engine import reading
-from hybriddp.service.store.ledger import DatabaseLedgerStore
 from hybriddp.service.store.schema import tallies, totals
 from tests.service.attacking import refused
-from tests.service.kmeans_people import DEADLINE, People, in_memory
+from tests.service.kmeans_people import DEADLINE, People, in_memory, spent
 from tests.service.running import Running, running
 
 NONCE = "0" * 32
@@ -36,12 +34,6 @@ def study_of(d: int, name: str = "visits") -> KMeansStudy:
 
 def next_round(server: Running, study_id: str) -> Any:  # noqa: ANN401
     return server.http.post(f"/studies/{study_id}/round", headers=server.admin, json=DEADLINE)
-
-
-def spent(server: Running, study_id: str) -> list[str]:
-    with reading(server.prepared.app.state.curator.engine) as connection:
-        ledger = Ledger.open(DatabaseLedgerStore(connection, f"study {study_id}"))
-        return [event.privacy.epsilon for event in ledger.events]
 
 
 def run_rounds(server: Running, people: People, *, answering: float = 1.0) -> list[list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ from litestar.params import Parameter
 from litestar.response import Redirect
 
 from hybriddp.errors import HybridDPError
-from hybriddp.service import life
+from hybriddp.service import asking, life
 from hybriddp.service.expected import expected_rows
 from hybriddp.service.keys import same_key
 from hybriddp.service.kinds import shortfall
@@ -149,7 +149,7 @@ async def _next_round(state: State, study_id: str, hours: str) -> str:
     """Publish the next round for some hours; what was done, in words."""
     if not (hours.isascii() and hours.isdigit() and 1 <= int(hours[:6]) <= _MOST_HOURS):
         raise Refusal("malformed", f"Hours must be a whole number from 1 to {_MOST_HOURS:,}.")
-    study = await life.advance(state.curator, study_id, state.curator.clock() + 3600 * int(hours))
+    study = await asking.advance(state.curator, study_id, state.curator.clock() + 3600 * int(hours))
     asked = study["round"]
     return f"Round {asked['number']} is published." if asked else "All rounds have been answered: release the study."
 

@@ -16,6 +16,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    false,
 )
 
 from hybriddp.service.store.ledger import metadata
@@ -47,6 +48,8 @@ studies = Table(
     Column("closes_at", BigInteger, nullable=False),  # seconds since 1970, UTC; in a round, when that ends
     Column("state", Text, nullable=False),
     Column("round_number", Integer, nullable=False, default=0, server_default="0"),  # 0 before the first one
+    Column("round_seconds", BigInteger),  # how long a round lasts, if rounds follow each other by themselves
+    Column("release_at_end", Boolean, nullable=False, default=False, server_default=false()),
 )
 
 steps = Table(
