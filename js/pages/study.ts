@@ -5,6 +5,7 @@ interface Live {
   counts: Record<string, string>;
   expected: string[][];
   refused: string[][];
+  rounds: string[][];
 }
 
 const EVERY = 4000; // milliseconds
@@ -34,7 +35,7 @@ async function look(address: string): Promise<void> {
     const live = JSON.parse(text) as Live;
     if (live.state !== state) return say(`The study is ${live.state} now. Reload the page to go on.`);
     for (const [group, count] of Object.entries(live.counts)) document.getElementById(`count-${group}`)?.replaceChildren(count);
-    const fits = [fill("expected", live.expected), fill("refused", live.refused)];
+    const fits = [fill("expected", live.expected), fill("refused", live.refused), fill("rounds", live.rounds)];
     if (fits.includes(false)) return say("There is more to see. Reload the page.");
     shown = text;
   }

@@ -1,6 +1,7 @@
 """The life of a K-means study on the server: enrollment, rounds, dropouts, restarts, and the release."""
 
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,11 @@ def test_what_answers_are_refused(kept_server: Running) -> None:
     metrics = server.http.get("/metrics", headers=server.admin).text
     assert 'hybriddp_rejected_total{reason="late"' in metrics
     assert 'hybriddp_rejected_total{reason="early"' in metrics
+    by_round = server.prepared.app.state.metrics.round_rejections("refusals")
+    assert by_round == {(1, "early"): 1, (1, "late"): 2}  # before the first round there is none to count them with
+    rounds = server.http.get("/studies/refusals").json()["rounds"]
+    assert [(one["number"], one["answered"]) for one in rounds] == [(1, 2), (2, None)]
+    assert rounds[0]["asked_about"] == round(Fraction(rounds[0]["user_fraction"]) * 60)
 
 
 def test_withdrawal_ends_before_the_first_round(kept_server: Running) -> None:

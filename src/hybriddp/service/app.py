@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
@@ -192,8 +192,7 @@ async def _lifespan(app: Litestar) -> AsyncIterator[None]:
         app.state.draining = True
         if timer is not None:
             timer.cancel()
-            with suppress(asyncio.CancelledError):
-                await timer
+            await asyncio.wait([timer])
         app.state.curator.close()
 
 

@@ -23,6 +23,7 @@ from hybriddp.service.pages.operator import (
     studies_page,
     study_page,
 )
+from hybriddp.service.pages.rounds import round_rows
 from hybriddp.service.pages.session import COOKIE
 from hybriddp.service.problems import Refusal, problem
 from hybriddp.service.routes.access import Asked
@@ -102,6 +103,7 @@ async def live(study_id: PathId, request: Asked, state: State) -> Response[dict[
             "counts": {"trusted": f"{trusted:,}", "local": f"{local:,}"},
             "expected": await _expected(state, study),
             "refused": refused_rows(state.metrics.rejections(study_id)),
+            "rounds": round_rows(study, state.metrics.round_rejections(study_id)),
         }
     )
 
@@ -173,6 +175,8 @@ async def _study(state: State, study_id: str, form_token: str, **told: str) -> s
         budget=await _budget(state, study["budget"]),
         obstacle=_obstacle(study),
         expected=await _expected(state, study),
+        round_rejections=state.metrics.round_rejections(study_id),
+        trouble=state.round_timer.trouble(study_id),
         **told,
     )
 
