@@ -298,7 +298,7 @@ def test_the_operator_asks_rounds_by_a_button(kept_server: Running) -> None:
     server.move("close", "buttons")
     server.http.post("/operator/login", data={"key": server.admin_key})
     page = server.http.get("/operator/studies/buttons").text
-    assert "Ask the next round" in page
+    assert "Publish the next round" in page
     token = re.search(r'type="hidden" name="(.+?)" value="(.+?)"', page)
     assert token is not None
     form = {token[1]: token[2], "sure": "yes"}
@@ -310,6 +310,6 @@ def test_the_operator_asks_rounds_by_a_button(kept_server: Running) -> None:
     assert "refinement" in done
     server.move("close", "buttons")
     run_rounds(server, people)
-    assert "Ask the next round" not in server.http.get("/operator/studies/buttons").text
+    assert "Publish the next round" not in server.http.get("/operator/studies/buttons").text
     released = server.http.post("/operator/studies/buttons/release", data=form).text
     assert "Result: 2 centers" in released

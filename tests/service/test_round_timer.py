@@ -231,19 +231,30 @@ def test_a_step_that_fails_is_tried_again_later(
     assert [one["answered"] for one in shown(server, people)["rounds"]] == [0, 0]
 
 
-def test_too_few_people_stop_a_study_once(kept_server: Running) -> None:
-    server, people = kept_server, people_of("few", n_trusted=5, n_local=1)
-    create(server, people, closes_at=CLOSES)
+@pytest.mark.parametrize(
+    ("n_trusted", "n_local", "fields", "words"),
+    [
+        (5, 1, {}, "The local group has 1 of the 2"),
+        (0, 0, {"single_group": True}, "0 participants have enrolled, and 2 clusters need 2."),
+        (1, 0, {"single_group": True}, "1 participant has enrolled, and 2 clusters need 2."),
+    ],
+)
+def test_too_few_people_stop_a_study_once(
+    kept_server: Running, n_trusted: int, n_local: int, fields: dict[str, object], words: str
+) -> None:
+    name = f"few-{n_trusted}"
+    server, people = kept_server, people_of(name, n_trusted=n_trusted, n_local=n_local)
+    create(server, people, closes_at=CLOSES, **fields)
     short = steps(server, "short")
-    server.move("close", "few")
+    server.move("close", name)
     for _ in range(3):
         look(server)
     assert steps(server, "short") == short + 1
-    assert spent(server, "few") == []
+    assert spent(server, name) == []
     assert (shown(server, people)["state"], shown(server, people)["rounds"]) == ("closed", [])
     server.http.post("/operator/login", data={"key": server.admin_key})
-    page = server.http.get("/operator/studies/few").text
-    assert "It cannot go on. The local group has 1 of the 2" in page
+    page = server.http.get(f"/operator/studies/{name}").text
+    assert f"It cannot go on. {words}" in page
 
 
 def test_a_study_that_has_ended_waits_for_its_operator(kept_server: Running) -> None:

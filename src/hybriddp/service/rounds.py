@@ -174,7 +174,7 @@ class RoundsOfStudy:
     def shortfall(self) -> str:
         """Why too few have enrolled, in words; empty if they are enough."""
         sizes = stored.sizes(self.connection, self.study.number)
-        return shortfall(
+        return self.kind.too_few(sizes.trusted, sizes.local) or shortfall(
             n_trusted=sizes.trusted,
             n_local=sizes.local,
             min_trusted=self.study.min_trusted,

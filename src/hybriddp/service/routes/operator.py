@@ -13,7 +13,7 @@ from hybriddp.errors import HybridDPError
 from hybriddp.service import asking, life
 from hybriddp.service.expected import expected_rows
 from hybriddp.service.keys import same_key
-from hybriddp.service.kinds import shortfall
+from hybriddp.service.kinds import KMeansKind, StudyKind, shortfall
 from hybriddp.service.observe import log_failure
 from hybriddp.service.pages.operator import (
     front_page,
@@ -173,7 +173,7 @@ async def _study(state: State, study_id: str, form_token: str, **told: str) -> s
         rejections=state.metrics.rejections(study_id),
         result=result,
         budget=await _budget(state, study["budget"]),
-        obstacle=_obstacle(study),
+        obstacle=_obstacle(study, (await state.curator.known(study_id)).kind),
         expected=await _expected(state, study),
         round_rejections=state.metrics.round_rejections(study_id),
         trouble=state.round_timer.trouble(study_id),
@@ -201,12 +201,14 @@ async def _budget(state: State, name: str | None) -> str:
     return f"{name}, ε = {left.epsilon}" + ("" if left.delta == "0" else f" and δ = {left.delta}") + " left"
 
 
-def _obstacle(study: dict[str, Any]) -> str:
+def _obstacle(study: dict[str, Any], kind: StudyKind) -> str:
     """Why a closed study cannot be released."""
     if study["state"] != "closed":
         return ""
     wanted = {name: study[name] for name in ("min_trusted", "min_local", "single_group")}
-    return shortfall(n_trusted=study["counts"]["trusted"], n_local=study["counts"]["local"], **wanted)
+    n_trusted, n_local = study["counts"]["trusted"], study["counts"]["local"]
+    few = kind.too_few(n_trusted, n_local) if isinstance(kind, KMeansKind) else ""
+    return few or shortfall(n_trusted=n_trusted, n_local=n_local, **wanted)
 
 
 def refuse_in_words(request: Request[Any, Any, State], error: Exception) -> Response[str]:
