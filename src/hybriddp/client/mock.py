@@ -304,6 +304,7 @@ class MockCurator:
     def document(self) -> dict[str, Any]:
         """The public document of the study."""
         asked = self._asked.about_list if isinstance(self._asked, ItemQuestion) else None
+        steps = [] if self._rounds is None else [self._rounds.step()]
         least = 2 if isinstance(self.study, KMeansStudy) else self.study.min_group_size
         return {
             "id": self.id,
@@ -318,14 +319,14 @@ class MockCurator:
             "tokens": self.tokens,
             "warning": None if self.tokens else "Nobody vouches for who takes part, or how often.",
             "state": self.state,
-            "steps": [{"name": "release", "state": "pending"}],
+            "steps": [*steps, {"name": "release", "state": "pending"}],
             "closes_at": "2099-12-31T00:00:00Z",
             "min_trusted": least,
             "min_local": least,
             "single_group": False,
             "counts": None,
             "receipts_key": KEYS_PATH,
-            "round": None,
+            "round": None if self._rounds is None else self._rounds.described(),
             "question": asked and {"digest": asked.digest, "text": asked.to_json()},
         }
 

@@ -77,6 +77,19 @@ class MockRounds:
             self._turns = Turns(self._study.digest, (*before, asked_now.user_fraction))
         return asked_now
 
+    def described(self) -> dict[str, Any] | None:
+        """What the study's document says of the round that is asked."""
+        asked = self.asked
+        if asked is None:
+            return None
+        told = {"number": asked.number, "digest": asked.digest, "purpose": asked.purpose}
+        return {**told, "user_fraction": str(asked.user_fraction)}
+
+    def step(self) -> dict[str, str]:
+        """The step of a study's life in which its rounds are."""
+        ended = self.server is not None and self.server.round is None
+        return {"name": "rounds", "state": "released" if ended else "pending"}
+
     def document(self, study_id: str) -> dict[str, Any]:
         """The round as devices get it."""
         asked, turns = self.asked, self._turns
