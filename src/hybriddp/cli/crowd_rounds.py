@@ -11,7 +11,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.cli.crowd_people import rejection_reason
-from hybriddp.cli.terminal import print_table, say, trials_bar
+from hybriddp.cli.terminal import print_table, say, trials_bar, waiting
 from hybriddp.client.client import AsyncClient
 from hybriddp.client.drivers import conduct_async, http_settings, import_httpx
 from hybriddp.client.exchange import HttpRequest, RetryPolicy, ask
@@ -151,7 +151,7 @@ class CrowdInRounds:
         """Enroll everybody, then answer each round that is published, until the last or until the time is up."""
         library, tally = import_httpx(), RoundsTally(len(self.points))
         shared = transport or library.AsyncHTTPTransport(limits=library.Limits(max_connections=concurrency))
-        start, answered = time.monotonic(), set[int]()
+        start = time.monotonic()
         async with library.AsyncClient(**http_settings(address, self.timeout), transport=shared) as http:
             people = [self._member(i, address, shared) for i in range(len(self.points))]
             local = people[self.n_trusted :]
@@ -161,19 +161,29 @@ class CrowdInRounds:
                     concurrency,
                     update,
                 )
-            while tally.taken and not tally.ended and time.monotonic() - start < self.limit:
-                document = await self._get("", http)
-                asked = document.get("round") or {}
-                if isinstance(number := asked.get("number"), int) and number not in answered:
-                    answered.add(number)
+            while tally.taken and not tally.ended:
+                last = tally.rounds[-1].number if tally.rounds else 0
+                with waiting(_WAITING):
+                    number = await self._next_round(last, http, start + self.limit)
+                if number is None:
+                    break
+                tally.ended = number == 0
+                if number:
                     await self._answer(local, tally, http, concurrency)
-                elif _has_ended(document):
-                    tally.ended = True
-                else:
-                    with trials_bar(_WAITING, len(people), quiet=self.quiet):
-                        await _pause(EVERY)
         tally.seconds = time.monotonic() - start
         return tally
+
+    async def _next_round(self, last: int, http: "httpx.AsyncClient", until: float) -> int | None:
+        """Wait for the round after the last one: its number, 0 if there is none, None if the time is up."""
+        while time.monotonic() < until:
+            document = await self._get("", http)
+            number = (document.get("round") or {}).get("number", 0)
+            if number > last:
+                return int(number)
+            if _has_ended(document):
+                return 0
+            await _pause(EVERY)
+        return None
 
     def _member(self, i: int, address: str, transport: "httpx.AsyncBaseTransport") -> _Member:
         name = f"{self.prefix}-{i}"
