@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client import Contribution
 from hybriddp.client.claims import read_claims
+from hybriddp.client.contribution import answer_commitment
 from hybriddp.client.questions import OfferedStudy, question
 from hybriddp.client.receipt import canonical_bytes
 from hybriddp.service.receipts import Signer, commitments_sha256
@@ -65,6 +66,17 @@ def contributions() -> Iterator[dict[str, Any]]:
 def _told(made: Contribution) -> dict[str, Any]:
     told = {"group": made.group, "integer": made.integer, "nonce": made.nonce}
     return {**told, "body": made.body().decode(), "commitment": made.commitment}
+
+
+def answers() -> Iterator[dict[str, Any]]:
+    """Answers to rounds of K-means, the text that is hashed with the nonce, and the commitment."""
+    rounds = (hashlib.sha256(f"round {i}".encode()).hexdigest() for i in range(4))
+    codes: tuple[int | str, ...] = (17, 0, "a0030f", (1 << 53) - 1)
+    for i, (digest, code) in enumerate(zip(rounds, codes, strict=True)):
+        message = {"round": digest, "ask": i % 3, "variant": 3 * i, "code": code}
+        text = json.dumps(message, separators=(",", ":"))
+        told = {"message": message, "nonce": nonce(200 + i), "text": text}
+        yield {**told, "commitment": answer_commitment(message, nonce(200 + i))}
 
 
 def participants() -> Iterator[dict[str, Any]]:
@@ -136,6 +148,7 @@ def content() -> dict[str, Any]:
     return {
         "studies": {name: {"text": question(one).text, "digest": one.digest} for name, one in STUDIES.items()},
         "contributions": list(contributions()),
+        "answers": list(answers()),
         "participants": list(participants()),
         "jwks": SIGNER.jwks(),
         "receipts": list(receipts()),

@@ -6,6 +6,7 @@ interface Live {
   expected: string[][];
   parts: string[][];
   refused: string[][];
+  rounds: string[][];
 }
 
 const EVERY = 4000; // milliseconds
@@ -35,8 +36,8 @@ async function look(address: string): Promise<void> {
     const live = JSON.parse(text) as Live;
     if (live.state !== state) return say(`The study is ${live.state} now. Reload the page to go on.`);
     for (const [group, count] of Object.entries(live.counts)) document.getElementById(`count-${group}`)?.replaceChildren(count);
-    const fits = [fill("expected", live.expected), fill("parts", live.parts), fill("refused", live.refused)];
-    if (fits.includes(false)) return say("There is more to see. Reload the page.");
+    const tables = [fill("expected", live.expected), fill("parts", live.parts), fill("refused", live.refused), fill("rounds", live.rounds)];
+    if (tables.includes(false)) return say("There is more to see. Reload the page.");
     shown = text;
   }
   say("Counts are live: they are read again every few seconds.");

@@ -1,6 +1,7 @@
 /** Contributions and receipts of the shared vectors: made as Python makes them, and accepted or refused as there. */
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
@@ -25,6 +26,14 @@ for (const [name, { text, digest }] of Object.entries(vectors.studies)) {
     }
   });
 }
+
+test(`${vectors.answers.length} answers to rounds have their commitments`, () => {
+  for (const { message, nonce, text, commitment } of vectors.answers) {
+    const { round, ask, variant, code } = message;
+    assert.equal(JSON.stringify({ round, ask, variant, code }), text);
+    assert.equal(createHash("sha256").update(`hybriddp answer 1\n${text}\n${nonce}`).digest("hex"), commitment);
+  }
+});
 
 test("tokens name the study", () => {
   for (const { token, study } of vectors.participants) {

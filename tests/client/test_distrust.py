@@ -20,6 +20,7 @@ from hybriddp.client import (
     UnavailableError,
 )
 from hybriddp.client.journal import FileJournal
+from hybriddp.client.mock_signer import MockSigner
 from hybriddp.errors import HybridDPError, ProtocolError
 from tests.client.mocking import PLANTED, STUDY, Call, _forged
 
@@ -60,7 +61,7 @@ def test_a_signed_receipt_about_something_else_is_refused(
 
 def test_a_receipt_that_the_curator_did_not_sign_is_refused(curator: MockCurator) -> None:
     stranger = MockCurator(STUDY)
-    stranger._kid = curator._kid
+    stranger._signer.kid = curator._signer.kid
     transport = _forged(curator, lambda document: stranger.sign(document["receipt"]))
     with pytest.raises(ProtocolError, match="signature is not valid"):
         Client("https://c.org", curator.token("alice"), transport=transport).report(30)
@@ -69,8 +70,8 @@ def test_a_receipt_that_the_curator_did_not_sign_is_refused(curator: MockCurator
 def test_a_new_key_of_the_curator_is_fetched(curator: MockCurator) -> None:
     client = curator.client("alice")
     client.report(30)
-    curator._key, curator._kid = MockCurator(STUDY)._key, "new"
-    assert client.report(30).document["kid"] == "new"
+    curator._signer = MockSigner()
+    assert client.report(30).document["kid"] == curator._signer.kid
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from hybriddp.client import Contribution, StudyOffer, commitment, verify
 from hybriddp.client.claims import read_claims
+from hybriddp.client.contribution import answer_commitment
 from hybriddp.client.receipt import canonical_bytes
 from hybriddp.errors import ProtocolError
 
@@ -33,6 +34,18 @@ def test_contributions_have_their_bytes_and_commitments(case: dict[str, Any]) ->
     lines = ("hybriddp contribution 1", study["digest"], case["group"], str(case["integer"]), case["nonce"])
     assert hashlib.sha256("\n".join(lines).encode()).hexdigest() == case["commitment"]
     assert commitment(study["digest"], case["group"], case["integer"], case["nonce"]) == case["commitment"]
+
+
+@pytest.mark.parametrize("case", VECTORS["answers"], ids=lambda case: case["commitment"][:8])
+def test_answers_have_their_commitments(case: dict[str, Any]) -> None:
+    message, nonce = case["message"], case["nonce"]
+    assert answer_commitment(message, nonce) == case["commitment"]
+    assert answer_commitment(dict(reversed(message.items())), nonce) == case["commitment"]  # fields have one order
+    lines = ("hybriddp answer 1", case["text"], nonce)
+    assert hashlib.sha256("\n".join(lines).encode()).hexdigest() == case["commitment"]
+    code = json.dumps(message["code"])
+    written = f'{{"round":"{message["round"]}","ask":{message["ask"]},"variant":{message["variant"]},"code":{code}}}'
+    assert written == case["text"]
 
 
 def test_tokens_name_study_and_participant() -> None:

@@ -21,6 +21,8 @@ from hybriddp.service.answering import SentAnswer
 from hybriddp.service.kinds.kmeans import ENROLLED, KMeansKind
 from hybriddp.service.participation import Sent
 from hybriddp.service.problems import Refusal
+from hybriddp.service.store.engine import reading
+from hybriddp.service.store.ledger import DatabaseLedgerStore
 from tests.service.running import CLOSES, CONSENT, Running
 
 DEADLINE = {"closes_at": CLOSES}
@@ -122,6 +124,13 @@ class Asked:
             return await asyncio.gather(*(one(name, message) for name, message in messages.items()))
 
         return asyncio.run(work())
+
+
+def spent(server: Running, study_id: str) -> list[str]:
+    """What the trusted group of a study has paid, release by release."""
+    with reading(server.prepared.app.state.curator.engine) as connection:
+        ledger = Ledger.open(DatabaseLedgerStore(connection, f"study {study_id}"))
+        return [event.privacy.epsilon for event in ledger.events]
 
 
 def rounded(study: KMeansStudy, points: Sequence[Sequence[float]]) -> NDArray[np.float64] | None:

@@ -1,6 +1,7 @@
 """The life of a K-means study on the server: enrollment, rounds, dropouts, restarts, and the release."""
 
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,12 @@ from hybriddp import MeanStudy
 from hybriddp.client import verify
 from hybriddp.client.contribution import answer_commitment, commitment
 from hybriddp.kmeans import KMeansStudy
-from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanisms import Mechanism
 from hybriddp.service.store import studies
 from hybriddp.service.store.engine import reading
-from hybriddp.service.store.ledger import DatabaseLedgerStore
 from hybriddp.service.store.schema import tallies, totals
 from tests.service.attacking import refused
-from tests.service.kmeans_people import DEADLINE, People, in_memory
+from tests.service.kmeans_people import DEADLINE, People, in_memory, spent
 from tests.service.running import Running, running
 
 NONCE = "0" * 32
@@ -36,12 +35,6 @@ def study_of(d: int, name: str = "visits") -> KMeansStudy:
 
 def next_round(server: Running, study_id: str) -> Any:  # noqa: ANN401
     return server.http.post(f"/studies/{study_id}/round", headers=server.admin, json=DEADLINE)
-
-
-def spent(server: Running, study_id: str) -> list[str]:
-    with reading(server.prepared.app.state.curator.engine) as connection:
-        ledger = Ledger.open(DatabaseLedgerStore(connection, f"study {study_id}"))
-        return [event.privacy.epsilon for event in ledger.events]
 
 
 def run_rounds(server: Running, people: People, *, answering: float = 1.0) -> list[list[dict[str, Any]]]:
@@ -207,6 +200,11 @@ def test_what_answers_are_refused(kept_server: Running) -> None:
     metrics = server.http.get("/metrics", headers=server.admin).text
     assert 'hybriddp_rejected_total{reason="late"' in metrics
     assert 'hybriddp_rejected_total{reason="early"' in metrics
+    by_round = server.prepared.app.state.metrics.round_rejections("refusals")
+    assert by_round == {(1, "early"): 1, (1, "late"): 2}  # before the first round there is none to count them with
+    rounds = server.http.get("/studies/refusals").json()["rounds"]
+    assert [(one["number"], one["answered"]) for one in rounds] == [(1, 2), (2, None)]
+    assert rounds[0]["asked_about"] == round(Fraction(rounds[0]["user_fraction"]) * 60)
 
 
 def test_withdrawal_ends_before_the_first_round(kept_server: Running) -> None:
@@ -320,7 +318,7 @@ def test_the_operator_asks_rounds_by_a_button(kept_server: Running) -> None:
     server.move("close", "buttons")
     server.http.post("/operator/login", data={"key": server.admin_key})
     page = server.http.get("/operator/studies/buttons").text
-    assert "Ask the next round" in page
+    assert "Publish the next round" in page
     token = re.search(r'type="hidden" name="(.+?)" value="(.+?)"', page)
     assert token is not None
     form = {token[1]: token[2], "sure": "yes"}
@@ -332,6 +330,6 @@ def test_the_operator_asks_rounds_by_a_button(kept_server: Running) -> None:
     assert "refinement" in done
     server.move("close", "buttons")
     run_rounds(server, people)
-    assert "Ask the next round" not in server.http.get("/operator/studies/buttons").text
+    assert "Publish the next round" not in server.http.get("/operator/studies/buttons").text
     released = server.http.post("/operator/studies/buttons/release", data=form).text
     assert "Result: 2 centers" in released

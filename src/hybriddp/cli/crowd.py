@@ -18,25 +18,24 @@ import typer
 
 from hybriddp import _check
 from hybriddp.cli import options
-from hybriddp.cli.crowd_people import SimulatedPerson, check_values, simulated_people
+from hybriddp.cli.crowd_people import SimulatedPerson, check_values, rejection_reason, simulated_people
+from hybriddp.cli.crowd_rounds import CrowdInRounds, RoundsTally, points_of_file, simulated_points
+from hybriddp.cli.crowd_tokens import import_jwt, read_key, read_signer
 from hybriddp.cli.options import UserShare, option
 from hybriddp.cli.terminal import print_table, say, trials_bar
 from hybriddp.client.claims import check_study_id
 from hybriddp.client.drivers import check_url, conduct_async, http_settings, import_httpx
 from hybriddp.client.exchange import HttpAnswer, HttpRequest, RetryPolicy, ask
 from hybriddp.client.offer import StudyOffer
-from hybriddp.client.problems import RejectedError, UnavailableError, parse_object
+from hybriddp.client.problems import UnavailableError, parse_object
 from hybriddp.errors import (
-    BudgetError,
     DataError,
     HybridDPError,
-    MissingExtraError,
     ParameterError,
     ProtocolError,
     raise_unchained,
 )
-from hybriddp.service import check_installed
-from hybriddp.service.keys import is_master_key
+from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.wording import significant
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ MOST_PEOPLE = 10_000_000
 BATCH = 100
 """Reports that a relay sends at a time."""
 
-_SHORTEST_SECRET = 32  # bytes, as the server wants it
 _SECONDS = _check.Range("a number of seconds from 1 to 86,400", 1.0, 86_400.0)
 _RETRIES = RetryPolicy(attempts=3, first_wait=0.2, longest_wait=5.0)
 _TIMEOUT = 30.0
@@ -61,6 +59,7 @@ _WHY_REFUSED = (
 class CrowdTally:
     """What became of the people so far."""
 
+    users: int
     accepted: int = 0
     repeated: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
@@ -81,15 +80,15 @@ class CrowdTally:
         """A percentile of the requests' latencies, in milliseconds."""
         return 1000 * float(np.percentile(self.latencies, percentile)) if self.latencies else 0.0
 
-    def to_dict(self, users: int) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The tally as plain data."""
         return {
             "simulated": True,
-            "users": users,
+            "users": self.users,
             "accepted": self.accepted,
             "repeated": self.repeated,
             "rejected": dict(self.rejected),
-            "not_sent": users - self.people,
+            "not_sent": self.users - self.people,
             "requests": len(self.latencies),
             "seconds": self.seconds,
             "per_second": self.people / self.seconds if self.seconds else 0.0,
@@ -101,7 +100,9 @@ class CrowdTally:
 def run_crowd(
     url: Annotated[str, typer.Argument(help="Address of the curator, the only one that is talked to.")],
     study: Annotated[str, option("Id of the study.")],
-    users: Annotated[int, option("How many people: 1,000.", parser=options.users)],
+    users: Annotated[
+        int | None, option("How many people: 1,000. With --points: as many as the file has.", parser=options.users)
+    ] = None,
     trusted: Annotated[
         UserShare | None,
         option(
@@ -112,7 +113,7 @@ def run_crowd(
         str,
         option(
             "Distribution of their values: 'normal(40,20)', as in simulate. Of categories and items: 'zipf(1)', "
-            "'shares(3,1)'."
+            "'shares(3,1)'. Of points: 'uniform' or 'clusters'."
         ),
     ] = "uniform",
     secret_file: Annotated[Path | None, option("File with the secret of participants' tokens (HS256).")] = None,
@@ -123,6 +124,14 @@ def run_crowd(
         Path | None, option(f"File with a relay's key: reports go in batches of {BATCH}.")
     ] = None,
     part: Annotated[str | None, option("In a study of parts of the users: the part that all of them are in.")] = None,
+    points: Annotated[str | None, option("K-means: Parquet, .csv or .jsonl file with a point in each row.")] = None,
+    column: Annotated[
+        list[str] | None, option("With --points: the column of each coordinate, in the study's order.")
+    ] = None,
+    dropout: Annotated[
+        UserShare | None,
+        option("K-means: how many enroll and never answer: 20% or 0.2.", metavar="<share>", parser=options.user_share),
+    ] = None,
     concurrency: Annotated[int, option("Requests at a time, 1 to 256.")] = 16,
     seconds: Annotated[float, option("Stop after this many seconds.")] = 600.0,
     prefix: Annotated[str | None, option("How their names begin; random if not given.")] = None,
@@ -133,33 +142,86 @@ def run_crowd(
 
     They are counted like real ones: use a study of its own. A secret or a private key makes a token for each of them,
     a relay key sends the reports of those who do not trust in batches; a pilot without tokens needs none of these.
+
+    In a study of K-means they enroll, wait for rounds, and answer when it is their turn.
     """
     address = check_url(url, allow_http=True)
     check_study_id(study)
-    if not 1 <= users <= MOST_PEOPLE:
+    if users is None and points is None:
+        raise ParameterError("users", "given, or --points with a file for K-means", None)
+    if users is not None and not 1 <= users <= MOST_PEOPLE:
         raise ParameterError("users", f"from 1 to {MOST_PEOPLE:,}", users)
     if not 1 <= concurrency <= 256:
         raise ParameterError("concurrency", "an integer from 1 to 256", concurrency)
     crowd = _Crowd(
         study,
-        users,
-        n_trusted=round((trusted or UserShare(fraction=0.0)).of(users, "trusted") * users),
+        users or 0,
+        trusted=trusted or UserShare(fraction=0.0),
         values=values,
         prefix=f"simulated-{secrets.token_hex(4)}" if prefix is None else _prefix(prefix),
         seed=_check.integer("seed", seed, at_least=0),
-        signer=_read_signer(secret_file, private_key),
-        relay_key=None if relay_key_file is None else _read_key(relay_key_file, 1),
+        signer=read_signer(secret_file, private_key),
+        relay_key=None if relay_key_file is None else read_key(relay_key_file, 1),
         limit=_check.number("seconds", seconds, _SECONDS),
         part=part,
     )
-    with trials_bar("sending", users, quiet=as_json) as update:
-        tally = asyncio.run(crowd.run(address, concurrency, update))
-    if as_json:
-        typer.echo(json.dumps(tally.to_dict(users), indent=2))
+    offer = asyncio.run(crowd.offer(address))
+    if isinstance(offer.study, KMeansStudy):
+        if relay_key_file is not None:
+            raise ParameterError(
+                "relay_key_file", "left out: K-means asks everybody by themselves", str(relay_key_file)
+            )
+        tally: CrowdTally | RoundsTally = _run_rounds(
+            crowd, offer.study, address, concurrency, points, column or [], dropout, quiet=as_json
+        )
     else:
-        _print(tally, users)
+        if points is not None or column or dropout is not None:
+            raise ParameterError("points", "left out, and so are --column and --dropout: they are for K-means", points)
+        with trials_bar("sending", crowd.users, quiet=as_json) as update:
+            tally = asyncio.run(crowd.run(address, offer, concurrency, update))
+    if as_json:
+        typer.echo(json.dumps(tally.to_dict(), indent=2))
+    elif isinstance(tally, RoundsTally):
+        tally.show()
+    else:
+        _print(tally, crowd.users)
     if not tally.taken:
         raise typer.Exit(DataError.exit_code)
+
+
+def _run_rounds(
+    crowd: "_Crowd",
+    study: KMeansStudy,
+    address: str,
+    concurrency: int,
+    file: str | None,
+    columns: list[str],
+    dropout: UserShare | None,
+    *,
+    quiet: bool,
+) -> RoundsTally:
+    """Let people take part in a study of K-means."""
+    if file is None:
+        found = simulated_points(crowd.values, crowd.users, study, crowd.seed)
+    else:
+        found = points_of_file(file, columns, study, crowd.seed)[: crowd.users or None]
+    count = len(found)
+    if not 1 <= count <= MOST_PEOPLE:
+        raise DataError(f"There must be from 1 to {MOST_PEOPLE:,} points, but the file has {count:,}.")
+    people = CrowdInRounds(
+        crowd.study,
+        found,
+        n_trusted=round(crowd.trusted.of(count, "trusted") * count),
+        dropout=0.0 if dropout is None else dropout.of(count, "dropout"),
+        prefix=crowd.prefix,
+        seed=crowd.seed,
+        token_of=crowd.token,
+        limit=crowd.limit,
+        retries=_RETRIES,
+        timeout=_TIMEOUT,
+        quiet=quiet,
+    )
+    return asyncio.run(people.run(address, concurrency, _transport()))
 
 
 def _print(tally: CrowdTally, users: int) -> None:
@@ -186,7 +248,7 @@ class _Crowd:
 
     study: str
     users: int
-    n_trusted: int
+    trusted: UserShare
     values: str
     prefix: str
     seed: int
@@ -195,14 +257,18 @@ class _Crowd:
     limit: float
     part: str | None = None
 
-    async def run(self, address: str, concurrency: int, update: Callable[[int], None]) -> CrowdTally:
+    @property
+    def n_trusted(self) -> int:
+        """How many of them trust."""
+        return round(self.trusted.of(self.users, "trusted") * self.users)
+
+    async def run(self, address: str, offer: StudyOffer, concurrency: int, update: Callable[[int], None]) -> CrowdTally:
         """Send everybody, so many requests at a time, until all are through or the time is up."""
         library = import_httpx()
         limits = library.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
         settings = http_settings(address, _TIMEOUT) | {"limits": limits, "trust_env": False}
         async with library.AsyncClient(**settings, transport=_transport()) as http:
-            offer = await self._offer(http)
-            jobs, tally = self._jobs(offer), CrowdTally()
+            jobs, tally = self._jobs(offer), CrowdTally(self.users)
             start = time.monotonic()
 
             async def work() -> None:
@@ -216,13 +282,17 @@ class _Crowd:
             await asyncio.gather(*(work() for _ in range(concurrency)))
         return tally
 
-    async def _offer(self, http: "httpx.AsyncClient") -> StudyOffer:
+    async def offer(self, address: str) -> StudyOffer:
         """The study, checked as a real device checks it; raises if these people could not take part."""
-        try:
-            answer = await conduct_async(ask(HttpRequest("GET", f"/studies/{self.study}"), _RETRIES), http)
-        except UnavailableError as reason:  # for a program in a terminal this is the end: nobody calls again
-            raise_unchained(DataError(str(reason)))
+        async with import_httpx().AsyncClient(**http_settings(address, _TIMEOUT), transport=_transport()) as http:
+            try:
+                answer = await conduct_async(ask(HttpRequest("GET", f"/studies/{self.study}"), _RETRIES), http)
+            except UnavailableError as reason:  # for a program in a terminal this is the end: nobody calls again
+                raise_unchained(DataError(str(reason)))
         offer = StudyOffer.from_document(parse_object(answer.body))
+        in_rounds = isinstance(offer.study, KMeansStudy)
+        if not in_rounds and not self.users:
+            raise ParameterError("users", "given: only K-means takes --points", None)
         self._check_groups(offer)
         if offer.parts is not None and offer.parts.position(self.part) is None:
             raise ParameterError(
@@ -230,7 +300,7 @@ class _Crowd:
             )
         if offer.parts is None and self.part is not None:
             raise ParameterError("part", "left out: this study is one of everybody", self.part)
-        alone = self.n_trusted if self.relay_key is not None else self.users
+        alone = self.n_trusted if self.relay_key is not None else max(self.users, 1)
         if offer.tokens and self.signer is None and alone:
             raise ParameterError(
                 "secret_file",
@@ -238,14 +308,19 @@ class _Crowd:
                 None,
             )
         if self.signer is not None:
-            _import_jwt()
-        check_values(offer, self.values)  # a wrong name is told before anybody is sent
+            import_jwt()
+        if not in_rounds:
+            check_values(offer, self.values)  # a wrong name is told before anybody is sent
         return offer
 
     def _check_groups(self, offer: StudyOffer) -> None:
         """Raise unless the study takes both groups; one of heavy hitters takes one after the other."""
         if offer.state not in ("open", "asking"):
             raise ProtocolError(f"The study is {offer.state[:20]!r}, not open.")
+        if isinstance(offer.study, KMeansStudy):
+            if offer.state != "open":
+                raise ProtocolError("The study's enrollment has closed: nobody can join any more.")
+            return
         if self.n_trusted < self.users and offer.refusal("local"):
             expected = "100%: the study's list has not been released, and before that it takes trusted items only"
             raise ParameterError("trusted", expected, f"{self.n_trusted:,} of {self.users:,}")
@@ -276,21 +351,19 @@ class _Crowd:
             else:
                 _count_single(answer, people[0], tally)
         except HybridDPError as error:
-            tally.rejected[_reason(error)] += len(people)
+            tally.rejected[rejection_reason(error)] += len(people)
 
     def _single(self, person: SimulatedPerson) -> HttpRequest:
         made = person.contribution
-        token = None
-        if self.signer is not None:
-            claims: dict[str, Any] = {
-                "sub": person.name,
-                "aud": self.study,
-                "exp": int(time.time() + self.limit) + 3600,
-            }
-            claims |= self._in_part
-            algorithm = "HS256" if isinstance(self.signer, str) else "EdDSA"
-            token = _import_jwt().encode(claims, self.signer, algorithm=algorithm)
+        token = None if self.signer is None else self.token(person.name)
         return HttpRequest("POST", f"/studies/{self.study}/{made.route}", made.body(), token)
+
+    def token(self, name: str) -> str:
+        """A token of one of these people."""
+        claims = {"sub": name, "aud": self.study, "exp": int(time.time() + self.limit) + 3600, **self._in_part}
+        algorithm = "HS256" if isinstance(self.signer, str) else "EdDSA"
+        token: str = import_jwt().encode(claims, self.signer, algorithm=algorithm)
+        return token
 
     @property
     def _in_part(self) -> dict[str, Any]:
@@ -329,55 +402,10 @@ def _count_batch(answer: HttpAnswer, people: int, tally: CrowdTally) -> None:
     tally.rejected += reasons
 
 
-def _reason(error: HybridDPError) -> str:
-    """The curator's word for a rejection."""
-    if isinstance(error, RejectedError):
-        return error.reason
-    known = {UnavailableError: "unavailable", DataError: "out-of-range", BudgetError: "refused"}
-    return known.get(type(error), "the answer cannot be read")
-
-
 def _prefix(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", text):
         raise ParameterError("prefix", "1 to 64 letters, digits, dots, hyphens and underscores", text)
     return text
-
-
-def _read_signer(secret_file: Path | None, private_key: Path | None) -> "str | Ed25519PrivateKey | None":
-    """What participants' tokens are signed with."""
-    if private_key is None:
-        return None if secret_file is None else _read_key(secret_file, _SHORTEST_SECRET)
-    if secret_file is not None:
-        raise ParameterError("private_key", "left out where --secret-file is given", str(private_key))
-    check_installed("jwt", purpose="Making participants' tokens")
-    from hybriddp.service.tokens import read_private_key
-
-    return read_private_key(private_key)
-
-
-def _read_key(path: Path, shortest: int) -> str:
-    """The one line of a file with a secret; errors do not show it."""
-    try:
-        text = path.read_text("ascii").strip()
-    except OSError as reason:
-        raise_unchained(DataError(f"{path} cannot be read: {reason.strerror}."))
-    except UnicodeDecodeError:
-        text = ""
-    if is_master_key(text):
-        raise DataError(
-            f"{path} is the server's master key. Its secret of tokens is what `hybriddp tokens secret` prints."
-        )
-    if len(text) < shortest or not text.isprintable() or " " in text:
-        raise DataError(f"{path} must hold one line of at least {shortest} characters: the secret or the key.")
-    return text
-
-
-def _import_jwt() -> Any:  # noqa: ANN401
-    try:
-        import jwt
-    except ImportError:
-        raise MissingExtraError("PyJWT", extra="service", purpose="Making participants' tokens") from None
-    return jwt
 
 
 def _transport() -> "httpx.AsyncBaseTransport | None":

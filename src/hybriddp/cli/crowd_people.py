@@ -9,15 +9,16 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.client.contribution import Contribution
 from hybriddp.client.offer import StudyOffer
+from hybriddp.client.problems import RejectedError, UnavailableError
 from hybriddp.client.questions import OfferedStudy
 from hybriddp.distribution import DistributionStudy
-from hybriddp.errors import ParameterError, ProtocolError, raise_unchained
+from hybriddp.errors import BudgetError, DataError, HybridDPError, ParameterError, ProtocolError, raise_unchained
 from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.mean import MeanStudy
 from hybriddp.simulation.distributions import population
 
-__all__ = ["SimulatedPerson", "check_values", "simulated_people"]
+__all__ = ["SimulatedPerson", "check_values", "rejection_reason", "simulated_people"]
 
 N_ITEMS = 1_000
 """Different items of simulated people in an open domain, unless as many shares are given."""
@@ -26,7 +27,7 @@ _NUMBER = r"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?"
 _ZIPF = re.compile(rf"zipf\( *({_NUMBER}) *\)")
 _SHARES = re.compile(rf"shares\( *({_NUMBER}(?: *, *{_NUMBER})*) *\)")
 
-_NO_ROUNDS = "A study that asks in rounds needs people who come back: run-crowd does not play them."
+_IN_ROUNDS = "A study that asks in rounds needs people who come back: see crowd_rounds."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def check_values(offer: StudyOffer, values: str) -> None:
         category_shares(values, len(offer.study.names))
         return
     if isinstance(offer.study, KMeansStudy):
-        raise ProtocolError(_NO_ROUNDS)
+        raise ProtocolError(_IN_ROUNDS)
     try:
         population(values, offer.study.bounds)
     except ParameterError as wrong:
@@ -110,7 +111,7 @@ def _contributions(
         return (offer.draw(value, group=group) for value in made)
     asked = offer.asked.reported
     if isinstance(asked, KMeansStudy | HeavyHitterStudy):
-        raise ProtocolError(_NO_ROUNDS)
+        raise ProtocolError(_IN_ROUNDS)
     codes = asked.randomize(made).codes.tolist()
     return (Contribution.new(asked.digest, group, code) for code in codes)
 
@@ -124,7 +125,7 @@ def _values(
     if isinstance(study, FrequencyStudy):
         return _items(study, values, count, rng)
     if isinstance(study, KMeansStudy):
-        raise ProtocolError(_NO_ROUNDS)
+        raise ProtocolError(_IN_ROUNDS)
     return _numbers(study, values, count, rng)
 
 
@@ -141,3 +142,11 @@ def _items(study: FrequencyStudy, values: str, count: int, rng: np.random.Genera
     if study.other:
         names.append("\N{REPLACEMENT CHARACTER}" * 1001 if study.domain.are_texts else 1 << 53)
     return [names[i] for i in rng.choice(len(names), count, p=shares).tolist()]
+
+
+def rejection_reason(error: HybridDPError) -> str:
+    """The curator's word for a rejection."""
+    if isinstance(error, RejectedError):
+        return error.reason
+    known = {UnavailableError: "unavailable", DataError: "out-of-range", BudgetError: "refused"}
+    return known.get(type(error), "the answer cannot be read")

@@ -4,10 +4,8 @@ import base64
 import hashlib
 import hmac
 import json
-import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +15,15 @@ from hybriddp.client.client import AsyncClient, Client
 from hybriddp.client.contribution import Contribution
 from hybriddp.client.drivers import import_httpx
 from hybriddp.client.exchange import RetryPolicy
-from hybriddp.client.problems import RejectedError, parse_object
+from hybriddp.client.mock_bodies import content_of, read_contribution, study_of
+from hybriddp.client.mock_problems import MockTrouble
+from hybriddp.client.mock_rounds import MockAnswer, MockRounds
+from hybriddp.client.mock_signer import MockSigner, base64url
 from hybriddp.client.questions import ItemQuestion, OfferedStudy, StudyQuestion, question
-from hybriddp.client.receipt import KEYS_PATH, canonical_bytes
-from hybriddp.errors import DataError, HybridDPError, ParameterError, ProtocolError
+from hybriddp.client.receipt import KEYS_PATH
+from hybriddp.errors import HybridDPError, ParameterError, ProtocolError
 from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
+from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.mean.parts import StudyParts
 
@@ -35,29 +37,6 @@ _STORED = {
     "local": ["This is a test: the code is kept in memory."],
     "trusted": ["This is a test: the value is kept in memory."],
 }
-_TITLES = {
-    400: ("malformed", "The request cannot be read."),
-    401: ("bad-token", "The token is not valid."),
-    404: ("not-found", "There is nothing at this address."),
-    422: ("out-of-range", "The contribution is not one that a device can send in this study."),
-    429: ("too-many", "Wait and try again."),
-}
-_CONFLICTS = {
-    "closed": "The study does not take contributions now.",
-    "duplicate": "This person has already taken part in the study: with another contribution, in the other group, or "
-    "they have withdrawn.",
-    "wrong-digest": "The contribution was made for another study text.",
-}
-
-
-class _Trouble(Exception):  # noqa: N818  (an answer, not an error)
-    """A request that is refused."""
-
-    def __init__(self, status: int, reason: str = "", retry_after: int | None = None) -> None:
-        self.status = status
-        self.reason = reason or _TITLES.get(status, ("unavailable", ""))[0]
-        self.detail = _CONFLICTS.get(self.reason) or _TITLES.get(status, ("", "The server cannot answer now."))[1]
-        self.retry_after = retry_after
 
 
 class MockCurator:
@@ -68,7 +47,7 @@ class MockCurator:
 
     Parameters
     ----------
-    study : MeanStudy, DistributionStudy, FrequencyStudy or HeavyHitterStudy
+    study : MeanStudy, DistributionStudy, FrequencyStudy, HeavyHitterStudy or KMeansStudy
         The study.
     id : str
         Its id.
@@ -86,7 +65,7 @@ class MockCurator:
     requests : list of (method, path, body)
         Everything that arrived, in order.
     state : str
-        ``"open"``; set it to ``"closed"`` to close the study. `release_list` sets it to ``"asking"``.
+        ``"open"``; set it to ``"closed"`` to close the study. `release_list` and `next_round` set it to ``"asking"``.
 
     Examples
     --------
@@ -106,10 +85,8 @@ class MockCurator:
         tokens: bool = True,
         parts: StudyParts | None = None,
     ) -> None:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-        if isinstance(study, KMeansStudy):
-            raise ParameterError("study", "one without rounds", type(study).__name__, shown_as="type")
+        if isinstance(study, KMeansStudy) and not tokens:
+            raise ParameterError("tokens", "True for K-means: a token says which round asks whom", tokens)
         self.study = study
         self._asked: StudyQuestion = question(study)
         self.id = check_study_id(id)
@@ -119,9 +96,9 @@ class MockCurator:
         self.contributions: dict[str, Contribution] = {}
         self.requests: list[tuple[str, str, bytes]] = []
         self._withdrawn: set[str] = set()
-        self._troubles: list[_Trouble | str] = []
-        self._key = Ed25519PrivateKey.generate()
-        self._kid = secrets.token_urlsafe(8)
+        self._troubles: list[MockTrouble | str] = []
+        self._signer = MockSigner()
+        self._rounds = MockRounds(study) if isinstance(study, KMeansStudy) else None
 
     # For a test's own use
 
@@ -133,11 +110,11 @@ class MockCurator:
 
     def token(self, participant: str, part: str | None = None) -> str:
         """A token for this participant, in this part of the users."""
-        head = _base64url(b'{"alg":"HS256","typ":"JWT"}')
+        head = base64url(b'{"alg":"HS256","typ":"JWT"}')
         claims = {"sub": participant, "aud": self.id, "exp": 4102444800}  # the year 2100
         claims |= {} if part is None else {"part": part}
-        text = f"{head}.{_base64url(json.dumps(claims).encode())}"
-        return f"{text}.{_base64url(hmac.digest(b'a secret of nobody', text.encode(), 'sha256'))}"
+        text = f"{head}.{base64url(json.dumps(claims).encode())}"
+        return f"{text}.{base64url(hmac.digest(b'a secret of nobody', text.encode(), 'sha256'))}"
 
     def client(self, participant: str, *, journal: Path | str | None = None, part: str | None = None) -> Client:
         """A client of this participant, which does not wait between retries."""
@@ -152,7 +129,7 @@ class MockCurator:
         if not 400 <= status < 600:
             raise ParameterError("status", "an HTTP status of failure, from 400 to 599", status)
         count = _check.integer("times", times, at_least=1)
-        self._troubles += [_Trouble(status, reason or ("duplicate" if status == 409 else ""), retry_after)] * count
+        self._troubles += [MockTrouble(status, reason or ("duplicate" if status == 409 else ""), retry_after)] * count
 
     def disconnect(self, times: int) -> None:
         """Let the next requests fail before they arrive."""
@@ -171,6 +148,42 @@ class MockCurator:
         self._asked, self.state = question(self.study, asked), "asking"
         return asked
 
+    def next_round(self) -> Round | None:
+        """In a study of K-means: end enrollment, or the round, and publish the next one; None after the last.
+
+        Examples
+        --------
+        >>> from hybriddp.kmeans import KMeansStudy
+        >>> curator = MockCurator(KMeansStudy("visits", n_clusters=2, bounds=[(0, 24)], epsilon=4))
+        >>> client = curator.client("alice")
+        >>> _ = client.enroll()
+        >>> while curator.next_round() is not None:
+        ...     if curator.is_turn_of("alice"):
+        ...         receipt = client.answer([8.5])
+        >>> sorted(curator.answers), curator.state
+        (['alice'], 'closed')
+        """
+        points = [made.value for made in self.contributions.values() if isinstance(made.value, tuple)]
+        n_local = sum(made.enrolls for made in self.contributions.values())
+        asked = self._its_rounds.advance(points, n_local)
+        self.state = "closed" if asked is None else "asking"
+        return asked
+
+    def is_turn_of(self, participant: str) -> bool:
+        """In a study of K-means: whether the round that is asked now asks this participant."""
+        return self._its_rounds.is_turn_of(one_spelling(participant))
+
+    @property
+    def answers(self) -> dict[str, MockAnswer]:
+        """In a study of K-means: per participant, what they answered, and in which round."""
+        return self._its_rounds.answers
+
+    @property
+    def _its_rounds(self) -> MockRounds:
+        if self._rounds is None:
+            raise ProtocolError("This study has no rounds: it is not one of K-means.")
+        return self._rounds
+
     # The server's side
 
     def answer(self, request: "httpx.Request") -> "httpx.Response":
@@ -185,30 +198,14 @@ class MockCurator:
             raise library.ConnectError("The mock curator was told to fail.", request=request)
         self.requests.append((request.method, request.url.path, request.content))
         try:
-            if isinstance(now, _Trouble):
+            if isinstance(now, MockTrouble):
                 raise now
             status, document = self._route(request)
-        except _Trouble as trouble:
-            return self._problem(trouble)
+        except MockTrouble as trouble:
+            return trouble.response()
         if now == "lose":
             raise library.ReadError("The mock curator was told to lose the answer.", request=request)
         response: httpx.Response = library.Response(status, json=document)
-        return response
-
-    def _problem(self, trouble: _Trouble) -> "httpx.Response":
-        document = {
-            "type": f"urn:hybriddp:problem:{trouble.reason}",
-            "title": HTTPStatus(trouble.status).phrase,
-            "status": trouble.status,
-            "detail": trouble.detail,
-            "reason": trouble.reason,
-        }
-        headers = {"Content-Type": "application/problem+json"}
-        if trouble.retry_after is not None:
-            headers["Retry-After"] = str(trouble.retry_after)
-        response: httpx.Response = import_httpx().Response(
-            trouble.status, content=json.dumps(document).encode(), headers=headers
-        )
         return response
 
     def _route(self, request: "httpx.Request") -> tuple[int, dict[str, Any]]:
@@ -222,19 +219,30 @@ class MockCurator:
             case "GET", "receipt":
                 who = self._participant(request, request.url.params.get("commitment", ""))
                 if who not in self.contributions:
-                    raise _Trouble(404)
+                    raise MockTrouble(404)
                 return 200, self._receipt(self.contributions[who], part=self.part_of.get(who))
-            case "POST", "batches":
-                return 200, self._batch(_content(request))
-            case "POST", ("reports" | "values") as route:
-                made = self._contribution(route, _content(request))
+            case "GET", "round" if self._rounds is not None:
+                return 200, self._rounds.document(self.id)
+            case "POST", route if route:
+                return self._posted(route, request)
+        raise MockTrouble(404)
+
+    def _posted(self, route: str, request: "httpx.Request") -> tuple[int, dict[str, Any]]:
+        content = content_of(request)
+        match route.split("/"):
+            case ["batches"]:
+                return 200, self._batch(content)
+            case ["answers"] if self._rounds is not None:
+                return self._answer(self._rounds, self._participant(request, ""), content)
+            case [("reports" | "values" | "enrollments") as what]:
+                made = read_contribution(self._asked, what, content)
                 who = self._participant(request, made.commitment)
                 status = self._take(who, made, _claims(request).get("part") if self.tokens else None)
                 return status, self._receipt(made, part=self.part_of.get(who))
-            case "POST", ("reports/withdraw" | "values/withdraw") as route:
-                made = self._contribution(route.partition("/")[0], _content(request))
+            case [("reports" | "values" | "enrollments") as what, "withdraw"]:
+                made = read_contribution(self._asked, what, content)
                 return 200, self._withdraw(self._participant(request, made.commitment), made)
-        raise _Trouble(404)
+        raise MockTrouble(404)
 
     def _participant(self, request: "httpx.Request", commitment: str) -> str:
         """Who asks; in a pilot without tokens a contribution stands for its participant."""
@@ -244,54 +252,20 @@ class MockCurator:
         try:
             read_claims(token, self.id)
         except HybridDPError:
-            raise _Trouble(401) from None
+            raise MockTrouble(401) from None
         return one_spelling(_claims(request)["sub"])
 
-    def _contribution(self, route: str, content: Mapping[str, Any]) -> Contribution:
-        name = "code" if route == "reports" else "value"
-        if set(content) != {"digest", name, "nonce"}:
-            raise _Trouble(400)
-        if content["digest"] != self._study_of("local" if name == "code" else "trusted").digest:
-            raise _Trouble(409, "wrong-digest")
-        sent = content[name]
-        if isinstance(sent, bool) or not isinstance(sent, int if name == "code" else int | float | str):
-            raise _Trouble(400)
-        group, value, number = "local", None, sent
-        if name == "value":
-            group, value = "trusted", self._number_or_text(sent)
-            number = self._received(value)
-        try:
-            made = Contribution(content["digest"], group, number, content["nonce"], value)
-        except HybridDPError:
-            raise _Trouble(400) from None
-        if group == "trusted":
-            return made
-        low, high = self._asked.codes
-        if not low <= number <= high:
-            raise _Trouble(422)
-        return made
-
-    @staticmethod
-    def _number_or_text(sent: float | str) -> float | str:
-        try:
-            return sent if isinstance(sent, str) else float(sent)
-        except OverflowError:
-            raise _Trouble(400) from None
-
-    def _received(self, value: float | str) -> int:
-        try:
-            return self._asked.received(value)
-        except DataError:
-            raise _Trouble(422) from None
-        except (HybridDPError, IndexError):
-            raise _Trouble(400) from None
+    def _answer(self, rounds: MockRounds, who: str, content: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Take an answer of somebody who has enrolled."""
+        enrolled = self.contributions.get(who)
+        if enrolled is None or not enrolled.enrolls:
+            raise MockTrouble(403)
+        status, made = rounds.take(who, content)
+        receipt = self._told("local", made.commitment) | {"round": made.round}
+        return status, self.sign(receipt | {"digest": self.study.digest})
 
     def _study_of(self, group: str) -> OfferedStudy:
-        """The study that a group's contributions are for: the question about a list has a digest of its own."""
-        try:
-            return self.study if group == "trusted" else self._asked.reported
-        except RejectedError:
-            raise _Trouble(409, "closed") from None
+        return study_of(self._asked, group)
 
     def _takes(self, group: str) -> bool:
         """Whether the study takes contributions of a group now."""
@@ -301,14 +275,14 @@ class MockCurator:
         """Accept a contribution (201) or know it again (200)."""
         place = None if self.parts is None else self.parts.position(part)
         if self.parts is not None and place is None:
-            raise _Trouble(missing)
+            raise MockTrouble(missing)
         known = self.contributions.get(who)
         if known is not None and known.commitment == made.commitment:
             return 200
         if not self._takes(made.group):
-            raise _Trouble(409, "closed")
+            raise MockTrouble(409, "closed")
         if known is not None or who in self._withdrawn:
-            raise _Trouble(409, "duplicate")
+            raise MockTrouble(409, "duplicate")
         self.contributions[who] = made
         if self.parts is not None and place is not None:
             self.part_of[who] = self.parts.names[place]
@@ -317,12 +291,12 @@ class MockCurator:
     def _withdraw(self, who: str, made: Contribution) -> dict[str, Any]:
         """Subtract what somebody gave. Who gave nothing, or has withdrawn, has withdrawn afterwards all the same."""
         if not self._takes(made.group) and who not in self._withdrawn:
-            raise _Trouble(409, "closed")
+            raise MockTrouble(409, "closed")
         known = self.contributions.get(who)
         if known is not None and known.commitment != made.commitment:
-            raise _Trouble(409, "duplicate")
+            raise MockTrouble(409, "duplicate")
         if known is None and who not in self._withdrawn and not self.tokens:
-            raise _Trouble(404)  # without tokens there is nobody to remember
+            raise MockTrouble(404)  # without tokens there is nobody to remember
         self.contributions.pop(who, None)
         self.part_of.pop(who, None)
         self._withdrawn.add(who)
@@ -333,10 +307,10 @@ class MockCurator:
         for index, item in enumerate(content["reports"]):
             try:
                 body = {"digest": content["digest"], "code": item["code"], "nonce": item["nonce"]}
-                made = self._contribution("reports", body)
+                made = read_contribution(self._asked, "reports", body)
                 taken[self._take(one_spelling(str(item["participant"])), made, item.get("part"), 400)] += 1
                 commitments.append(bytes.fromhex(made.commitment))
-            except _Trouble as trouble:
+            except MockTrouble as trouble:
                 rejected.append({"index": index, "reason": trouble.reason})
         counts = {"accepted": taken[201], "repeated": taken[200]}
         hashed = hashlib.sha256(b"".join(commitments)).hexdigest()
@@ -350,6 +324,8 @@ class MockCurator:
     def document(self) -> dict[str, Any]:
         """The public document of the study."""
         asked = self._asked.about_list if isinstance(self._asked, ItemQuestion) else None
+        steps = [] if self._rounds is None else [self._rounds.step()]
+        least = 2 if isinstance(self.study, KMeansStudy) else self.study.min_group_size
         return {
             "id": self.id,
             "kind": self._asked.kind,
@@ -363,46 +339,50 @@ class MockCurator:
             "tokens": self.tokens,
             "warning": None if self.tokens else "Nobody vouches for who takes part, or how often.",
             "state": self.state,
-            "steps": [{"name": "release", "state": "pending"}],
+            "steps": [*steps, {"name": "release", "state": "pending"}],
             "closes_at": "2099-12-31T00:00:00Z",
-            "min_trusted": self.study.min_group_size,
-            "min_local": self.study.min_group_size,
+            "min_trusted": least,
+            "min_local": least,
             "single_group": False,
             "parts": self.parts and self.parts.to_dict(),
             "counts": None,
             "receipts_key": KEYS_PATH,
+            "round": None if self._rounds is None else self._rounds.described(),
             "question": asked and {"digest": asked.digest, "text": asked.to_json()},
         }
 
     def _receipt(
         self, made: Contribution, *, withdrawn: bool = False, opened: bool = True, part: str | None = None
     ) -> dict[str, Any]:
-        promised = self._study_of(made.group).privacy
-        receipt = {
-            "version": 1,
-            "study": self.id,
-            "digest": made.digest,
-            "group": made.group,
-            "epsilon": promised.epsilon,
-            "delta": promised.delta,
-            "commitment": made.commitment if opened else "",
-            "asserted_by": "participant" if self.tokens else "nobody",
-            "stored": ["That somebody has withdrawn."] if withdrawn else _STORED[made.group],
-            "day": _today(),
-        }
+        receipt = self._told(made.group, made.commitment if opened else "") | {"digest": made.digest}
         if self.parts is not None and part is not None:
             receipt |= {"part": part, "part_by": self.parts.by}
-        return self.sign(receipt | ({"withdrawn": True, "opened": opened} if withdrawn else {}))
+        if withdrawn:
+            receipt |= {"stored": ["That somebody has withdrawn."], "withdrawn": True, "opened": opened}
+        return self.sign(receipt)
+
+    def _told(self, group: str, commitment: str) -> dict[str, Any]:
+        """What a receipt says, but for the digest."""
+        promised = self._study_of(group).privacy
+        return {
+            "version": 1,
+            "study": self.id,
+            "group": group,
+            "epsilon": promised.epsilon,
+            "delta": promised.delta,
+            "commitment": commitment,
+            "asserted_by": "participant" if self.tokens else "nobody",
+            "stored": _STORED[group],
+            "day": _today(),
+        }
 
     def sign(self, receipt: Mapping[str, Any]) -> dict[str, Any]:
         """A receipt with its signature."""
-        signature = _base64url(self._key.sign(canonical_bytes(receipt)))
-        return {"receipt": dict(receipt), "signature": signature, "kid": self._kid}
+        return self._signer.sign(receipt)
 
     def jwks(self) -> dict[str, Any]:
         """The public key, as a JSON Web Key Set."""
-        x = _base64url(self._key.public_key().public_bytes_raw())
-        return {"keys": [{"kty": "OKP", "crv": "Ed25519", "x": x, "kid": self._kid, "use": "sig", "alg": "EdDSA"}]}
+        return self._signer.jwks()
 
 
 _NO_WAITS = RetryPolicy(first_wait=0.0)
@@ -415,16 +395,5 @@ def _claims(request: "httpx.Request") -> dict[str, Any]:
     return claims
 
 
-def _content(request: "httpx.Request") -> dict[str, Any]:
-    try:
-        return parse_object(request.content)
-    except HybridDPError:
-        raise _Trouble(400) from None
-
-
 def _today() -> str:
     return datetime.now(UTC).date().isoformat()
-
-
-def _base64url(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()

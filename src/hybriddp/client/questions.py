@@ -7,21 +7,20 @@ item. An item that is none of the categories, or that no study could show, is se
 """
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hybriddp.client.plain import one_line
+from hybriddp.client.point_question import PointQuestion
 from hybriddp.client.problems import RejectedError, parse_object
+from hybriddp.client.study_question import OfferedStudy, StudyQuestion, TrustedValue
 from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
 from hybriddp.frequency.item_integers import integer_of, kept_item
 from hybriddp.grid import as_floats
-from hybriddp.kmeans.point_units import integer_of_units, units_of, values_of
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.mean import MeanStudy
 from hybriddp.wording import significant
@@ -42,12 +41,6 @@ __all__ = [
     "read_study",
 ]
 
-ReportedStudy = MeanStudy | DistributionStudy | FrequencyStudy
-"""What reports can be about."""
-
-OfferedStudy = ReportedStudy | HeavyHitterStudy | KMeansStudy
-"""What people can take part in."""
-
 UNKNOWN = (
     "This version of hybriddp can take part in studies of a mean, of a distribution, of frequencies, of heavy "
     "hitters or of K-means only."
@@ -57,61 +50,6 @@ NO_LIST = (
     "again later."
 )
 _LISTED = 12  # categories that a promise names
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class TrustedValue:
-    """What somebody trusts the curator with: as the integer that is committed to, and as it is sent."""
-
-    integer: int
-    sent: float | str | tuple[float, ...]
-
-
-class StudyQuestion(ABC):
-    """What a study asks one person for."""
-
-    kind: ClassVar[str]
-    noun: ClassVar[str]
-    added: ClassVar[str]
-    known: ClassVar[str] = ""
-    """What the curator gets of somebody who trusts, if that is less than the noun says."""
-    study: Any  # each kind has its own
-
-    @property
-    def reported(self) -> OfferedStudy:
-        """The study that a report is about: this one, or the question about its list."""
-        asked: OfferedStudy = self.study
-        return asked
-
-    @property
-    def text(self) -> str:
-        """The study's text, as devices get it."""
-        text: str = self.study.device_json()
-        return text
-
-    @property
-    def codes(self) -> tuple[int, int]:
-        """The smallest and the largest code that a device can send."""
-        least, most = self.reported.reports_between  # type: ignore[union-attr]  # those without have their own
-        return least, most
-
-    @abstractmethod
-    def sentence(self) -> str:
-        """What is asked, behind the name of who asks."""
-
-    @abstractmethod
-    def code(self, value: object) -> int:
-        """The code of one report, drawn now."""
-
-    @abstractmethod
-    def trusted(self, value: object) -> TrustedValue:
-        """A value as it is trusted; `DataError`, which does not show it, if it is none."""
-
-    @abstractmethod
-    def received(self, sent: float | str) -> int:
-        """The integer that the curator takes a value for; `ProtocolError` if it is of a wrong type, `DataError` if
-        there is none for it.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,57 +222,6 @@ class ItemQuestion(StudyQuestion):
         if not isinstance(sent, str):
             raise ProtocolError("The value must be a text.")
         return integer_of(kept_item(sent, self.study.form))
-
-
-@dataclass(frozen=True, slots=True)
-class PointQuestion(StudyQuestion):
-    """A study of K-means asks for a point; the local group is asked in rounds, each person in one of them."""
-
-    study: KMeansStudy
-    kind: ClassVar[str] = "kmeans"
-    noun: ClassVar[str] = "point"
-    added: ClassVar[str] = "keeps it, encrypted, until the study ends, deletes it then,"
-
-    @property
-    def text(self) -> str:
-        """The study's text, as devices get it."""
-        return self.study.to_json()
-
-    @property
-    def codes(self) -> tuple[int, int]:
-        """Whoever enrolls sends no code."""
-        return 0, 0
-
-    def sentence(self) -> str:
-        """What is asked, behind the name of who asks."""
-        bounds = self.study.box.bounds
-        ranges = "; ".join(f"from {significant(low, 6)} to {significant(high, 6)}" for low, high in bounds[:_LISTED])
-        more = f"; and {len(bounds) - _LISTED:,} more" if len(bounds) > _LISTED else ""
-        numbers = f"{len(bounds):,} number{'s' if len(bounds) > 1 else ''}"
-        return (
-            f"asks for a point of {numbers}: {one_line(self.study.name)}, {ranges}{more}. Numbers outside count as the "
-            "nearer bound. Those who do not trust are asked once, in a round that a hash of their name chooses."
-        )
-
-    def code(self, value: object) -> int:  # noqa: ARG002
-        """Nothing: whoever reports enrolls first, and answers a round later."""
-        raise ProtocolError("This study asks in rounds. Call enroll() now, and answer(point) when it is your turn.")
-
-    def trusted(self, value: object) -> TrustedValue:
-        """The integer of a point, and the point on the study's grid, which the curator turns into the same integer."""
-        point = [float(x) for x in as_floats(value)] if np.ndim(value) == 1 else []  # type: ignore[arg-type]
-        units = units_of(self.study.box, point)
-        sent = tuple(float(x) for x in values_of(self.study.box, [units])[0])
-        if units_of(self.study.box, sent) != units:  # a tie, where floats are as far apart as units
-            pairs = zip(point, self.study.box.bounds, strict=True)
-            sent = tuple(min(max(x, low), high) for x, (low, high) in pairs)
-        return TrustedValue(integer_of_units(units), sent)
-
-    def received(self, sent: float | str | Sequence[float]) -> int:
-        """The integer of a point."""
-        if isinstance(sent, str | float | int):
-            raise ProtocolError("The value must be a point.")
-        return integer_of_units(units_of(self.study.box, sent))
 
 
 KINDS = (

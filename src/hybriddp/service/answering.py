@@ -3,6 +3,11 @@
 Who may answer is not chosen by anybody: the participant's name and the study's digest say which round is theirs
 (`Turns`), and their device has checked that too. The server knows a participant by two keyed hashes that nobody can
 link without its key: one for having enrolled, one for having answered.
+
+How many of those who enrolled belong to a round is not stored, nor could it be without harm. A participant's place is a
+hash without a key: beside the keyed hash of who enrolled it would let whoever reads the database find out if somebody
+they know takes part, and counts by place would do so wherever few people are. So the operator is told about how many
+were asked, the round's fraction of all who enrolled.
 """
 
 import asyncio
@@ -71,7 +76,7 @@ async def answer(curator: Curator, known: KnownStudy, sent: SentAnswer, token: s
     )
     (outcome,) = await curator.writer.add([one])
     if outcome is Verdict.CLOSED:  # the round ended while the answer was on its way
-        raise Refusal("late")
+        raise Refusal("late", round_number=current.number)
     if outcome is Verdict.DUPLICATE:
         raise Refusal("duplicate")
     found = StoredParticipant(False, one.asserted, one.day, one.commitment)
@@ -91,12 +96,16 @@ def _before(curator: Curator, known: KnownStudy, subject: str, who: bytes) -> St
 def _require_turn(asked: AskedRound | None, known: KnownStudy, subject: str) -> AskedRound:
     """The round that is asked, if it is this participant's."""
     if asked is None:
-        raise Refusal("late" if known.rounds is not None else "early")
+        record = known.rounds
+        if record is None:
+            raise Refusal("early")
+        turns = Turns(known.stored.digest, record.fractions) if record.rounds else None
+        raise Refusal("late", round_number=None if turns is None else turns.round_of(subject))
     turn = asked.turns.round_of(subject)
     if turn is None or turn > asked.number:
-        raise Refusal("early")
+        raise Refusal("early", round_number=asked.number)
     if turn < asked.number:
-        raise Refusal("late")
+        raise Refusal("late", round_number=turn)
     return asked
 
 

@@ -1,5 +1,6 @@
 """The server as an ASGI application: limits, headers, counters and logs around the routes."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -29,7 +30,8 @@ from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
 from hybriddp.service.life import RECEIPTS_KEY
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
 from hybriddp.service.planner import Planner
-from hybriddp.service.problems import MEDIA_TYPE, SECURITY_HEADERS, problem
+from hybriddp.service.problems import MEDIA_TYPE, SECURITY_HEADERS, Refusal, problem
+from hybriddp.service.round_timer import RoundTimer
 from hybriddp.service.routes import contributions, health, new_study, operator, plan, static, studies, take_part
 from hybriddp.service.routes.access import ADMIN, RateLimit, TooManyRequests
 from hybriddp.service.routes.strict import StrictRequest
@@ -81,6 +83,7 @@ def prepare(settings: Settings, *, new_admin_key: bool = False) -> Prepared:
     curator = Curator(engine, master, tokens, replica=replica, committed=metrics.commit, closed=released)
     state = {
         "curator": curator,
+        "round_timer": RoundTimer(curator, metrics),
         "settings": settings,
         "admin_hash": admin_hash,
         "session_key": master.sessions,
@@ -180,11 +183,16 @@ class _Document(JsonRenderPlugin):
 
 @asynccontextmanager
 async def _lifespan(app: Litestar) -> AsyncIterator[None]:
+    timer: asyncio.Task[None] | None = None
     try:
         await life.fold_open(app.state.curator)
+        timer = asyncio.create_task(app.state.round_timer.run())
         yield
     finally:  # uvicorn has answered what had arrived
         app.state.draining = True
+        if timer is not None:
+            timer.cancel()
+            await asyncio.wait([timer])
         app.state.curator.close()
 
 
@@ -192,6 +200,7 @@ def _refuse(request: Request[Any, Any, State], error: Exception) -> Response[dic
     """The problem document of whatever went wrong."""
     document = problem(in_our_words(error))
     request.state.reason = document["reason"]
+    request.state.round_number = error.round_number if isinstance(error, Refusal) else None
     if document["status"] >= 500:
         log_failure(error, request=request.state.request_id)
     headers = {}
@@ -244,7 +253,7 @@ def _observe(scope: HTTPScope, status: int, seconds: float) -> None:
     reason = state.get("reason")
     metrics.request(route, scope["method"], status, seconds)
     if reason is not None and not state.get("counted", False):
-        metrics.reject(reason, route, study=study)
+        metrics.reject(reason, route, study=study, round_number=state.get("round_number"))
     if reason is None and status < 300 and route in contributions.QUIET | take_part.QUIET:
         return  # taken: when that was could be linked with the log of a proxy, so it is counted and not logged
     log_request(

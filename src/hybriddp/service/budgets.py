@@ -16,6 +16,7 @@ from hybriddp.release.ledger import Ledger
 from hybriddp.service.kinds import StudyKind
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.ledger import DatabaseLedgerStore, ledger_names
+from hybriddp.service.store.studies import StoredStudy
 
 _SHARED = "budget "
 
@@ -53,6 +54,11 @@ def ledger(connection: Connection, name: str) -> Ledger:
     except DataError:
         words = "There is no budget with this name. Create it first: POST /budgets."
         raise Refusal("not-found", words, field="budget") from None
+
+
+def ledger_of(connection: Connection, study: StoredStudy) -> Ledger | None:
+    """The study's own ledger; None if everybody has paid from a shared one."""
+    return ledger(connection, of_study(study.id)) if study.budget is None else None
 
 
 def shared_names(connection: Connection) -> list[str]:

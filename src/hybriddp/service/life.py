@@ -19,7 +19,6 @@ from hybriddp.errors import DataError
 from hybriddp.frequency.open_release import PrivateItems
 from hybriddp.mean.parts import StudyParts
 from hybriddp.planning.words import promise
-from hybriddp.release.ledger import Ledger
 from hybriddp.service import budgets, receipts
 from hybriddp.service.curator import Curator, KnownStudy, known_study, list_of
 from hybriddp.service.kinds import (
@@ -36,7 +35,7 @@ from hybriddp.service.kinds import (
     usable,
 )
 from hybriddp.service.problems import Refusal
-from hybriddp.service.rounds import NO_ROUNDS, RoundsOfStudy, asked_round
+from hybriddp.service.rounds import NO_ROUNDS, AskedRound, PublishedRound, RoundsOfStudy, asked_round
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store import studies
 from hybriddp.service.store.contributions import GroupSizes
@@ -51,12 +50,13 @@ PILOT = (
 )
 _DAY = 86_400
 _LARGEST = 10**12  # more people than there are
-_LATEST = 253_402_300_799  # the last second of the year 9999, the last that can be written down
+LATEST = 253_402_300_799
+"""The last second of the year 9999, the last that can be written down."""
 
 
 async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, opened: bool) -> dict[str, Any]:
     """A new study; opened at once if asked."""
-    if not curator.clock() < fields["closes_at"] <= _LATEST:
+    if not curator.clock() < fields["closes_at"] <= LATEST:
         raise Refusal("malformed", "closes_at must be a time in the future, before the year 10000.")
     sizes, least = (fields["min_trusted"], fields["min_local"]), kind.min_group_size
     if min(sizes) < least or max(sizes) > _LARGEST:
@@ -68,6 +68,11 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
             raise Refusal("malformed", "dimensions must be a name for each number of a point, each another one.")
     if isinstance(kind, KMeansKind) and not fields["tokens"]:
         raise Refusal("malformed", "K-means needs tokens: they say which round asks whom.")
+    timed = fields.get("round_seconds") is not None
+    if timed and not isinstance(kind, KMeansKind):
+        raise Refusal("malformed", f"round_hours must be left out. {NO_ROUNDS}")
+    if fields.get("release_at_end") and not timed:
+        raise Refusal("malformed", "release_at_end must be left out unless round_hours is given.")
     if fields["budget"] is not None and not fields["tokens"]:
         raise Refusal("malformed", "A shared budget needs tokens: without them nobody knows who has paid.")
     if kind.parts is not None and not fields["tokens"]:
@@ -98,39 +103,6 @@ async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:
     return await document(curator, study_id, counts=True)
 
 
-async def advance(curator: Curator, study_id: str, closes_at: int) -> dict[str, Any]:
-    """End the round of a study that has closed, and publish the next one until that time."""
-    known = await curator.known(study_id)
-    if not isinstance(known.kind, KMeansKind):
-        raise Refusal("refused", NO_ROUNDS)
-    if closes_at > _LATEST:
-        raise Refusal("malformed", "closes_at must be a time before the year 10000.")
-    await _keep_closed(curator, study_id, curator.clock())
-
-    def work(connection: Connection) -> None:
-        study = _locked(connection, study_id)
-        _rounds(curator, connection, study, kind_of(study)).advance(curator.clock(), closes_at)
-
-    await curator.writer.run(work)
-    return await document(curator, study_id, counts=True)
-
-
-def _rounds(curator: Curator, connection: Connection, study: StoredStudy, kind: StudyKind) -> RoundsOfStudy:
-    if not isinstance(kind, KMeansKind):
-        raise Refusal("refused", NO_ROUNDS)
-    return RoundsOfStudy(connection, study, kind, curator.seal, _ledger(connection, study))
-
-
-async def asked(curator: Curator, study_id: str) -> dict[str, Any]:
-    """The round that a study asks now, with the turns so far: what a device checks before it answers."""
-    found = await document(curator, study_id)
-    known = await curator.asked(study_id, (found["round"] or {}).get("digest", ""))
-    if known is None or found["round"] is None:
-        raise Refusal("not-found", "The study asks no round now.")
-    told = {"study": study_id, "text": known.text, "turns": known.turns.to_json(), "closes_at": found["closes_at"]}
-    return {"number": known.number, "digest": known.digest, **told}
-
-
 @dataclass(frozen=True, slots=True)
 class ReleaseAnswer:
     """The bytes of a result, and whether they were drawn just now."""
@@ -142,7 +114,7 @@ class ReleaseAnswer:
 async def release(curator: Curator, study_id: str) -> ReleaseAnswer:
     """The result: made and paid for once, the same bytes ever after."""
     await curator.known(study_id)
-    await _keep_closed(curator, study_id, curator.clock())  # even if the release is then refused
+    await keep_closed(curator, study_id, curator.clock())  # even if the release is then refused
     return await curator.writer.run(lambda connection: _release(curator, connection, study_id))
 
 
@@ -202,7 +174,7 @@ def _items(curator: Curator, connection: Connection, study: StoredStudy, kind: H
     if missing:
         raise DataError(f"{missing} Nothing was released.")
     _fold(curator, connection, study, kind)
-    items = kind.release_list(gathered, _ledger(connection, study))
+    items = kind.release_list(gathered, budgets.ledger_of(connection, study))
     studies.store_result(connection, study.number, 0, result=items.to_json().encode(), page=b"", curator_page=b"")
     stored.forget_total(connection, study.number)
     return items
@@ -212,11 +184,6 @@ def _gathered(curator: Curator, connection: Connection, study: StoredStudy, kind
     n_trusted = stored.sizes(connection, study.number).trusted
     total = stored.total(connection, study.number, study.digest, curator.seal, kind.sums)
     return Gathered(n_trusted, total, stored.tally(connection, study.number))
-
-
-def _ledger(connection: Connection, study: StoredStudy) -> Ledger | None:
-    """The study's own ledger; None if everybody has paid from a shared one."""
-    return budgets.ledger(connection, budgets.of_study(study.id)) if study.budget is None else None
 
 
 def _withdraw(_: Curator, connection: Connection, study_id: str) -> None:
@@ -250,7 +217,7 @@ def _released(curator: Curator, connection: Connection, study: StoredStudy) -> R
     kind = kind_of(study)
     wanted: dict[str, Any] = {"min_trusted": study.min_trusted, "min_local": study.min_local}
     if isinstance(kind, KMeansKind):
-        return _rounds(curator, connection, study, kind).released(_warning(study, ""))
+        return RoundsOfStudy.of(connection, study, curator.seal).released(_warning(study, ""))
     if isinstance(kind, HeavyHitterKind):
         sizes = stored.sizes(connection, study.number)
         known = list_of(connection, study)
@@ -262,11 +229,11 @@ def _released(curator: Curator, connection: Connection, study: StoredStudy) -> R
         return kind.release_shares(items, used.gathered, single_group=alone, warning=_warning(study, used.warning))
     gathered, alone = _gathered(curator, connection, study, kind), study.single_group
     if isinstance(kind, MeanKind) and kind.parts is not None:
-        ledger, warning = _ledger(connection, study), _warning(study, "")
+        ledger, warning = budgets.ledger_of(connection, study), _warning(study, "")
         return release_parts(kind, gathered, **wanted, single_group=alone, ledger=ledger, warning=warning)
     require_sizes(gathered, **wanted, single_group=alone)
     used = usable(gathered, **wanted, single_group=alone)
-    ledger, warning = _ledger(connection, study), _warning(study, used.warning)
+    ledger, warning = budgets.ledger_of(connection, study), _warning(study, used.warning)
     return kind.release(used.gathered, single_group=alone, ledger=ledger, warning=warning)
 
 
@@ -320,7 +287,7 @@ async def documents(curator: Curator) -> list[dict[str, Any]]:
 
 async def _documents(curator: Curator, study_id: str | None, *, counts: bool) -> list[dict[str, Any]]:
     now = curator.clock()
-    await _keep_closed(curator, study_id, now)
+    await keep_closed(curator, study_id, now)
 
     def described() -> list[dict[str, Any]]:
         with reading(curator.engine) as connection:
@@ -330,7 +297,7 @@ async def _documents(curator: Curator, study_id: str | None, *, counts: bool) ->
     return await asyncio.to_thread(described)
 
 
-async def _keep_closed(curator: Curator, study_id: str | None, now: int) -> None:
+async def keep_closed(curator: Curator, study_id: str | None, now: int) -> None:
     """Before anybody hears that a study has closed, write it down: it must not open again when a clock is set back."""
 
     def overdue() -> list[int]:
@@ -359,15 +326,25 @@ def _read_document(connection: Connection, study: StoredStudy, state: str, *, co
     of_parts = None
     if shown and isinstance(known.kind, MeanKind) and known.kind.parts is not None:
         of_parts = stored.part_sizes(connection, study.number, known.kind.part_sums)
-    return _document(known, state, sizes, of_parts)
+    asked = asked_round(known.kind, known.rounds) if isinstance(known.kind, KMeansKind) else None
+    answered = asked.counts.n_users(stored.tally(connection, study.number)) if asked is not None and counts else None
+    return _document(known, state, sizes, of_parts, asked, answered)
 
 
 def _document(
-    known: KnownStudy, state: str, counts: GroupSizes | None, of_parts: Sequence[GroupSizes] | None = None
+    known: KnownStudy,
+    state: str,
+    counts: GroupSizes | None,
+    of_parts: Sequence[GroupSizes] | None = None,
+    asked: AskedRound | None = None,
+    answered: int | None = None,
 ) -> dict[str, Any]:
+    """The document, with the round that was asked last and, for the operator, how many have answered it so far."""
     study, kind = known.stored, known.kind
     parts = kind.parts
-    asking = asked_round(kind, known.rounds) if isinstance(kind, KMeansKind) and state == ASKING else None
+    asking = asked if state == ASKING else None
+    rounds = known.rounds.rounds if known.rounds is not None else ()
+    n_local = 0 if counts is None else counts.local
     done = len(kind.steps) if state == RELEASED else int(known.listed)
     return {
         "id": study.id,
@@ -398,6 +375,9 @@ def _document(
         "part_counts": _part_counts(parts, of_parts),
         "receipts_key": RECEIPTS_KEY,
         "round": asking and asking.described(),
+        "rounds": [_round(number, one, n_local, answered) for number, one in enumerate(rounds, 1)],
+        "round_hours": None if study.round_seconds is None else study.round_seconds / 3600,
+        "release_at_end": study.release_at_end,
         "question": known.question and {"digest": known.question.digest, "text": known.question.text},
     }
 
@@ -406,6 +386,13 @@ def _part_counts(parts: StudyParts | None, sizes: Sequence[GroupSizes] | None) -
     if parts is None or sizes is None:
         return None
     return [{"name": name, **asdict(one)} for name, one in zip(parts.names, sizes, strict=True)]
+
+
+def _round(number: int, one: PublishedRound, n_local: int, answered: int | None) -> dict[str, Any]:
+    """A round in numbers that are public: how many answered one that has ended is a part of what it published."""
+    told = {"number": number, "purpose": one.purpose, "user_fraction": str(one.user_fraction)}
+    known = answered if one.answered is None else one.answered
+    return {**told, "closes_at": _time(one.closes_at), "asked_about": one.expected(n_local), "answered": known}
 
 
 def _require_state(state: str, allowed: Sequence[str], action: str) -> None:

@@ -50,6 +50,9 @@ class Metrics:
             "hybriddp_contributions", "Contributions by what became of them.", ["group", "outcome"], registry=registry
         )
         self._releases = Counter("hybriddp_releases", "Releases drawn and committed.", registry=registry)
+        self._rounds = Counter(
+            "hybriddp_rounds", "Steps of studies whose rounds follow in time.", ["outcome"], registry=registry
+        )
         self._seconds = Histogram(
             "hybriddp_request_seconds",
             "Time to answer a request.",
@@ -62,21 +65,34 @@ class Metrics:
             "hybriddp_commit_size", "Contributions in a transaction.", buckets=_SIZES, registry=registry
         )
         self._of_studies: dict[str, Tallies[str]] = {}
+        self._of_rounds: dict[str, Tallies[tuple[int, str]]] = {}
         self._lock = threading.Lock()
 
-    def reject(self, reason: str, route: str, *, study: str | None = None, count: int = 1) -> None:
-        """Count refusals; ``route`` is the route's template, ``study`` the id of a study that exists."""
+    def reject(
+        self, reason: str, route: str, *, study: str | None = None, count: int = 1, round_number: int | None = None
+    ) -> None:
+        """Count refusals; ``route`` is the route's template, ``study`` the id of a study that exists.
+
+        ``round_number`` is that of the round which an answer was too late or too early for.
+        """
         _known("reason", reason, tuple(REASONS))
         self._rejected.labels(reason, route).inc(count)
         if study is not None:
             with self._lock:
                 if study in self._of_studies or len(self._of_studies) < _MOST_STUDIES:
                     self._of_studies.setdefault(study, Tallies())[reason] += count
+                    if round_number is not None:
+                        self._of_rounds.setdefault(study, Tallies())[round_number, reason] += count
 
     def rejections(self, study: str) -> dict[str, int]:
         """How often this process refused something for a study, by reason."""
         with self._lock:
             return dict(self._of_studies.get(study, {}))
+
+    def round_rejections(self, study: str) -> dict[tuple[int, str], int]:
+        """How often this process refused an answer to a round of a study, by the round's number and the reason."""
+        with self._lock:
+            return dict(self._of_rounds.get(study, {}))
 
     def contribute(self, group: str, outcome: str, *, count: int = 1) -> None:
         """Count contributions that were accepted, repeated or withdrawn."""
@@ -95,6 +111,11 @@ class Metrics:
     def commit(self, size: int) -> None:
         """Note how many contributions a transaction had."""
         self._commit.observe(size)
+
+    def round(self, outcome: str) -> None:
+        """Count a step of a study whose rounds follow in time."""
+        _known("outcome", outcome, ("published", "ended", "released", "short", "failed"))
+        self._rounds.labels(outcome).inc()
 
     def release(self) -> None:
         """Count a release."""
@@ -161,9 +182,11 @@ def log_request(
     log_event("request", level=level, **told, ms=round(ms, 2), request=request)
 
 
-def log_failure(error: BaseException, *, route: str | None = None, request: str | None = None) -> None:
+def log_failure(
+    error: BaseException, *, route: str | None = None, request: str | None = None, study: str | None = None
+) -> None:
     """Log an exception that nobody expected: its class and where it was raised."""
-    log_event("failure", level=logging.ERROR, route=route, request=request, **_whereabouts(error))
+    log_event("failure", level=logging.ERROR, route=route, request=request, study=study, **_whereabouts(error))
 
 
 def log_event(event: str, *, level: int = logging.INFO, **told: object) -> None:

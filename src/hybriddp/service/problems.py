@@ -105,11 +105,21 @@ class Refusal(HybridDPError):  # noqa: N818  (to the one who asked, it is an ans
         The HTTP status, if not the reason's own.
     field : str
         The field of a form that it is about.
+    round_number : int, optional
+        Of an answer: the round that it came too late or too early for.
     """
 
-    def __init__(self, reason: str, detail: str = "", *, status: int | None = None, field: str = "") -> None:
+    def __init__(
+        self,
+        reason: str,
+        detail: str = "",
+        *,
+        status: int | None = None,
+        field: str = "",
+        round_number: int | None = None,
+    ) -> None:
         known = REASONS[reason]
-        self.reason, self.field = reason, field
+        self.reason, self.field, self.round_number = reason, field, round_number
         self.status = int(known.status if status is None else status)
         super().__init__(detail or known.detail)
 

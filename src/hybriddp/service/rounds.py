@@ -7,7 +7,7 @@ a crash after it loses nothing.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,8 @@ from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.turns import Turns
 from hybriddp.release.ledger import Ledger
-from hybriddp.service.kinds import Gathered, KMeansKind, Released, require_sizes, usable
+from hybriddp.service import budgets
+from hybriddp.service.kinds import Gathered, KMeansKind, Released, require_sizes, shortfall, study_kind, usable
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store import studies
@@ -34,25 +35,52 @@ _ENDED = "All rounds have been answered. Release the study."
 
 
 @dataclass(frozen=True)
+class PublishedRound:
+    """A round that has been published: what for, whom it asked and until when; and how many answered, once it ended."""
+
+    purpose: str
+    user_fraction: Fraction  # of the local users
+    closes_at: int  # its deadline; once it has ended, when that was
+    answered: int | None = None
+
+    def to_list(self) -> list[Any]:
+        """As it is stored."""
+        return [self.purpose, str(self.user_fraction), self.closes_at, self.answered]
+
+    @classmethod
+    def from_list(cls, fields: list[Any]) -> "PublishedRound":
+        """As it was stored."""
+        purpose, fraction, closes_at, answered = fields
+        return cls(purpose, Fraction(fraction), closes_at, answered)
+
+    def expected(self, n_local: int) -> int:
+        """About how many were asked: which of those who enrolled, nobody has written down (see `answering`)."""
+        return round(self.user_fraction * n_local)
+
+
+@dataclass(frozen=True)
 class RoundsRecord:
     """What is kept of a study between its rounds: public, all of it."""
 
     state: str  # the text of the K-means server
-    fractions: tuple[Fraction, ...]  # of the local users, for each round so far
-    answered: tuple[int, ...]  # how many answered each round that has ended
+    rounds: tuple[PublishedRound, ...]
     round: str | None  # the text of the round that is asked; None after the last one
+
+    @property
+    def fractions(self) -> tuple[Fraction, ...]:
+        """Of the local users, for each round so far."""
+        return tuple(one.user_fraction for one in self.rounds)
 
     def to_bytes(self) -> bytes:
         """As it is stored."""
-        fields = {"state": self.state, "fractions": [*map(str, self.fractions)], "answered": self.answered}
-        return json.dumps({**fields, "round": self.round}, ensure_ascii=False).encode()
+        fields = {"state": self.state, "rounds": [one.to_list() for one in self.rounds], "round": self.round}
+        return json.dumps(fields, ensure_ascii=False).encode()
 
     @classmethod
     def from_bytes(cls, stored_bytes: bytes) -> "RoundsRecord":
         """As it was stored."""
         fields = json.loads(stored_bytes)
-        fractions = tuple(map(Fraction, fields["fractions"]))
-        return cls(fields["state"], fractions, tuple(fields["answered"]), fields["round"])
+        return cls(fields["state"], tuple(map(PublishedRound.from_list, fields["rounds"])), fields["round"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +157,33 @@ class RoundsOfStudy:
     seal: TotalSeal
     ledger: Ledger | None  # None if everybody has paid from a shared budget
 
-    def advance(self, now: int, closes_at: int) -> None:
-        """Take the answers of the round that has closed, release what is due, and publish the next round.
+    @classmethod
+    def of(cls, connection: Connection, study: StoredStudy, seal: TotalSeal) -> "RoundsOfStudy":
+        """The rounds of a study that has been locked; refused if it is of another kind."""
+        kind = study_kind(study.text)
+        if not isinstance(kind, KMeansKind):
+            raise Refusal("refused", NO_ROUNDS)
+        return cls(connection, study, kind, seal, budgets.ledger_of(connection, study))
+
+    @property
+    def have_ended(self) -> bool:
+        """Whether the last round has been answered."""
+        record = record_of(self.connection, self.study.number)
+        return record is not None and record.round is None
+
+    def shortfall(self) -> str:
+        """Why too few have enrolled, in words; empty if they are enough."""
+        sizes = stored.sizes(self.connection, self.study.number)
+        return self.kind.too_few(sizes.trusted, sizes.local) or shortfall(
+            n_trusted=sizes.trusted,
+            n_local=sizes.local,
+            min_trusted=self.study.min_trusted,
+            min_local=self.study.min_local,
+            single_group=self.study.single_group,
+        )
+
+    def advance(self, now: int, closes_at: int) -> bool:
+        """Take the answers of the round that has closed, release what is due, and publish the next; if there is one.
 
         After the last one nothing is asked any more, and the study waits for its release.
         """
@@ -141,8 +194,7 @@ class RoundsOfStudy:
             raise Refusal("malformed", "closes_at must be a time in the future.")
         record = record_of(self.connection, self.study.number)
         used, _ = self._used()
-        fractions: tuple[Fraction, ...] = () if record is None else record.fractions
-        answered: tuple[int, ...] = () if record is None else record.answered
+        rounds: tuple[PublishedRound, ...] = () if record is None else record.rounds
         if record is None:
             server = HybridKMeansServer(
                 self.kind.study, n_local=used.n_local, trusted=self.kind.points(used), ledger=self.ledger
@@ -155,25 +207,24 @@ class RoundsOfStudy:
             asked = asked_round(self.kind, record)
             if asked is not None:
                 tally = asked.counts.tally(stored.take_answers(self.connection, self.study.number))
-                answered = (*answered, sum(answers.n_users for answers in tally.answers))
+                answered = sum(answers.n_users for answers in tally.answers)
+                ended = replace(rounds[-1], closes_at=min(now, rounds[-1].closes_at), answered=answered)
+                rounds = (*rounds[:-1], ended)
                 server.absorb(tally)
-        self._publish(server, fractions, answered, closes_at)
+        self._publish(server, rounds, closes_at)
+        return server.round is not None
 
-    def _publish(
-        self,
-        server: HybridKMeansServer,
-        fractions: tuple[Fraction, ...],
-        answered: tuple[int, ...],
-        closes_at: int,
-    ) -> None:
+    def _publish(self, server: HybridKMeansServer, rounds: tuple[PublishedRound, ...], closes_at: int) -> None:
         text = None
         if server.round is not None:
-            fractions, text = (*fractions, server.round.user_fraction), server.round.to_json()
-            Turns(self.kind.digest, fractions)  # devices would refuse a round that asks too few
+            text = server.round.to_json()
+            rounds = (*rounds, PublishedRound(server.round.purpose, server.round.user_fraction, closes_at))
+            # Devices would refuse a round that asks too few.
+            Turns(self.kind.digest, tuple(one.user_fraction for one in rounds))
             studies.begin_round(self.connection, self.study.number, server.round.number, closes_at)
         else:  # nothing is released any more
             stored.forget_total(self.connection, self.study.number)
-        record = RoundsRecord(server.to_json(), fractions, answered, text)
+        record = RoundsRecord(server.to_json(), rounds, text)
         studies.store_result(
             self.connection, self.study.number, 0, result=record.to_bytes(), page=b"", curator_page=b""
         )
@@ -192,9 +243,7 @@ class RoundsOfStudy:
         """What the groups have, without one that is too small if the other is enough; and what to say of that."""
         number, kind = self.study.number, self.kind
         sizes = stored.sizes(self.connection, number)
-        kept = record_of(self.connection, number)
-        ended = kept is not None and kept.round is None
-        total = 0 if ended else stored.total(self.connection, number, kind.digest, self.seal, kind.sums)
+        total = 0 if self.have_ended else stored.total(self.connection, number, kind.digest, self.seal, kind.sums)
         gathered = Gathered(sizes.trusted, total, {0: sizes.local} if sizes.local else {})
         wanted: dict[str, Any] = {"min_trusted": self.study.min_trusted, "min_local": self.study.min_local}
         require_sizes(gathered, **wanted, single_group=self.study.single_group)

@@ -57,6 +57,14 @@ class AnswerEntries:
             answers.append(ReportTally(table[:, 1:], table[:, 0]))
         return RoundTally(tuple(answers), round_digest=self.digest)
 
+    def n_users(self, counts: dict[int, int]) -> int:
+        """How many have answered this round so far."""
+        found = 0
+        for start, ask in zip(self._starts, self.asked.asks, strict=False):
+            width = _width(ask)
+            found += sum(counts.get(-1 - start - variant * width, 0) for variant in range(ask.question.n_variants))
+        return found
+
     @cached_property
     def _starts(self) -> list[int]:
         return list(accumulate((ask.question.n_variants * _width(ask) for ask in self.asked.asks), initial=0))

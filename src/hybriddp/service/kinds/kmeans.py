@@ -18,6 +18,7 @@ from hybriddp.service.kinds.kind import Gathered, Released, StudyKind
 from hybriddp.service.pages.clusters import clusters_page, curator_clusters_page
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store.point_sums import PointSums
+from hybriddp.wording import counted
 
 ENROLLED = 0
 """The integer of a local person who enrolls: it says no more than that they do."""
@@ -75,6 +76,12 @@ class KMeansKind(StudyKind):
         if len(units) != gathered.n_trusted:
             raise DataError("The points of the trusted group are not as many as its people. Nothing was released.")
         return values_of(self.study.box, units)
+
+    def too_few(self, n_trusted: int, n_local: int) -> str:
+        """Why there cannot be so many clusters, in words; empty if there can."""
+        needed, people = self.study.n_clusters, counted(n_trusted + n_local, "participant", "has", "have")
+        enrolled = f"{people} enrolled, and {needed:,} clusters need {needed:,}."
+        return enrolled if n_trusted + n_local < needed else ""
 
     def release(
         self,

@@ -16,6 +16,14 @@ from hybriddp.service.expected import EXPECTED_HEADINGS
 from hybriddp.service.kinds.kind import NO_WAY_BACK
 from hybriddp.service.pages.look import hidden, kept, missing_script, script_tag, server_page
 from hybriddp.service.pages.parts import live_parts, part_means
+from hybriddp.service.pages.rounds import (
+    Refused,
+    close_label,
+    has_next_round,
+    hours_field,
+    round_facts,
+    rounds_sections,
+)
 from hybriddp.service.pages.session import FORM_FIELD
 from hybriddp.service.problems import REASONS
 from hybriddp.wording import counted, percent, significant
@@ -31,7 +39,7 @@ _ALONE = {
 }
 _REFUSED_HEADINGS = ("Reason", "What it means", "Requests")
 _SCRIPT = "study.js"
-_LABELS = {"list": "Release the list", "round": "Ask the next round"}
+_LABELS = {"list": "Release the list", "round": "Publish the next round"}
 _MOST_SHARES = 5  # that a study's page tells
 _NEXT = {"created": "open", "open": "close", "asking": "close", "closed": "release"}
 """What an operator may do next; a study that has not been released can also be withdrawn, on its own page."""
@@ -100,6 +108,8 @@ def study_page(
     doubt: str = "",
     expected: Sequence[Sequence[str]] = (),
     parts: Sequence[Sequence[str]] = (),
+    round_rejections: Refused | None = None,
+    trouble: str = "",
     notice: str = "",
     problem: str = "",
 ) -> str:
@@ -125,26 +135,32 @@ def study_page(
         The errors to expect, now and with more people.
     parts : sequence of rows
         The parts of the users, if there is an answer for each.
+    round_rejections : mapping, optional
+        How many answers were refused, by the number of the round and the reason.
+    trouble : str
+        Why a step that is taken by itself failed.
     notice, problem : str
         What has just been done, or why it was not.
     """
     lead = [
         _BACK,
-        *alerts(text for text in (problem, study.get("warning"), doubt) if text),
+        *alerts(text for text in (problem, trouble and f"{_FAILED} {trouble}", study.get("warning"), doubt) if text),
         *paragraphs([notice] if notice else [], style="answer"),
         *_answer(study, result),
         _listed(_facts(study, budget)),
     ]
+    goes_on = has_next_round(study)
     if obstacle:
-        lead += alerts([f"It cannot be released. {obstacle} {NO_WAY_BACK}"])
+        lead += alerts([f"It cannot {'go on' if goes_on else 'be released'}. {obstacle} {NO_WAY_BACK}"])
     elif action := _buttons(study, form_token):
         lead.append(action)
     told = [] if study["state"] == "withdrawn" else [Section("What people are told", _told(study))]
-    live = study["state"] in ("open", "asking")
+    live = study["state"] in ("open", "asking") or (goes_on and study.get("round_hours") is not None and not obstacle)
     if live:
         lead.append(_live(study))
     sections = [
         Section("", lead),
+        *rounds_sections(study, round_rejections or {}),
         *([Section("What it would give", _expected(expected))] if expected else []),
         *([Section("Parts", live_parts(study["parts"]["by"], parts))] if parts else []),
         *told,
@@ -156,6 +172,7 @@ def study_page(
     return _page(_title(study), sections, head=script_tag(_SCRIPT) if live else "")
 
 
+_FAILED = "The next step failed, and will be tried again by itself."
 _BACK = '<p><a href="/operator">All studies</a></p>'
 
 
@@ -224,7 +241,7 @@ def _facts(study: Mapping[str, Any], budget: str) -> list[list[str]]:
     facts = [
         ("Promise", promise),
         *([("Budget", budget)] if budget else []),
-        *_round(study),
+        *round_facts(study),
         *_closing(study),
         ("Participants", "known by their tokens" if study.get("tokens", True) else "not known: an open pilot"),
         ("Id", study["id"]),
@@ -262,14 +279,6 @@ def _expected(rows: Sequence[Sequence[str]]) -> list[str]:
         f'<div id="expected">{wide(table(EXPECTED_HEADINGS, rows), "What it would give")}</div>',
         *paragraphs([words], style="hint"),
     ]
-
-
-def _round(study: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The round that a study asks."""
-    asked = study.get("round")
-    if not asked:
-        return []
-    return [("Round", f"{asked['number']}, {asked['purpose']}: {asked['user_fraction']} of the local group")]
 
 
 def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[str]:
@@ -373,26 +382,16 @@ def _buttons(study: Mapping[str, Any], form_token: str) -> str:
     if study.get("kind") == "heavy-hitters" and study["state"] == "open":
         action = "list"
     sure = ""
-    if _next_is_round(study):
-        action = "round"
-        sure = (
-            '<label>Hours until it ends <input type="number" name="hours" min="1" max="8760" value="24" required>'
-            "</label> "
-        )
+    if has_next_round(study):
+        action, sure = "round", hours_field(study)
     if action != "open":
         box = '<input type="checkbox" name="sure" value="yes" required>'
         sure += f"<label>{box} I know that this cannot be undone.</label> "
+    label = close_label(study) if action == "close" else ""
     return (
         f'<form class="next" method="post" action="{_address(study, action)}">{_hidden(form_token)}{sure}'
-        f'<button class="next">{_LABELS.get(action, action.capitalize())}</button></form>'
+        f'<button class="next">{label or _LABELS.get(action, action.capitalize())}</button></form>'
     )
-
-
-def _next_is_round(study: Mapping[str, Any]) -> bool:
-    """Whether a closed study still has rounds to ask."""
-    steps = study.get("steps") or [{}]
-    first = (steps[0].get("name"), steps[0].get("state"))
-    return study["state"] == "closed" and first == ("rounds", "pending")
 
 
 def _withdrawal(study: Mapping[str, Any], form_token: str) -> list[str]:

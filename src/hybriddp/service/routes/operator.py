@@ -10,11 +10,11 @@ from litestar.params import Parameter
 from litestar.response import Redirect
 
 from hybriddp.errors import HybridDPError
-from hybriddp.service import life
+from hybriddp.service import asking, life
 from hybriddp.service.doubts import doubt_of
 from hybriddp.service.expected import expected_error, expected_rows
 from hybriddp.service.keys import same_key
-from hybriddp.service.kinds import part_obstacle, part_sizes, shortfall
+from hybriddp.service.kinds import KMeansKind, StudyKind, part_obstacle, part_sizes, shortfall
 from hybriddp.service.observe import log_failure
 from hybriddp.service.pages.operator import (
     front_page,
@@ -24,6 +24,7 @@ from hybriddp.service.pages.operator import (
     studies_page,
     study_page,
 )
+from hybriddp.service.pages.rounds import round_rows
 from hybriddp.service.pages.session import COOKIE
 from hybriddp.service.problems import Refusal, problem
 from hybriddp.service.routes.access import Asked
@@ -106,6 +107,7 @@ async def live(study_id: PathId, request: Asked, state: State) -> Response[dict[
             "expected": await _expected(state, study),
             "parts": await _parts(state, study),
             "refused": refused_rows(state.metrics.rejections(study_id)),
+            "rounds": round_rows(study, state.metrics.round_rejections(study_id)),
         }
     )
 
@@ -153,7 +155,7 @@ async def _next_round(state: State, study_id: str, hours: str) -> str:
     """Publish the next round for some hours; what was done, in words."""
     if not (hours.isascii() and hours.isdigit() and 1 <= int(hours[:6]) <= _MOST_HOURS):
         raise Refusal("malformed", f"Hours must be a whole number from 1 to {_MOST_HOURS:,}.")
-    study = await life.advance(state.curator, study_id, state.curator.clock() + 3600 * int(hours))
+    study = await asking.advance(state.curator, study_id, state.curator.clock() + 3600 * int(hours))
     asked = study["round"]
     return f"Round {asked['number']} is published." if asked else "All rounds have been answered: release the study."
 
@@ -175,10 +177,12 @@ async def _study(state: State, study_id: str, form_token: str, **told: str) -> s
         rejections=state.metrics.rejections(study_id),
         result=result,
         budget=await _budget(state, study["budget"]),
-        obstacle=_obstacle(study),
+        obstacle=_obstacle(study, (await state.curator.known(study_id)).kind),
         expected=await _expected(state, study),
         parts=await _parts(state, study),
         doubt=await doubt_of(state.curator, study_id) if study["state"] == "closed" else "",
+        round_rejections=state.metrics.round_rejections(study_id),
+        trouble=state.round_timer.trouble(study_id),
         **told,
     )
 
@@ -221,14 +225,16 @@ async def _budget(state: State, name: str | None) -> str:
     return f"{name}, ε = {left.epsilon}" + ("" if left.delta == "0" else f" and δ = {left.delta}") + " left"
 
 
-def _obstacle(study: dict[str, Any]) -> str:
+def _obstacle(study: dict[str, Any], kind: StudyKind) -> str:
     """Why a closed study cannot be released."""
     if study["state"] != "closed":
         return ""
     if study["part_counts"]:
         return part_obstacle(part_sizes(study["part_counts"], study))
     wanted = {name: study[name] for name in ("min_trusted", "min_local", "single_group")}
-    return shortfall(n_trusted=study["counts"]["trusted"], n_local=study["counts"]["local"], **wanted)
+    n_trusted, n_local = study["counts"]["trusted"], study["counts"]["local"]
+    few = kind.too_few(n_trusted, n_local) if isinstance(kind, KMeansKind) else ""
+    return few or shortfall(n_trusted=n_trusted, n_local=n_local, **wanted)
 
 
 def refuse_in_words(request: Request[Any, Any, State], error: Exception) -> Response[str]:

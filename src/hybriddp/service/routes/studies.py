@@ -16,7 +16,7 @@ from hybriddp.errors import MissingExtraError
 from hybriddp.mean.parts import StudyParts
 from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
-from hybriddp.service import budgets, life
+from hybriddp.service import asking, budgets, life
 from hybriddp.service.curator import Curator
 from hybriddp.service.downloads import result_csv, result_png
 from hybriddp.service.keys import key_hash, new_key
@@ -67,6 +67,8 @@ async def create(data: NewStudy, curator: Curator) -> dict[str, Any]:
         "min_local": data.min_local or kind.min_group_size,
         "budget": data.budget,
         "closes_at": int(data.closes_at.timestamp()),
+        "round_seconds": None if data.round_hours is None else round(3600 * data.round_hours),
+        "release_at_end": data.release_at_end,
     }
     return await life.create(curator, kind, fields, opened=data.open)
 
@@ -110,13 +112,13 @@ list_study = _move(
 )
 async def next_round(study_id: PathId, data: JSONBody[NewRound], state: State) -> StudyDocument:
     """Publish the next round of a closed study until a deadline; the answers to the one before are counted first."""
-    return convert(await life.advance(state.curator, study_id, int(data.closes_at.timestamp())), StudyDocument)
+    return convert(await asking.advance(state.curator, study_id, int(data.closes_at.timestamp())), StudyDocument)
 
 
 @get("/studies/{study_id:str}/round", **_PUBLIC, responses=problems("not-found"))
 async def show_round(study_id: PathId, state: State) -> RoundDocument:
     """The round that a study asks now, and the turns so far, as devices check them."""
-    return convert(await life.asked(state.curator, study_id), RoundDocument)
+    return convert(await asking.asked(state.curator, study_id), RoundDocument)
 
 
 withdraw_study = _move("withdraw", "Delete everything of a study that was not released, except for its ledger.")

@@ -54,6 +54,8 @@ Origin = Annotated[
 Origins = Annotated[list[Origin], Meta(max_length=32, description="at most 32 origins")]
 Dimensions = Annotated[list[Words], Meta(max_length=256, description="the names of a point's numbers, in order")]
 Time = Annotated[datetime, Meta(tz=True, description="a time with a time zone, such as 2030-01-31T12:00:00Z")]
+_HOURS_WORDS = "a number of hours from 0.01 to 8,760, a year"
+Hours = Annotated[float, Meta(ge=0.01, le=8760, description=_HOURS_WORDS)]
 Decimal = Annotated[str, Meta(max_length=64, description=_DECIMAL_WORDS)]
 Participant = Annotated[str, Meta(min_length=1, max_length=256, description="a text of 1 to 256 characters")]
 PartName = Annotated[
@@ -106,6 +108,8 @@ class NewStudy(Struct, frozen=True, forbid_unknown_fields=True):
     open: bool = True
     dimensions: Dimensions = []
     parts: Parts | None = None
+    round_hours: Hours | None = None
+    release_at_end: bool = False
 
 
 class NewReport(Struct, frozen=True, forbid_unknown_fields=True):
@@ -296,6 +300,17 @@ class RoundState(Struct, frozen=True):
     user_fraction: str
 
 
+class RoundNumbers(Struct, frozen=True):
+    """A round of a study in numbers: about how many were asked, and how many answered, once it has ended."""
+
+    number: int
+    purpose: str
+    user_fraction: str
+    closes_at: str
+    asked_about: int
+    answered: int | None
+
+
 class RoundDocument(Struct, frozen=True):
     """A round as devices get it: its text, and the turns of all rounds so far."""
 
@@ -336,6 +351,9 @@ class StudyDocument(Struct, frozen=True):
     receipts_key: str
     question: ListQuestion | None
     round: RoundState | None
+    rounds: list[RoundNumbers]
+    round_hours: float | None
+    release_at_end: bool
 
 
 class ProblemDocument(Struct, frozen=True):

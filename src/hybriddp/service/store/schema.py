@@ -16,6 +16,7 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    false,
 )
 
 from hybriddp.service.store.ledger import metadata
@@ -48,6 +49,8 @@ studies = Table(
     Column("state", Text, nullable=False),
     Column("round_number", Integer, nullable=False, default=0, server_default="0"),  # 0 before the first one
     Column("parts", Text),  # of the users, as JSON; NULL where there is one answer for everybody
+    Column("round_seconds", BigInteger),  # how long a round lasts, if rounds follow each other by themselves
+    Column("release_at_end", Boolean, nullable=False, default=False, server_default=false()),
 )
 
 steps = Table(

@@ -51,6 +51,8 @@ class StoredStudy:
     state: str
     round_number: int = 0
     parts: str | None = None
+    round_seconds: int | None = None
+    release_at_end: bool = False
 
     def state_at(self, now: int) -> str:
         """The state, closed from the closing time on even if nobody has written that down yet."""
@@ -96,6 +98,12 @@ def study(connection: Connection, study_id: str, *, lock: bool = False) -> Store
 def all_studies(connection: Connection) -> list[StoredStudy]:
     """All studies, the newest first."""
     return [_study(row) for row in connection.execute(select(studies).order_by(studies.c.number.desc()))]
+
+
+def timed_studies(connection: Connection) -> list[StoredStudy]:
+    """The studies whose rounds follow each other by themselves and that have not ended, the oldest first."""
+    running = studies.c.round_seconds.is_not(None) & studies.c.state.in_((*TAKING, CLOSED))
+    return [_study(row) for row in connection.execute(select(studies).where(running).order_by(studies.c.number))]
 
 
 def set_state(connection: Connection, number: int, state: str) -> None:

@@ -80,13 +80,14 @@ def untrusted_points(
     study: KMeansStudy,
     *,
     columns: Sequence[str],
-    trusted_if: str,
+    trusted_if: str | None = None,
     engine: str | None = None,
     csv: CsvFormat | None = None,
 ) -> FloatArray:
     """The points of those who do not trust, for a simulation: real ones never leave their devices.
 
-    Parameters are those of `trusted_points`. Rows that are no points are left out.
+    Parameters are those of `trusted_points`; without ``trusted_if`` nobody trusts. Rows that are no points are left
+    out.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def untrusted_points(
     >>> untrusted_points(table, study, columns=["x"], trusted_if="consent")
     array([[9.]])
     """
-    names, trust = _names(study, columns), Trust.of(trusted_if)
+    names, trust = _names(study, columns), None if trusted_if is None else Trust.of(trusted_if)
     source = _source(table, names, trust, engine, csv)
     found = []
     for frame in source.frames():

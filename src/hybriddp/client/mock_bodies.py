@@ -1,0 +1,95 @@
+"""Bodies that arrive at a mock curator: read, and refused as the real one refuses them."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hybriddp.client.contribution import Contribution
+from hybriddp.client.mock_problems import MockTrouble
+from hybriddp.client.point_question import PointQuestion
+from hybriddp.client.problems import RejectedError, parse_object
+from hybriddp.client.study_question import OfferedStudy, StudyQuestion
+from hybriddp.errors import DataError, HybridDPError
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["content_of", "read_contribution", "study_of"]
+
+
+def content_of(request: "httpx.Request") -> dict[str, Any]:
+    """The object in a request's body."""
+    try:
+        return parse_object(request.content)
+    except HybridDPError:
+        raise MockTrouble(400) from None
+
+
+def study_of(asked: StudyQuestion, group: str) -> OfferedStudy:
+    """The study that a group's contributions are for: the question about a list has a digest of its own."""
+    own: OfferedStudy = asked.study
+    try:
+        return own if group == "trusted" else asked.reported
+    except RejectedError:
+        raise MockTrouble(409, "closed") from None
+
+
+def read_contribution(asked: StudyQuestion, route: str, content: Mapping[str, Any]) -> Contribution:
+    """What somebody sends to a route of a study: a report, a value, or that they enroll."""
+    in_rounds = isinstance(asked, PointQuestion)
+    if route == ("reports" if in_rounds else "enrollments"):
+        raise MockTrouble(400)
+    name = {"reports": "code", "values": "value"}.get(route)
+    if set(content) != {"digest", "nonce"} | ({name} if name else set()):
+        raise MockTrouble(400)
+    group = "trusted" if name == "value" else "local"
+    if content["digest"] != study_of(asked, group).digest:
+        raise MockTrouble(409, "wrong-digest")
+    number, value = 0, None
+    if name == "code":
+        number = _code(content["code"])
+    elif name == "value":
+        value = _plain(content["value"], asked)
+        number = _received(value, asked)
+    try:
+        made = Contribution(content["digest"], group, number, content["nonce"], value, enrolls=name is None)
+    except HybridDPError:
+        raise MockTrouble(400) from None
+    low, high = asked.codes if group == "local" else (number, number)
+    if not low <= number <= high:
+        raise MockTrouble(422)
+    return made
+
+
+def _code(sent: object) -> int:
+    if isinstance(sent, bool) or not isinstance(sent, int):
+        raise MockTrouble(400)
+    return sent
+
+
+def _plain(sent: object, asked: StudyQuestion) -> float | str | tuple[float, ...]:
+    """What is trusted: a number or a text, or a point where the study asks for one."""
+    if isinstance(asked, PointQuestion):
+        if not isinstance(sent, list) or len(sent) != asked.study.box.n_dimensions:
+            raise MockTrouble(400)
+        return tuple(_number(x) for x in sent)
+    return sent if isinstance(sent, str) else _number(sent)
+
+
+def _number(sent: object) -> float:
+    if isinstance(sent, bool) or not isinstance(sent, int | float):
+        raise MockTrouble(400)
+    try:
+        return float(sent)
+    except OverflowError:
+        raise MockTrouble(400) from None
+
+
+def _received(value: float | str | tuple[float, ...], asked: StudyQuestion) -> int:
+    try:
+        if isinstance(asked, PointQuestion):
+            return asked.received(value)
+        return asked.received(value if isinstance(value, str | float) else 0.0)  # only points are tuples
+    except DataError:
+        raise MockTrouble(422) from None
+    except (HybridDPError, IndexError):
+        raise MockTrouble(400) from None

@@ -1,0 +1,160 @@
+"""K-means at a mock curator: enrollment, rounds and answers, for the tests of apps."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from hybriddp import MeanStudy
+from hybriddp.client import MockCurator, RejectedError
+from hybriddp.client.contribution import answer_commitment
+from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.kmeans import KMeansStudy
+
+STUDY = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10), (0, 10)], epsilon=4)
+NAMES = [f"person {i}" for i in range(12)]
+NONCE = "0" * 32
+
+
+@pytest.fixture
+def curator() -> MockCurator:
+    return MockCurator(STUDY)
+
+
+def _post(curator: MockCurator, route: str, body: object, who: str) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {curator.token(who)}"}
+    with httpx.Client(transport=curator.transport, base_url="https://c.org") as http:
+        return http.post(f"/studies/mock-study/{route}", content=json.dumps(body).encode(), headers=headers)
+
+
+def _reason(answer: httpx.Response) -> str:
+    return str(answer.json()["reason"])
+
+
+def _enrolled(curator: MockCurator) -> None:
+    for name in NAMES:
+        curator.client(name).enroll()
+
+
+def test_everybody_is_asked_once(curator: MockCurator, tmp_path: Path) -> None:
+    for i in range(6):
+        assert curator.client(f"trusting {i}").trust([2.0 + 5 * (i % 2), 7.0]).group == "trusted"
+    clients = {name: curator.client(name, journal=tmp_path / f"{name}.json") for name in NAMES}
+    for client in clients.values():
+        assert not client.enroll().resent
+        assert client.enroll().resent
+    numbers = []
+    while (asked := curator.next_round()) is not None:
+        numbers.append(asked.number)
+        assert curator.state == "asking"
+        for i, (name, client) in enumerate(clients.items()):
+            if curator.is_turn_of(name):
+                receipt = client.answer([2.0 + 5 * (i % 2), 7.0])
+                assert (receipt.resent, receipt.document["receipt"]["round"]) == (False, asked.number)
+                assert client.answer([1.0, 1.0]).commitment == receipt.commitment
+    assert numbers == [*range(1, len(numbers) + 1)]
+    assert set(curator.answers) == set(NAMES)
+    assert curator.state == "closed"
+    server = curator._its_rounds.server
+    assert server is not None
+    assert np.isfinite(server.cluster_centers).all()
+    with pytest.raises(ProtocolError, match="ended"):
+        curator.next_round()
+
+
+def test_early_late_and_lost_answers(curator: MockCurator, tmp_path: Path) -> None:
+    _enrolled(curator)
+    waiting = curator.client("waiting", journal=tmp_path / "waiting.json")
+    waiting.enroll()
+    with pytest.raises(RejectedError) as none_yet:
+        waiting.answer([1.0, 1.0])
+    assert none_yet.value.status == 404
+    asked = curator.next_round()
+    assert asked is not None
+    now = next(name for name in NAMES if curator.is_turn_of(name))
+    later = next(name for name in NAMES if not curator.is_turn_of(name))
+    with pytest.raises(ProtocolError, match="enroll"):
+        curator.client("a stranger").answer([1.0, 1.0])
+    body = {"round": asked.digest, "ask": 0, "variant": 0, "code": 0, "nonce": NONCE}
+    assert _reason(_post(curator, "answers", body, later)) == "early"
+    assert _reason(_post(curator, "answers", body, "a stranger")) == "not-allowed"
+    assert _reason(_post(curator, "answers", body | {"round": "0" * 64}, now)) == "wrong-digest"
+    assert _reason(_post(curator, "answers", body | {"ask": 9}, now)) == "out-of-range"
+    assert _reason(_post(curator, "answers", body | {"more": 9}, now)) == "malformed"
+    taken = _post(curator, "answers", body, now)
+    assert taken.status_code == 201
+    message = {name: body[name] for name in ("round", "ask", "variant", "code")}
+    assert taken.json()["receipt"]["commitment"] == answer_commitment(message, NONCE)
+    assert _post(curator, "answers", body, now).json() == taken.json()
+    assert _reason(_post(curator, "answers", body | {"nonce": "1" * 32}, now)) == "duplicate"
+    missed = [name for name in NAMES if curator.is_turn_of(name) and name != now]
+    curator.next_round()
+    assert _reason(_post(curator, "answers", body, missed[0])) == "late"
+
+
+def test_a_lost_answer_is_sent_again(curator: MockCurator) -> None:
+    client = curator.client("alice")
+    client.enroll()
+    while curator.next_round() is not None and not curator.is_turn_of("alice"):
+        continue
+    curator.lose_answers(1)
+    client.answer([2.0, 3.0])
+    sent = [body for method, path, body in curator.requests if path.endswith("/answers")]
+    assert len(sent) == 2
+    assert sent[0] == sent[1]
+
+
+def test_with_await(curator: MockCurator) -> None:
+    async def take_part() -> Any:  # noqa: ANN401
+        async with curator.async_client("alice") as client:
+            await client.enroll()
+            while curator.next_round() is not None and not curator.is_turn_of("alice"):
+                continue
+            return await client.answer([2.0, 3.0])
+
+    assert asyncio.run(take_part()).group == "local"
+
+
+def test_enrollment_and_withdrawal_end_with_the_first_round(curator: MockCurator) -> None:
+    _enrolled(curator)
+    leaving = curator.client("leaving")
+    leaving.enroll()
+    assert leaving.withdraw().opened
+    body = {"digest": STUDY.digest, "nonce": NONCE}
+    assert _post(curator, "enrollments", body, "staying").status_code == 201
+    curator.next_round()
+    assert _reason(_post(curator, "enrollments/withdraw", body, "staying")) == "closed"
+    assert _reason(_post(curator, "enrollments", body, "coming")) == "closed"
+
+
+@pytest.mark.parametrize(
+    ("route", "changed", "reason"),
+    [
+        ("enrollments", {"code": 1}, "malformed"),
+        ("enrollments", {"nonce": "x"}, "malformed"),
+        ("enrollments", {"digest": "0" * 64}, "wrong-digest"),
+        ("reports", {"code": 0}, "malformed"),
+        ("values", {"value": 1.0}, "malformed"),
+        ("values", {"value": [1.0]}, "malformed"),
+        ("values", {"value": [1.0, True]}, "malformed"),
+        ("values", {"value": [1.0, 10**400]}, "malformed"),
+    ],
+)
+def test_what_is_refused(curator: MockCurator, route: str, changed: dict[str, object], reason: str) -> None:
+    body = {"digest": STUDY.digest, "nonce": NONCE} | changed
+    assert _reason(_post(curator, route, body, "alice")) == reason
+
+
+def test_other_studies_have_no_rounds() -> None:
+    mean = MockCurator(MeanStudy("minutes", bounds=(0, 240), epsilon=1))
+    with pytest.raises(ProtocolError, match="no rounds"):
+        mean.next_round()
+    enrollment = {"digest": mean.study.digest, "nonce": NONCE}
+    assert _reason(_post(mean, "enrollments", enrollment, "alice")) == "malformed"
+    assert _reason(_post(mean, "answers", {}, "alice")) == "not-found"
+    with pytest.raises(ParameterError, match="tokens"):
+        MockCurator(STUDY, tokens=False)

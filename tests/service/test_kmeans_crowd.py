@@ -1,0 +1,52 @@
+"""``hybriddp run-crowd`` plays a whole K-means study over real sockets, with a fifth of the devices missing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from hybriddp import cli
+from hybriddp.cli import crowd_rounds
+from hybriddp.kmeans import KMeansStudy
+from hybriddp.service import round_timer
+from tests.service.kmeans_people import People
+from tests.service.running import running
+
+
+@pytest.mark.slow
+def test_a_fifth_of_the_devices_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = KMeansStudy("crowd", n_clusters=2, bounds=[(0, 10), (0, 10)], epsilon=8)
+    people = People.of(study, "crowd", n_trusted=20, n_local=100)
+    points = [*people.trusted.values(), *people.local.values()]
+    pl.DataFrame(np.array(points), schema=["x", "y"]).write_csv(tmp_path / "points.csv")
+    monkeypatch.setattr(round_timer, "EVERY", 0.02)
+    with running(tmp_path) as server:
+        people.create(server, round_hours=24, release_at_end=True)
+        (tmp_path / "secret").write_bytes(server.secret)
+
+        async def end_round(_: float) -> None:  # the operator is impatient; the timer publishes the next one
+            async with httpx.AsyncClient(base_url=server.url, headers=server.admin) as operator:
+                told = (await operator.get("/studies/crowd")).json()
+                if told["state"] == "open" or (told["state"] == "asking" and told["rounds"][-1]["answered"]):
+                    await operator.post("/studies/crowd/close")
+
+        monkeypatch.setattr(crowd_rounds, "_pause", end_round)
+        arguments = ["run-crowd", server.url, "--study", "crowd", "--points", str(tmp_path / "points.csv")]
+        arguments += ["--column", "x", "--column", "y", "--trusted", "20 users", "--dropout", "20%", "--json"]
+        result = CliRunner().invoke(cli.app, [*arguments, "--secret-file", str(tmp_path / "secret")])
+        assert result.exit_code == 0, result.output
+        told: dict[str, Any] = json.loads(result.stdout)
+        assert (told["trusted"], told["enrolled"], told["rejected"]) == (20, 100, {})
+        assert [one["rejected"] for one in told["rounds"]] == [{}] * len(told["rounds"])
+        answered = sum(one["answered"] for one in told["rounds"])
+        assert 60 < answered < 95
+        found = server.http.get("/studies/crowd/result").json()["estimate"]
+        assert found["n_answered"] == answered
+        rounds = server.http.get("/studies/crowd").json()["rounds"]
+        assert [one["answered"] for one in rounds] == [one["answered"] for one in told["rounds"]]
+        assert np.isfinite(found["centers"]).all()
