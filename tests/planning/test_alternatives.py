@@ -16,6 +16,7 @@ from hybriddp.theory import Setting
 
 
 @cache  # what a plan computes, it keeps
+@cache
 def _plan(**changes: object) -> Plan:
     good = {"n_users": 20_000, "trusted_fraction": 0.01, "epsilon": 1.0, "bounds": (0, 240), "sd": 30.0}
     return plan(**{**good, **changes})
