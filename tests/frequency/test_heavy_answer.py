@@ -205,6 +205,7 @@ def test_discovery_without_a_trusted_group(small: HeavyHitterStudy) -> None:
     assert "single model" in found.explain()
 
 
+@pytest.mark.slow
 def test_discovery_pays_before_it_draws_and_shows_nothing_else(small: HeavyHitterStudy) -> None:
     ledger = hdp.Ledger(Privacy(epsilon=1, delta=1e-3))
     reports = small.discovery.randomize(_words(200, 4))
