@@ -52,7 +52,7 @@ TOGETHER = $(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURE
 # Workers, and every command that a test starts, use the bytecode that is there.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo shell test quick test-long faults check lint types contracts js-types js-test site format docs js pages bench accuracy coverage distribution kmeans peers frequencies frequency-peers load mutations vectors lock clean
+.PHONY: demo shell test quick quick-test test-long faults check lint types contracts js-types js-test site format docs js pages bench accuracy coverage distribution kmeans peers frequencies frequency-peers load mutations vectors lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
@@ -67,7 +67,9 @@ test: $(VENV)/.dev js/dist/hybriddp.js $(PAGES) $(VENV)/.java $(VENV)/.chromium
 	$(PYTEST) -n auto --cov --cov-report=term-missing:skip-covered
 
 quick: $(VENV)/.dev
-	@$(TOGETHER) types lint
+	@$(MAKE) --no-print-directory -j3 types lint quick-test
+
+quick-test: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=quick $(PYTEST) -n auto -q -m 'not (long or statistical or slow or spark)' --ignore=tests/docs --ignore=tests/service src tests
 
 test-long: $(VENV)/.dev

@@ -31,6 +31,7 @@ for profile, max_examples in {"quick": 10, "usual": 30, "long": 300}.items():
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
+UNCOVERED = ("statistical", "slow", "hypothesis", "spark")
 MOST_STATISTICAL = 1000  # tests, at a false alarm of at most 1e-9 each: CONTRIBUTING.md
 
 
@@ -52,6 +53,19 @@ def pytest_collection() -> Iterator[None]:
 def pytest_unconfigure() -> None:
     """At the end it may: libraries in C++ complain of what is left."""
     gc.unfreeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Where coverage pauses in a test, it pauses in what the test needs too."""
+    measured = getattr(item.config.pluginmanager.getplugin("_cov"), "cov_controller", None)
+    if measured is None or item.get_closest_marker("no_cover") is None:
+        return (yield)
+    measured.pause()
+    try:
+        return (yield)
+    finally:
+        measured.resume()
 
 
 class WholeFiles(LoadScopeScheduling):
@@ -76,7 +90,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFi
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let workers run first what takes longest: Spark, then files with statistical tests.
 
-    Coverage counts what unit tests reach: it pauses in statistical tests and in pages, where it would double the time.
+    Coverage counts what unit tests reach: it pauses where it would double the time, in pages, in properties and in
+    tests that are statistical or slow.
     """
     slow: set[Path] = set()
     n_statistical = sum(item.get_closest_marker("statistical") is not None for item in items)
@@ -89,7 +104,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("spark")
         if item.get_closest_marker("statistical"):
             slow.add(item.path)
-        if item.get_closest_marker("statistical") or item.path.suffix == ".md":
+        if item.path.suffix == ".md" or any(map(item.get_closest_marker, UNCOVERED)):
             item.add_marker("no_cover")
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: (not needs_spark(item.name), item.path not in slow))

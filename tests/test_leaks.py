@@ -216,6 +216,7 @@ def _files(folder: Path) -> Iterator[Path]:
     yield folder / "a.parquet"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_bad_files_are_refused_without_being_shown(
     tmp_path: Path, engine: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
@@ -241,6 +242,7 @@ def test_writing_a_table_says_nothing_about_it(tmp_path: Path) -> None:
 # The command line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["mean", "randomize", "simulate"])
 def test_the_command_line_shows_no_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], command: str

@@ -4,6 +4,7 @@ import ast
 import re
 import statistics
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -36,7 +37,15 @@ def files() -> dict[str, str]:
 
 @cache
 def nodes() -> list[tuple[str, ast.AST]]:
-    return [(name, node) for name, text in files().items() for node in ast.walk(ast.parse(text))]
+    """Statements; what they are made of is left out, which is most of a tree."""
+    return [(name, node) for name, text in files().items() for node in _statements(ast.parse(text))]
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield from _statements(child)
 
 
 def classes() -> dict[str, list[str]]:

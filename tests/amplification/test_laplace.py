@@ -115,6 +115,7 @@ def test_one_term_agrees_with_dp_accounting(delta: float) -> None:
     assert found.trusted.epsilon == pytest.approx(1.5 + 2 * math.log1p(-delta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("terms", "shift", "delta"), [(3, 1.0, 1e-3), (30, 2.0, 1e-5), (10, 0.1, 1e-4)])
 def test_delta_is_the_hockey_stick_divergence(terms: int, shift: float, delta: float) -> None:
     """By direct integration of max(0, p(x - D) - e^ε p(x)) over a grid: an oracle that knows no half lines."""

@@ -95,6 +95,7 @@ def test_delta_agrees_with_dp_accounting(local_epsilon: float) -> None:
         assert low <= ours <= high * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("local_epsilon", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("n_reports", [1, 2, 3, 5, 6])
 def test_no_shuffled_channel_is_above_the_bound(local_epsilon: float, n_reports: int) -> None:
@@ -193,6 +194,7 @@ def test_beyond_all_tails_the_closed_form_is_better() -> None:
     assert promise.epsilon < shuffled(local_epsilon=10.0, n_reports=10**9, delta=1e-6).epsilon
 
 
+@pytest.mark.slow
 @fewer_examples(2)
 @given(st.floats(-2, 1.5).map(lambda exponent: 10.0**exponent), st.integers(1, 10**6), deltas)
 def test_the_inverse_keeps_the_promise_and_the_next_does_not(epsilon: float, n_reports: int, delta: float) -> None:

@@ -196,6 +196,7 @@ def _lattice_delta(kappa: float, terms: int, epsilon: float, shift: float = 1.0)
     return float(np.maximum(moved - math.exp(epsilon) * density, 0.0).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kappa", "terms"), [(0.05, 1500), (0.1, 600), pytest.param(0.02, 20_000, marks=pytest.mark.slow)]
 )

@@ -116,6 +116,7 @@ def test_every_place_is_a_true_code_first_and_then_a_false_one(n: int, k: int, e
         assert tuple(draws) == channel.weights(chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [16, 32])
 @pytest.mark.parametrize("epsilon", ["0.5", "15"])
 def test_places_of_large_sets(n: int, epsilon: str) -> None:

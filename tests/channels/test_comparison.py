@@ -10,6 +10,7 @@ from hybriddp.channels.comparison import _certificates, hybrid, laplace, lower_b
 from hybriddp.errors import ParameterError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1, 2])
 def test_a_linear_program_over_all_channels_agrees(epsilon: float) -> None:
     """The primal: the best channel with 17 inputs and 121 possible values, whatever its structure.

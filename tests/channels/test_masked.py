@@ -66,6 +66,7 @@ def test_the_expected_accuracy_is_the_designs() -> None:
 # Privacy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "2"])
 def test_the_odds_are_exact_for_every_pattern(epsilon: str) -> None:
     channel = MaskedResponse(epsilon=epsilon)

@@ -64,6 +64,7 @@ def test_the_gradient_of_the_mean_variance_is_its_derivative() -> None:
     assert mean_variance_gradient(1.3, WindowShape(11, half)) == pytest.approx(np.array(numeric) / 2e-6, abs=1e-7)
 
 
+@pytest.mark.slow
 def test_the_optimized_shape_agrees_with_the_closed_forms_where_they_meet() -> None:
     for epsilon, closed in ((0.75, half_window), (5.5, sine_window)):
         optimized = row_moments(epsilon, least_worst(epsilon, 256)).worst_variance()

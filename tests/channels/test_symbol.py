@@ -207,6 +207,7 @@ def test_crowds_have_the_moments_of_single_reports(channel: SymbolChannel) -> No
 # Counts: unbiased, with the variance that is claimed
 
 
+@pytest.mark.slow
 @every_channel
 def test_counts_are_unbiased(channel: SymbolChannel) -> None:
     """Expected supports from the channel's integers, times the number of draws, so that they are whole."""

@@ -34,6 +34,7 @@ def test_shares_and_numbers_of_colluding_users_are_told_apart(text: str, count: 
     assert f"At most {count:,} local users pool" in result.output
 
 
+@pytest.mark.slow
 def test_a_map_is_drawn(tmp_path: Path) -> None:
     path = tmp_path / "map.png"
     assert RUN.invoke(cli.app, [*PAY, "--weight", "privacy", "--plot", str(path)]).exit_code == 0

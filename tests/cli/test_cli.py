@@ -75,6 +75,7 @@ def test_demo_prints_json_and_nothing_else() -> None:
     assert abs(answer["estimates"]["adaptive"]["value"] - answer["non_private_mean"]) < 30
 
 
+@pytest.mark.slow
 def test_demo_writes_a_picture(tmp_path: Path) -> None:
     target = tmp_path / "demo.png"
     result = RUN.invoke(cli.app, [*QUICK, "--plot", str(target)])
@@ -105,6 +106,7 @@ def test_the_program_ends_with_the_right_code(
     assert message in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow
 def test_a_share_means_the_same_as_in_every_command() -> None:
     answer = json.loads(RUN.invoke(cli.app, [*QUICK, "--json", "--trusted", "0.2"]).stdout)
     assert answer["n_trusted"] == round(0.2 * 327_346)
@@ -206,12 +208,14 @@ def test_every_error_class_ends_the_program_with_its_code(
     assert capsys.readouterr().err.strip() == f"Error: {error}"
 
 
+@pytest.mark.slow
 def test_the_installed_program_runs() -> None:
     program = Path(sys.executable).parent / "hybriddp"
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("hybriddp ")
 
 
+@pytest.mark.slow
 def test_the_package_runs_as_a_program() -> None:
     done = subprocess.run([sys.executable, "-m", "hybriddp", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("hybriddp ")

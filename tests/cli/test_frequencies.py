@@ -65,6 +65,7 @@ def test_it_prints_json_and_nothing_else(users: Path, tmp_path: Path) -> None:
     assert "curator" in full
 
 
+@pytest.mark.slow
 def test_a_picture_is_written_for_one_answer_and_for_several(users: Path, tmp_path: Path) -> None:
     one = _run(users, tmp_path / "one.json", "--plot", str(tmp_path / "one.png"))
     assert one.exit_code == 0
@@ -218,6 +219,7 @@ def test_a_column_that_a_file_does_not_have(users: Path) -> None:
 # Planning
 
 
+@pytest.mark.slow
 def test_a_plan_says_how_long_the_list_will_be(tmp_path: Path) -> None:
     base = ["plan-frequencies", "--users", "1,000,000", "--trusted", "1%", "--epsilon", "1", "--items", "10,000"]
     result = RUN.invoke(cli.app, [*base, "--delta", "1e-6", "--plot", str(tmp_path / "plan.png")])

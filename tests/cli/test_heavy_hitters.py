@@ -84,6 +84,7 @@ def test_a_raw_table_is_tried_out_in_one_line_and_says_so(raw: Path, tmp_path: P
     assert one["privacy"]["private_release"] is False
 
 
+@pytest.mark.slow
 def test_few_who_trust_are_helped_by_local_discovery(tmp_path: Path) -> None:
     raw = tmp_path / "raw.parquet"
     pl.DataFrame({"item": ["apple", "pear"] * 10_000, "trusts": [1] * 4 + [0] * 19_996}).write_parquet(raw)
@@ -93,6 +94,7 @@ def test_few_who_trust_are_helped_by_local_discovery(tmp_path: Path) -> None:
     assert sorted(found["items"]) == ["apple", "pear"]
 
 
+@pytest.mark.slow
 def test_local_discovery_in_real_life(trusted: Path, tmp_path: Path) -> None:
     asked, values, reports = tmp_path / "question.json", tmp_path / "local.csv", tmp_path / "reports.csv"
     promise = ["--epsilon", "4", "--delta", "1e-6", "--name", "fruit"]

@@ -146,6 +146,7 @@ def test_groups_as_json_and_with_numbers_for_keys(countries: Path, tmp_path: Pat
     assert sum(part["estimate"]["n_local"] for part in answer["parts"]) == 4500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--group", "country", "--keys", "DE,FR"]])
 def test_a_picture_and_a_page_are_written(countries: Path, tmp_path: Path, more: list[str]) -> None:
     picture, page = tmp_path / "mean.png", tmp_path / "mean.html"

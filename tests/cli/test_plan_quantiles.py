@@ -26,6 +26,7 @@ def test_it_tells_errors_of_ranks_and_values() -> None:
     assert ranks["quantiles"][0]["value"] is None
 
 
+@pytest.mark.slow
 def test_how_many_users_for_p95() -> None:
     more = ["--shape", "lognormal(550,520)", "--solve-for", "users", "--at", "0.95", "--target-error", "50"]
     result = _plan(*more)
@@ -65,6 +66,7 @@ def test_a_file_of_public_values_is_a_shape(tmp_path: Path) -> None:
     assert 350 < stored["quantiles"][0]["value"] < 450
 
 
+@pytest.mark.slow
 def test_a_simulation_says_that_it_is_one() -> None:
     asked = ["--users", "20,000", "--trials", "2", "--at", "0.5,0.9"]
     result = RUN.invoke(cli.app, ["simulate-quantiles", "lognormal(550,520)", *SHAPE, *asked])

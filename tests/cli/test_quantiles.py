@@ -118,6 +118,7 @@ def test_a_dry_run_shows_diagnostics_and_releases_nothing(users: Path, tmp_path:
     assert not (tmp_path / "ledger.json").exists()
 
 
+@pytest.mark.slow
 def test_parts_pictures_and_pages(users: Path, tmp_path: Path) -> None:
     plot, html = tmp_path / "cdf.png", tmp_path / "page.html"
     more = ["--group", "country", "--keys", "DE,FR", "--plot", str(plot), "--html", str(html), "--at", "0.5"]
@@ -154,6 +155,7 @@ def test_edges_come_from_a_file(users: Path, tmp_path: Path) -> None:
     assert users.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean_reports", [[], ["--mean-reports"]])
 def test_a_person_in_both_groups_is_refused_and_nobody_pays(tmp_path: Path, mean_reports: list[str]) -> None:
     raw, reports, ledger = tmp_path / "raw.csv", tmp_path / "reports.csv", tmp_path / "ledger.json"
@@ -191,6 +193,7 @@ def test_reports_that_were_collected_for_a_mean(tmp_path: Path) -> None:
     assert isinstance(again.exception, BudgetError)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_randomize_writes_reports_that_are_tied(tmp_path: Path, ending: str) -> None:
     values, reports = tmp_path / "values.csv", tmp_path / f"reports.{ending}"
@@ -217,6 +220,7 @@ def test_randomize_takes_the_text_of_a_study(tmp_path: Path) -> None:
     assert pl.read_parquet(output).schema["code"] == pl.UInt16
 
 
+@pytest.mark.slow
 def test_rows_without_a_key_are_told_of(users: Path, tmp_path: Path) -> None:
     told = _run(users, tmp_path / "a.json", "--group", "country", "--keys", "DE")
     assert told.exit_code == 0

@@ -223,6 +223,7 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 'pip install "hybriddp[service]"' in str(error)
 
 
+@pytest.mark.slow
 def test_a_crash_writes_no_memory_to_disk() -> None:
     program = (
         "import ctypes, resource; from hybriddp.cli.serve import _forbid_core_dumps; _forbid_core_dumps(); "

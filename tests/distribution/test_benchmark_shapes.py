@@ -13,6 +13,7 @@ from hybriddp.grid import Grid
 BINS = Bins(Grid(0, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [*DEV, STEEP, *NEW, *AWKWARD], ids=lambda shape: shape.name)
 def test_masses_ranks_and_draws_are_those_of_the_law(shape: Shape) -> None:
     """Of 20,000 draws a fraction has a standard error of at most 0.0036: 6.5 of them are 0.023."""

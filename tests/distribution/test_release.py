@@ -19,6 +19,7 @@ def _counts(bins: tuple[int, ...]) -> np.ndarray:
     return np.bincount(bins, minlength=256).astype(np.int64)
 
 
+@pytest.mark.slow
 def test_replacing_one_user_changes_the_vector_by_four_at_most() -> None:
     """All neighbors: a user in any bin who moves to any other, beside one who stays."""
     distances = {

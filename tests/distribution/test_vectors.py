@@ -34,6 +34,7 @@ def _values(study: DistributionStudy, case: dict[str, Any]) -> list[float]:
     return [near[i] if i % 2 else anywhere[i] for i in range(len(words))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", VECTORS["studies"], ids=lambda c: c["seed"])
 def test_known_bytes_give_the_same_reports_as_everywhere(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     study = DistributionStudy.from_json(_text(case))

@@ -23,6 +23,7 @@ def estimate() -> DistributionEstimate:
     return _estimate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
 def test_the_picture_is_written_and_settings_stay(
     estimate: DistributionEstimate, tmp_path: Path, ending: str, magic: bytes
@@ -76,6 +77,7 @@ def test_the_legend_does_not_lie_on_the_curve(estimate: DistributionEstimate) ->
     assert corners == [4, 2]
 
 
+@pytest.mark.slow
 def test_parts_are_panels_and_names_are_shown_as_they_are(tmp_path: Path) -> None:
     name = r"cost in $, $x_{ in \frac $"
     parts = [_estimate(name, key) for key in ("DE", "up to $2^$", "FR")]

@@ -96,6 +96,7 @@ def test_summaries_of_other_studies_are_refused() -> None:
 # Reports that are tied to their study are not refused, but told
 
 
+@pytest.mark.slow
 @every_study
 @pytest.mark.parametrize("n", [200, 4000])
 def test_colluders_are_counted_from_below(kind: str, n: int) -> None:

@@ -74,6 +74,7 @@ def _laws(counts: dict[str, int], rule: ThresholdRule, threshold: int, public: t
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("public", [(), ("a", "new")])
 @pytest.mark.parametrize(
     ("epsilon", "delta", "m"), [("1", "0.1", 1), ("2", "0.001", 1), ("0.5", "0.01", 1), ("2", "0.05", 2)]

@@ -31,6 +31,7 @@ def _items(study: FrequencyStudy, case: dict[str, Any]) -> list[Item]:
     return [other if listed[n] is None else study.categories[n] for n, other in zip(numbers, others, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", VECTORS["studies"], ids=lambda c: c["seed"])
 def test_known_bytes_give_the_same_reports_as_everywhere(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     study = FrequencyStudy.from_json(case["text"])
@@ -53,6 +54,7 @@ def test_known_bytes_give_the_same_codes_of_sets_and_keys(
     check_codes(channel.sample(np.resize(np.array(case["inputs"], np.uint64), case["count"])), case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", VECTORS["discovery"], ids=lambda c: c["seed"])
 def test_known_bytes_give_the_same_reports_of_strings(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     question = DiscoveryQuestion.from_json(case["text"])

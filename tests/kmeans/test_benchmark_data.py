@@ -68,6 +68,7 @@ def test_layouts_are_separated(layout: str) -> None:
     assert np.min(distances[np.triu_indices(4, 1)]) >= APART * PAPER_SD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_papers_clusters_are_equal_and_round(layout: str) -> None:
     data = _drawn(layout, 0)

@@ -126,6 +126,7 @@ print(json.dumps([clustering.centers.tolist() for clustering in found]))
 """
 
 
+@pytest.mark.slow
 def test_another_processor_finds_the_same_centers() -> None:
     """Many vertices of a grid are halfway between two centers, and BLAS rounds by the kernel that it has chosen."""
 

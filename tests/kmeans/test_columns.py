@@ -57,6 +57,7 @@ def _plain() -> HybridKMeans:
     return _new(list(BOUNDS.values())).fit(TRUSTED, LOCAL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [BOUNDS, list(BOUNDS.values())], ids=["named bounds", "bounds"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_are_put_in_their_order_in_fit_predict_and_transform(kind: str, bounds: Any) -> None:  # noqa: ANN401
@@ -201,6 +202,7 @@ def test_a_model_is_a_table_in_a_notebook() -> None:
     assert _new()._repr_html_().startswith("<pre>HybridKMeans(n_clusters=2")
 
 
+@pytest.mark.slow
 def test_markup_in_names_stays_text_and_large_tables_are_cut() -> None:
     points = np.random.default_rng(0).random((3000, 14))
     frame = pd.DataFrame(points, columns=["<script>", *(f"x{j}" for j in range(13))])

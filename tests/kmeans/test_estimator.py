@@ -58,6 +58,7 @@ def test_a_fitted_model_has_what_it_promises() -> None:
     assert not hasattr(MODEL, "inertia_")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 5])
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(4000, 0), (0, 40_000), (1000, 40_000)])
@@ -97,6 +98,7 @@ def test_predictions_are_the_nearest_centers() -> None:
         _model().predict(POINTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_trusted", "d"), [(400, 2), (0, 2), (400, 5), (5, 5)])
 def test_a_seed_repeats_everything_and_another_one_does_not(n_trusted: int, d: int) -> None:
     points = np.random.default_rng(0).random((4000, d))
@@ -169,6 +171,7 @@ def test_points_outside_are_clamped_and_counted() -> None:
     np.testing.assert_array_equal(model.cluster_centers_, _model().fit(tame[:400], tame[400:]).cluster_centers_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
 @pytest.mark.parametrize(("scale", "shift"), [(0.25, 0.0), (2.0**20, 0.0), (4.0, -64.0), (2.0**-10, 8.0)])
 def test_centers_move_with_the_data_and_its_bounds(d: int, scale: float, shift: float) -> None:

@@ -59,6 +59,7 @@ def test_in_the_units_of_the_data_a_center_at_a_bound_is_named() -> None:
     assert "dimension 1, the widest dimension, can count most" in story
 
 
+@pytest.mark.slow
 def test_standard_errors_are_in_the_units_of_each_dimension() -> None:
     off, said = [], []
     for seed in range(12):
@@ -108,6 +109,7 @@ def test_a_weight_decides_what_clusters_are_about() -> None:
 # The same on devices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["bounds", "none", [3, 1, 2]])
 def test_devices_measure_as_the_study_says(scale: Any) -> None:  # noqa: ANN401
     study = KMeansStudy("people", n_clusters=3, bounds=BOUNDS, epsilon=2, scale=scale)

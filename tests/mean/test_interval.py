@@ -93,6 +93,7 @@ def test_every_level_has_an_end(level: float) -> None:
     assert 0 <= low <= 0.4 <= high <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [3.0, 14.0, *(pytest.param(one, marks=pytest.mark.slow) for one in (8.0, 10.0))])
 def test_values_that_hardly_vary_have_an_answer(epsilon: float) -> None:
     """The reports' estimate of the variance is far below 0 in many of these: no answer may be lost for that."""

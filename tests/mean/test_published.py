@@ -189,6 +189,7 @@ def test_the_interval_is_rounded_outwards(weight: str | float) -> None:
             assert multiple.denominator == 1 or end in STUDY.bounds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "weight", [0.5, "known-variance", *(pytest.param(one, marks=pytest.mark.slow) for one in ("naive", "privacy"))]
 )
@@ -214,6 +215,7 @@ def test_a_public_sd_narrows_it() -> None:
     assert widths[0] < 1.35 * (exact.upper - exact.lower)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("local_value", [0.0, pytest.param(240.0, marks=pytest.mark.slow)])
 def test_no_interval_is_a_point(local_value: float) -> None:
     """Noise takes the mean out of the bounds in half of the trials; what is left is never a point."""

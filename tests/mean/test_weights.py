@@ -126,6 +126,7 @@ def test_fixed_weights_are_the_same_whatever_was_reported(epsilon: float, rule: 
 # What the reports of a group say about their own noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 8.0, 10.0, 14.0, 18.0, 20.0])
 def test_the_noise_of_reports_is_not_reckoned_too_small_wherever_values_lie(epsilon: float) -> None:
     """Between two rows rounding adds more than on average: at ε = 18 intervals held a constant .5 in .89 of studies."""

@@ -8,6 +8,7 @@ from hybriddp.planning.evaluate import OURS
 MADE = plan(n_users=50_000, trusted_fraction=0.02, epsilon=1, bounds=(0, 100), sd=10)
 
 
+@pytest.mark.slow
 def test_curves_pass_through_the_plan() -> None:
     for against in ("opt-ins", EPSILON):
         curves = error_curves(MADE, against)

@@ -21,6 +21,7 @@ def _plan(**changes: object) -> Plan:
 # Definition: the paper's estimators are those of the theory
 
 
+@pytest.mark.slow
 @given(
     n=st.integers(100, 10**7),
     c=st.floats(0.02, 0.9),

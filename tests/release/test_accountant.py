@@ -67,7 +67,7 @@ some_delta = st.sampled_from(["1e-4", "1e-6", "1e-8"])
 
 
 @pytest.mark.slow
-@fewer_examples(2)
+@fewer_examples(5)
 @given(histories, some_delta)
 def test_no_cost_is_below_what_dp_accounting_finds(costs: list[Cost], delta: str) -> None:
     _check_against_dp_accounting(costs, delta)
@@ -249,7 +249,7 @@ def test_basic_is_the_sum_and_zcdp_never_costs_more(costs: list[Cost]) -> None:
     assert epsilon_by("zcdp", *costs[1:]) <= epsilon_by("zcdp", *costs) + 1e-6  # one more event is never cheaper
 
 
-@fewer_examples(2)
+@fewer_examples(5)
 @given(st.lists(any_cost, min_size=1, max_size=5))
 def test_privacy_loss_distributions_never_cost_more_than_zcdp(costs: list[Cost]) -> None:
     _check_pld(costs)

@@ -80,6 +80,7 @@ def test_processes_that_create_and_spend_at_once_have_one_ledger_and_one_budget(
     assert [file.name for file in path.parent.iterdir()] == ["study.ledger"]  # no locks, no drafts
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_leaves_no_lock(written: Path) -> None:
     program = (
         "import os, sys; from pathlib import Path; from hybriddp.release.ledger_lock import opened\n"

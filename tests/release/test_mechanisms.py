@@ -170,6 +170,7 @@ def test_a_seed_never_reaches_opendp_and_no_seed_never_reaches_numpy(
         mechanism.draw((1,), 1)
 
 
+@pytest.mark.slow
 def test_drawing_noise_imports_no_machine_learning() -> None:
     program = (
         "import sys; from hybriddp.release.mechanisms import import_opendp; import_opendp(); "

@@ -56,7 +56,7 @@ def address(database: str) -> str:
 def rounds_of_all_kinds() -> pytest.MarkDecorator:
     """The same for studies of a mean, and fewer of them for one whose reports are counted bit by bit, and for bins."""
     slow, long = pytest.mark.slow, pytest.mark.long
-    forms = [(STUDY, 3, slow), (STUDY, 50, long), (SHARES, 20, long), (QUANTILES, 10, long)]
+    forms = [(STUDY, 1, slow), (STUDY, 50, long), (SHARES, 20, long), (QUANTILES, 10, long)]
     params = [pytest.param(of, times, marks=mark, id=f"{type(of).__name__}-{times}") for of, times, mark in forms]
     return pytest.mark.parametrize(("study", "times"), params)
 
@@ -95,7 +95,7 @@ def test_kills_under_load(tmp_path: Path, address: str, rng: Random, study: Serv
     tell(crowd)
 
 
-@rounds(2, 25)
+@rounds(1, 25)
 def test_kills_amid_releases(tmp_path: Path, address: str, rng: Random, times: int) -> None:
     """A crash before the commit costs nothing, a crash after it loses nothing: whoever sees a result sees the same."""
     server = ServerProcess(tmp_path, address)
@@ -240,7 +240,7 @@ def shared(postgresql: str) -> Iterator[str]:
     yield from empty_database(postgresql)
 
 
-@rounds(2, 20)
+@rounds(1, 20)
 def test_a_replica_that_dies_amid_batches(tmp_path: Path, shared: str, rng: Random, times: int) -> None:
     """Two replicas on one database: one dies, the other takes the same batch again, and both release at once."""
     servers = [ServerProcess(tmp_path, shared), ServerProcess(tmp_path, shared)]

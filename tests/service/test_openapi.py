@@ -51,7 +51,7 @@ def check(operation: Any, target: Target, headers: Headers, session: requests.Se
     """Send requests that are made from the document, to any study or to one that is there."""
 
     @given(case=operation.as_strategy())
-    @settings(fewer_examples(5), phases=[Phase.generate])
+    @settings(fewer_examples(10), phases=[Phase.generate])
     def conforms(case: Any) -> None:  # noqa: ANN401
         if known and "study_id" in case.path_parameters:
             case.path_parameters["study_id"] = target.id

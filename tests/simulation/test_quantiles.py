@@ -28,6 +28,7 @@ def test_the_counts_of_reports_have_the_law_of_devices() -> None:
     assert 0.8 < z.std() < 1.2
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_and_results_are_plain_values() -> None:
     how: dict[str, Any] = {"study": STUDY, "trusted_fraction": 0.05, "trials": 3, "n_users": 20_000, "at": (0.5, 0.9)}
     one, again = (simulate_quantiles("beta(2, 5)", **how, random_state=4) for _ in range(2))

@@ -126,9 +126,11 @@ def test_the_papers_estimators_err_as_its_theory_says(
     ],
 )
 def test_fixed_weights_err_as_predicted_in_other_settings(change: dict[str, Any]) -> None:
-    _assert_errs_as_predicted(_run(**{"trials": 3000, "estimators": (0.4,), **change}))
+    """Nearly normal errors, for which 2,000 trials are enough: 20 % off is 11 standard errors."""
+    _assert_errs_as_predicted(_run(**{"trials": 2000, "estimators": (0.4,), **change}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -12,6 +12,7 @@ from hybriddp.tables.paths import expand, file_of
 STUDY = MeanStudy("x", bounds=(0, 100), epsilon=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["polars", "duckdb"])
 @pytest.mark.parametrize("progress", [None, lambda _: None])
 def test_a_folder_of_parquet_is_a_table_with_its_partitions(

@@ -29,6 +29,7 @@ def _table(**columns: Any) -> pl.DataFrame:  # noqa: ANN401
     return pl.DataFrame({"code": CODES.codes}).with_columns(**{name: pl.lit(text) for name, text in columns.items()})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["polars", "duckdb"])
 @pytest.mark.parametrize("kind", FORMATS)
 def test_files_that_know_their_study_are_tied_to_it(tmp_path: Path, kind: str, reader: str) -> None:
@@ -87,6 +88,7 @@ _HELD: dict[str, Callable[[pl.DataFrame], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", _HELD)
 def test_a_digest_is_one_however_it_is_held(held: str) -> None:
     assert _local(_HELD[held](_table(study=STUDY.digest))) == replace(STUDY.summarize_local(CODES), seeded=False)
@@ -124,6 +126,7 @@ def test_two_columns_of_digests_are_refused() -> None:
         _local(_table(study=STUDY.digest, Study=OTHER.digest))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FORMATS)
 def test_files_know_that_their_reports_were_seeded(tmp_path: Path, kind: str) -> None:
     path, plain = tmp_path / f"reports.{kind}", tmp_path / f"plain.{kind}"

@@ -133,6 +133,7 @@ def test_keys_that_look_like_numbers_stay_words(tmp_path: Path) -> None:
     assert summarize(path, STUDY, value="x", group="region", keys=[7]).other == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("progress", [None, lambda _: None])
 @pytest.mark.parametrize("name", ["users.csv", "users.csv.gz"])
 def test_half_of_a_number_is_not_taken_for_the_whole(tmp_path: Path, name: str, progress: Any) -> None:  # noqa: ANN401

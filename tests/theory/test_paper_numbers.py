@@ -62,6 +62,7 @@ def crossover(epsilon: float) -> float:
     return float(brentq(lead, 1e-4, 0.5, xtol=1e-15))
 
 
+@pytest.mark.slow
 def test_salaries_the_largest_gain_of_the_figure() -> None:
     c, epsilon = np.geomspace(0.001, 0.1, 800)[:, None], np.geomspace(0.1, 10, 150)[None, :]
     gain = best_gain(salaries(c, epsilon))

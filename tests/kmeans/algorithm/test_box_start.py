@@ -38,14 +38,14 @@ def _ordered(found: ClusterEstimate) -> FloatArray:
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("n", "noise_sd", "seeds", "least", "most"),
-    [(2000, 1e-9, 1500, 0.87, 1.16), (5000, 1e-4, 500, 0.6, 1.4), (5000, 1e-3, 500, 0.4, 1.4)],
+    [(2000, 1e-9, 500, 0.79, 1.21), (5000, 1e-4, 250, 0.6, 1.4), (5000, 1e-3, 500, 0.4, 1.4)],
 )
 def test_first_centers_have_about_the_variance_that_they_claim(
     n: int, noise_sd: float, seeds: int, least: float, most: float
 ) -> None:
-    """The mean square of the deviations, known up to .02 and .035.
+    """The mean square of the deviations, known up to .032, .048 and .042.
 
-    Without noise, a variance that is a fifth wrong is noticed; where there is noise, denoising has made it smaller
+    Without noise, a scale that is a fifth wrong is noticed; where there is noise, denoising has made it smaller
     than its variance on the vertices that are left.
     """
     squares, claimed = [], []
@@ -54,7 +54,10 @@ def test_first_centers_have_about_the_variance_that_they_claim(
         found, _ = box_start(GRID, frequencies, 2, np.random.default_rng(0))
         squares.append((_ordered(found) - CENTERS) ** 2)
         claimed.append(found.variance)
-    assert least < float(np.mean(squares) / np.mean(claimed)) < most
+    ratio = float(np.mean(squares) / np.mean(claimed))
+    assert least < ratio < most
+    assert ratio / 0.8**2 > most
+    assert ratio / 1.2**2 < least or noise_sd > 1e-9
 
 
 def test_first_centers_know_sizes() -> None:
@@ -76,6 +79,7 @@ def test_a_cluster_is_never_taken_for_a_point() -> None:
     np.testing.assert_allclose(np.sort(found.centers, axis=0), np.sort(GRID.vertices()[[50, 300]], axis=0), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 50, 441, pytest.param(600, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["nothing", "hardly anything", "negative"])
 def test_there_are_always_centers_inside_the_box(k: int, kind: str) -> None:

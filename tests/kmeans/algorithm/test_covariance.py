@@ -109,6 +109,7 @@ def test_the_initial_spread_stays_within_what_is_assumed(points: FloatArray) -> 
     assert LEAST_VARIANCE <= initial.coordinate_variance <= MOST_VARIANCE
 
 
+@pytest.mark.slow
 def test_squares_that_nobody_is_asked_for_do_not_count_as_zero() -> None:
     """In very many dimensions; else the spread would come out far too small."""
     d, n = 256, 10_000
@@ -117,6 +118,7 @@ def test_squares_that_nobody_is_asked_for_do_not_count_as_zero() -> None:
     assert initial.coordinate_variance == pytest.approx(0.18**2, rel=0.35)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(0, N), (N, 0), (N, N)])
 def test_the_estimate_is_the_covariance(n_trusted: int, n_local: int) -> None:
     """Near the middle of a guess that is slightly off; with the trusted group, clipping shrinks it a little."""

@@ -12,6 +12,7 @@ def _radius(centers: FloatArray) -> float:
     return float(min(apart.min() / 2, centers.min(), 1 - centers.max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_clusters", "n_dimensions", "least", "most"),
     [

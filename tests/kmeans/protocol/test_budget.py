@@ -46,6 +46,7 @@ def test_the_sensitivity_is_what_changed_users_contribute(statistic: Statistic, 
         assert sensitivity(study, statistic) == changed * contribution
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 5])
 @pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
 def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_epsilon(
@@ -135,6 +136,7 @@ def test_what_another_process_has_spent_is_known_before_a_study_begins(tmp_path:
     assert len(Ledger.open(tmp_path / "ledger.json").events) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [10, 11, 15, 20])
 def test_an_add_remove_study_of_any_epsilon_is_charged_twice_its_epsilon(epsilon: int) -> None:
     model = HybridKMeans(2, epsilon=epsilon, bounds=[(0, 1)] * 2, neighbors="add-remove")

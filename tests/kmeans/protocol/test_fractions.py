@@ -88,6 +88,7 @@ def _finish(server: HybridKMeansServer, local: FloatArray) -> None:
         server.absorb(_devices(server.round, local[: max(len(local) // 10, 1)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s.d}-{s.neighbors}-{s.n_trusted}-{s.n_local}")
 def test_a_fit_asks_everybody_once_and_pays_what_it_says(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[int, list[int]] = {}
@@ -127,6 +128,7 @@ def test_a_fit_asks_everybody_once_and_pays_what_it_says(setting: Setting, monke
         assert spent == price * exact / (20 if setting.n_trusted == 5 else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", [s for s in SETTINGS if s.n_trusted], ids=lambda s: f"{s.d}-{s.neighbors}")
 def test_points_are_read_before_the_ledger_is_paid_and_noise_is_drawn_after(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
@@ -184,6 +186,7 @@ def _rounds(setting: Setting, ledger: Ledger) -> tuple[list[str], list[RoundTall
     return states, answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", [SETTINGS[4], SETTINGS[6]], ids=["replace-one", "add-remove"])
 def test_a_state_taken_up_after_the_end_releases_nothing_more(setting: Setting) -> None:
     ledger = Ledger(Privacy(epsilon=20))
@@ -202,6 +205,7 @@ def test_a_state_taken_up_after_the_end_releases_nothing_more(setting: Setting) 
     assert refused >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accountant", ["zcdp", "pld"])
 def test_a_state_goes_on_whoever_prices_its_ledger(accountant: str) -> None:
     """Prices are below sums; what has been recorded shows in the sums."""
@@ -289,6 +293,7 @@ def test_a_state_that_was_counted_goes_on_with_its_ledger_only(setting: Setting)
     assert [len(other.events) for other in others] == [0, 1]
 
 
+@pytest.mark.slow
 def test_a_state_that_has_spent_nothing_yet_goes_on_with_its_ledger_only(tmp_path: Path) -> None:
     """Else every copy of its text could spend from a ledger of its own."""
     trusted, local = SETTINGS[4].points()

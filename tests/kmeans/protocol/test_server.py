@@ -27,6 +27,7 @@ from tests.kmeans.servers import as_text, started
 # Whole studies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "at_a_time", "seed"), [(1000, 1, 3), (40_000, 1 << 30, None)])
 def test_a_study_by_texts_finds_the_centers(n: int, at_a_time: int, seed: int | None) -> None:
     """One device at a time; or all at once, without seeds. 1 is a quarter of the way to another cluster."""
@@ -51,6 +52,7 @@ def _costs(d: int, n_trusted: int, seed: int) -> tuple[float, float]:
     return wcss(points, server.cluster_centers) / n, wcss(points, model.cluster_centers_) / n
 
 
+@pytest.mark.slow
 @SIZES
 def test_a_study_by_texts_costs_about_what_a_fit_costs(d: int, n_trusted: int) -> None:
     for cost in _costs(d, n_trusted, 1):
@@ -87,6 +89,7 @@ def test_a_server_that_never_sleeps_gets_the_same_centers() -> None:
     assert awake.spending == asleep.spending
 
 
+@pytest.mark.slow
 def test_a_simulation_that_is_resumed_ends_as_one_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step has noise of its own: the same after a nap, and another than the steps before."""
     states: list[int] = []
@@ -105,6 +108,7 @@ def test_a_simulation_that_is_resumed_ends_as_one_that_is_not(monkeypatch: pytes
     assert len(states) == 2 * len(set(states)) > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 3, 4, *(pytest.param(d, marks=pytest.mark.slow) for d in (2, 8))])
 @pytest.mark.parametrize("n_trusted", [0, 5, 2000])
 @pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])

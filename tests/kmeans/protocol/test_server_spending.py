@@ -118,6 +118,7 @@ class Untouched(PointArray):
         raise AssertionError(users)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "n_trusted", "n_local"), [(2, 10, 2000), (0.05, 5000, 100)])
 def test_a_trusted_group_that_cannot_help_is_asked_nothing_and_pays_nothing(
     epsilon: float, n_trusted: int, n_local: int

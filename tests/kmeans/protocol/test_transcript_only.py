@@ -69,6 +69,7 @@ def _run(
     return rounds, states, given, server.cluster_centers
 
 
+@pytest.mark.slow
 @every_setting
 def test_other_points_with_the_same_published_numbers_give_the_same_study(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
@@ -118,6 +119,7 @@ def _public(step: Step) -> tuple[str, list[tuple[str, str, Fraction]], object]:
     return step.purpose, asks, release
 
 
+@pytest.mark.slow
 @every_setting
 def test_the_algorithm_is_a_function_of_what_it_hears(setting: Setting) -> None:
     """Replayed from a state's text alone, without any server or points, it wants the same things in the same order."""

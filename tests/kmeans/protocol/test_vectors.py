@@ -60,6 +60,7 @@ def _points(case: dict[str, Any], study: KMeansStudy) -> FloatArray:
     return np.array(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", VECTORS["rounds"], ids=lambda c: c["seed"])
 def test_known_bytes_give_the_same_answers_as_everywhere(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = _round(case)

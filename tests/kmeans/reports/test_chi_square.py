@@ -38,6 +38,7 @@ def test_erfc_of_an_array() -> None:
     assert erfc(np.array([-1.0, 0.0, 2.0])).tolist() == [math.erfc(-1.0), 1.0, math.erfc(2.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [2, 4])
 def test_a_fit_does_not_import_scipy(dimensions: int) -> None:
     # Its import takes longer than a fit.

@@ -157,6 +157,7 @@ def test_every_row_has_a_partner_and_every_row_is_the_product_of_two_partners(or
 # Pairs
 
 
+@pytest.mark.slow
 @every_dimension
 def test_sums_of_pairs_are_those_of_their_matrices_and_all_pairs_of_rows_are_there_once(d: int) -> None:
     """Sums are linear in the counts: random ones, which tell all pairs apart, and some pairs alone."""

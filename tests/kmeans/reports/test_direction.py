@@ -48,6 +48,7 @@ def _awkward(d: int) -> FloatArray:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("radius", [1e-100, 1e-9, 0.7, 1e9, 1e100])
 @pytest.mark.parametrize("d", [1, 2, 5, 20, *(pytest.param(d, marks=pytest.mark.slow) for d in (3, 16, 64))])
 def test_every_answer_is_a_set_of_so_many_codes(d: int, radius: float) -> None:
@@ -227,6 +228,7 @@ def test_sums_are_where_squares_point_to_on_average(d: int, chosen: int) -> None
 # Lengths
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 0.9, 1.0, 3.0])
 @pytest.mark.parametrize("d", [3, 16])
 def test_lengths_are_kept_up_to_the_radius(d: int, share: float) -> None:

@@ -79,6 +79,7 @@ def _both(table: Any) -> tuple[TrustedTable, PointArray]:  # noqa: ANN401
     return trusted_points(table, STUDY, columns=COLUMNS), PointArray(BOX, POINTS, "points")
 
 
+@pytest.mark.slow
 def test_every_engine_gets_the_bits_of_numpy(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BATCH", 700)
     check_bits(engine)
@@ -93,6 +94,7 @@ def check_bits(engine: Engine) -> None:
         assert group.exact(statistic).tolist() == memory.exact(statistic).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [pytest.param("none", marks=pytest.mark.slow), [1, 3, 0.7]], ids=["none", "weights"])
 def test_every_scale_gives_the_bits_of_numpy(engine: Engine, scale: Any) -> None:  # noqa: ANN401
     study = KMeansStudy("x", n_clusters=2, bounds=list(BOX.bounds), epsilon=1, scale=scale)
@@ -124,6 +126,7 @@ def test_the_longest_grid(engine: Engine) -> None:
     assert group.exact(grid).tolist() == PointArray(line.box, x, "points").exact(grid).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "dtype",
     [
@@ -151,6 +154,7 @@ def test_an_empty_table_is_an_empty_group(engine: Engine) -> None:
 # Files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["polars", "duckdb"])
 def test_files_of_several_formats_are_one_group(tmp_path: Path, reader: str) -> None:
     for part, name in ((FRAME[:9000], "a.parquet"), (FRAME[9000:9500], "b.csv"), (FRAME[9500:], "c.jsonl")):
