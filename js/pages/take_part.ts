@@ -225,7 +225,7 @@ function leftOf(entry: Kept): HTMLElement[] {
   return [
     leaving(entry),
     make("p", [make("span", [`Code ${entry.integer.toLocaleString("en")}`], { class: "code" })]),
-    ...(offer ? odds(offer, entry.integer) : []),
+    ...(offer ? odds(offer, Number(entry.integer)) : []),
     everything(entry),
   ];
 }

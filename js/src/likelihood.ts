@@ -15,7 +15,7 @@ type Channel = Record<string, any>;
 export function likelihoodOf(offer: Offer, value: number | string, code: number): number {
   const study = offer.study as unknown as { channel: { text: string } };
   const channel: Channel = JSON.parse(study.channel.text);
-  return LIKELIHOODS[channel.type]!(channel, offer.study.trusted(value).integer, code);
+  return LIKELIHOODS[channel.type]!(channel, offer.study.trusted(value).integer as number, code);
 }
 
 /** By the channel's type, from the integer that the value or category stands for: units, a bin or the category's number. */

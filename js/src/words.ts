@@ -9,6 +9,10 @@ export { oneLine } from "./line.js";
 
 const LISTED = 12; // categories that a promise names
 const LONGEST_LISTED = 80; // characters
+const NOUNS: Record<string, string> = { frequency: "answer", kmeans: "point" };
+const ADDED: Record<string, string> = { mean: "adds it to a total", kmeans: "keeps it, encrypted, until the study ends, deletes it then," };
+const REPORT = "If you report: your device draws one code at random and sends that;";
+const ENROLL = "If you enroll: when it is your turn, your device gets a question, draws one code at random in answer to it and sends that;";
 const ASSERTED: Record<string, string> = {
   participant: "You sent it yourself, with a token.",
   relay: "A relay sent it for you, and vouches for who you are.",
@@ -18,7 +22,7 @@ const ASSERTED: Record<string, string> = {
 /** What a study asks one person for. Only what its verified text says is read. */
 interface Question {
   readonly name: string;
-  readonly bounds?: readonly number[];
+  readonly bounds?: readonly number[] | readonly (readonly number[])[];
   readonly categories?: readonly (string | number)[];
   readonly other?: boolean;
 }
@@ -30,8 +34,8 @@ interface Question {
 export function promiseOf(offer: Offer): string {
   const { consent, stored, epsilon, delta } = offer;
   const asked = offer.study as unknown as Question;
-  const noun = asked.categories ? "answer" : "number";
-  const added = offer.kind === "mean" ? "adds it to a total" : "counts it with the others'";
+  const noun = NOUNS[offer.kind] ?? "number";
+  const added = ADDED[offer.kind] ?? "counts it with the others'";
   const binned = offer.kind === "distribution";
   const goes = binned ? `the bin of your ${noun}, one of 256,` : `your ${noun} itself`;
   const but = delta === "0" ? "" : `, but for a chance of ${delta}`;
@@ -43,7 +47,7 @@ export function promiseOf(offer: Offer): string {
     ...labeled("Contact", consent?.contact),
     ...labeled("The study closes", offer.closes_at),
     ...labeled("Warning", offer.warning),
-    `If you report: your device draws one code at random and sends that; your ${noun} stays here. ${meaning("the code", "")}`,
+    `${offer.kind === "kmeans" ? ENROLL : REPORT} your ${noun} stays here. ${meaning("the code", "")}`,
     ...listed("What the curator says it stores of you then:", stored?.local),
     `If you trust: ${goes} goes to the curator, who ${added} and publishes only answers with noise. ${meaning("what is published", but)} The curator could see ${binned ? "that bin" : `your ${noun}`}.`,
     ...listed("What the curator says it stores of you then:", stored?.trusted),
@@ -73,15 +77,29 @@ export function receiptWords(receipt: Receipt): string {
 
 /** What is asked, behind the name of who asks. */
 function questionOf({ name, bounds, categories, other }: Question): string {
-  if (bounds) {
-    const [lower, upper] = bounds.map((bound) => bound.toLocaleString("en", { maximumSignificantDigits: 6 }));
-    return `asks for one number: ${oneLine(name)}, from ${lower} to ${upper}. A number outside counts as the nearer bound.`;
+  if (Array.isArray(bounds?.[0])) {
+    const pairs = bounds as readonly (readonly number[])[];
+    const numbers = `${shown(pairs.length)} number${pairs.length > 1 ? "s" : ""}`;
+    return `asks for a point of ${numbers}: ${oneLine(name)}, ${someOf(pairs, range)}. Numbers outside count as the nearer bound. Those who do not trust are asked once, in a round that a hash of their name chooses.`;
   }
+  if (bounds) return `asks for one number: ${oneLine(name)}, ${range(bounds as readonly number[])}. A number outside counts as the nearer bound.`;
   const items = categories ?? [];
-  const named = items.slice(0, LISTED).map((item) => shortened(oneLine(String(item)) ?? ""));
-  const more = items.length > LISTED ? `; and ${(items.length - LISTED).toLocaleString("en")} more` : "";
   const rest = other ? "Anything else counts as other." : "Whoever has none of these does not take part.";
-  return `asks for one of ${items.length.toLocaleString("en")} categories: ${oneLine(name)}. They are ${named.join("; ")}${more}. ${rest}`;
+  return `asks for one of ${items.length.toLocaleString("en")} categories: ${oneLine(name)}. They are ${someOf(items, (item) => shortened(oneLine(String(item)) ?? ""))}. ${rest}`;
+}
+
+/** The first of a list, and how many more there are. */
+function someOf<T>(items: readonly T[], words: (item: T) => string): string {
+  const more = items.length > LISTED ? `; and ${shown(items.length - LISTED)} more` : "";
+  return items.slice(0, LISTED).map(words).join("; ") + more;
+}
+
+function range([lower, upper]: readonly number[]): string {
+  return `from ${shown(lower!)} to ${shown(upper!)}`;
+}
+
+function shown(number: number): string {
+  return number.toLocaleString("en", { maximumSignificantDigits: 6 });
 }
 
 function labeled(label: string, text: unknown): string[] {

@@ -94,7 +94,8 @@ test("another project finds the types of all entries", () => {
       'import { type Item, frequency, parseFrequencyStudy } from "hybriddp/frequency";\n' +
       'import { promiseOf } from "hybriddp/words";\n' +
       'import { type Report, parseDistributionStudy } from "hybriddp/distribution";\n' +
-      'import { type Answer, type Round, parseKMeansStudy } from "hybriddp/kmeans";\n' +
+      'import { type Answer, KMeansClient, type Round, parseKMeansStudy } from "hybriddp/kmeans";\n' +
+      'export const points = async (token: string): Promise<Receipt> => new KMeansClient("https://curator.example.org", { token, store }).enroll([17.5, 30]);\n' +
       "export const asked = async (study: string, text: string): Promise<Round> => (await parseKMeansStudy(study, 1)).parseRound(text);\n" +
       "export const point = (round: Round): Answer => round.answer([17.5, 30]);\n" +
       "export const mean = async (text: string): Promise<number> => (await parseStudy(text, 1)).report(37.5).code;\n" +

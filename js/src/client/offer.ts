@@ -7,8 +7,15 @@ import { type Json } from "./exchange.js";
 
 /** What somebody trusts the curator with: the integer that is committed to, and what is sent. */
 export interface TrustedValue {
-  readonly integer: number;
-  readonly value: number | string;
+  /** Of a point, which is larger than numbers can be, in decimal digits. */
+  readonly integer: number | string;
+  readonly value: number | string | readonly number[];
+}
+
+/** What somebody sends who joins the local group: a code; nothing yet in a study that asks in rounds, where the point is kept. */
+export interface Joined extends Partial<Report> {
+  readonly integer?: 0;
+  readonly point?: readonly number[] | undefined;
 }
 
 /** What a study of any kind does for a client. */
@@ -16,7 +23,7 @@ export interface AskedStudy {
   readonly name: string;
   readonly digest: string;
   readonly delta: string;
-  report(value: any): Report;
+  report(value: any): Joined;
   trusted(value: any): TrustedValue;
 }
 
