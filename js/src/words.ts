@@ -4,7 +4,7 @@ import { type Offer } from "./client/offer.js";
 import { type Receipt } from "./client/receipt.js";
 import { oneLine } from "./line.js";
 
-export { likelihoodOf } from "./likelihood.js";
+export { likelihoodOf, likelihoodOfAnswer } from "./likelihood.js";
 export { oneLine } from "./line.js";
 
 const LISTED = 12; // categories that a promise names
