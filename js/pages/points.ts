@@ -5,8 +5,8 @@
 
 import { type Entry, type Kept, type Receipt, HybridDPError, UnavailableError } from "../src/index.js";
 import { KMeansClient, type KMeansOffer } from "../src/kmeans_client.js";
-import { explained } from "./shared/answer.js";
-import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf } from "./shared/show.js";
+import { explained } from "./parts/answer.js";
+import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf } from "./parts/show.js";
 
 const AGAIN = 20_000; // milliseconds until what has not arrived is sent again
 const LOOK = 40_000; // milliseconds until the page looks again whether it is its turn, half as much or twice as much at random
@@ -36,7 +36,7 @@ async function begin(): Promise<void> {
     if (entry) show(entry);
     offer = await found.study();
     if (form) {
-      showChecked(offer, CHANNELS);
+      showChecked(offer, [CHANNELS]);
       allow(form);
     }
     if (entry) await resume();

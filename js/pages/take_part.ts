@@ -7,7 +7,7 @@ import { distribution } from "../src/distribution_study.js";
 import { frequency } from "../src/frequency_study.js";
 import { type Entry, type Kept, type Offer, type Receipt, Client, HybridDPError, UnavailableError } from "../src/index.js";
 import { likelihoodOf } from "../src/words.js";
-import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf, tokens } from "./shared/show.js";
+import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf, tokens } from "./parts/show.js";
 
 type Value = number | string;
 
@@ -43,7 +43,7 @@ async function begin(): Promise<void> {
     if (entry) show(entry);
     offer = await found.study();
     if (form) {
-      showChecked(offer);
+      showChecked(offer, [`Its channel keeps ε = ${offer.epsilon}. This is proved in whole numbers, here.`]);
       allow(form);
     }
     if (entry) await resume();

@@ -1,6 +1,6 @@
 """Take part in a study of K-means: several numbers, one group that is asked later, and what each choice means."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -38,13 +38,13 @@ def point_question(lead: str, asked: Mapping[str, Any]) -> str:
 def point_fields(asked: Mapping[str, Any], typed: Mapping[str, str], *, place: str) -> str:
     """One field for each number, whose ids begin with ``place``."""
     fields = "".join(
-        _field(j, *(significant(float(bound), 6) for bound in pair), typed.get(f"value{j}", ""), place)
-        for j, pair in enumerate(asked["bounds"], start=1)
+        _field(j, pair, typed.get(f"value{j}", ""), place) for j, pair in enumerate(asked["bounds"], start=1)
     )
     return f'<fieldset><legend>Your numbers</legend><div class="point">{fields}</div></fieldset>'
 
 
-def _field(number: int, lower: str, upper: str, typed: str, place: str) -> str:
+def _field(number: int, bounds: Sequence[float], typed: str, place: str) -> str:
+    lower, upper = (significant(float(bound), 6) for bound in bounds)
     name = f"{place}{number}"
     return (
         f'<div class="field"><label for="{name}">Number {number}</label>'

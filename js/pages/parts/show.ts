@@ -51,7 +51,8 @@ export function heading(words: string): HTMLElement {
 
 /** Let a private report be chosen: everything that can be checked is right. */
 export function allow(asked: HTMLFormElement): void {
-  asked.querySelector<HTMLInputElement>('[value="report"]')!.disabled = false;
+  const report = asked.querySelector<HTMLInputElement>('[value="report"]')!;
+  report.disabled = "later" in report.dataset;
   document.getElementById("by-hand")?.removeAttribute("open");
 }
 
@@ -110,9 +111,9 @@ export function actions(buttons: readonly (readonly [string, () => Promise<void>
   return row;
 }
 
-/** What this device has checked of a study, and the promise in full. */
-export function showChecked(found: Offer, proved = `Its channel keeps ε = ${found.epsilon}. This is proved in whole numbers, here.`): void {
-  const facts = [`The study's text has the digest that it claims, ${found.digest.slice(0, 12)}…`, proved, "This browser can check the signature of a receipt."];
+/** What this device has checked of a study, and of its channels; and the promise in full. */
+export function showChecked(found: Offer, proved: readonly string[]): void {
+  const facts = [`The study's text has the digest that it claims, ${found.digest.slice(0, 12)}…`, ...proved, "This browser can check the signature of a receipt."];
   checked.hidden = false;
   checked.replaceChildren(
     make("h2", ["What this device has checked"]),
