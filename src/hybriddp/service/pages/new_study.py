@@ -21,12 +21,19 @@ fieldset { border: 0; padding: 0; margin: 0 0 1rem; } legend { font-weight: 600;
 form:has([value=mean]:checked) .of-frequency, form:has([value=mean]:checked) .of-distribution,
 form:has([value=distribution]:checked) .of-frequency,
 form:has([value=frequency]:checked) .of-number, form:has([value=frequency]:checked) .of-distribution { display: none; }
+form:has([value=kmeans]:checked) :is(.of-number, .of-distribution, .of-frequency),
+form:not(:has([value=kmeans]:checked)) .of-kmeans { display: none; }
 """
 _LABELS = {
     "name": ("Name", "What is asked, as people will read it. Put the week into it: no two studies have the same text."),
     "lower": ("Lower bound", "No value counts as less."),
     "upper": ("Upper bound", "No value counts as more."),
     "categories": ("Categories", "One on each line, in the order that results have."),
+    "clusters": ("Clusters", "How many places to look for, around which people are."),
+    "ranges": (
+        "Bounds of each number",
+        "One line for each number that people have: lower and upper bound, such as 0 240.",
+    ),
     "epsilon": ("Privacy, ε", "What everybody is promised, from 0.01 to 20: smaller is more private."),
     "organization": ("Who asks", "The organization, as people know it."),
     "purpose": ("What for", "What the answer will be used for, in a sentence or two."),
@@ -38,10 +45,10 @@ _LABELS = {
     "budget": ("Shared budget", "The name of a budget that other studies pay from too. Empty: one of its own."),
     "origins": ("Web origins", "Whose pages may send to it, such as https://app.example.org, one on each line."),
 }
-_AREAS = ("categories", "purpose", "origins")
+_AREAS = ("categories", "ranges", "purpose", "origins")
 _TYPES = {"closes_at": "datetime-local"}
 _DECIMAL = ("lower", "upper", "epsilon")
-_WHOLE = ("min_trusted", "min_local")
+_WHOLE = ("clusters", "min_trusted", "min_local")
 _NEEDED = ("name", "organization", "purpose", "contact", "closes_at", "epsilon")
 
 
@@ -81,6 +88,7 @@ def new_study_page(
         '<div class="of-frequency">',
         field("categories"),
         f'<div class="field">{box("other", "Count all other items as one more category")}</div></div>',
+        f'<div class="of-kmeans">{field("clusters")}{field("ranges")}</div>',
         field("epsilon"),
     ]
     who = [

@@ -14,6 +14,7 @@ from msgspec import ValidationError, convert
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import BudgetError, HybridDPError, ParameterError
 from hybriddp.frequency.study import FrequencyStudy
+from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.mean.study import MeanStudy
 from hybriddp.service.kinds import known_kinds, study_kind
 from hybriddp.service.planner import read_number
@@ -23,13 +24,20 @@ from hybriddp.service.routes.wire import Name, NewStudy, Origins, Size, StudyId,
 
 __all__ = ["KINDS", "StudyForm"]
 
-KINDS = {"mean": "the mean of a number", "distribution": "quantiles of a number", "frequency": "shares of categories"}
+KINDS = {
+    "mean": "the mean of a number",
+    "distribution": "quantiles of a number",
+    "frequency": "shares of categories",
+    "kmeans": "places around which people are: K-means of several numbers",
+}
 """What can be asked for on the page, if the server knows it."""
 TEXTS = (
     "name",
     "lower",
     "upper",
     "categories",
+    "clusters",
+    "ranges",
     "epsilon",
     "organization",
     "purpose",
@@ -46,7 +54,8 @@ BOXES = ("other", "single_group", "later")
 _NEEDED = ("organization", "purpose", "contact", "closes_at")
 _LONGEST = 1_000_000  # characters of a field; a body is not longer
 _DAYS = 14
-_FIELDS = {"bounds": "upper", "min_group_size": "min_trusted"}
+_FIELDS = {"bounds": "upper", "min_group_size": "min_trusted", "n_clusters": "clusters"}
+_RANGES = "Each line must have two numbers, the lower bound before the upper one."
 _TYPES: dict[str, Any] = {
     "organization": Words,
     "purpose": Words,
@@ -159,6 +168,8 @@ class StudyForm:
             kind = study_kind(self._study().to_json())
         except ParameterError as error:
             field = _FIELDS.get(error.name, error.name)
+            if field == "upper" and self.texts["kind"] == "kmeans":
+                raise _Wrong("ranges", _RANGES) from None
             below = "lower below upper" in error.expected
             words = "This must be above the lower bound." if below else f"This must be {error.expected}."
             raise _Wrong(field if field in self.texts else "", words) from None
@@ -170,7 +181,7 @@ class StudyForm:
             if number is not None and number < kind.min_group_size:
                 raise _Wrong(name, f"This must be at least {kind.min_group_size}.")
 
-    def _study(self) -> MeanStudy | FrequencyStudy | DistributionStudy:
+    def _study(self) -> MeanStudy | FrequencyStudy | DistributionStudy | KMeansStudy:
         text = self.texts
         if text["kind"] not in offered():
             raise _Wrong("kind", "This server does not know such studies.")
@@ -180,6 +191,11 @@ class StudyForm:
             if len(lines) < 2:
                 raise _Wrong("categories", "At least two are needed, each on a line of its own.")
             return FrequencyStudy(text["name"], categories=lines, other=text["other"] == "yes", **common)
+        if text["kind"] == "kmeans":
+            clusters = read_number(text["clusters"])
+            if clusters is None or not clusters.is_integer():
+                raise _Wrong("clusters", "A whole number is needed.")
+            return KMeansStudy(text["name"], n_clusters=int(clusters), bounds=self._ranges(), **common)
         for name in ("lower", "upper"):
             if read_number(text[name]) is None:
                 raise _Wrong(name, "A number is needed.")
@@ -187,6 +203,18 @@ class StudyForm:
         if text["kind"] == "distribution":
             return DistributionStudy(text["name"], bounds=bounds, scale=text["scale"], **common)
         return MeanStudy(text["name"], bounds=bounds, **common)
+
+    def _ranges(self) -> list[tuple[float, float]]:
+        """The bounds of each number, a pair on each line."""
+        found = []
+        for line in filter(str.strip, self.texts["ranges"].splitlines()):
+            numbers = [read_number(part.strip(",;")) for part in line.split()]
+            if len(numbers) != 2 or None in numbers:
+                raise _Wrong("ranges", _RANGES)
+            found.append((numbers[0] or 0.0, numbers[1] or 0.0))
+        if not found:
+            raise _Wrong("ranges", "At least one line is needed.")
+        return found
 
 
 def refused(error: HybridDPError) -> dict[str, str]:
