@@ -192,6 +192,8 @@ class StudyForm:
                 raise _Wrong("categories", "At least two are needed, each on a line of its own.")
             return FrequencyStudy(text["name"], categories=lines, other=text["other"] == "yes", **common)
         if text["kind"] == "kmeans":
+            if text["tokens"] == "no":
+                raise _Wrong("kind", "K-means needs people with a token: it says which round asks whom.")
             clusters = read_number(text["clusters"])
             if clusters is None or not clusters.is_integer():
                 raise _Wrong("clusters", "A whole number is needed.")
