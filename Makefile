@@ -236,7 +236,7 @@ js/dist/hybriddp.js: $(wildcard js/src/*.ts js/src/*/*.ts) js/package.json js/no
 	$(JS) npm run --silent build
 
 # uPlot's style and license go with the bundle that it is in.
-$(PAGES): $(wildcard js/pages/*.ts js/src/*.ts js/src/*/*.ts) js/node_modules/.installed
+$(PAGES): $(wildcard js/pages/*.ts js/pages/*/*.ts js/src/*.ts js/src/*/*.ts) js/node_modules/.installed
 	@mkdir -p $(STATIC)
 	$(JS) npm run --silent pages
 	@cp js/node_modules/uplot/dist/uPlot.min.css $(STATIC)/uplot.css

@@ -7,57 +7,19 @@ import { distribution } from "../src/distribution_study.js";
 import { frequency } from "../src/frequency_study.js";
 import { heavyHitters } from "../src/heavy_study.js";
 import { type Entry, type Kept, type Offer, type Receipt, Client, HybridDPError, UnavailableError } from "../src/index.js";
-import { likelihoodOf, promiseOf, receiptWords } from "../src/words.js";
 import { OTHER } from "../src/items.js";
+import { likelihoodOf } from "../src/words.js";
 import { IN_LIST, answered, asksForItem, channelFacts, isInList } from "./parts/items.js";
+import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf, tokens } from "./parts/show.js";
 
 type Value = number | string;
 
 const AGAIN = 20_000; // milliseconds until what has not arrived is sent again
-const PEOPLE = 1000;
 const MOST_ROWS = 12;
-const SENTENCES: Record<string, string> = {
-  "bad-token": "Your token has ended, or is not for this study. Ask the organization for a new one.",
-  token: "This token is not for this study, or is not complete. Ask the organization for a new one. Nothing was drawn.",
-  duplicate: "Somebody has already taken part with your token: from another device, or before this one forgot. What was sent now is not counted.",
-  signature: "The curator's answer is not signed as it should be: somebody may have changed it. What you gave is kept here, and the receipt will be asked for again.",
-  key: "The curator's answer is signed with a key that it does not publish. What you gave is kept here, and the receipt will be asked for again.",
-  receipt: "The curator's receipt is about something else than what you gave. What you gave is kept here, and the receipt will be asked for again.",
-  withdrawn: "You have withdrawn from this study. Whoever has withdrawn cannot take part again.",
-  closed: "The study has closed. What this device kept of it has been deleted.",
-  forgotten: "You took part from this device, and then made it forget. It can neither send nor withdraw anything any more.",
-};
-
-const root = document.getElementById("take-part")!;
-const said = document.getElementById("said")!;
-const sent = document.getElementById("sent")!;
-const checked = document.getElementById("checked")!;
-const form = root instanceof HTMLFormElement ? root : undefined;
-const button = form?.querySelector<HTMLButtonElement>("button.next");
-const { study = "", digest = "", tokens } = root.dataset;
-
 let client: Client | undefined;
 let offer: Offer | undefined;
 let own: Value | undefined; // as long as the page is open; what is kept of a report does not have it
 let timer: ReturnType<typeof setTimeout> | undefined;
-
-/** An element with text and children; texts are never markup. */
-function make(tag: string, content: readonly (string | Node)[] = [], names: Record<string, string> = {}): HTMLElement {
-  const found = document.createElement(tag);
-  found.append(...content);
-  for (const [name, value] of Object.entries(names)) found.setAttribute(name, value);
-  return found;
-}
-
-function say(words: string, wrong = false): void {
-  said.classList.toggle("wrongly", wrong);
-  said.textContent = words;
-}
-
-/** A field of the form, or beside it where nothing is asked. */
-function field(name: string): HTMLInputElement | HTMLSelectElement | null {
-  return root.querySelector(`[name="${name}"]`);
-}
 
 function clientFor(token: string): Client {
   const options = { study, digest, kinds: [frequency, distribution, heavyHitters], attempts: 2, timeout: 10_000 };
@@ -76,20 +38,13 @@ async function begin(): Promise<void> {
     if (entry) show(entry);
     offer = await found.study();
     if (form) {
-      showChecked(offer);
+      showChecked(offer, channelFacts(offer));
       allow(form);
     }
     if (entry) await resume();
   } catch (error) {
     await explain(error);
   }
-}
-
-/** Let a private report be chosen: everything that can be checked is right. */
-function allow(asked: HTMLFormElement): void {
-  const report = asked.querySelector<HTMLInputElement>('[value="report"]')!;
-  report.disabled = "later" in report.dataset;
-  document.getElementById("by-hand")?.removeAttribute("open");
 }
 
 /** Send what has no receipt yet; show what the device has of it. */
@@ -209,10 +164,6 @@ function show(entry: Entry, receipt?: Receipt): void {
   sent.replaceChildren(...(entry.group === "local" ? leftOf(entry) : givenOf(entry)), ...(told ? receiptOf(told) : notYet()), ...keptHere(entry));
 }
 
-function heading(words: string): HTMLElement {
-  return make("h2", [words], { tabindex: "-1" });
-}
-
 function leaving(entry: Kept): HTMLElement {
   return heading(entry.receipt ? "What left your device" : "What leaves your device");
 }
@@ -223,7 +174,7 @@ function leftOf(entry: Kept): HTMLElement[] {
     leaving(entry),
     make("p", [make("span", [`Code ${entry.integer.toLocaleString("en")}`], { class: "code" })]),
     ...(offer && answered(offer).channel ? odds(offer, Number(entry.integer)) : []),
-    everything(entry),
+    everything([wire(entry)]),
   ];
 }
 
@@ -236,25 +187,16 @@ function odds(found: Offer, code: number): HTMLElement[] {
   if (categories && other && own !== undefined && !categories.includes(own)) own = otherThan(categories);
   const chanceOf = (value: Value) => likelihoodOf(found, value, code);
   const compared = categories ? someOf(categories, other) : far(bounds!, chanceOf);
-  const chances = compared.map(chanceOf);
-  const largest = Math.max(...chances);
-  const rows = compared.flatMap((value, i) => {
-    const mine = value === own ? " mine" : "";
-    const isOther = categories && !categories.includes(value);
-    const words = isOther ? "something else" : shown(value);
-    const bar = make("i");
-    bar.style.width = `calc((100% - 8rem) * ${(chances[i]! / largest).toFixed(4)})`; // beside it stand the words
-    return [make("div", [mine ? `yours: ${words}` : words], { class: mine }), make("div", [bar, make("span", [`${count(chances[i]!)} of ${PEOPLE.toLocaleString("en")}`])], { class: `bar${mine}` })];
+  const rows = compared.map((value) => {
+    const words = categories && !categories.includes(value) ? "something else" : shown(value);
+    return { words: value === own ? `yours: ${words}` : words, chance: chanceOf(value), mine: value === own };
   });
   const pattern = per ? `First your device drew a pattern, number ${Math.floor(code / per).toLocaleString("en")}, without looking at what you typed. ` : "";
   const same = per ? " whose devices drew the same pattern" : "";
-  const odds = Math.exp(Number(found.epsilon));
-  const step = 10 ** (Math.floor(Math.log10(odds)) - 2);
-  const times = (Math.ceil(odds / step) * step).toLocaleString("en", { maximumSignificantDigits: 3 }); // never rounded down
   return [
     make("p", [`${pattern}Of ${PEOPLE.toLocaleString("en")} people with each of these ${noun}${same}, so many would have sent this code:`]),
-    make("div", rows, { class: "odds" }),
-    make("p", [`Whatever you had typed, this code could have come out. With none of all ${noun} is it more than ${times} times as likely as with another: that is what ε = ${found.epsilon} says.`]),
+    bars(rows),
+    make("p", [`Whatever you had typed, this code could have come out. With none of all ${noun} is it more than ${timesOf(found.epsilon)} times as likely as with another: that is what ε = ${found.epsilon} says.`]),
   ];
 }
 
@@ -283,11 +225,6 @@ function shown(value: Value): string {
   return typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 6 }) : value;
 }
 
-function count(chance: number): string {
-  const people = PEOPLE * chance;
-  return people < 10 ? people.toLocaleString("en", { maximumSignificantDigits: 2 }) : people.toFixed();
-}
-
 function givenOf(entry: Kept): HTMLElement[] {
   const { value } = JSON.parse(entry.body) as { value: Value };
   return [
@@ -295,25 +232,13 @@ function givenOf(entry: Kept): HTMLElement[] {
     make("p", ["You trusted the curator with this:"]),
     make("p", [make("span", [shown(value)], { class: "code" })]),
     ...(offer && asksForItem(offer) && value === OTHER ? [make("p", ["What you typed is too long, or holds what nobody can see. So it counts as something else, and stays here."])] : []),
-    everything(entry),
+    everything([wire(entry)]),
   ];
 }
 
-function everything(entry: Kept): HTMLElement {
-  const path = `/studies/${study}/${entry.group === "local" ? "reports" : "values"}`;
-  const token = tokens === "yes" ? "Authorization: Bearer (your token)\n" : "";
-  const words = "The nonce is a random number. With it the curator knows the same contribution again, and you can withdraw.";
-  return make("details", [make("summary", ["Everything that was sent, to the last letter"]), make("pre", [`POST ${path}\n${token}\n${entry.body}`]), make("p", [words], { class: "hint" })]);
-}
-
-function receiptOf(receipt: Receipt): HTMLElement[] {
-  const [first = "", ...lines] = receiptWords({ ...receipt, resent: false }).split("\n");
-  const items = lines.filter((line) => line.startsWith("- ")).map((line) => make("li", [line.slice(2)]));
-  const rest = lines.filter((line) => !line.startsWith("- ")).map((line) => make("p", [line]));
-  const file = URL.createObjectURL(new Blob([JSON.stringify(receipt.document, null, 1)], { type: "application/json" }));
-  const save = make("a", ["Save the receipt"], { href: file, download: `receipt-${study}.json` });
-  const whole = "The curator has signed it, and this device has checked the signature.";
-  return [heading("Your receipt"), make("p", [first]), ...rest, make("ul", items), make("p", [`${whole} `, save])];
+/** What goes over the wire. */
+function wire({ group, body }: Kept): { path: string; body: string } {
+  return { path: group === "local" ? "reports" : "values", body };
 }
 
 function notYet(): HTMLElement[] {
@@ -322,29 +247,11 @@ function notYet(): HTMLElement[] {
 
 function keptHere(entry: Kept): HTMLElement[] {
   const what = entry.group === "local" ? "the code and the nonce, with the receipt once there is one; not what you typed" : "what you gave and the nonce, with the receipt once there is one";
-  const actions = make("div", [], { class: "actions" });
   const over = isInList(offer, entry.group);
-  for (const [words, act, style] of [...(over ? [] : [["Withdraw", withdraw, "danger"] as const]), ["Forget it on this device", forget, ""], ...(entry.receipt ? [] : [["Send it again now", resume, "next"] as const])] as const) {
-    const one = make("button", [words], { type: "button", class: style });
-    one.addEventListener("click", () => void act());
-    actions.append(one);
-  }
+  const withdrawal = over ? [] : [["Withdraw", withdraw, "danger"] as const];
+  const again = entry.receipt ? [] : [["Send it again now", resume, "next"] as const];
   const until = over ? IN_LIST : "It is needed to send the same again and to withdraw. When you come back after the study has closed, it is deleted.";
-  return [heading("What this device keeps"), make("p", [`This browser keeps ${what}. ${until}`]), actions];
-}
-
-function showChecked(found: Offer): void {
-  const facts = [
-    `The study's text has the digest that it claims, ${found.digest.slice(0, 12)}…`,
-    ...channelFacts(found),
-    "This browser can check the signature of a receipt.",
-  ];
-  checked.hidden = false;
-  checked.replaceChildren(
-    make("h2", ["What this device has checked"]),
-    make("ul", facts.map((fact) => make("li", [fact]))),
-    make("details", [make("summary", ["The promise in full"]), make("pre", [promiseOf(found)])]),
-  );
+  return [heading("What this device keeps"), make("p", [`This browser keeps ${what}. ${until}`]), actions([...withdrawal, ["Forget it on this device", forget, ""], ...again])];
 }
 
 form?.addEventListener("submit", (event) => {

@@ -28,7 +28,7 @@ export class ChannelError extends HybridDPError {
 
 /**
  * Something is not what it claims to be: a study ("study", "digest", "kind", "channel", "promise"), a receipt ("signature", "key",
- * "receipt"), an answer ("answer"), a token ("token") or an address ("url"). Or this device is in the other group ("group"), keeps
+ * "receipt"), a round of K-means ("round", "turns"), a token ("token") or an address ("url"). Or this device is in the other group ("group"), keeps
  * nothing ("nothing"), or no longer keeps what it sent ("withdrawn", "closed", "forgotten").
  */
 export class ProtocolError extends HybridDPError {

@@ -7,7 +7,7 @@ import { type Question, mostCharacters, questionOf } from "./kmeans_questions.js
 import { type KMeansStudy } from "./kmeans_study.js";
 import { type Fields, Fraction, characters, fieldsOf, requireThat } from "./kmeans_text.js";
 import { type Bytes, systemBytes } from "./random.js";
-import { digestOf, isReadable } from "./text.js";
+import { digestOf, hex, isReadable } from "./text.js";
 import { isInteger } from "./window.js";
 
 const MOST_ASKS = 3;
@@ -23,6 +23,15 @@ export interface Answer {
   readonly variant: number;
   /** An integer; a text of hexadecimal digits, two for each byte, where the channel sends bits. */
   readonly code: number | string;
+}
+
+/** An answer and what it was drawn from: the question and the channel, which are public, and the symbol, which stays on the device. */
+export interface DrawnAnswer {
+  readonly answer: Answer;
+  readonly question: string;
+  readonly channel: string;
+  /** What the question made of the point: a number, or a set of numbers as the bits of one. */
+  readonly symbol: number;
 }
 
 /** A question, its channel, and the fraction of local users who get it. */
@@ -54,6 +63,11 @@ export class Round {
 
   /** The answer of a user with this point. Send it once; never draw again, for this or for another round. */
   answer(point: readonly number[], bytes: Bytes = systemBytes): Answer {
+    return this.draw(point, bytes).answer;
+  }
+
+  /** The answer, with what a device needs to show its user what it gives away. */
+  draw(point: readonly number[], bytes: Bytes = systemBytes): DrawnAnswer {
     const placed = this.study.place(point);
     const draws = new Draws(bytes);
     const [ofAsk, ofVariant] = [draws.word(), draws.word()];
@@ -62,8 +76,10 @@ export class Round {
     const ask = limits.findIndex((limit) => BigInt(ofAsk) < limit);
     const { question, channel } = this.#asks[ask]!;
     const variant = Math.floor((ofVariant * question.variants) / 2 ** 32);
-    const code = channel.report(question.symbol(placed, variant, draws), bytes);
-    return { round: this.digest, ask, variant, code: typeof code === "number" ? code : hex(code) };
+    const symbol = question.symbol(placed, variant, draws);
+    const code = channel.report(symbol, bytes);
+    const answer = { round: this.digest, ask, variant, code: typeof code === "number" ? code : hex(code) };
+    return { answer, question: question.text, channel: channel.text, symbol };
   }
 }
 
@@ -107,8 +123,4 @@ function channelOf(fields: Fields): SymbolChannel {
 
 function sumOf(asks: readonly Ask[]): Fraction {
   return asks.slice(1).reduce((sum, { fraction }) => sum.plus(fraction), asks[0]!.fraction);
-}
-
-function hex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,10 +1,11 @@
 /** A K-means study as a device needs it. See the Python package's kmeans/study.py and kmeans/box.py. */
 
+import { type AskedStudy, type Joined, type Kind, type TrustedValue } from "./client/offer.js";
 import { ChannelError } from "./errors.js";
 import { type Round, roundOf } from "./kmeans_round.js";
 import { SMALLEST, characters, fieldsOf, floats, requireThat, rows } from "./kmeans_text.js";
 import { type Turns, turnsOf } from "./kmeans_turns.js";
-import { areBounds } from "./numeric.js";
+import { areBounds, trustedNumber } from "./numeric.js";
 import { canonicalEpsilon } from "./odds.js";
 import { digestOf, isReadable, pythonFloat } from "./text.js";
 import { isInteger } from "./window.js";
@@ -17,7 +18,8 @@ const MOST_DIMENSIONS = 256;
 const THINNEST = 1e-50;
 
 /** What is asked of whom, under which promise. */
-export class KMeansStudy {
+export class KMeansStudy implements AskedStudy {
+  readonly delta = "0";
   readonly #widths: readonly number[]; // where distances are measured; the widest has 1
   readonly #factors: readonly number[]; // one over what a distance of 1 is in the units of the data
 
@@ -43,6 +45,20 @@ export class KMeansStudy {
   /** Whose turn it is in the rounds so far, from the server's text. */
   parseTurns(text: string): Turns {
     return turnsOf(this.digest, text);
+  }
+
+  /** What somebody sends who enrolls: nothing yet. The point, if there is one, stays on the device until its round. */
+  report(point?: readonly number[]): Joined {
+    if (point) this.place(point);
+    return { integer: 0, point: point?.slice() };
+  }
+
+  /** A point as somebody trusts the curator with it, each coordinate on the grid of its bounds. */
+  trusted(point: readonly number[]): TrustedValue {
+    this.place(point);
+    const rounded = point.map((x, j) => trustedNumber(x, this.bounds[j]!));
+    const digits = rounded.map(({ integer }) => integer.toString(16).padStart(8, "0")).join("");
+    return { integer: String(BigInt(`0x1${digits}`)), value: rounded.map(({ value }) => value as number) };
   }
 
   /** Where a point is in the unit box; one outside of the bounds is moved to the nearest point inside. */
@@ -98,3 +114,6 @@ function widthsOf(bounds: readonly Bounds[], scale: string | readonly number[]):
 function widthOf([lower, upper]: Bounds): number {
   return upper - lower;
 }
+
+/** Studies of K-means, for a client. */
+export const kmeans: Kind = { kind: "kmeans", parse: parseKMeansStudy };

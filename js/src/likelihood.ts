@@ -2,6 +2,7 @@
 
 import { setOf } from "./choice.js";
 import { type AskedStudy, type Offer } from "./client/offer.js";
+import { type KeptAnswer } from "./client/store.js";
 import { hashOf } from "./hashing.js";
 import { labelOf } from "./masked.js";
 
@@ -25,6 +26,23 @@ export function likelihoodOf(offer: Offer, value: number | string, code: number)
   return LIKELIHOODS[channel.type]!(channel, study.trusted(value).integer as number, code);
 }
 
+/**
+ * How likely the code of an answer to a round of K-means is for a symbol: what the question made of somebody's point. Of a code that is
+ * a row of bits, only those of the symbols that are compared are looked at: all others are equally likely for each of these.
+ */
+export function likelihoodOfAnswer(answer: KeptAnswer, symbol: number, compared: readonly number[]): number {
+  const channel: Channel = JSON.parse(answer.channel);
+  const { code } = JSON.parse(answer.body);
+  if (channel.type === "choice") return hit(channel, ((symbol >>> code) & 1) === 1);
+  if (channel.type === "response") return hit(channel, symbol === code);
+  return [...new Set(compared)].reduce((chance, i) => chance * bit(channel, i === symbol, isSet(code, i)), 1);
+}
+
+/** Whether bit i of a text of bytes in hexadecimal digits is 1. */
+function isSet(code: string, i: number): boolean {
+  return ((parseInt(code.slice(2 * (i >> 3), 2 * (i >> 3) + 2), 16) >> (i & 7)) & 1) === 1;
+}
+
 /** By the channel's type, from the integer that the value or category stands for: units, a bin or the category's number. */
 const LIKELIHOODS: Record<string, (channel: Channel, integer: number, code: number) => number> = {
   window: likelihoodOfNumber,
@@ -32,15 +50,18 @@ const LIKELIHOODS: Record<string, (channel: Channel, integer: number, code: numb
   choice: (channel, category, code) => hit(channel, ((setOf(channel.codes, channel.chosen, category) >>> code) & 1) === 1),
   hashing: (channel, key, code) => hit(channel, hashOf(channel.seed, channel.values, key, Math.floor(code / channel.values)) === code % channel.values),
   masked: (channel, bin, code) => hit(channel, labelOf(Math.log2(channel.labels), Math.floor(code / channel.labels), bin) === code % channel.labels),
-  unary: ({ categories, one, zero }, category, code) => {
+  unary: (channel, category, code) => {
     let chance = 1;
-    for (let i = 0; i < categories; i++) {
-      const likely = (i === category ? one : zero) / 2 ** 32;
-      chance *= Math.floor(code / 2 ** i) % 2 ? likely : 1 - likely;
-    }
+    for (let i = 0; i < channel.categories; i++) chance *= bit(channel, i === category, Math.floor(code / 2 ** i) % 2 === 1);
     return chance;
   },
 };
+
+/** How likely one bit of unary encoding is. */
+function bit({ one, zero }: Channel, mine: boolean, is: boolean): number {
+  const likely = (mine ? one : zero) / 2 ** 32;
+  return is ? likely : 1 - likely;
+}
 
 function hit({ low, extra, bits }: Channel, inside: boolean): number {
   return (low + (inside ? extra : 0)) / 2 ** bits;

@@ -46,7 +46,7 @@ export function areBounds(value: unknown): value is readonly [number, number] {
 export function rowTable(w: Window, half: unknown): Uint32Array {
   const n = w.codes;
   const right = Array.isArray(half) && half.length === n / 2 && half.every((v) => isInteger(v, 0, 2 ** 40));
-  ensure(right && n <= MOST_CODES, "its values are not integers from 0 to 2^40, one for each upper code of at most 4096");
+  ensure(right && n <= MOST_CODES, "its values are not integers up to 2^40, one for each upper code");
   const values = [...(half as number[]).map((v) => -v).reverse(), ...(half as number[])];
   let sum = 0;
   const means: bigint[] = [];

@@ -26,12 +26,12 @@ export function isInteger(value: unknown, lower: number, upper: number): value i
 export function verifyWindow(epsilon: unknown, w: Window): asserts epsilon is string {
   ensure(isCanonicalEpsilon(epsilon), "its epsilon is not a decimal from 0.01 to 20 in its shortest form");
   ensure(isInteger(w.codes, 2, MOST_CODES), "its number of codes is not an integer from 2 to 65536");
-  ensure(isInteger(w.window, 1, w.codes - 1), "its window is not an integer below its number of codes");
+  ensure(isInteger(w.window, 1, w.codes - 1), "its window is not an integer below its codes");
   ensure(w.bits === 32 || w.bits === 48, "its bits are not 32 or 48");
   const total = 2 ** w.bits;
   ensure(isInteger(w.low, 1, total) && isInteger(w.extra, 1, total), "its weights are not positive integers");
   const [n, k, a, b] = [w.codes, w.window, w.low, w.extra].map(BigInt) as [bigint, bigint, bigint, bigint];
-  ensure(n * a + k * b === BigInt(total), "its weights do not add up to 2 to the power of its bits");
+  ensure(n * a + k * b === BigInt(total), "its weights do not add up to 2^bits");
   ensure(withinOdds(a + b, a, epsilon), `it is not ${epsilon}-private`);
 }
 

@@ -136,6 +136,6 @@ function hang(signal) {
   });
 }
 
-function problem(status, reason, headers = {}, detail = `It is ${reason}.`) {
+export function problem(status, reason, headers = {}, detail = `It is ${reason}.`) {
   return Response.json({ type: `urn:hybriddp:problem:${reason}`, title: reason, status, detail, reason }, { status, headers });
 }

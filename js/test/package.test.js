@@ -95,7 +95,8 @@ test("another project finds the types of all entries", () => {
       'import { type Item, frequency, parseFrequencyStudy } from "hybriddp/frequency";\n' +
       'import { promiseOf } from "hybriddp/words";\n' +
       'import { type Report, parseDistributionStudy } from "hybriddp/distribution";\n' +
-      'import { type Answer, type Round, parseKMeansStudy } from "hybriddp/kmeans";\n' +
+      'import { type Answer, KMeansClient, type Round, parseKMeansStudy } from "hybriddp/kmeans";\n' +
+      'export const points = async (token: string): Promise<Receipt> => new KMeansClient("https://curator.example.org", { token, store }).enroll([17.5, 30]);\n' +
       'import { type HeavyHitterStudy, heavyHitters, parseHeavyHitterStudy } from "hybriddp/heavy";\n' +
       "export const items = async (text: string): Promise<HeavyHitterStudy> => parseHeavyHitterStudy(text, 1);\n" +
       "export const asked = async (study: string, text: string): Promise<Round> => (await parseKMeansStudy(study, 1)).parseRound(text);\n" +

@@ -6,9 +6,9 @@ import { test } from "node:test";
 import { parseDistributionStudy } from "../dist/distribution.js";
 import { frequency, parseFrequencyStudy } from "../dist/frequency.js";
 import { Client, parseChannel } from "../dist/hybriddp.js";
-import { chanceOf, likelihoodOf, oneLine, promiseOf, receiptWords } from "../dist/words.js";
+import { chanceOf, likelihoodOf, likelihoodOfAnswer, oneLine, promiseOf, receiptWords } from "../dist/words.js";
 import { Curator, STUDIES, URL_OF, token } from "./curator.js";
-import { distribution as distributions, frequency as frequencies, vectors } from "./vectors.js";
+import { distribution as distributions, frequency as frequencies, kmeans, vectors } from "./vectors.js";
 
 /** As the protocol says it. */
 const toUnits = (value, [lower, upper]) => Math.floor((Math.min(Math.max(value, lower), upper) - lower) * (2 ** 24 / (upper - lower)) + 0.5);
@@ -116,4 +116,32 @@ test("what acts instead of showing is left out, and joiners that languages need 
   assert.equal(oneLine("a pilot\n\x1b[2JIf you report: \u202enothing"), "a pilot [2JIf you report: nothing");
   assert.equal(oneLine("می\u200cخواهم"), "می\u200cخواهم");
   assert.equal(oneLine(7), undefined);
+});
+
+const ASKS = kmeans.rounds.flatMap(({ text }) => JSON.parse(text).asks);
+
+for (const type of ["response", "choice"]) {
+  test(`how likely an answer to a round is, ${type}: all codes of a symbol are one, and none is more than e^ε apart`, () => {
+    const { channel } = ASKS.find((ask) => ask.channel.type === type);
+    const { epsilon, categories, codes = categories, chosen } = channel;
+    const symbols = chosen ? [2 ** chosen - 1, (2 ** chosen - 1) * 2 ** (codes - chosen)] : [0, codes - 1];
+    const chances = symbols.map((symbol) =>
+      Array.from({ length: codes }, (_, code) => likelihoodOfAnswer({ channel: JSON.stringify(channel), body: JSON.stringify({ code }) }, symbol, symbols)),
+    );
+    for (const row of chances) assert.ok(Math.abs(row.reduce((sum, chance) => sum + chance) - 1) < 1e-9);
+    chances[0].forEach((chance, code) => assert.ok(chance <= chances[1][code] * Math.exp(Number(epsilon))));
+    assert.notDeepEqual(chances[0], chances[1]);
+  });
+}
+
+test("how likely an answer to a round is, unary: the bits of the symbols that are compared, and no others", () => {
+  const { channel } = ASKS.find((ask) => ask.channel.type === "unary");
+  const [one, zero] = [channel.one / 2 ** 32, channel.zero / 2 ** 32];
+  const likely = (code, symbol) => likelihoodOfAnswer({ channel: JSON.stringify(channel), body: JSON.stringify({ code }) }, symbol, [1, 9]);
+  assert.equal(likely("0200", 1), one * (1 - zero)); // bit 1 of byte 0
+  assert.equal(likely("ff02", 9), zero * one);
+  assert.equal(likely("fd01", 9), (1 - zero) * (1 - one));
+  const all = ["0000", "0200", "0002", "0202"];
+  for (const symbol of [1, 9]) assert.ok(Math.abs(all.reduce((sum, code) => sum + likely(code, symbol), 0) - 1) < 1e-12);
+  assert.ok(likely("0200", 1) / likely("0200", 9) <= Math.exp(Number(channel.epsilon)));
 });

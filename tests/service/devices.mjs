@@ -1,6 +1,6 @@
 /**
  * Devices that take part with the JavaScript package, as a test tells them to: a list of people on standard input, what became of
- * them on standard output.
+ * them on standard output. What a device keeps goes in and out with it, so that it can be started again.
  */
 
 import { readFileSync } from "node:fs";
@@ -10,10 +10,28 @@ const { Client } = await import(`${dist}/hybriddp.js`);
 const { frequency } = await import(`${dist}/frequency.js`);
 const { distribution } = await import(`${dist}/distribution.js`);
 const { heavyHitters } = await import(`${dist}/heavy.js`);
+const { KMeansClient } = await import(`${dist}/kmeans.js`);
 const { promiseOf, receiptWords } = await import(`${dist}/words.js`);
 
-async function device({ token, study, acts }) {
-  const client = new Client(url, { ...(token ? { token } : { study }), kinds: [frequency, distribution, heavyHitters] });
+/** A store of one entry. */
+class Pocket {
+  constructor(entry) {
+    this.entry = entry;
+  }
+  get() {
+    return this.entry;
+  }
+  set(_, entry) {
+    this.entry = entry;
+  }
+  delete() {
+    this.entry = undefined;
+  }
+}
+
+async function device({ token, study, kept, points, acts }) {
+  const options = { ...(token ? { token } : { study }), store: new Pocket(kept) };
+  const client = points ? new KMeansClient(url, options) : new Client(url, { ...options, kinds: [frequency, distribution, heavyHitters] });
   const seen = [];
   for (const [act, value] of acts) {
     try {

@@ -68,15 +68,12 @@ class People:
                 name: Sent(False, ENROLLED, self.study.digest, nonce or secrets.token_hex(16)) for name in self.local
             }
             await asyncio.gather(
-                *(
-                    participation.contribute(curator, known, one, self._token(server, name))
-                    for name, one in sent.items()
-                )
+                *(participation.contribute(curator, known, one, self.token(server, name)) for name, one in sent.items())
             )
 
         asyncio.run(work())
 
-    def _token(self, server: Running, name: str) -> str:
+    def token(self, server: Running, name: str) -> str:
         return server.token(name, self.id)["Authorization"].removeprefix("Bearer ")
 
     def asked(self, server: Running) -> "Asked":
@@ -113,7 +110,7 @@ class Asked:
         async def one(name: str, message: dict[str, Any]) -> str:
             curator = server.prepared.app.state.curator
             known = await curator.known(self.people.id)
-            token = self.people._token(server, name)
+            token = self.people.token(server, name)
             try:
                 done = await answering.answer(curator, known, SentAnswer(message, nonce), token)
             except Refusal as refusal:

@@ -7,8 +7,15 @@ import { type Json } from "./exchange.js";
 
 /** What somebody trusts the curator with: the integer that is committed to, and what is sent. */
 export interface TrustedValue {
+  /** Of a point, which is larger than numbers can be, in decimal digits. */
   readonly integer: number | string;
-  readonly value: number | string;
+  readonly value: number | string | readonly number[];
+}
+
+/** What somebody sends who joins the local group: a code; nothing yet in a study that asks in rounds, where the point is kept. */
+export interface Joined extends Partial<Report> {
+  readonly integer?: 0;
+  readonly point?: readonly number[] | undefined;
 }
 
 /** What a study of any kind does for a client. */
@@ -20,7 +27,7 @@ export interface AskedStudy {
   readonly state?: string;
   /** Whether more will be asked than can be known now; the study is fetched again then. */
   readonly waits?: boolean;
-  report(value: any): Report;
+  report(value: any): Joined;
   trusted(value: any): TrustedValue;
 }
 
@@ -45,6 +52,8 @@ export interface Offer {
   /** The study itself, its channel verified. */
   readonly study: AskedStudy;
   readonly consent: { readonly organization?: string; readonly purpose?: string; readonly contact?: string };
+  /** What the numbers of a point are called, as the curator says. */
+  readonly dimensions?: readonly string[];
   /** For each group, what the curator says that it stores of a person. */
   readonly stored: { readonly local: readonly string[]; readonly trusted: readonly string[] };
   /** "created", "open", "asking" (about a list), "closed", "released" or "withdrawn". */

@@ -13,9 +13,27 @@ export interface Kept {
   readonly digest: string;
   readonly epsilon: string;
   readonly delta: string;
-  /** The code; of a trusted contribution the value in units, the number of its bin or category, or that of its item, in decimal. */
+  /** The code; of a trusted contribution the value in units, or the number of its bin, category or item; 0 of an enrollment. */
   readonly integer: number | string;
   readonly nonce: string;
+  /** What is sent, byte by byte, however often. */
+  readonly body: string;
+  /** The curator's signed answer, once there is one. */
+  readonly receipt?: Json;
+  /** Of somebody who enrolled in a study of K-means: their point, until the answer is drawn; it never leaves the device. */
+  readonly point?: readonly number[] | undefined;
+  /** The turns of the rounds that were seen. */
+  readonly turns?: string;
+  readonly answer?: KeptAnswer;
+}
+
+/** An answer to a round of K-means, with what is public of the question that it answers. */
+export interface KeptAnswer {
+  readonly number: number;
+  readonly purpose: string;
+  /** The texts of the question and of its channel. */
+  readonly question: string;
+  readonly channel: string;
   /** What is sent, byte by byte, however often. */
   readonly body: string;
   /** The curator's signed answer, once there is one. */

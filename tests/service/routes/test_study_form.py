@@ -5,6 +5,7 @@ import pytest
 
 from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanStudy
 from hybriddp.errors import BudgetError, DataError
+from hybriddp.kmeans import KMeansStudy
 from hybriddp.service.problems import Refusal
 from hybriddp.service.routes.study_form import KINDS, StudyForm, offered, refused
 
@@ -21,6 +22,9 @@ GOOD = {
     "closes_at": "2030-02-01T12:00",
     "tokens": "yes",
 }
+
+
+POINTS = {"kind": "kmeans", "clusters": "3", "ranges": "0 10\n\n-1.5, 2,000\n"}
 
 
 def test_a_form_says_what_the_route_s_body_says() -> None:
@@ -76,6 +80,13 @@ def test_items_need_a_delta() -> None:
         assert set(StudyForm.read(items | {"delta": delta}).problems(NOW)) == {"delta"}
 
 
+def test_bounds_of_points_stand_on_lines() -> None:
+    form = StudyForm.read(GOOD | POINTS | {"lower": "x"})
+    assert form.problems(NOW) == {}
+    study = KMeansStudy(GOOD["name"], n_clusters=3, bounds=[(0, 10), (-1.5, 2000)], epsilon=1)
+    assert form.body().study == json.loads(study.to_json())
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
@@ -99,6 +110,14 @@ def test_items_need_a_delta() -> None:
         ({"kind": "frequency", "categories": "one"}, "categories", "At least two"),
         ({"kind": "frequency", "categories": "a\na"}, "categories", "must be"),
         ({"kind": "frequency", "categories": "\n".join(map(str, range(5000)))}, "categories", "4,096"),
+        (POINTS | {"clusters": ""}, "clusters", "A whole number is needed."),
+        (POINTS | {"clusters": "2.5"}, "clusters", "A whole number is needed."),
+        (POINTS | {"clusters": "0"}, "clusters", "from 1"),
+        (POINTS | {"ranges": " \n"}, "ranges", "At least one line"),
+        (POINTS | {"ranges": "0 10\n5"}, "ranges", "two numbers"),
+        (POINTS | {"ranges": "0 ten"}, "ranges", "two numbers"),
+        (POINTS | {"ranges": "10 0"}, "ranges", "the lower bound before"),
+        (POINTS | {"tokens": "no"}, "kind", "needs people with a token"),
     ],
 )
 def test_each_field_is_told_what_is_wrong_with_it(changes: dict[str, str], field: str, words: str) -> None:

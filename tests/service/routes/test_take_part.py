@@ -10,12 +10,15 @@ import pytest
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client import commitment
 from hybriddp.frequency.item_integers import integer_of
+from hybriddp.kmeans import KMeansStudy
 from hybriddp.service import pages, routes
+from tests.service.kmeans_people import People
 from tests.service.running import CONSENT, Running
 from tests.service.test_heavy_life import STUDY as ITEMS
 
 EVIL = '<script>alert(1)</script>"&'
 MINUTES = MeanStudy("minutes, by form", bounds=(0, 240), epsilon=1)
+POINTS = KMeansStudy("points, by form", n_clusters=2, bounds=[(0, 10), (-1, 1)], epsilon=1)
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +29,7 @@ def server(kept_server: Running) -> Running:
     kept_server.create(fruit, "fruit", tokens=False)
     kept_server.create(DistributionStudy("load, by form", bounds=(0, 10), epsilon=1), "load")
     assert kept_server.create(ITEMS, "items").status_code == 201
+    assert People(POINTS, "points", {}, {}).create(kept_server).status_code == 201
     return kept_server
 
 
@@ -75,6 +79,27 @@ def test_trust_without_a_script_and_withdraw(server: Running) -> None:
     assert gone.status_code == 200
     assert "you withdrew your value" in gone.text
     assert server.http.get("/studies/minutes", headers=server.admin).json()["counts"]["trusted"] == before
+
+
+def test_points_are_trusted_field_by_field_and_withdrawn_as_one_text(server: Running) -> None:
+    page = server.http.get("/studies/points/take-part").text
+    assert "points.js" in page
+    assert "until the study's rounds end" in page
+    form = {"token": _token(server, "pat", "points"), "value1": "2.5", "value2": "0.5", "nonce": "ab" * 16}
+    for wrong in ({"value2": ""}, {"value2": "ten"}, {"value1": "inf"}):
+        refused = _post(server, "points", "/trust", **form | wrong)
+        assert (refused.status_code, "into each field" in refused.text) == (422, True)
+        assert ('value="0.5"' in refused.text) == ("value2" not in wrong)  # what was typed is still there
+    missing = _post(server, "points", "/trust", **{name: text for name, text in form.items() if name != "value2"})
+    assert missing.status_code == 422
+    assert _post(server, "points", "/trust", **form | {"value": "1 2 3"}).status_code == 400
+    given = _post(server, "points", "/trust", **form)
+    assert given.status_code == 201
+    assert 'name="value" value="2.5 0.5"' in given.text  # for the button that withdraws
+    repeated = {"token": form["token"], "value": "2.5 0.5", "nonce": form["nonce"]}
+    assert _post(server, "points", "/trust", **repeated).status_code == 200
+    gone = _post(server, "points", "/withdraw", **repeated)
+    assert (gone.status_code, "you withdrew your value" in gone.text) == (200, True)
 
 
 @pytest.mark.parametrize(

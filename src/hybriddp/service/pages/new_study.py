@@ -20,14 +20,19 @@ fieldset { border: 0; padding: 0; margin: 0 0 1rem; } legend { font-weight: 600;
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; max-width: 34rem; }
 form:not(:has([value=mean]:checked)) .of-mean, form:not(:has([value=frequency]:checked)) .of-frequency,
 form:not(:has([value=distribution]:checked)) .of-distribution,
-form:not(:has([value=heavy-hitters]:checked)) .of-items,
-form:has([value=frequency]:checked) .of-number, form:has([value=heavy-hitters]:checked) .of-number { display: none; }
+form:not(:has([value=heavy-hitters]:checked)) .of-items, form:not(:has([value=kmeans]:checked)) .of-kmeans,
+form:has(:is([value=frequency], [value=heavy-hitters], [value=kmeans]):checked) .of-number { display: none; }
 """
 _LABELS = {
     "name": ("Name", "What is asked, as people will read it. Put the week into it: no two studies have the same text."),
     "lower": ("Lower bound", "No value counts as less."),
     "upper": ("Upper bound", "No value counts as more."),
     "categories": ("Categories", "One on each line, in the order that results have."),
+    "clusters": ("Clusters", "How many places to look for, around which people are."),
+    "ranges": (
+        "Bounds of each number",
+        "One line for each number that people have: lower and upper bound, such as 0 240.",
+    ),
     "epsilon": ("Privacy, ε", "What everybody is promised, from 0.01 to 20: smaller is more private."),
     "delta": ("Privacy, δ", "How likely an item of one person alone may be shown, such as 0.000001."),
     "organization": ("Who asks", "The organization, as people know it."),
@@ -42,10 +47,10 @@ _LABELS = {
     "part_names": ("Parts", "Such as DE, one on each line: all that there are. The minima above hold in each."),
     "origins": ("Web origins", "Whose pages may send to it, such as https://app.example.org, one on each line."),
 }
-_AREAS = ("categories", "purpose", "part_names", "origins")
+_AREAS = ("categories", "ranges", "purpose", "part_names", "origins")
 _TYPES = {"closes_at": "datetime-local"}
 _DECIMAL = ("lower", "upper", "epsilon", "delta")
-_WHOLE = ("min_trusted", "min_local")
+_WHOLE = ("clusters", "min_trusted", "min_local")
 _NEEDED = ("name", "organization", "purpose", "contact", "closes_at", "epsilon")
 
 
@@ -85,6 +90,7 @@ def new_study_page(
         '<div class="of-frequency">',
         field("categories"),
         f'<div class="field">{box("other", "Count all other items as one more category")}</div></div>',
+        f'<div class="of-kmeans">{field("clusters")}{field("ranges")}</div>',
         field("epsilon"),
         '<div class="of-items">',
         field("delta"),

@@ -13,14 +13,15 @@ from typing import Any
 from hybriddp.client.plain import one_line
 from hybriddp.client.receipt import Receipt
 from hybriddp.page import Section, alerts, paragraphs
-from hybriddp.service.pages import take_part_items
+from hybriddp.service.pages import take_part_items, take_part_points
 from hybriddp.service.pages.look import hidden, kept, missing_script, people_page, script_tag
+from hybriddp.service.pages.take_part_points import choice_words, point_fields, point_question, state_words
 from hybriddp.wording import significant
 
 __all__ = ["ASKED", "SCRIPT", "no_study_page", "receipt_page", "take_part_page"]
 
 SCRIPT = "take_part.js"
-ASKED = ("mean", "distribution", "frequency", take_part_items.KIND)
+ASKED = ("mean", "distribution", "frequency", take_part_items.KIND, "kmeans")
 """Kinds of studies that the page can ask for; others are for apps."""
 
 _FOOTER = "hybriddp curator. This page comes from the curator, and so does its script."
@@ -104,8 +105,8 @@ def take_part_page(
         sections.append(Section("", [_sent(), *by_hand]))
     else:
         sections.append(Section("", blocks))
-    head = script_tag(SCRIPT)
-    return people_page(_title(study), sections, footer=_FOOTER, style=_STYLE, head=head)
+    style = _STYLE + (take_part_points.STYLE if _asks_in_rounds(study) else "")
+    return people_page(_title(study), sections, footer=_FOOTER, style=style, head=script_tag(_script(study)))
 
 
 def receipt_page(study: Mapping[str, Any], document: Mapping[str, Any], *, token: str, value: str, nonce: str) -> str:
@@ -151,6 +152,18 @@ def _path(study: Mapping[str, Any]) -> str:
     return f"/studies/{study['id']}/take-part"
 
 
+def _until(study: Mapping[str, Any]) -> str:
+    return "This round ends" if _asks_in_rounds(study) and study["state"] == "asking" else "Open until"
+
+
+def _asks_in_rounds(study: Mapping[str, Any]) -> bool:
+    return bool(study["kind"] == "kmeans")
+
+
+def _script(study: Mapping[str, Any]) -> str:
+    return take_part_points.SCRIPT if _asks_in_rounds(study) else SCRIPT
+
+
 def _title(study: Mapping[str, Any]) -> str:
     return one_line(str(study.get("title") or study["id"]))
 
@@ -162,7 +175,7 @@ def _who(study: Mapping[str, Any], asked: Mapping[str, Any], part: str) -> list[
         ("Asked by", who),
         ("Purpose", one_line(consent.get("purpose", ""))),
         ("Contact", one_line(consent.get("contact", ""))),
-        *([] if ended else [("Open until", str(study["closes_at"]).replace("T", " ").removesuffix("Z") + " UTC")]),
+        *([] if ended else [(_until(study), str(study["closes_at"]).replace("T", " ").removesuffix("Z") + " UTC")]),
         *_counted_in(study, part),
         ("Promise", kept(str(study["promise"]))),
     ]
@@ -189,7 +202,10 @@ def _counted_in(study: Mapping[str, Any], part: str) -> list[tuple[str, str]]:
 
 
 def _question(study: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    lead = "People were asked for" if study["state"] in _ENDED else "You are asked for"
+    ended = study["state"] in _ENDED or (_asks_in_rounds(study) and study["state"] == "asking")
+    lead = "People were asked for" if ended else "You are asked for"
+    if _asks_in_rounds(study):
+        return point_question(lead, asked)
     if study["kind"] in ("mean", "distribution"):
         lower, upper = (significant(float(bound), 6) for bound in asked["bounds"])
         return f"{lead} one number, from {lower} to {upper}. A number outside counts as the nearer bound."
@@ -200,13 +216,18 @@ def _question(study: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
 
 def _ended(study: Mapping[str, Any]) -> list[str]:
     words = _STATES.get(study["state"], "This page cannot ask for what the study wants. Take part with an app.")
+    if _asks_in_rounds(study):
+        words = state_words(study, words)
     link = f'<p><a class="button" href="/studies/{study["id"]}/result.html">See the result</a></p>'
-    return [*paragraphs([words], style="answer"), *([link] if study["state"] == "released" else [])]
+    waits = _asks_in_rounds(study) and study["state"] in ("closed", "asking")
+    return [*paragraphs([words], style="" if waits else "answer"), *([link] if study["state"] == "released" else [])]
 
 
 def _device(study: Mapping[str, Any], token: str) -> str:
     """What the script needs to look after what the device keeps, where nothing is asked."""
-    return f'<div id="take-part" {_data(study)}>{hidden("token", token)}</div>{_sent()}'
+    comes_back = _asks_in_rounds(study) and study["state"] in ("closed", "asking")  # to answer, perhaps with a token
+    who = "".join(_token(token)) if comes_back else hidden("token", token)
+    return f'<div id="take-part" {_data(study)}>{who}</div>{_sent()}'
 
 
 def _data(study: Mapping[str, Any]) -> str:
@@ -222,7 +243,7 @@ def _form(
         f'<form id="take-part" method="post" action="{_path(study)}/trust" {_data(study)}>',
         hidden("nonce", nonce),
         *(_token(token) if study["tokens"] else []),
-        _value(study, asked, typed.get("value", "")),
+        _values(study, asked, typed, place="value"),
         '<fieldset><legend>Do you trust the curator with it?</legend><div class="options">',
         _option(study, "report"),
         _option(study, "trust"),
@@ -245,7 +266,14 @@ def _token(token: str) -> list[str]:
     ]
 
 
-def _value(study: Mapping[str, Any], asked: Mapping[str, Any], typed: str, *, place: str = "value") -> str:
+def _values(study: Mapping[str, Any], asked: Mapping[str, Any], typed: Mapping[str, str], *, place: str) -> str:
+    """The field or fields for what is asked."""
+    if _asks_in_rounds(study):
+        return point_fields(asked, typed, place=place)
+    return _value(study, asked, typed.get("value", ""), place=place)
+
+
+def _value(study: Mapping[str, Any], asked: Mapping[str, Any], typed: str, *, place: str) -> str:
     """The field for the value, whose id is ``place``; of a category it has the number."""
     if study["kind"] == "frequency":
         items = [one_line(str(item)) for item in asked["categories"]]
@@ -280,7 +308,7 @@ def _option(study: Mapping[str, Any], choice: str) -> str:
             f"than others, and that is all that anybody learns from one. Your {noun} itself stays here."
         )
         state = " disabled"
-        missing = "".join(missing_script(SCRIPT, _NO_SCRIPT))
+        missing = "".join(missing_script(_script(study), _NO_SCRIPT))
     else:
         label = f"Yes: send the {noun} itself"
         words = (
@@ -289,6 +317,8 @@ def _option(study: Mapping[str, Any], choice: str) -> str:
             f"curator could see your {noun}."
         )
         state, missing = "", ""
+    if _asks_in_rounds(study):
+        label, words = choice_words(choice)
     if not_now:
         state, missing = " disabled data-later", f'<p class="hint">{not_now}</p>'
     sentences = "".join(f"<li>{escape(str(one))}</li>" for one in study["stored"][group])
@@ -318,7 +348,7 @@ def _withdrawal(study: Mapping[str, Any], token: str) -> str:
         '<div class="field"><label for="given-nonce">The number of 32 digits and letters</label><input '
         'id="given-nonce" name="nonce" required pattern="[0-9a-f]{32}" size="36" autocomplete="off"></div>'
     )
-    value = _value(study, json.loads(study["text"]), "", place="given")
+    value = _values(study, json.loads(study["text"]), {}, place="given")
     return (
         '<details id="by-hand"><summary>Withdraw what you sent without JavaScript</summary>'
         f'<form method="post" action="{_path(study)}/withdraw">{who}{value}{nonce}'

@@ -15,6 +15,7 @@ from hybriddp.distribution.study import DistributionStudy
 from hybriddp.errors import BudgetError, HybridDPError, ParameterError
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.study import FrequencyStudy
+from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.mean.parts import StudyParts
 from hybriddp.mean.study import MeanStudy
 from hybriddp.service.kinds import known_kinds, study_kind
@@ -30,6 +31,7 @@ KINDS = {
     "distribution": "quantiles of a number",
     "frequency": "shares of categories",
     "heavy-hitters": "frequent items that nobody has listed",
+    "kmeans": "places around which people are: K-means of several numbers",
 }
 """What can be asked for on the page, if the server knows it."""
 TEXTS = (
@@ -37,6 +39,8 @@ TEXTS = (
     "lower",
     "upper",
     "categories",
+    "clusters",
+    "ranges",
     "epsilon",
     "delta",
     "organization",
@@ -57,6 +61,8 @@ _NEEDED = ("organization", "purpose", "contact", "closes_at")
 _LONGEST = 1_000_000  # characters of a field; a body is not longer
 _DAYS = 14
 _FIELDS = {"bounds": "upper", "min_group_size": "min_trusted", "by": "part_by", "names": "part_names"}
+_FIELDS |= {"n_clusters": "clusters"}
+_RANGES = "Each line must have two numbers, the lower bound before the upper one."
 _TYPES: dict[str, Any] = {
     "organization": Words,
     "purpose": Words,
@@ -170,6 +176,8 @@ class StudyForm:
             kind = study_kind(self._study().to_json(), self._parts())
         except ParameterError as error:
             field = _FIELDS.get(error.name, error.name)
+            if field == "upper" and self.texts["kind"] == "kmeans":
+                raise _Wrong("ranges", _RANGES) from None
             below = "lower below upper" in error.expected
             words = "This must be above the lower bound." if below else f"This must be {error.expected}."
             raise _Wrong(field if field in self.texts else "", words) from None
@@ -191,7 +199,7 @@ class StudyForm:
             raise _Wrong("part_names", "Parts need tokens: they say which part a person is in.")
         return StudyParts(text["part_by"], names)
 
-    def _study(self) -> MeanStudy | FrequencyStudy | DistributionStudy | HeavyHitterStudy:
+    def _study(self) -> MeanStudy | FrequencyStudy | DistributionStudy | HeavyHitterStudy | KMeansStudy:
         text = self.texts
         if text["kind"] not in offered():
             raise _Wrong("kind", "This server does not know such studies.")
@@ -203,6 +211,13 @@ class StudyForm:
             return FrequencyStudy(text["name"], categories=lines, other=text["other"] == "yes", **common)
         if text["kind"] == "heavy-hitters":
             return HeavyHitterStudy(text["name"], delta=text["delta"], **common)
+        if text["kind"] == "kmeans":
+            if text["tokens"] == "no":
+                raise _Wrong("kind", "K-means needs people with a token: it says which round asks whom.")
+            clusters = read_number(text["clusters"])
+            if clusters is None or not clusters.is_integer():
+                raise _Wrong("clusters", "A whole number is needed.")
+            return KMeansStudy(text["name"], n_clusters=int(clusters), bounds=self._ranges(), **common)
         for name in ("lower", "upper"):
             if read_number(text[name]) is None:
                 raise _Wrong(name, "A number is needed.")
@@ -210,6 +225,18 @@ class StudyForm:
         if text["kind"] == "distribution":
             return DistributionStudy(text["name"], bounds=bounds, scale=text["scale"], **common)
         return MeanStudy(text["name"], bounds=bounds, **common)
+
+    def _ranges(self) -> list[tuple[float, float]]:
+        """The bounds of each number, a pair on each line."""
+        found = []
+        for line in filter(str.strip, self.texts["ranges"].splitlines()):
+            numbers = [read_number(part.strip(",;")) for part in line.split()]
+            if len(numbers) != 2 or None in numbers:
+                raise _Wrong("ranges", _RANGES)
+            found.append((numbers[0] or 0.0, numbers[1] or 0.0))
+        if not found:
+            raise _Wrong("ranges", "At least one line is needed.")
+        return found
 
 
 def refused(error: HybridDPError) -> dict[str, str]:

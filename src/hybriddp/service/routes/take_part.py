@@ -12,9 +12,10 @@ from litestar.datastructures import State
 from hybriddp.errors import HybridDPError
 from hybriddp.service import life, participation
 from hybriddp.service.curator import KnownStudy
-from hybriddp.service.kinds import FrequencyKind, HeavyHitterKind
+from hybriddp.service.kinds import FrequencyKind, HeavyHitterKind, KMeansKind
 from hybriddp.service.observe import log_failure
 from hybriddp.service.pages.take_part import ASKED, no_study_page, receipt_page, take_part_page
+from hybriddp.service.pages.take_part_points import typed_point
 from hybriddp.service.participation import Sent
 from hybriddp.service.problems import Refusal, problem
 from hybriddp.service.routes.access import Asked
@@ -49,7 +50,8 @@ async def trust_by_form(study_id: PathId, data: FormData, request: Asked, state:
     except HybridDPError as error:
         return await _refused(study_id, data, request, state, error)
     state.metrics.contribute("trusted", "accepted" if done.new else "repeated")
-    return await _receipt(study_id, data, state, done.receipt or {}, HTTPStatus.CREATED if done.new else HTTPStatus.OK)
+    status = HTTPStatus.CREATED if done.new else HTTPStatus.OK
+    return await _receipt(known, data, state, done.receipt or {}, status)
 
 
 @post(f"{_PATH}/withdraw", status_code=200, **PAGE)
@@ -62,7 +64,7 @@ async def withdraw_by_form(study_id: PathId, data: FormData, request: Asked, sta
     except HybridDPError as error:
         return await _refused(study_id, data, request, state, error)
     state.metrics.contribute("trusted", "withdrawn")
-    return await _receipt(study_id, data, state, told, HTTPStatus.OK)
+    return await _receipt(known, data, state, told, HTTPStatus.OK)
 
 
 def _require_own(request: Asked) -> None:
@@ -91,8 +93,15 @@ async def _known(study_id: str, data: dict[str, str], state: State) -> KnownStud
 
 def _sent(known: KnownStudy, data: dict[str, str]) -> Sent:
     """What a form says; `Refusal` if it has no value."""
-    text = data.get("value", "").strip()
+    text = _text(known, data)
     return Sent(True, _integer(known, text), known.kind.digest, data.get("nonce", "").strip())
+
+
+def _text(known: KnownStudy, data: dict[str, str]) -> str:
+    """What was typed, as one text: a number, the number of a category, or the numbers of a point."""
+    if isinstance(known.kind, KMeansKind):
+        return typed_point(data, known.kind.study.box.n_dimensions)
+    return data.get("value", "").strip()
 
 
 def _integer(known: KnownStudy, text: str) -> int:
@@ -104,13 +113,24 @@ def _integer(known: KnownStudy, text: str) -> int:
         if not text:
             raise Refusal("out-of-range", "Type an item. Nothing was added to the study.")
         return known.kind.value(text)
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
+    if isinstance(known.kind, KMeansKind):
+        point = [*map(_number, text.split()[: known.kind.study.box.n_dimensions + 1])]
+        if not all(map(math.isfinite, point)):
+            raise Refusal(
+                "out-of-range", "Type a number, such as 37.5, into each field. Nothing was added to the study."
+            )
+        return known.kind.value(point)
+    number = _number(text)
     if not math.isfinite(number):
         raise Refusal("out-of-range", "Type a number, such as 37.5. Nothing was added to the study.")
     return known.kind.value(number)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 async def _page(study_id: str, state: State, data: dict[str, str], wrong: str = "", status: int = 200) -> Response[str]:
@@ -138,10 +158,10 @@ async def _part(study_id: str, state: State, token: str | None) -> tuple[str, st
 
 
 async def _receipt(
-    study_id: str, data: dict[str, str], state: State, document: dict[str, Any], status: int
+    known: KnownStudy, data: dict[str, str], state: State, document: dict[str, Any], status: int
 ) -> Response[str]:
-    study = await life.document(state.curator, study_id)
-    value, nonce = data.get("value", ""), data.get("nonce", "").strip()
+    study = await life.document(state.curator, known.stored.id)
+    value, nonce = _text(known, data), data.get("nonce", "").strip()
     return html_answer(receipt_page(study, document, token=_token(data) or "", value=value, nonce=nonce), status)
 
 

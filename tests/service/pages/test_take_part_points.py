@@ -1,0 +1,65 @@
+import pytest
+
+from hybriddp.kmeans import KMeansStudy
+from hybriddp.service.pages.take_part import take_part_page
+from hybriddp.service.pages.take_part_points import SCRIPT, point_question, typed_point
+from tests.service.pages.test_operator import EVIL, Read
+from tests.service.pages.test_take_part import NONCE, TOKEN, document
+
+STUDY = KMeansStudy("points", n_clusters=3, bounds=[(0, 10), (-1, 1)], epsilon=1)
+
+
+def page_of(**changes: object) -> str:
+    token = str(changes.pop("token", ""))
+    fields = {"kind": "kmeans", "text": STUDY.to_json(), "digest": STUDY.digest} | changes
+    return take_part_page(document(**fields), nonce=NONCE, token=token, typed={"value2": EVIL}, problem=EVIL)
+
+
+def test_each_number_has_a_field_with_its_bounds() -> None:
+    text = page_of()
+    page = Read(text)
+    assert EVIL not in text
+    assert "You are asked for 2 numbers" in text
+    assert "3 places around which people are" in text
+    assert {"token", "value1", "value2", "given1", "given2"} <= set(page.all("for")) <= set(page.all("id"))
+    assert ("from 0 to 10" in text, "from -1 to 1" in text) == (True, True)
+    assert "keeps them, encrypted, until the study's rounds end" in text
+    assert "you are asked once" in text
+    assert page.tags.count("h1") == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "step", "words", "comes_back"),
+    [
+        ("created", "pending", "not open yet", False),
+        ("closed", "pending", "none is asked now", True),
+        ("asking", "pending", "If it is your turn, this page answers by itself.", True),
+        ("closed", "released", "All rounds of this study have ended", True),
+        ("released", "released", "See the result", False),
+        ("withdrawn", "pending", "was withdrawn by the people who run it", False),
+    ],
+)
+def test_who_waits_can_come_back_with_a_token(state: str, step: str, words: str, comes_back: bool) -> None:
+    steps = [{"name": "rounds", "state": step}, {"name": "release", "state": "pending"}]
+    text = page_of(state=state, steps=steps)
+    assert words in text
+    assert ("<form" in text, 'id="token"' in text) == (False, comes_back)
+    assert ("This round ends" in text) == (state == "asking")
+    assert f'name="token" value="{TOKEN}"' in page_of(state=state, steps=steps, token=TOKEN)
+
+
+def test_one_number_is_one() -> None:
+    assert point_question("You are asked for", {"bounds": [[0, 1]], "n_clusters": 2}).startswith(
+        "You are asked for one number,"
+    )
+
+
+def test_numbers_of_a_form_are_one_text() -> None:
+    assert typed_point({"value1": " 1.5 ", "value2": "2"}, 2) == "1.5 2"
+    assert typed_point({"value1": "1.5"}, 2) == "1.5 ?"
+    assert typed_point({"value": " 1.5 2 ", "value1": "7"}, 2) == "1.5 2"
+
+
+def test_the_script_is_its_own() -> None:
+    assert SCRIPT in page_of()
+    assert SCRIPT not in take_part_page(document(), nonce=NONCE)
