@@ -57,11 +57,11 @@ def test_what_the_release_would_warn_of_is_shown_before_it(
         page = unescape(browser.get(f"/operator/studies/{study_id}").text)
     told = re.search(r"WARNING: at least ([0-9]+) of the [0-9]+ local reports cannot come", page)
     assert told is not None
-    assert "Nothing has been released yet: you can withdraw the study instead." in page
+    assert "You can still withdraw the study instead of releasing it." in page
     assert "WARNING" not in kept_server.http.get(f"/studies/{study_id}").text  # it is the operator's
     estimate = kept_server.move("release", study_id).json()["estimate"]
     assert estimate["implausible_reports"] == int(told[1]) > 0
-    assert "you can withdraw the study instead" not in browser.get(f"/operator/studies/{study_id}").text
+    assert "instead of releasing it" not in browser.get(f"/operator/studies/{study_id}").text
 
 
 @pytest.mark.parametrize("kind", STUDIES)

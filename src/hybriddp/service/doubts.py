@@ -15,7 +15,7 @@ from hybriddp.service.store.engine import reading
 
 __all__ = ["doubt_of"]
 
-_INSTEAD = " Nothing has been released yet: you can withdraw the study instead."
+_INSTEAD = " You can still withdraw the study instead of releasing it."
 
 
 async def doubt_of(curator: Curator, study_id: str) -> str:
