@@ -22,6 +22,7 @@ from hybriddp.client.questions import OfferedStudy, question
 from hybriddp.client.receipt import canonical_bytes
 from hybriddp.service.receipts import Signer, commitments_sha256
 
+IN_PART = {"part": "Gen\N{LATIN SMALL LETTER E WITH GRAVE}ve", "part_by": "city"}
 TARGET = Path(__file__).parent.parent / "vectors" / "protocol.json"
 SIGNER = Signer(Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
 OTHER = Signer(Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33))))
@@ -106,7 +107,7 @@ def receipt() -> dict[str, Any]:
 
 
 def receipts() -> Iterator[dict[str, Any]]:
-    """Receipts of a contribution, a withdrawal, one that found nothing, and a batch."""
+    """Receipts of a contribution, one in a part, a withdrawal, one that found nothing, and a batch."""
     nothing = {"commitment": "", "withdrawn": True, "opened": False}
     commitments = [bytes.fromhex(made["commitment"]) for made in contributions() if made["group"] == "local"]
     batch = {key: receipt()[key] for key in ("version", "study", "digest", "day")}
@@ -114,6 +115,7 @@ def receipts() -> Iterator[dict[str, Any]]:
     batch |= {"commitments_sha256": commitments_sha256(commitments)}
     signed = (
         ("a contribution", receipt()),
+        ("a contribution in a part of the users", receipt() | IN_PART),
         ("a withdrawal", receipt() | {"withdrawn": True, "opened": True}),
         ("a withdrawal that found nothing", receipt() | nothing),
         ("a batch of all local contributions above", batch),
@@ -131,6 +133,8 @@ def refused_receipts() -> Iterator[dict[str, Any]]:
     yield {"why": "one field less", "document": good | {"receipt": less}}
     yield {"why": "another group", "document": good | {"receipt": receipt() | {"group": "local"}}}
     yield {"why": "a number instead of a text", "document": good | {"receipt": receipt() | {"epsilon": 1}}}
+    moved = SIGNER.sign(receipt() | IN_PART) | {"receipt": receipt() | IN_PART | {"part": "DE"}}
+    yield {"why": "another part", "document": moved}
     yield {"why": "another key's signature", "document": OTHER.sign(receipt()) | {"kid": good["kid"]}}
     yield {"why": "a key that is not published", "document": OTHER.sign(receipt())}
     yield {

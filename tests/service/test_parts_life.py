@@ -12,6 +12,7 @@ import pytest
 from hybriddp import FrequencyStudy, MeanStudy
 from hybriddp.client import verify
 from hybriddp.release.mechanisms import Mechanism
+from hybriddp.service.store import studies
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.schema import participants, tallies
 from hybriddp.service.tokens import TokenKeys
@@ -315,3 +316,21 @@ def test_parts_survive_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert server.move("release", of.id).content == first.content
         assert of.counts() == before
         assert json.loads(first.content)["estimate"]["by"] == "country"
+
+
+def test_a_crash_before_the_commit_of_a_release_costs_nothing(
+    kept_server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = Country(kept_server)
+    of.crowd({"DE": (2, 2), "FR": (2, 2)})
+    with monkeypatch.context() as patched:
+        patched.setattr(studies, "store_result", _crash)  # after the draw and the payment
+        assert of.released().status_code == 500
+    with reading(kept_server.prepared.app.state.curator.engine) as connection:
+        lines = [row.line for row in connection.exec_driver_sql("SELECT line FROM ledger_events")]
+    assert not any(of.study.digest in line for line in lines)
+    assert [one["users"]["key"] for one in of.released().json()["estimate"]["parts"]] == ["DE", "FR"]
+
+
+def _crash(*_: object, **__: object) -> None:
+    raise ZeroDivisionError

@@ -120,9 +120,12 @@ class MockCurator:
         """A client of this participant, which does not wait between retries."""
         return Client(_URL, self.token(participant, part), journal=journal, retries=_NO_WAITS, transport=self.transport)
 
-    def async_client(self, participant: str, *, journal: Path | str | None = None) -> AsyncClient:
+    def async_client(
+        self, participant: str, *, journal: Path | str | None = None, part: str | None = None
+    ) -> AsyncClient:
         """The same for asyncio and trio."""
-        return AsyncClient(_URL, self.token(participant), journal=journal, retries=_NO_WAITS, transport=self.transport)
+        token = self.token(participant, part)
+        return AsyncClient(_URL, token, journal=journal, retries=_NO_WAITS, transport=self.transport)
 
     def fail(self, times: int, *, status: int = 503, reason: str = "", retry_after: int | None = None) -> None:
         """Answer the next requests with this status: 503, 429, or 409 with a reason."""

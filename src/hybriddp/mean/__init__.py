@@ -7,6 +7,7 @@ estimate is made in three steps that simulations and plans call too: `check.chec
 
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.explain import diagnostics
+from hybriddp.mean.parts import StudyParts
 from hybriddp.mean.published import Published
 from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
@@ -19,6 +20,7 @@ __all__ = [
     "MeanStudy",
     "Published",
     "Reports",
+    "StudyParts",
     "TrustedSummary",
     "diagnostics",
 ]

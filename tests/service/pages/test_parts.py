@@ -27,7 +27,9 @@ def test_a_row_for_each_part_and_what_is_left_out_at_the_end() -> None:
     published, found = told(["DE", EVIL])
     rows = part_rows(published)
     assert [row[0] for row in rows] == ["DE", EVIL, "other"]
-    assert rows[0][1] == f"{found[0].published().value:g}"
+    published_mean = found[0].published()
+    ends = (published_mean.number(end) for end in published_mean.interval)
+    assert rows[0][1:3] == [published_mean.number(published_mean.value), " … ".join(ends) + " *"]
     assert rows[0][3:] == ["20", "500"]
     assert rows[2] == ["other", "", "no answer: too few", "1", "1,234"]
     assert part_means(published)[0].startswith(f"DE {rows[0][1]} (")

@@ -23,6 +23,7 @@ from hybriddp.errors import DataError
 from hybriddp.service.store import contributions as store
 from hybriddp.service.store.contributions import NOBODY, NewContribution, StoredParticipant, Verdict, find, forget
 from hybriddp.service.store.engine import reading, writing
+from hybriddp.service.store.part_sums import PartSums
 from hybriddp.service.store.schema import participants, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
 from hybriddp.service.store.studies import CLOSED, CREATED, StoredStudy, set_state, study
@@ -232,6 +233,34 @@ def test_a_total_with_another_count_or_key_is_noticed(sqlite_engine: Engine) -> 
         sums(sqlite_engine, of)
     with pytest.raises(DataError, match="cannot be decrypted"):
         send(sqlite_engine, contribution(of, "b", 1, trusted=True))
+
+
+def test_parts_add_up_over_replicas_and_are_withdrawn_from_where_they_were_added(kept_engine: Engine) -> None:
+    of, adding = make_study(kept_engine), PartSums(2, n_codes=256)
+
+    def one(who: str, integer: int, part: int, *, trusted: bool = False) -> NewContribution:
+        return replace(contribution(of, who, integer, trusted=trusted), sums=adding, part=part)
+
+    first, second = one("a", 7, 0), one("b", 5, 1, trusted=True)
+    send(kept_engine, first, second, one("c", 2**24, 1, trusted=True), replica="x")
+    send(kept_engine, one("d", 7, 1), one("e", 9, 0, trusted=True), one("a", 7, 1), replica="y")
+
+    def parts() -> list[tuple[int, int, dict[int, int]]]:
+        with reading(kept_engine) as connection:
+            total = store.total(connection, of.number, of.digest, SEAL, adding)
+            found = adding.split(total, store.tally(connection, of.number))
+            counts = store.part_sizes(connection, of.number, adding)
+        assert [(sizes.trusted, sizes.local) for sizes in counts] == [
+            (part.n_trusted, sum(part.tally.values())) for part in found
+        ]
+        return [(part.n_trusted, part.total, part.tally) for part in found]
+
+    assert parts() == [(1, 9, {7: 1}), (2, 2**24 + 5, {7: 1})]
+    assert take_back(kept_engine, replace(second, part=0), replica="y").value == "withdrawn"  # a newer token's part
+    assert take_back(kept_engine, replace(first, part=None), replica="y").value == "withdrawn"
+    assert parts() == [(1, 9, {}), (1, 2**24, {7: 1})]
+    with reading(kept_engine) as connection:
+        assert find(connection, of.number, first.who) == StoredParticipant(None, NOBODY, 0, None)
 
 
 @given(data=st.data())

@@ -1,10 +1,12 @@
 """Released means of parts of the users as pages: one for everybody, and the curator's own."""
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from hybriddp.mean.page import section
+from hybriddp.mean.published import number
 from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
 from hybriddp.service.pages.result import downloads
 from hybriddp.wording import counted, percent, significant
@@ -103,8 +105,9 @@ def _assumes_alike(part: Mapping[str, Any]) -> bool:
 
 
 def _numbers(part: Mapping[str, Any]) -> list[str]:
-    """The mean and the ends of its interval, which are rounded already, as people write them."""
-    return [significant(float(number), 10) for number in (part["value"], *part["interval_95"])]
+    """The mean and the ends of its interval, which are rounded already, with as many digits as the step has."""
+    step = Fraction(repr(float(part["step"])))
+    return [number(float(one), step) for one in (part["value"], *part["interval_95"])]
 
 
 def _figure(parts: Sequence[Mapping[str, Any]]) -> str:
