@@ -77,7 +77,7 @@ test-long: $(VENV)/.dev
 
 # Takes ten minutes or so, and prints what it saw.
 faults: $(VENV)/.dev
-	$(PYTEST) -s -v -m 'long or slow' tests/service/test_faults.py
+	$(PYTEST) -s -v -m 'long or slow' tests/service/test_faults.py tests/service/test_faults_rounds.py
 
 check: lint types contracts js-types
 

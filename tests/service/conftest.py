@@ -1,15 +1,18 @@
 """Databases, servers and people for the tests of the service."""
 
+import os
 import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from secrets import token_hex
+from random import Random
+from secrets import randbits, token_hex
 
 import pytest
 from sqlalchemy import Engine, create_engine, text
 
 from hybriddp.service.store.engine import open_engine
+from tests.service.faults import tell
 from tests.service.running import Running, running
 
 
@@ -46,6 +49,26 @@ def empty_database(server: str) -> Iterator[str]:
     with admin.connect() as connection:
         connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
     admin.dispose()
+
+
+@pytest.fixture
+def address(database: str) -> str:
+    """What `hybriddp serve` is told: SQLite is its default."""
+    return "" if database.startswith("sqlite") else database
+
+
+@pytest.fixture
+def shared(postgresql: str) -> Iterator[str]:
+    """An empty database that replicas can share."""
+    yield from empty_database(postgresql)
+
+
+@pytest.fixture
+def rng() -> Random:
+    """Random moments; the seed is printed, so that a run can be tried again: FAULTS_SEED=… make faults."""
+    seed = int(os.environ.get("FAULTS_SEED", randbits(32)))
+    tell(f"\nseed {seed}")
+    return Random(seed)  # noqa: S311
 
 
 @pytest.fixture

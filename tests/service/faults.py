@@ -86,6 +86,10 @@ async def until(happens: Callable[[], bool] | Callable[[], Awaitable[bool]], wha
     raise TimeoutError(f"{what} did not happen within {PATIENCE:.0f} s.")
 
 
+def tell(figures: object) -> None:
+    print(figures)  # noqa: T201  (make faults shows it)
+
+
 class ServerProcess:
     """`hybriddp serve` on a free port of this machine.
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import os
-import secrets
 import signal
 import tempfile
 import time
@@ -19,9 +17,8 @@ from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanSt
 from hybriddp.frequency.item_integers import integer_of
 from hybriddp.service.routes import contributions as routes
 from hybriddp.service.store import contributions as stored
-from tests.service.conftest import empty_database
 from tests.service.crowd import STUDY, Crowd, Person, Stored
-from tests.service.faults import ServerProcess, UnheardError, ask, can_mount, full_disk, serving, until
+from tests.service.faults import ServerProcess, UnheardError, ask, can_mount, full_disk, serving, tell, until
 from tests.service.running import CLOSES, CONSENT, Running, ServedStudy, running
 
 SHARES = FrequencyStudy("favorite color", categories=[f"color {i}" for i in range(20)], epsilon=1.0)
@@ -33,24 +30,6 @@ def rounds(short: int, long: int) -> pytest.MarkDecorator:
     """How often: a short form for every commit, and a long one for `make faults`."""
     forms = [pytest.param(short, marks=pytest.mark.slow), pytest.param(long, marks=pytest.mark.long)]
     return pytest.mark.parametrize("times", forms)
-
-
-@pytest.fixture
-def rng() -> Random:
-    """Random moments; the seed is printed, so that a run can be tried again: FAULTS_SEED=… make faults."""
-    seed = int(os.environ.get("FAULTS_SEED", secrets.randbits(32)))
-    tell(f"\nseed {seed}")
-    return Random(seed)  # noqa: S311
-
-
-def tell(figures: object) -> None:
-    print(figures)  # noqa: T201  (make faults shows it)
-
-
-@pytest.fixture
-def address(database: str) -> str:
-    """What `hybriddp serve` is told: SQLite is its default."""
-    return "" if database.startswith("sqlite") else database
 
 
 def rounds_of_all_kinds() -> pytest.MarkDecorator:
@@ -232,12 +211,6 @@ def test_kills_amid_the_release_of_a_list(tmp_path: Path, address: str, rng: Ran
     with serving(server):
         asyncio.run(run())
     tell(figures | {"lists": times + 1})
-
-
-@pytest.fixture
-def shared(postgresql: str) -> Iterator[str]:
-    """An empty database that replicas can share."""
-    yield from empty_database(postgresql)
 
 
 @rounds(1, 20)

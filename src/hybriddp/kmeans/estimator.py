@@ -214,8 +214,8 @@ class HybridKMeans:
         return names
 
     @classmethod
-    def from_server(cls, server: HybridKMeansServer) -> "HybridKMeans":
-        """The fitted model of a server that has ended, for what a model can show of it."""
+    def from_server(cls, server: HybridKMeansServer, *, names: Sequence[str] = ()) -> "HybridKMeans":
+        """The fitted model of a server that has ended, for what a model can show of it; ``names`` of its columns."""
         study = server.study
         model = cls(
             study.n_clusters,
@@ -225,6 +225,8 @@ class HybridKMeans:
             name=study.name,
             scale=study.box.scale,
         )
+        if names:
+            model.feature_names_in_ = np.array(names, object)
         return model._take(server)
 
     @classmethod

@@ -108,6 +108,7 @@ def test_every_rule_of_a_text_or_number_has_words() -> None:
                 "tokens",
                 "single_group",
                 "open",
+                "release_at_end",
                 "code",
                 "value",
             )
