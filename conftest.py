@@ -7,7 +7,7 @@ from doctest import ELLIPSIS
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 from xdist.remote import Producer
@@ -31,7 +31,9 @@ for profile, max_examples in {"quick": 10, "usual": 30, "long": 300}.items():
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
-UNCOVERED = ("statistical", "slow", "hypothesis", "spark")
+NUMERICAL = {
+    Path(__file__).parent / "tests" / room for room in ("amplification", "channels", "kmeans", "mean", "theory")
+}
 MOST_STATISTICAL = 1000  # tests, at a false alarm of at most 1e-9 each: CONTRIBUTING.md
 
 
@@ -88,11 +90,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFi
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let workers run first what takes longest: Spark, then files with statistical tests.
+    """Let workers run first what takes longest: Spark, then files with statistical tests, then those with slow ones.
 
-    Coverage counts what unit tests reach: it pauses where it would double the time, in pages, in properties and in
-    tests that are statistical or slow.
+    Coverage counts what unit tests reach. It pauses where it would double the time and find nothing new: in statistical
+    tests, in pages, and in numerical rooms in properties and slow tests.
     """
+    statistical: set[Path] = set()
     slow: set[Path] = set()
     n_statistical = sum(item.get_closest_marker("statistical") is not None for item in items)
     if n_statistical > MOST_STATISTICAL:
@@ -103,8 +106,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if needs_spark(item.name):
             item.add_marker("spark")
         if item.get_closest_marker("statistical"):
+            statistical.add(item.path)
+        if item.get_closest_marker("slow"):
             slow.add(item.path)
-        if item.path.suffix == ".md" or any(map(item.get_closest_marker, UNCOVERED)):
+        repeats = item.get_closest_marker("slow") or is_hypothesis_test(getattr(item, "function", None))
+        if (
+            item.path.suffix == ".md"
+            or item.get_closest_marker("statistical")
+            or (repeats and not NUMERICAL.isdisjoint(item.path.parents))
+        ):
             item.add_marker("no_cover")
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: (not needs_spark(item.name), item.path not in slow))
+        items.sort(key=lambda item: (not needs_spark(item.name), item.path not in statistical, item.path not in slow))
