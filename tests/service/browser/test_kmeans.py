@@ -89,7 +89,8 @@ def counts_of(entry: dict[str, Any]) -> set[str]:
     """How many of 1,000 people would have sent a code that is true of them, and one that is not."""
     channel = json.loads(entry["answer"]["channel"])
     weights = (channel["low"], channel["low"] + channel["extra"])
-    return {f"{1000 * weight / 2 ** channel['bits']:.0f} of 1,000" for weight in weights}
+    people = [1000 * weight / 2 ** channel["bits"] for weight in weights]
+    return {f"{n:.2g} of 1,000" if n < 10 else f"{n:.0f} of 1,000" for n in people}
 
 
 @dataclass
