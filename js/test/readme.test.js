@@ -92,11 +92,12 @@ test("the snippet that apps copy has ten lines, reports what is typed, and says 
   let submit;
   const said = [];
   const output = { set value(words) { said.push(words); } };
-  const form = { elements: { minutes: { valueAsNumber: 37.5 }, said: output }, addEventListener: (_, listener) => (submit = listener) };
+  const form = { minutes: { valueAsNumber: 37.5 }, said: output, send: { disabled: true }, set onsubmit(listener) { submit = listener; } };
   globalThis.document = { getElementById: () => form };
   try {
     await withCurator(async (curator) => {
       await run(located(script));
+      assert.equal(form.send.disabled, false);
       await submit({ preventDefault() {} });
       assert.equal(curator.contributions.size, 1);
       curator.state = "closed";

@@ -18,6 +18,18 @@ def _shares(items: list[Any]) -> dict[str, Any]:
     return {"estimate": PEOPLE | shares}
 
 
+def _centers(d: int, *, error: float | None = 0.5) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": "visits $1",
+        "epsilon": "4",
+        "bounds": [[0.0, 10.0]] * d,
+        "columns": [],
+        "warnings": ["Doubtful."],
+    }
+    found |= {"centers": [[2.0] * d, [7.0] * d], "standard_errors": [[0.5] * d, [error] * d], "sizes": [0.25, 0.75]}
+    return {"estimate": found}
+
+
 def _read(result: dict[str, Any]) -> list[list[str]]:
     return list(csv.reader(io.StringIO(result_csv(result))))
 
@@ -26,6 +38,18 @@ def test_every_kind_of_result_is_a_table() -> None:
     assert _read(MEAN) == [["", "value", "lower_95", "upper_95"], ["mean", "37.5", "35.0", "40.0"]]
     assert _read(QUANTILES)[1] == ["p50", "3.0", "2.0", "4.0"]
     assert [row[0] for row in _read(_shares(ITEMS))[1:]] == ["'=1+1", "plain", "a,b", "query · url", "'-5"]
+
+
+def test_every_coordinate_of_a_center_has_its_interval() -> None:
+    rows = result_rows(_centers(2, error=None))
+    assert [row.label for row in rows[:2]] == ["center 0, dimension 0", "center 0, dimension 1"]
+    assert (rows[0].lower, rows[0].upper) == (2 - 1.96 * 0.5, 2 + 1.96 * 0.5)
+    assert (rows[3].value, rows[3].lower, rows[3].upper) == (7.0, 0.0, 10.0)  # nothing is known of its error
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 8, 9])
+def test_centers_are_a_picture(d: int) -> None:
+    assert result_png(_centers(d, error=None)).startswith(b"\x89PNG")
 
 
 def test_no_label_is_computed_by_a_spreadsheet() -> None:

@@ -64,7 +64,9 @@ def run_rounds(server: Running, people: People, *, answering: float = 1.0) -> li
 @pytest.mark.parametrize("d", [2, 8])
 def test_enrollment_rounds_and_centers(server: Running, d: int) -> None:
     people = People.of(study_of(d), "visits", n_trusted=60, n_local=200)
-    made = people.create(server).json()
+    names = [f"number {j} <&>" for j in range(d)]
+    made = people.create(server, dimensions=names).json()
+    assert made["dimensions"] == names
     assert (made["kind"], made["state"], made["round"]) == ("kmeans", "open", None)
     assert made["steps"] == [{"name": "rounds", "state": "pending"}, {"name": "release", "state": "pending"}]
     assert "until the study ends" in " ".join(made["stored"]["trusted"])
@@ -90,6 +92,12 @@ def test_enrollment_rounds_and_centers(server: Running, d: int) -> None:
     page = server.http.get("/studies/visits/result.html").text
     assert "<svg" in page
     assert "center" in page
+    assert estimate["columns"] == names
+    assert "number 1 &lt;&amp;&gt;" in page
+    table = server.http.get("/studies/visits/result.csv").text.splitlines()
+    assert len(table) == 1 + 2 * d
+    assert table[2].startswith(f'"center 0, {names[1]}",{estimate["centers"][0][1]}')
+    assert server.http.get("/studies/visits/result.png").content.startswith(b"\x89PNG")
     assert "trusted ε" in server.http.get("/studies/visits/report.html", headers=server.admin).text
 
 
@@ -223,6 +231,18 @@ def test_withdrawal_ends_before_the_first_round(kept_server: Running) -> None:
     asked = people.asked(server)
     gone = {local[0]: {"round": asked.round.digest, "ask": 0, "variant": 0, "code": 0}}
     assert asked.send(server, gone) == ["not-allowed"]
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "b", "c"], ["a", "a"], ["a", ""], "ab"])
+def test_each_number_has_a_name_of_its_own(kept_server: Running, names: object) -> None:
+    people = People(study_of(2, "names"), "names", {}, {})
+    assert refused(people.create(kept_server, dimensions=names)) == "malformed"
+
+
+def test_only_points_have_names(kept_server: Running) -> None:
+    made = kept_server.create(MeanStudy("no names", bounds=(0, 1), epsilon=1), "no-names", dimensions=["a"])
+    assert refused(made) == "malformed"
+    assert "a name for each number of a point" in made.json()["detail"]
 
 
 def test_enrolling(kept_server: Running) -> None:

@@ -41,6 +41,7 @@ def made(curator: Curator, *, tokens: bool = True) -> KnownStudy:
     fields = {
         "id": name,
         "consent": {},
+        "dimensions": [],
         "origins": [],
         "tokens": tokens,
         "single_group": False,

@@ -45,6 +45,8 @@ class StudyOffer:
         Its name in addresses; empty in an offer made from a text alone.
     consent : mapping
         Who asks (``organization``), for what (``purpose``), and whom to write to (``contact``), as the curator says.
+    dimensions : tuple of str
+        In K-means, what the numbers of a point are called, as the curator says; empty if it does not.
     stored : mapping
         For each group, what the curator says that it stores of a person.
     state : str
@@ -79,6 +81,7 @@ class StudyOffer:
     tokens: bool = True
     warning: str = ""
     question: FrequencyStudy | None = field(default=None, repr=False)
+    dimensions: tuple[str, ...] = ()
 
     @classmethod
     def from_text(cls, text: str, *, digest: str | None = None) -> "StudyOffer":
@@ -128,6 +131,7 @@ class StudyOffer:
             tokens=document.get("tokens") is not False,
             warning=one_line(document.get("warning")),
             question=about_list,
+            dimensions=_sentences(document.get("dimensions")),
         )
 
     @property
@@ -195,6 +199,7 @@ class StudyOffer:
         lines = [
             f"{who} {asked.sentence()}",
             *_labeled("Purpose", self.consent.get("purpose")),
+            *_labeled("The numbers are", "; ".join(self.dimensions)),
             *_labeled("Contact", self.consent.get("contact")),
             *_labeled("The study closes", self.closes_at),
             *_labeled("Warning", self.warning),

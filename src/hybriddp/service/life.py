@@ -59,6 +59,10 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
     if min(sizes) < least or max(sizes) > _LARGEST:
         wanted = f"from the study's own {least} to {_LARGEST}"
         raise Refusal("malformed", f"min_trusted and min_local must be {wanted}.")
+    if names := fields["dimensions"]:
+        numbers = kind.study.box.n_dimensions if isinstance(kind, KMeansKind) else 0
+        if len(set(names)) != numbers or len(names) != numbers:
+            raise Refusal("malformed", "dimensions must be a name for each number of a point, each another one.")
     if isinstance(kind, KMeansKind) and not fields["tokens"]:
         raise Refusal("malformed", "K-means needs tokens: they say which round asks whom.")
     if fields["budget"] is not None and not fields["tokens"]:
@@ -359,6 +363,7 @@ def _document(known: KnownStudy, state: str, counts: GroupSizes | None) -> dict[
         "delta": kind.privacy.delta,
         "promise": promise(kind.privacy),
         "consent": study.consent,
+        "dimensions": list(study.dimensions),
         "stored": {
             group: receipts.stored(group, kind=study.kind, tokens=study.tokens) for group in ("local", "trusted")
         },

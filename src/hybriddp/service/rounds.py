@@ -185,7 +185,8 @@ class RoundsOfStudy:
             raise Refusal("refused", _NOT_ENDED)
         server = HybridKMeansServer.from_json(record.state, ledger=self.ledger)
         warning = " ".join(filter(None, [pilot, self._used()[1]])) or None
-        return self.kind.clusters(server, counted=self.ledger is None, warning=warning)
+        told: dict[str, Any] = {"counted": self.ledger is None, "warning": warning}
+        return self.kind.clusters(server, **told, dimensions=self.study.dimensions)
 
     def _used(self) -> tuple[Gathered, str]:
         """What the groups have, without one that is too small if the other is enough; and what to say of that."""

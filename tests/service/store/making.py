@@ -34,6 +34,7 @@ def fields(**changed: object) -> dict[str, object]:
         "kind": "mean",
         "text": "{}",
         "consent": {},
+        "dimensions": [],
         "origins": [],
         "tokens": True,
         "single_group": False,

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.kmeans.estimator import HybridKMeans
@@ -85,9 +87,13 @@ class KMeansKind(StudyKind):
         """Nothing: rounds come first, and then `clusters`."""
         raise Refusal("refused", _ROUNDS_FIRST)
 
-    def clusters(self, server: HybridKMeansServer, *, counted: bool, warning: str | None) -> Released:
+    def clusters(
+        self, server: HybridKMeansServer, *, counted: bool, warning: str | None, dimensions: Sequence[str] = ()
+    ) -> Released:
         """The centers of a study whose rounds have ended; ``counted`` if its ε is in a ledger."""
         model = HybridKMeans.from_server(server)
+        if dimensions:
+            model.feature_names_in_ = np.array(dimensions, object)
         model.in_ledger_ = model.in_ledger_ or counted
         published: dict[str, Any] = model.to_dict()
         published["rejected"] = server.rejected

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from hybriddp.kmeans.published import STYLE, centers_table, picture_blocks, story_blocks
 from hybriddp.page import Section, alerts, paragraphs, render_page
+from hybriddp.service.pages.result import downloads
 from hybriddp.wording import counted
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ def clusters_page(model: "HybridKMeans", *, warnings: Iterable[str]) -> str:
     people = f"{counted(model.n_trusted_, 'trusted participant')} and the answers of {answered:,} of "
     people += counted(model.n_local_, "local participant")
     promise = f"Everybody is promised ε = {model.privacy_.epsilon}."
-    blocks = [*_head(model, warnings), *paragraphs([f"Computed from the points of {people}.", promise])]
+    told = paragraphs([f"Computed from the points of {people}.", promise])
+    blocks = [*_head(model, warnings), *told, downloads()]
     return render_page(model.study_.name, [Section("", blocks)], style=STYLE)
 
 

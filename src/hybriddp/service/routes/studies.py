@@ -58,6 +58,7 @@ async def create(data: NewStudy, curator: Curator) -> dict[str, Any]:
     fields = {
         "id": data.id or token_hex(6),
         "consent": structs.asdict(data.consent),
+        "dimensions": data.dimensions,
         "origins": data.origins,
         "tokens": data.tokens,
         "single_group": data.single_group,

@@ -51,6 +51,7 @@ Origin = Annotated[
     ),
 ]
 Origins = Annotated[list[Origin], Meta(max_length=32, description="at most 32 origins")]
+Dimensions = Annotated[list[Words], Meta(max_length=256, description="the names of a point's numbers, in order")]
 Time = Annotated[datetime, Meta(tz=True, description="a time with a time zone, such as 2030-01-31T12:00:00Z")]
 Decimal = Annotated[str, Meta(max_length=64, description=_DECIMAL_WORDS)]
 Participant = Annotated[str, Meta(min_length=1, max_length=256, description="a text of 1 to 256 characters")]
@@ -90,6 +91,7 @@ class NewStudy(Struct, frozen=True, forbid_unknown_fields=True):
     origins: Origins = []
     single_group: bool = False
     open: bool = True
+    dimensions: Dimensions = []
 
 
 class NewReport(Struct, frozen=True, forbid_unknown_fields=True):
@@ -293,6 +295,7 @@ class StudyDocument(Struct, frozen=True):
     delta: str
     promise: str
     consent: dict[str, str]
+    dimensions: list[str]
     stored: dict[str, list[str]]
     tokens: bool
     warning: str | None

@@ -24,6 +24,7 @@ _CLOSE_OVERDUE = (
 _RELAY_NAME = select(credentials.c.name).where(
     (credentials.c.key_hash == bindparam("key_hash")) & credentials.c.name.startswith(_RELAY)
 )
+_DIMENSIONS = "dimensions"  # among the words for people, which are stored together
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class StoredStudy:
     kind: str
     text: str
     consent: dict[str, str]
+    dimensions: tuple[str, ...]  # what the numbers of a point are called; none in other studies
     origins: tuple[str, ...]
     tokens: bool
     single_group: bool
@@ -70,7 +72,9 @@ def insert_study(connection: Connection, fields: dict[str, Any], step_names: tup
     for column in ("id", "digest"):
         if connection.execute(select(studies.c.number).where(studies.c[column] == fields[column])).first():
             return column
-    row = fields | {"consent": _text(fields["consent"]), "origins": _text(list(fields["origins"]))}
+    words = {**fields["consent"], _DIMENSIONS: fields["dimensions"]}
+    row = {name: value for name, value in fields.items() if name != _DIMENSIONS}
+    row |= {"consent": _text(words), "origins": _text(list(fields["origins"]))}
     try:
         with connection.begin_nested():
             number = connection.execute(insert(studies).values(row).returning(studies.c.number)).scalar_one()
@@ -191,8 +195,9 @@ def _insert_credential(connection: Connection, name: str, key_hash: str) -> bool
 
 def _study(row: Row[Any]) -> StoredStudy:
     fields = row._asdict()
-    fields["consent"], fields["origins"] = json.loads(row.consent), tuple(json.loads(row.origins))
-    return StoredStudy(**fields)
+    consent = json.loads(row.consent)
+    fields[_DIMENSIONS] = tuple(consent.pop(_DIMENSIONS, ()))
+    return StoredStudy(**fields | {"consent": consent, "origins": tuple(json.loads(row.origins))})
 
 
 def _text(value: object) -> str:
