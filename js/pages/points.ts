@@ -201,8 +201,9 @@ function answered(entry: Kept): HTMLElement[] {
 }
 
 /** How many of 1,000 people would have sent this code: those who are as you are for this question, and very different ones. */
-function odds({ study: asking, epsilon }: KMeansOffer, entry: Kept): HTMLElement[] {
-  const { asked, compared } = explained(asking, entry.answer!, client?.symbol);
+function odds(found: KMeansOffer, entry: Kept): HTMLElement[] {
+  const { epsilon } = found;
+  const { asked, compared } = explained(found, entry.answer!, client?.symbol);
   const bits = JSON.parse(entry.answer!.channel).type === "unary" ? " The code is a row of bits, one for each possible answer: of the two answers below, only their two bits are compared, since all others are as likely for both." : "";
   return [
     make("p", [`Your device was asked ${asked}${bits}`]),

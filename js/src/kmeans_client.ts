@@ -22,6 +22,8 @@ const QUOTED = "The curator refuses, in words that quote what was sent.";
 /** What people are asked for, under which promise, and by whom. */
 export interface KMeansOffer extends Offer {
   readonly study: KMeansStudy;
+  /** What the numbers of a point are called, as the curator says it; empty if it does not. */
+  readonly dimensions?: readonly string[];
   /** What is asked now, as the curator says it. */
   readonly round?: { readonly number: number } | null;
   readonly steps?: readonly { readonly state: string }[];

@@ -32,7 +32,7 @@ interface Question {
  * verified text. What the curator stores, only the curator can say.
  */
 export function promiseOf(offer: Offer): string {
-  const { consent, stored, epsilon, delta } = offer;
+  const { consent, stored, epsilon, delta, dimensions } = offer as Offer & { dimensions?: readonly string[] };
   const asked = offer.study as unknown as Question;
   const noun = NOUNS[offer.kind] ?? "number";
   const added = ADDED[offer.kind] ?? "counts it with the others'";
@@ -44,6 +44,7 @@ export function promiseOf(offer: Offer): string {
   return [
     `${consent?.organization || "An organization that the study's text does not name"} ${questionOf(asked)}`,
     ...labeled("Purpose", consent?.purpose),
+    ...labeled("The numbers are", Array.isArray(dimensions) && dimensions.join("; ")),
     ...labeled("Contact", consent?.contact),
     ...labeled("The study closes", offer.closes_at),
     ...labeled("Warning", offer.warning),

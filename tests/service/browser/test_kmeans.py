@@ -69,7 +69,7 @@ def make_study(page: Page, study: KMeansStudy, study_id: str) -> None:
     page.check("[name=kind][value=kmeans]")
     expect(page.locator("#lower")).to_be_hidden()
     fields = {"name": study.name, "clusters": "2", "epsilon": "4", "id": study_id, "organization": "Example Ltd"}
-    fields["ranges"] = "\n".join("0 10" for _ in study.box.bounds)
+    fields["ranges"] = "\n".join(f"0 10 length {j}" for j in range(study.box.n_dimensions))
     for field, text in (fields | {"purpose": "To see.", "contact": "privacy@example.org"}).items():
         page.fill(f"#{field}", text)
     page.get_by_role("button", name="Make the study").click()
@@ -141,7 +141,7 @@ def test_a_study_from_its_form_to_its_result(
     alice, bob, carol = people("alice"), people(first_asked(study, "bob")), people("carol")
     bob.page.clock.install()
     for one, choice, x in ((alice, "trust", 7.0), (bob, "report", 2.0), (carol, "report", 5.0)):
-        one.arrive(study_id)
+        one.arrive(study_id).locator("#take-part").get_by_label("length 1").focus()
         choose(one, choice, [x] * d)
         expect(one.page.locator("#said")).to_contain_text("Thank you. You")
     (given,), (waiting,) = kept(alice.page), kept(bob.page)
@@ -177,6 +177,7 @@ def test_a_study_from_its_form_to_its_result(
         sum(map(len, devices.said)),
     )
     alice.page.goto(f"/studies/{study_id}/result.html")
+    assert "length 1" in alice.page.locator("thead").first.inner_text()
     table = "".join(centers_table(HybridKMeans.from_server(alone)))
     assert alice.page.locator("tbody td").all_inner_texts() == re.findall(r"<td[^>]*>([^<]*)</td>", table)
     bob.arrive(study_id)
