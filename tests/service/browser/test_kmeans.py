@@ -2,6 +2,7 @@
 
 import json
 import re
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -117,7 +118,7 @@ class Crowd:
         """Those whose turn it is answer, by themselves; a fifth of them has gone. What others kept is counted, too."""
         asked = self.people.asked(self.server).names
         staying = [self.waiting[name] for i, name in enumerate(asked) if i % 5]
-        answers = [one["kept"]["answer"] for one in take_part(self.server, staying)]
+        answers = [one["kept"]["answer"] for one in (take_part(self.server, staying) if staying else [])]
         answers += [entry["answer"] for entry in others]
         self.said.append([_message(answer) for answer in answers])
 
@@ -200,14 +201,21 @@ def require_shown(page: Page, entry: dict[str, Any]) -> None:
 def enrolled(server: Running, one: Person, study: KMeansStudy, study_id: str) -> None:
     """A study in which this person and some others have enrolled, closed."""
     points = Points.of(study, study_id, n_trusted=4, n_local=8)
-    assert points.create(server, consent=dict.fromkeys(CONSENT, EVIL)).is_success
-    acts = {name: [("trust", point)] for name, point in points.trusted.items()}
-    acts |= {name: [("enroll", point)] for name, point in points.local.items()}
-    take_part(server, devices_of(server, points, acts))
+    assert points.create(server).is_success
+    join(server, points)
     one.arrive(study_id)
     choose(one, "report", [2.0, 7.0])
     expect(one.page.locator("#said")).to_contain_text("Thank you. You take part.")
     assert server.move("close", study_id).is_success
+
+
+def join(server: Running, people: Points) -> None:
+    """Some people of both groups, who do not matter here."""
+    bodies: dict[str, dict[str, object]] = {name: {"value": point} for name, point in people.trusted.items()}
+    for name, body in (bodies | {name: {} for name in people.local}).items():
+        path = f"/studies/{people.id}/{'values' if body else 'enrollments'}"
+        sent = {"digest": people.study.digest, "nonce": secrets.token_hex(16), **body}
+        assert server.http.post(path, headers=server.token(name, people.id), json=sent).is_success
 
 
 def ask(server: Running, study_id: str) -> dict[str, Any] | None:
@@ -232,9 +240,7 @@ def test_no_barrier_at_any_time_and_words_stay_words(site: Site, people: People)
     expect(one.page.locator("#sent")).to_contain_text("You will be asked once")
     _open_all(one.page)
     audit(one.page)
-    others = Points.of(study, study_id, n_trusted=0, n_local=6)
-    enrolling = {name: [("enroll", point)] for name, point in others.local.items()}
-    take_part(site.server, devices_of(site.server, others, enrolling))
+    join(site.server, Points.of(study, study_id, n_trusted=0, n_local=6))
     site.server.move("close", study_id)
     ask(site.server, study_id)
     one.page.goto(f"/studies/{study_id}/take-part")  # without the token, which is pasted then
