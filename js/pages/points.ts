@@ -15,8 +15,8 @@ const TOLD: Record<string, string> = {
   late: "The round that asked you has ended before your device answered. Nothing else will be asked of you, and your numbers have been deleted from this device.",
   round: "The curator has published a round that is not one of this study, or that would give away more than you were promised. Nothing was drawn and nothing was sent.",
   turns: "The curator has changed the list that says whose turn it is, so that it could choose whom to ask. Nothing was drawn and nothing was sent.",
-  closed: "The study has ended. What this device kept of it has been deleted.",
-  duplicate: "Somebody has already answered with your token, from another device. What was sent now is not counted.",
+  closed: "The study has ended, or nobody can join any more. What this device kept of it has been deleted.",
+  duplicate: "Somebody has already taken part with your token, from another device. What was sent now is not counted.",
 };
 const CHANNELS = "Its rounds are checked when they come: every channel of them must keep the same ε.";
 
@@ -136,12 +136,12 @@ async function withdraw(): Promise<void> {
     say("You have withdrawn. What you gave is forgotten, there and here.");
     said.focus();
   } catch (error) {
-    const late = error instanceof HybridDPError && error.reason === "closed";
-    if (error instanceof UnavailableError) say("The curator does not answer now. Nothing was withdrawn yet: try again in a moment.", true);
-    else if (late) say("The study's rounds have begun, and withdrawing has ended: the rounds count on everybody. If you do not want to be asked, let this device forget your numbers.", true);
-    else await explain(error);
+    await explain(error);
     const entry = await client!.kept();
-    if (entry && !entry.gone && entry.point) again(LOOK);
+    if (error instanceof UnavailableError) say("The curator does not answer now. Nothing was withdrawn yet: try again in a moment.", true);
+    if (!entry || entry.gone || !entry.point) return;
+    if (error instanceof HybridDPError && error.reason === "closed") say("Nobody can join any more, and withdrawing has ended, too: the rounds count on everybody. If you do not want to be asked, let this device forget your numbers.", true);
+    again(LOOK);
   }
 }
 
@@ -201,8 +201,9 @@ function answered(entry: Kept): HTMLElement[] {
 }
 
 /** How many of 1,000 people would have sent this code: those who are as you are for this question, and very different ones. */
-function odds({ study: asking, epsilon }: KMeansOffer, entry: Kept): HTMLElement[] {
-  const { asked, compared } = explained(asking, entry.answer!, client?.symbol);
+function odds(found: KMeansOffer, entry: Kept): HTMLElement[] {
+  const { epsilon } = found;
+  const { asked, compared } = explained(found, entry.answer!, client?.symbol);
   const bits = JSON.parse(entry.answer!.channel).type === "unary" ? " The code is a row of bits, one for each possible answer: of the two answers below, only their two bits are compared, since all others are as likely for both." : "";
   return [
     make("p", [`Your device was asked ${asked}${bits}`]),

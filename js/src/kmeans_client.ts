@@ -22,6 +22,11 @@ const QUOTED = "The curator refuses, in words that quote what was sent.";
 /** What people are asked for, under which promise, and by whom. */
 export interface KMeansOffer extends Offer {
   readonly study: KMeansStudy;
+  /** What the numbers of a point are called, as the curator says it; empty if it does not. */
+  readonly dimensions?: readonly string[];
+  /** What is asked now, as the curator says it. */
+  readonly round?: { readonly number: number } | null;
+  readonly steps?: readonly { readonly state: string }[];
 }
 
 /** A round that was published, checked, and whose turn it is. */
@@ -96,11 +101,17 @@ export class KMeansClient extends Client {
     const entry = await this.kept();
     if (!entry || entry.gone || entry.group === "trusted") return receipt;
     if (entry.answer?.receipt) return readReceipt(entry.answer.receipt, {}, true);
-    if (!entry.answer && !entry.point) return receipt;
+    if (!entry.answer && (!entry.point || this.#isSame(entry))) return receipt;
     return this.answer().catch((error) => {
       if (error.reason === "early") return receipt;
       throw error;
     });
+  }
+
+  /** Whether nothing has been asked since the device looked last: then it need not fetch a round, which may be long. */
+  #isSame({ turns }: Kept): boolean {
+    const { state, round } = (this._offer ?? {}) as Partial<KMeansOffer>;
+    return state === "open" || (!!turns && JSON.parse(turns).fractions.length === round?.number);
   }
 
   /** Withdraw, until enrollment closes: afterwards the rounds count on everybody. */
@@ -168,7 +179,7 @@ export class KMeansClient extends Client {
   /** Why no round is asked now: one will be, or all have been. */
   async #unasked(kept: Kept, error: HybridDPError): Promise<never> {
     if (error.reason !== "not-found") throw error;
-    const { steps } = (await this._fetchStudy()) as Offer & { steps?: { state: string }[] };
+    const { steps } = (await this._fetchStudy()) as KMeansOffer;
     present((await this.kept()) ?? nothing());
     if (steps?.[0]?.state !== "released") throw new RejectedError("No round is asked now. Nothing was drawn; call again later.", "early");
     await this._replace(({ point, ...rest }) => rest, kept);

@@ -38,7 +38,7 @@ interface Question {
  * verified text. What the curator stores, only the curator can say.
  */
 export function promiseOf(offer: Offer): string {
-  const { consent, stored, epsilon, delta } = offer;
+  const { consent, stored, epsilon, delta, dimensions } = offer;
   const asked = offer.study as unknown as Question;
   const items = offer.kind === "heavy-hitters";
   const noun = NOUNS[offer.kind] ?? "number";
@@ -51,7 +51,7 @@ export function promiseOf(offer: Offer): string {
   return [
     `${consent?.organization || "An organization that the study's text does not name"} ${items ? itemQuestionOf(asked) : questionOf(asked)}`,
     ...labeled("Purpose", consent?.purpose),
-    ...labeled("The numbers are", offer.dimensions?.map(oneLine).join("; ")),
+    ...labeled("The numbers are", Array.isArray(dimensions) && dimensions.join("; ")),
     ...labeled("Contact", consent?.contact),
     ...labeled("The study closes", offer.closes_at),
     ...labeled("Warning", offer.warning),

@@ -103,12 +103,16 @@ test("a device answers by itself, when it is its turn", async () => {
   const one = client(curator, SECOND);
   const enrolled = await one.enroll(POINT);
   assert.deepEqual((await one.resume()).document, enrolled.document); // nothing is asked yet
+  assert.equal(curator.asked.some(({ path }) => path.endsWith("/round")), false);
   curator.state = "closed";
   assert.equal((await one.resume()).commitment, enrolled.commitment);
   curator.ask();
   assert.equal((await one.resume()).commitment, enrolled.commitment); // others are asked
   assert.deepEqual([(await one.kept()).turns, (await one.kept()).point], [turnsOf(["1/3"]), POINT]);
   await assert.rejects(one.answer(), (error) => error instanceof RejectedError && error.reason === "early" && /later round/.test(error.message));
+  const before = curator.asked.length;
+  await one.resume();
+  assert.deepEqual(curator.asked.slice(before).map(({ path }) => path), ["/studies/minutes"]); // it is still the same round
   curator.ask();
   const receipt = await one.resume();
   assert.deepEqual([receipt.commitment, receipt.round], [curator.answers.get(SECOND), 2]);

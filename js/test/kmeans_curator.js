@@ -56,7 +56,8 @@ export class KMeansCurator extends Curator {
   }
 
   publicDocument() {
-    return { ...super.publicDocument(), steps: [{ name: "rounds", state: this.steps }], ...this.document };
+    const round = this.state === "asking" ? { number: this.number } : null;
+    return { ...super.publicDocument(), steps: [{ name: "rounds", state: this.steps }], round, ...this.document };
   }
 
   answer(path, request) {

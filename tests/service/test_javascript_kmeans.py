@@ -76,7 +76,7 @@ def test_both_clients_promise_the_same_and_refuse_the_same(kept_server: Running,
     server, study_id = kept_server, "js-points-told"
     study = KMeansStudy("points, told twice", n_clusters=2, bounds=[(-0.5, 1234567.0)] * 14, epsilon="0.7")
     people = People(study, study_id, {}, {})
-    assert people.create(server).is_success
+    assert people.create(server, dimensions=[f"number {i}" for i in range(14)]).is_success
     point = [3.5] * 14
     acts: list[tuple[str, object]] = [("promise", None), ("trust", point), ("withdraw", None), ("enroll", point)]
     (device,) = take_part(server, devices_of(server, people, {"alice": acts}))

@@ -1,6 +1,7 @@
 /** What an answer to a round of K-means gives away, in words and as counts of people. */
 
 import { type KeptAnswer } from "../../src/index.js";
+import { type KMeansOffer } from "../../src/kmeans_client.js";
 import { type KMeansStudy } from "../../src/kmeans_study.js";
 import { likelihoodOfAnswer } from "../../src/words.js";
 
@@ -26,9 +27,10 @@ interface Told {
 }
 
 /** What was asked, and how likely this code was for one's own symbol and for a very different one. */
-export function explained(study: KMeansStudy, answer: KeptAnswer, own?: number): { asked: string; compared: Compared[] } {
+export function explained({ study, dimensions }: KMeansOffer, answer: KeptAnswer, own?: number): { asked: string; compared: Compared[] } {
   const question: Fields = JSON.parse(answer.question);
-  const told = KINDS[question.kind]!(question, study, JSON.parse(answer.body).variant);
+  const name = (j: number) => (question.axes ? `direction ${j + 1}` : (dimensions?.[j] ?? `number ${j + 1}`));
+  const told = KINDS[question.kind]!(question, study, (coordinates) => coordinates[JSON.parse(answer.body).variant]!.map(name));
   const pair = told.symbols === undefined ? setsOf(answer, own) : symbolsOf(told, answer, own);
   return { asked: told.asked, compared: pair };
 }
@@ -64,7 +66,7 @@ function apart(one: Vector, other: Vector): number {
   return one.reduce((sum, x, j) => sum + (x - other[j]!) ** 2, 0);
 }
 
-const KINDS: Record<string, (question: Fields, study: KMeansStudy, variant: number) => Told> = {
+const KINDS: Record<string, (question: Fields, study: KMeansStudy, namesOf: (coordinates: number[][]) => string[]) => Told> = {
   grid({ sizes, low, step, axes }: Fields, study) {
     const at = (symbol: number): Vector => {
       const places: number[] = [];
@@ -79,11 +81,11 @@ const KINDS: Record<string, (question: Fields, study: KMeansStudy, variant: numb
       at,
     };
   },
-  label_signs({ centers, radii, coordinates, axes }: Fields, study, variant) {
+  label_signs({ centers, radii, coordinates, axes }: Fields, study, namesOf) {
     const signs: number = coordinates[0].length;
     const label = (symbol: number) => Math.floor(symbol / 2 ** signs);
     const bits = (symbol: number) => Array.from({ length: signs }, (_, i) => Math.floor(symbol / 2 ** i) % 2);
-    const sides = (symbol: number) => bits(symbol).map((bit, i) => `, ${bit ? "above" : "below"} in ${axes ? "direction" : "number"} ${coordinates[variant][i] + 1}`);
+    const sides = (symbol: number) => bits(symbol).map((bit, i) => `, ${bit ? "above" : "below"} in ${namesOf(coordinates)[i]}`);
     const side = signs ? ", and on which side of it they are, which your device drew at random: the farther away, the surer" : "";
     const where = (k: number) => (axes ? "" : ` at ${place(inData(study, centers[k]))}`);
     return {

@@ -2,6 +2,7 @@
 
 import json
 import re
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +70,7 @@ def make_study(page: Page, study: KMeansStudy, study_id: str) -> None:
     page.check("[name=kind][value=kmeans]")
     expect(page.locator("#lower")).to_be_hidden()
     fields = {"name": study.name, "clusters": "2", "epsilon": "4", "id": study_id, "organization": "Example Ltd"}
-    fields["ranges"] = "\n".join("0 10" for _ in study.box.bounds)
+    fields["ranges"] = "\n".join(f"0 10 length {j}" for j in range(study.box.n_dimensions))
     for field, text in (fields | {"purpose": "To see.", "contact": "privacy@example.org"}).items():
         page.fill(f"#{field}", text)
     page.get_by_role("button", name="Make the study").click()
@@ -89,7 +90,8 @@ def counts_of(entry: dict[str, Any]) -> set[str]:
     """How many of 1,000 people would have sent a code that is true of them, and one that is not."""
     channel = json.loads(entry["answer"]["channel"])
     weights = (channel["low"], channel["low"] + channel["extra"])
-    return {f"{1000 * weight / 2 ** channel['bits']:.0f} of 1,000" for weight in weights}
+    people = [1000 * weight / 2 ** channel["bits"] for weight in weights]
+    return {f"{n:.2g} of 1,000" if n < 10 else f"{n:.0f} of 1,000" for n in people}
 
 
 @dataclass
@@ -116,7 +118,7 @@ class Crowd:
         """Those whose turn it is answer, by themselves; a fifth of them has gone. What others kept is counted, too."""
         asked = self.people.asked(self.server).names
         staying = [self.waiting[name] for i, name in enumerate(asked) if i % 5]
-        answers = [one["kept"]["answer"] for one in take_part(self.server, staying)]
+        answers = [one["kept"]["answer"] for one in (take_part(self.server, staying) if staying else [])]
         answers += [entry["answer"] for entry in others]
         self.said.append([_message(answer) for answer in answers])
 
@@ -140,7 +142,7 @@ def test_a_study_from_its_form_to_its_result(
     alice, bob, carol = people("alice"), people(first_asked(study, "bob")), people("carol")
     bob.page.clock.install()
     for one, choice, x in ((alice, "trust", 7.0), (bob, "report", 2.0), (carol, "report", 5.0)):
-        one.arrive(study_id)
+        one.arrive(study_id).locator("#take-part").get_by_label("length 1").focus()
         choose(one, choice, [x] * d)
         expect(one.page.locator("#said")).to_contain_text("Thank you. You")
     (given,), (waiting,) = kept(alice.page), kept(bob.page)
@@ -176,6 +178,7 @@ def test_a_study_from_its_form_to_its_result(
         sum(map(len, devices.said)),
     )
     alice.page.goto(f"/studies/{study_id}/result.html")
+    assert "length 1" in alice.page.locator("thead").first.inner_text()
     table = "".join(centers_table(HybridKMeans.from_server(alone)))
     assert alice.page.locator("tbody td").all_inner_texts() == re.findall(r"<td[^>]*>([^<]*)</td>", table)
     bob.arrive(study_id)
@@ -198,14 +201,21 @@ def require_shown(page: Page, entry: dict[str, Any]) -> None:
 def enrolled(server: Running, one: Person, study: KMeansStudy, study_id: str) -> None:
     """A study in which this person and some others have enrolled, closed."""
     points = Points.of(study, study_id, n_trusted=4, n_local=8)
-    assert points.create(server, consent=dict.fromkeys(CONSENT, EVIL)).is_success
-    acts = {name: [("trust", point)] for name, point in points.trusted.items()}
-    acts |= {name: [("enroll", point)] for name, point in points.local.items()}
-    take_part(server, devices_of(server, points, acts))
+    assert points.create(server).is_success
+    join(server, points)
     one.arrive(study_id)
     choose(one, "report", [2.0, 7.0])
     expect(one.page.locator("#said")).to_contain_text("Thank you. You take part.")
     assert server.move("close", study_id).is_success
+
+
+def join(server: Running, people: Points) -> None:
+    """Some people of both groups, who do not matter here."""
+    bodies: dict[str, dict[str, object]] = {name: {"value": point} for name, point in people.trusted.items()}
+    for name, body in (bodies | {name: {} for name in people.local}).items():
+        path = f"/studies/{people.id}/{'values' if body else 'enrollments'}"
+        sent = {"digest": people.study.digest, "nonce": secrets.token_hex(16), **body}
+        assert server.http.post(path, headers=server.token(name, people.id), json=sent).is_success
 
 
 def ask(server: Running, study_id: str) -> dict[str, Any] | None:
@@ -230,9 +240,7 @@ def test_no_barrier_at_any_time_and_words_stay_words(site: Site, people: People)
     expect(one.page.locator("#sent")).to_contain_text("You will be asked once")
     _open_all(one.page)
     audit(one.page)
-    others = Points.of(study, study_id, n_trusted=0, n_local=6)
-    enrolling = {name: [("enroll", point)] for name, point in others.local.items()}
-    take_part(site.server, devices_of(site.server, others, enrolling))
+    join(site.server, Points.of(study, study_id, n_trusted=0, n_local=6))
     site.server.move("close", study_id)
     ask(site.server, study_id)
     one.page.goto(f"/studies/{study_id}/take-part")  # without the token, which is pasted then

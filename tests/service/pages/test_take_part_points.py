@@ -28,6 +28,13 @@ def test_each_number_has_a_field_with_its_bounds() -> None:
     assert page.tags.count("h1") == 1
 
 
+def test_numbers_have_the_names_that_the_operator_gave_them() -> None:
+    text = page_of(dimensions=["hour", EVIL])
+    assert EVIL not in text
+    assert '<label for="value1">hour</label>' in text
+    assert "Number 1" not in text
+
+
 @pytest.mark.parametrize(
     ("state", "step", "words", "comes_back"),
     [

@@ -84,7 +84,10 @@ def test_bounds_of_points_stand_on_lines() -> None:
     form = StudyForm.read(GOOD | POINTS | {"lower": "x"})
     assert form.problems(NOW) == {}
     study = KMeansStudy(GOOD["name"], n_clusters=3, bounds=[(0, 10), (-1.5, 2000)], epsilon=1)
-    assert form.body().study == json.loads(study.to_json())
+    assert (form.body().study, form.body().dimensions) == (json.loads(study.to_json()), [])
+    named = StudyForm.read(GOOD | POINTS | {"ranges": "0 10 hour of the day\n-1.5, 2,000 spent, in $"})
+    assert named.problems(NOW) == {}
+    assert named.body().dimensions == ["hour of the day", "spent, in $"]
 
 
 @pytest.mark.parametrize(
@@ -116,6 +119,9 @@ def test_bounds_of_points_stand_on_lines() -> None:
         (POINTS | {"ranges": " \n"}, "ranges", "At least one line"),
         (POINTS | {"ranges": "0 10\n5"}, "ranges", "two numbers"),
         (POINTS | {"ranges": "0 ten"}, "ranges", "two numbers"),
+        (POINTS | {"ranges": "0 10 hour\n0 1"}, "ranges", "each has another one"),
+        (POINTS | {"ranges": "0 10 hour\n0 1 hour"}, "ranges", "each has another one"),
+        (POINTS | {"ranges": f"0 10 {'x' * 2001}"}, "ranges", "1 to 2,000 characters"),
         (POINTS | {"ranges": "10 0"}, "ranges", "the lower bound before"),
         (POINTS | {"tokens": "no"}, "kind", "needs people with a token"),
     ],

@@ -31,7 +31,7 @@ _LABELS = {
     "clusters": ("Clusters", "How many places to look for, around which people are."),
     "ranges": (
         "Bounds of each number",
-        "One line for each number that people have: lower and upper bound, such as 0 240.",
+        "One line for each number that people have: the lower and the upper bound, and its name, such as 0 24 hour.",
     ),
     "epsilon": ("Privacy, ε", "What everybody is promised, from 0.01 to 20: smaller is more private."),
     "delta": ("Privacy, δ", "How likely an item of one person alone may be shown, such as 0.000001."),

@@ -269,7 +269,7 @@ def _token(token: str) -> list[str]:
 def _values(study: Mapping[str, Any], asked: Mapping[str, Any], typed: Mapping[str, str], *, place: str) -> str:
     """The field or fields for what is asked."""
     if _asks_in_rounds(study):
-        return point_fields(asked, typed, place=place)
+        return point_fields(asked, typed, study.get("dimensions") or (), place=place)
     return _value(study, asked, typed.get("value", ""), place=place)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from hybriddp.client.plain import one_line
 from hybriddp.wording import significant
 
 __all__ = ["SCRIPT", "STYLE", "choice_words", "point_fields", "point_question", "state_words", "typed_point"]
@@ -35,19 +36,21 @@ def point_question(lead: str, asked: Mapping[str, Any]) -> str:
     )
 
 
-def point_fields(asked: Mapping[str, Any], typed: Mapping[str, str], *, place: str) -> str:
+def point_fields(asked: Mapping[str, Any], typed: Mapping[str, str], names: Sequence[str] = (), *, place: str) -> str:
     """One field for each number, whose ids begin with ``place``."""
+    labels = [*map(one_line, names)] or [f"Number {j}" for j in range(1, len(asked["bounds"]) + 1)]
     fields = "".join(
-        _field(j, pair, typed.get(f"value{j}", ""), place) for j, pair in enumerate(asked["bounds"], start=1)
+        _field(j, label, pair, typed.get(f"value{j}", ""), place)
+        for j, (label, pair) in enumerate(zip(labels, asked["bounds"], strict=True), start=1)
     )
     return f'<fieldset><legend>Your numbers</legend><div class="point">{fields}</div></fieldset>'
 
 
-def _field(number: int, bounds: Sequence[float], typed: str, place: str) -> str:
+def _field(number: int, label: str, bounds: Sequence[float], typed: str, place: str) -> str:
     lower, upper = (significant(float(bound), 6) for bound in bounds)
     name = f"{place}{number}"
     return (
-        f'<div class="field"><label for="{name}">Number {number}</label>'
+        f'<div class="field"><label for="{name}">{escape(label)}</label>'
         f'<input id="{name}" name="value{number}" type="number" step="any" inputmode="decimal" required '
         f'autocomplete="off" value="{escape(typed)}" aria-describedby="{name}-hint">'
         f'<span class="hint" id="{name}-hint">from {lower} to {upper}</span></div>'

@@ -22,7 +22,7 @@ from hybriddp.service.kinds import known_kinds, study_kind
 from hybriddp.service.planner import read_number
 from hybriddp.service.problems import Refusal, problem
 from hybriddp.service.routes.strict import rule_of
-from hybriddp.service.routes.wire import Name, NewStudy, Origins, Size, StudyId, Words
+from hybriddp.service.routes.wire import Dimensions, Name, NewStudy, Origins, Size, StudyId, Words
 
 __all__ = ["KINDS", "StudyForm"]
 
@@ -62,7 +62,7 @@ _LONGEST = 1_000_000  # characters of a field; a body is not longer
 _DAYS = 14
 _FIELDS = {"bounds": "upper", "min_group_size": "min_trusted", "by": "part_by", "names": "part_names"}
 _FIELDS |= {"n_clusters": "clusters"}
-_RANGES = "Each line must have two numbers, the lower bound before the upper one."
+_RANGES = "Each line must have two numbers, the lower bound before the upper one, and perhaps a name."
 _TYPES: dict[str, Any] = {
     "organization": Words,
     "purpose": Words,
@@ -124,6 +124,7 @@ class StudyForm:
         text = self.texts
         told = {
             "study": json.loads(self._study().to_json()),
+            "dimensions": self._dimensions(),
             "consent": {name: text[name] for name in ("organization", "purpose", "contact")},
             "closes_at": f"{text['closes_at']}:00Z"[:20] if len(text["closes_at"]) == 16 else f"{text['closes_at']}Z",
             "tokens": text["tokens"] == "yes",
@@ -135,6 +136,11 @@ class StudyForm:
                 told[name] = self._value(name)
         parts = self._parts()
         return convert(told | {"parts": parts and parts.to_dict()}, NewStudy)
+
+    def _dimensions(self) -> list[str]:
+        """What the numbers of a point are called; nothing in other studies."""
+        named = self._ranges() if self.texts["kind"] == "kmeans" else []
+        return [name for _, name in named if name]
 
     # Fields
 
@@ -174,6 +180,9 @@ class StudyForm:
     def _check_study(self) -> None:
         try:
             kind = study_kind(self._study().to_json(), self._parts())
+            convert(self._dimensions(), Dimensions)
+        except ValidationError:
+            raise _Wrong("ranges", f"Each name must be {rule_of(Words)}.") from None
         except ParameterError as error:
             field = _FIELDS.get(error.name, error.name)
             if field == "upper" and self.texts["kind"] == "kmeans":
@@ -217,7 +226,8 @@ class StudyForm:
             clusters = read_number(text["clusters"])
             if clusters is None or not clusters.is_integer():
                 raise _Wrong("clusters", "A whole number is needed.")
-            return KMeansStudy(text["name"], n_clusters=int(clusters), bounds=self._ranges(), **common)
+            box = [pair for pair, _ in self._ranges()]
+            return KMeansStudy(text["name"], n_clusters=int(clusters), bounds=box, **common)
         for name in ("lower", "upper"):
             if read_number(text[name]) is None:
                 raise _Wrong(name, "A number is needed.")
@@ -226,16 +236,20 @@ class StudyForm:
             return DistributionStudy(text["name"], bounds=bounds, scale=text["scale"], **common)
         return MeanStudy(text["name"], bounds=bounds, **common)
 
-    def _ranges(self) -> list[tuple[float, float]]:
-        """The bounds of each number, a pair on each line."""
+    def _ranges(self) -> list[tuple[tuple[float, float], str]]:
+        """The bounds of each number, a pair on each line, and the name behind them."""
         found = []
         for line in filter(str.strip, self.texts["ranges"].splitlines()):
-            numbers = [read_number(part.strip(",;")) for part in line.split()]
-            if len(numbers) != 2 or None in numbers:
+            lower, upper, name = [*line.split(maxsplit=2), "", ""][:3]
+            low, high = (read_number(part.strip(",;")) for part in (lower, upper))
+            if low is None or high is None:
                 raise _Wrong("ranges", _RANGES)
-            found.append((numbers[0] or 0.0, numbers[1] or 0.0))
+            found.append(((low, high), name.strip()))
+        names = {name for _, name in found}
         if not found:
             raise _Wrong("ranges", "At least one line is needed.")
+        if names != {""} and (len(names) < len(found) or "" in names):
+            raise _Wrong("ranges", "Either no number has a name, or each has another one.")
         return found
 
 
