@@ -30,8 +30,8 @@ def killed_studies() -> pytest.MarkDecorator:
     """How many studies, and on which database: one for every commit, more of them for `make faults`."""
     forms = [
         pytest.param(1, "sqlite", marks=pytest.mark.slow),
-        pytest.param(5, "sqlite", marks=pytest.mark.long),
-        pytest.param(5, "postgresql", marks=pytest.mark.long),
+        pytest.param(3, "sqlite", marks=pytest.mark.long),
+        pytest.param(3, "postgresql", marks=pytest.mark.long),
     ]
     return pytest.mark.parametrize(("times", "database"), forms, indirect=["database"])
 
@@ -88,7 +88,7 @@ class Rounds:
     async def next_step(self) -> dict[str, Any]:
         """Close, and let the server find out by itself what is next, while it is killed."""
         number = len((await self.document())["rounds"])
-        closing = asyncio.ensure_future(self.crowd.admin("POST", f"{self.path}/close"))
+        closing = asyncio.ensure_future(self.crowd.admin("POST", f"{self.path}/close?round={number}"))
         if self.every_step or number == 1:
             await self.kill(LOOK)
         await closing

@@ -1,6 +1,7 @@
 """Rounds that follow each other in time: driven by a clock that the tests set, on one replica or two."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -226,8 +227,15 @@ def test_a_step_that_fails_is_tried_again_later(
         patched.setattr(round_timer.RoundTimer, "_timed", crash)
         look(server)  # the database is away
     assert steps(server, "failed") == failed + 2
-    assert server.move("close", "failing").json()["state"] == "closed"  # by hand: the next one follows
+    assert server.move("close?round=1", "failing").json()["state"] == "closed"  # by hand: the next one follows
     look(server)
+    assert server.move("close?round=1", "failing").json()["state"] == "asking"  # sent again, it ends no other round
+    server.http.post("/operator/login", data={"key": server.admin_key})
+    token = re.findall('name="csrf" value="([^"]+)"', server.http.get("/operator/studies/failing").text)[0]
+    form = {"csrf": token, "sure": "yes", "round": "1"}
+    assert server.http.post("/operator/studies/failing/close", data=form).status_code == 200
+    assert shown(server, people)["state"] == "asking"
+    assert refused(server.move("close?round=x", "failing")) == "malformed"
     assert [one["answered"] for one in shown(server, people)["rounds"]] == [0, 0]
 
 

@@ -103,6 +103,18 @@ async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:
     return await document(curator, study_id, counts=True)
 
 
+async def close_round(curator: Curator, study_id: str, round_number: int) -> dict[str, Any]:
+    """Close a study if it is in this round, 0 before the first: asked again, nothing happens to the next one."""
+    await curator.known(study_id)
+
+    def work(connection: Connection) -> None:
+        if _locked(connection, study_id).round_number == round_number:
+            _close(curator, connection, study_id)
+
+    await curator.writer.run(work)
+    return await document(curator, study_id, counts=True)
+
+
 @dataclass(frozen=True, slots=True)
 class ReleaseAnswer:
     """The bytes of a result, and whether they were drawn just now."""

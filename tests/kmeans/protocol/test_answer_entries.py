@@ -39,6 +39,7 @@ def test_counts_of_entries_are_the_tally_of_the_reports(d: int, epsilon: float) 
             counts.update(found)
         expected = asked.count(received_reports(asked, messages).reports)
         tally = entries.tally(dict(counts))
+        assert entries.n_users({**counts, 0: 7}) == len(messages)
         assert tally.round_digest == expected.round_digest == asked.digest
         for got, wanted in zip(tally.answers, expected.answers, strict=True):
             assert np.array_equal(got.supports, wanted.supports)
@@ -64,3 +65,4 @@ def test_no_answers() -> None:
     assert entries.integer({"round": "0" * 64, "ask": 0, "variant": 0, "code": 0}) is None
     assert entries.integer({"round": asked.digest, "ask": 7, "variant": 0, "code": 0}) is None
     assert all(answers.n_users == 0 for answers in entries.tally({0: 5}).answers)
+    assert entries.n_users({0: 5}) == 0

@@ -40,6 +40,7 @@ def test_each_round_in_numbers() -> None:
     assert "Enrollmentclosed" in shown.words
     assert "of the local group" in shown.words
     assert "End the round" in shown.words
+    assert ("value", "2") in shown.attributes  # the round that the button ends
     assert "Close enrollment" in page(visits(state="open")).words
 
 

@@ -388,6 +388,8 @@ def _buttons(study: Mapping[str, Any], form_token: str) -> str:
         box = '<input type="checkbox" name="sure" value="yes" required>'
         sure += f"<label>{box} I know that this cannot be undone.</label> "
     label = close_label(study) if action == "close" else ""
+    if label:
+        sure += hidden("round", str(len(study.get("rounds") or ())))  # sent twice, it must not end the next one
     return (
         f'<form class="next" method="post" action="{_address(study, action)}">{_hidden(form_token)}{sure}'
         f'<button class="next">{label or _LABELS.get(action, action.capitalize())}</button></form>'

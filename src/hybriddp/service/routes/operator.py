@@ -139,6 +139,9 @@ async def act(study_id: PathId, action: _Id, data: FormData, request: Asked, sta
             if done.new:
                 state.metrics.release()
             notice = "The study is released."
+        elif action == "close" and data.get("round", "").isdecimal():
+            await life.close_round(state.curator, study_id, int(data["round"][:4]))
+            notice = _DONE[action]
         elif action in _DONE:
             await life.move(state.curator, study_id, action)
             notice = _DONE[action]

@@ -5,11 +5,11 @@ import json
 from functools import lru_cache
 from secrets import token_hex
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any
 
 from litestar import MediaType, Response, delete, get, post
 from litestar.datastructures import State
-from litestar.params import JSONBody
+from litestar.params import JSONBody, QueryParameter
 from msgspec import convert, structs
 
 from hybriddp.errors import MissingExtraError
@@ -98,7 +98,28 @@ def _move(action: str, what: str) -> Any:  # noqa: ANN401
 
 
 open_study = _move("open", "Open a created study; with a shared budget, charge everybody.")
-close_study = _move("close", "Close a study before its closing time; this cannot be undone.")
+
+
+@post(
+    "/studies/{study_id:str}/close", status_code=200, **_ADMIN, responses=problems("bad-token", "not-found", "refused")
+)
+async def close_study(
+    study_id: PathId,
+    state: State,
+    in_round: Annotated[
+        int | None,
+        QueryParameter(name="round", ge=0, le=64, description="Close it in this round only; 0 before the first"),
+    ] = None,
+) -> StudyDocument:
+    """Close a study before its closing time; this cannot be undone.
+
+    Where rounds follow by themselves, a request that is sent again could end the next one: ``round`` prevents that.
+    """
+    if in_round is None:
+        return convert(await life.move(state.curator, study_id, "close"), StudyDocument)
+    return convert(await life.close_round(state.curator, study_id, in_round), StudyDocument)
+
+
 list_study = _move(
     "list", "Release the list of a study in two steps: from then on it asks the local group about what is on it."
 )
