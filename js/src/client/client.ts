@@ -125,7 +125,7 @@ export class Client {
       });
     }
     const kept = present(entry!);
-    if (kept.group !== group) throw new ProtocolError(`You are in the ${kept.group} group, and nobody can be in both. Nothing was sent.`, "group");
+    if (kept.group !== group) throw new ProtocolError(`You are in the ${kept.group} group, and nobody can be in both. Nothing was drawn or sent.`, "group");
     return this._send(kept, kept.nonce !== nonce);
   }
 
@@ -177,7 +177,7 @@ export function newNonce(): string {
 
 /** The study and the participant that a token names. It is only read: verifying it is for the curator, who has the key. */
 function readClaims({ token, study }: ClientOptions): { id: string; subject: string; who: string } {
-  if (!globalThis.crypto?.subtle) throw new DeviceError("This page must come over https.", "crypto");
+  if (!globalThis.crypto?.subtle) throw new DeviceError("This needs https.", "crypto");
   try {
     const { aud, sub } = token ? JSON.parse(new TextDecoder().decode(bytesOf(token.split(".")[1]!))) : { aud: study, sub: "" };
     const id = String(aud ?? ""); // or a list of one
