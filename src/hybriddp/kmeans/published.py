@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybriddp.kmeans.explain import DOUBTFUL, center_cells, story
-from hybriddp.page import Section, alerts, color, paragraphs, render_page, table
+from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
 from hybriddp.wording import percent, significant
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def centers_table(model: "HybridKMeans") -> list[str]:
         for k in range(len(model.cluster_centers_))
     ]
     block = table(["center", "people", *names], rows)
-    return [f'<div class="wide">{block}</div>']
+    return [wide(block, "Centers")]
 
 
 def story_blocks(model: "HybridKMeans") -> list[str]:

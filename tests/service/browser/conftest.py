@@ -13,8 +13,10 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
+from hybriddp.kmeans import KMeansStudy
 from hybriddp.service.static_files import FOLDER
-from tests.service.running import CONSENT, Running, running
+from tests.service.kmeans_people import People as Points
+from tests.service.running import CLOSES, CONSENT, Running, running
 
 CHROMIUM = Path("/usr/bin/chromium")
 AXE = Path(__file__).parents[3] / "js" / "node_modules" / "axe-core" / "axe.min.js"
@@ -70,6 +72,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         _fill(server, load, "quantiles", "released", [120.0, 480.0])
         for state in ("open", "released"):
             _fill_parts(server, state)
+        for state in ("asking", "released"):
+            _fill_points(server, state)
         made = server.http.post("/operator/login", data={"key": server.admin_key})
         yield Site(server, made.headers["set-cookie"].partition(";")[0])
 
@@ -101,6 +105,21 @@ def _fill_parts(server: Running, state: str) -> None:
             assert server.http.post(f"/studies/{study_id}/{route}", headers=token, json=body).is_success
     for action in ("close", "release") if state == "released" else ():
         assert server.move(action, study_id).is_success
+
+
+def _fill_points(server: Running, state: str) -> None:
+    """A study of K-means, amid its first round or after the last; nobody answers."""
+    study = KMeansStudy(f"{EVIL} {state}", n_clusters=2, bounds=[(0, 10), (0, 10)], epsilon=4)
+    points = Points.of(study, f"points-{state}", n_trusted=20, n_local=10)
+    assert points.create(server, consent=dict.fromkeys(CONSENT, EVIL), dimensions=[EVIL, "b"]).is_success
+    points.enroll(server)
+    asked = True
+    while asked:
+        server.move("close", points.id)
+        told = server.http.post(f"/studies/{points.id}/round", headers=server.admin, json={"closes_at": CLOSES})
+        asked = told.json()["state"] == "asking" and state == "released"
+    if state == "released":
+        assert server.move("release", points.id).is_success
 
 
 @pytest.fixture

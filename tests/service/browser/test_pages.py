@@ -22,6 +22,8 @@ EVERYBODY = (
     "/studies/mean/take-part",
     "/studies/nothing/take-part",
     "/studies/parts-open/take-part",
+    "/studies/points-asking/take-part",
+    "/studies/points-released/result.html",
     "/studies/parts-released/result.html",
     "/studies/mean/result.html",
     "/studies/shares/result.html",
@@ -39,6 +41,8 @@ OPERATOR = (
     "/operator/studies/quantiles/report",
     "/operator/studies/parts-open",
     "/operator/studies/parts-released/report",
+    "/operator/studies/points-asking",
+    "/operator/studies/points-released/report",
 )
 LOOKS = [("light", 1280, None), ("dark", 1280, ["color-contrast"]), ("dark", 390, None)]
 """Color schemes, widths, and the rules that are left to check: all, where None."""
@@ -92,7 +96,7 @@ def audit(page: Page) -> None:
 
 
 def test_words_stay_words_on_every_page(page: Page) -> None:
-    for address in (*EVERYBODY[-4:], *(one for one in OPERATOR[2:] if not one.endswith("nothing"))):
+    for address in (*EVERYBODY[-6:], *(one for one in OPERATOR[2:] if not one.endswith("nothing"))):
         page.goto(address)
         assert page.evaluate("window.ran") is None
         assert EVIL in page.locator("h1").inner_text()
