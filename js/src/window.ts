@@ -25,7 +25,7 @@ export function isInteger(value: unknown, lower: number, upper: number): value i
 /** Proves form and privacy in exact integers, or throws. */
 export function verifyWindow(epsilon: unknown, w: Window): asserts epsilon is string {
   ensure(isCanonicalEpsilon(epsilon), "its epsilon is not a decimal from 0.01 to 20 in its shortest form");
-  ensure(isInteger(w.codes, 2, MOST_CODES), "its number of codes is not an integer from 2 to 65536");
+  ensure(isInteger(w.codes, 2, MOST_CODES), "it has other than 2 to 65536 codes");
   ensure(isInteger(w.window, 1, w.codes - 1), "its window is not an integer below its codes");
   ensure(w.bits === 32 || w.bits === 48, "its bits are not 32 or 48");
   const total = 2 ** w.bits;

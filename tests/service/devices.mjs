@@ -1,11 +1,12 @@
 /**
- * Devices that take part with the JavaScript package, as a test tells them to: a list of people on standard input, what became of
- * them on standard output. What a device keeps goes in and out with it, so that it can be started again.
+ * Devices that take part with the JavaScript package, as a test tells them to: a list of people on a line of standard
+ * input, what became of them on a line of standard output, until the input ends. What a device keeps goes in and out with it, so that it
+ * can be started again.
  */
 
-import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
 
-const { dist, url, people } = JSON.parse(readFileSync(0, "utf8"));
+const [dist, url] = process.argv.slice(2);
 const { Client } = await import(`${dist}/hybriddp.js`);
 const { frequency } = await import(`${dist}/frequency.js`);
 const { distribution } = await import(`${dist}/distribution.js`);
@@ -47,10 +48,12 @@ async function device({ token, study, kept, points, acts }) {
   return { seen, kept: await client.kept() };
 }
 
-const results = [];
-const waiting = people.map((person, i) => [i, person]);
-const next = async () => {
-  for (let one = waiting.shift(); one; one = waiting.shift()) results[one[0]] = await device(one[1]);
-};
-await Promise.all(Array.from({ length: 8 }, next));
-console.log(JSON.stringify(results));
+for await (const line of createInterface({ input: process.stdin })) {
+  const results = [];
+  const waiting = JSON.parse(line).map((person, i) => [i, person]);
+  const next = async () => {
+    for (let one = waiting.shift(); one; one = waiting.shift()) results[one[0]] = await device(one[1]);
+  };
+  await Promise.all(Array.from({ length: 8 }, next));
+  console.log(JSON.stringify(results));
+}

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +31,34 @@ MINUTES = MeanStudy("session minutes, in browsers", bounds=(0, 240), epsilon=1.0
 FRUIT = FrequencyStudy("favorite fruit, in browsers", categories=["apple", "pear", "fig"], epsilon=2, other=True)
 
 
-def take_part(server: Running, people: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What devices saw that took part in Node."""
+Devices = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+
+
+@contextmanager
+def devices_in_node(server: Running) -> Iterator[Devices]:
+    """Devices that take part in Node: called with what each is told to do, they give back what each of them saw."""
     assert (DIST / "words.js").exists(), "The JavaScript package has not been built: run make js."
     node = shutil.which("node", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     assert node is not None, "Node.js is missing: run make js."
-    asked = json.dumps({"dist": DIST.as_uri(), "url": server.url, "people": people})
-    script = Path(__file__).with_name("devices.mjs")
-    done = subprocess.run([node, script], input=asked, capture_output=True, check=False, encoding="utf-8", timeout=120)
-    assert done.returncode == 0, done.stderr
-    seen: list[dict[str, Any]] = json.loads(done.stdout)
-    return seen
+    command = [node, str(Path(__file__).with_name("devices.mjs")), DIST.as_uri(), server.url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as process:
+
+        def take_part(people: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(people) + "\n")
+            process.stdin.flush()
+            seen: list[dict[str, Any]] = json.loads(process.stdout.readline())
+            return seen
+
+        yield take_part
+    assert process.returncode == 0
+
+
+def take_part(server: Running, people: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What devices saw that took part in Node."""
+    with devices_in_node(server) as devices:
+        return devices(people)
 
 
 def person(server: Running, name: str, study: str, *acts: tuple[str, object]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The JavaScript client of K-means in Node and the real server: devices that enroll, are started again, and answer."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hybriddp.kmeans.point_units import integer_of_units, units_of
 from hybriddp.release.mechanisms import Mechanism
 from tests.service.kmeans_people import DEADLINE, People, in_memory
 from tests.service.running import Running
-from tests.service.test_javascript import take_part
+from tests.service.test_javascript import Devices, devices_in_node, take_part
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +30,15 @@ def started_again(devices: list[dict[str, Any]], seen: list[dict[str, Any]], *ac
     return [device | {"kept": one["kept"], "acts": acts} for device, one in zip(devices, seen, strict=True)]
 
 
-def test_devices_enroll_and_answer_in_their_rounds(kept_server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def node(kept_server: Running) -> Iterator[Devices]:
+    with devices_in_node(kept_server) as devices:
+        yield devices
+
+
+def test_devices_enroll_and_answer_in_their_rounds(
+    kept_server: Running, node: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Mechanism, "draw", lambda _, shape, *__: np.zeros(shape, np.int64))
     server, study_id = kept_server, "js-points"
     study = KMeansStudy("points of three", n_clusters=2, bounds=[(0, 10)] * 3, epsilon=4)
@@ -37,7 +46,7 @@ def test_devices_enroll_and_answer_in_their_rounds(kept_server: Running, monkeyp
     assert people.create(server).is_success
     trusting = devices_of(server, people, {name: [("trust", point)] for name, point in people.trusted.items()})
     local = devices_of(server, people, {name: [("enroll", point)] for name, point in people.local.items()})
-    given, joined = take_part(server, trusting), take_part(server, local)
+    given, joined = node(trusting), node(local)
     assert [one["kept"]["integer"] for one in given] == [
         str(integer_of_units(units_of(study.box, point))) for point in people.trusted.values()
     ]
@@ -48,7 +57,7 @@ def test_devices_enroll_and_answer_in_their_rounds(kept_server: Running, monkeyp
     document = server.http.post(f"/studies/{study_id}/round", headers=server.admin, json=DEADLINE).json()
     while document["round"] is not None:
         names = people.asked(server).names
-        joined = take_part(server, started_again(local, joined, ("resume", None), ("answer", None)))
+        joined = node(started_again(local, joined, ("resume", None), ("answer", None)))
         messages = []
         for name, one in zip(people.local, joined, strict=True):
             first, second = one["seen"]
@@ -68,7 +77,7 @@ def test_devices_enroll_and_answer_in_their_rounds(kept_server: Running, monkeyp
     estimate = server.move("release", study_id).json()["estimate"]
     assert estimate["centers"] == in_memory(people, said).cluster_centers.tolist()
     assert estimate["n_answered"] == sum(map(len, said)) > 30
-    ended = take_part(server, started_again(local, joined, ("resume", None)))
+    ended = node(started_again(local, joined, ("resume", None)))
     assert [one["kept"] for one in ended] == [{"gone": "closed"}] * 40
 
 

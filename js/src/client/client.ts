@@ -134,13 +134,12 @@ export class Client {
     const { group, digest, integer, nonce, body } = kept;
     const route = `${group === "local" ? this._joins : "values"}${withdrawn ? "/withdraw" : ""}`;
     const committed = `hybriddp contribution 1\n${digest}\n${group}\n${integer}\n${nonce}`;
-    const found = await this._post(kept, route, body, committed, resent, withdrawn).catch(async (error) => {
+    const receipt = await this._post(kept, route, body, committed, resent, withdrawn).catch(async (error) => {
       if (error.reason === "closed") await this._replace(() => ({ gone: "closed" }), kept);
       throw error;
     });
-    const receipt = found.document;
-    await this._replace((entry) => (withdrawn ? { gone: "withdrawn", receipt } : { ...entry, receipt }), kept);
-    return found;
+    await this._replace((entry) => ({ ...(withdrawn ? { gone: "withdrawn" } : entry), receipt: receipt.document }), kept);
+    return receipt;
   }
 
   /** The receipt of what is sent, if its signature is right and it is about what was committed to. */

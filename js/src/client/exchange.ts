@@ -50,7 +50,7 @@ export async function ask(http: Http, path: string, body?: string): Promise<Json
     const detail = oneLine(said.detail);
     const quoted = body && detail?.includes(JSON.parse(body).value);
     const sentence = detail && !quoted ? `The curator says: ${detail}` : `The curator gives no answer now (${reason}). Try again later.`;
-    if (status >= 400 && status < 500 && status !== 429) throw new RejectedError(sentence, reason);
+    if (/^4(?!29)/.test(`${status}`)) throw new RejectedError(sentence, reason);
     if (count >= attempts || wait > longestWait) throw new UnavailableError(sentence, reason);
     await new Promise((resolve) => setTimeout(resolve, wait));
   }

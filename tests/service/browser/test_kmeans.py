@@ -23,7 +23,7 @@ from tests.service.browser.test_take_part import WIDE, People, Person, kept
 from tests.service.kmeans_people import DEADLINE, in_memory
 from tests.service.kmeans_people import People as Points
 from tests.service.running import CONSENT, Running
-from tests.service.test_javascript import take_part
+from tests.service.test_javascript import Devices, devices_in_node
 from tests.service.test_javascript_kmeans import devices_of, started_again
 
 pytestmark = pytest.mark.slow
@@ -45,6 +45,12 @@ def people(site: Site, browser: Browser) -> Iterator[People]:
     for one in made:
         one.context.close()
     assert [one.wrong for one in made] == [[] for _ in made]
+
+
+@pytest.fixture
+def node(site: Site) -> Iterator[Devices]:
+    with devices_in_node(site.server) as devices:
+        yield devices
 
 
 def study_of(name: str, d: int = 2) -> KMeansStudy:
@@ -100,25 +106,24 @@ class Crowd:
 
     server: Running
     people: Points
+    devices: Devices
     waiting: dict[str, dict[str, Any]]
     said: list[list[dict[str, Any]]]
 
     @classmethod
-    def joining(cls, server: Running, people: Points) -> "Crowd":
+    def joining(cls, server: Running, people: Points, devices: Devices) -> "Crowd":
         """The whole crowd, in both groups."""
         trusting = {name: [("trust", point)] for name, point in people.trusted.items()}
         enrolling = {name: [("enroll", point)] for name, point in people.local.items()}
         told = devices_of(server, people, trusting | enrolling)
-        done = dict(
-            zip(trusting | enrolling, started_again(told, take_part(server, told), ("resume", None)), strict=True)
-        )
-        return cls(server, people, {name: done[name] for name in enrolling}, [])
+        done = dict(zip(trusting | enrolling, started_again(told, devices(told), ("resume", None)), strict=True))
+        return cls(server, people, devices, {name: done[name] for name in enrolling}, [])
 
     def answer(self, others: Sequence[dict[str, Any]]) -> None:
         """Those whose turn it is answer, by themselves; a fifth of them has gone. What others kept is counted, too."""
         asked = self.people.asked(self.server).names
         staying = [self.waiting[name] for i, name in enumerate(asked) if i % 5]
-        answers = [one["kept"]["answer"] for one in (take_part(self.server, staying) if staying else [])]
+        answers = [one["kept"]["answer"] for one in self.devices(staying)]
         answers += [entry["answer"] for entry in others]
         self.said.append([_message(answer) for answer in answers])
 
@@ -131,7 +136,7 @@ def _message(answer: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("d", [2, 8])
 @pytest.mark.parametrize("crowd", [60, pytest.param(5000, marks=pytest.mark.long)])
 def test_a_study_from_its_form_to_its_result(
-    site: Site, page: Page, people: People, monkeypatch: pytest.MonkeyPatch, d: int, crowd: int
+    site: Site, page: Page, people: People, node: Devices, monkeypatch: pytest.MonkeyPatch, d: int, crowd: int
 ) -> None:
     monkeypatch.setattr(Mechanism, "draw", lambda _, shape, *__: np.zeros(shape, np.int64))
     server, study_id = site.server, f"points-{d}-{crowd}"
@@ -152,7 +157,7 @@ def test_a_study_from_its_form_to_its_result(
     assert [set(entry) for entry in kept(carol.page)] == [{"gone", "receipt"}]
 
     others = Points.of(study, study_id, n_trusted=crowd // 4, n_local=crowd - crowd // 4)
-    devices = Crowd.joining(server, others)
+    devices = Crowd.joining(server, others, node)
     assert next_step(page, study_id) == "closed"
     counts = server.http.get(f"/studies/{study_id}").json()["counts"]
     assert counts == {"trusted": 1 + crowd // 4, "local": 1 + crowd - crowd // 4}
