@@ -19,9 +19,9 @@ __all__ = ["curator_parts_page", "live_parts", "part_means", "part_rows", "parts
 _HEADINGS = ("mean", "95 % interval", "trusted", "local")
 _DRAWN = 40  # parts in the figure
 _EXPLAINED = 20  # parts, at most, each of which has a section in the curator's report: it takes a while to write
-_LABEL = 22  # characters
-_LEFT, _RIGHT, _STEP = 195, 590, 26
-_STYLE = ".wide svg { min-width: 28rem; }\ntd:nth-child(3) { white-space: nowrap; }\n"
+_LABEL = 40  # characters
+_WIDTH, _PAD, _STEP = 420, 12, 42
+_STYLE = ".parts { max-width: 36rem; display: block; margin: 1rem 0; }\ntd:nth-child(3) { white-space: nowrap; }\n"
 _NO_ANSWER = "no answer: too few"
 _ALIKE = "An interval with a star assumes that those who trust, in this part, are like those who do not."
 _LIVE_HEADINGS = ("Trusted", "Local", "Typical error", "If it closed now")
@@ -44,7 +44,7 @@ def parts_page(told: Mapping[str, Any], *, promise: str) -> str:
     blocks = [
         *alerts(told["warnings"]),
         *paragraphs([f"The mean of each part of the participants, by {told['by']}."], style="answer"),
-        wide(_figure(told["parts"][:_DRAWN]), "Means with 95 % intervals"),
+        _figure(told["parts"][:_DRAWN]),
         *paragraphs([drawn] if drawn else []),
         wide(table((told["by"], *_HEADINGS), part_rows(told)), "Means of the parts"),
         *paragraphs([_ALIKE] if any(map(_assumes_alike, told["parts"])) else [], style="hint"),
@@ -111,30 +111,33 @@ def _numbers(part: Mapping[str, Any]) -> list[str]:
 
 
 def _figure(parts: Sequence[Mapping[str, Any]]) -> str:
-    """Means as dots with their intervals, one below the other, in SVG that needs nothing from elsewhere."""
+    """Means as dots with their intervals, each below its name, in SVG that needs nothing from elsewhere."""
     low = min(part["interval_95"][0] for part in parts)
     high = max(part["interval_95"][1] for part in parts)
     width, ink = (high - low) or 1.0, color("both")
 
     def x(value: float) -> str:
-        return f"{_LEFT + (_RIGHT - _LEFT) * (value - low) / width:.1f}"
+        return f"{_PAD + (_WIDTH - 2 * _PAD) * (value - low) / width:.1f}"
 
     marks = []
     for i, part in enumerate(parts):
-        y, name = 16 + _STEP * i, str(part["users"]["key"])
+        y, name = 30 + _STEP * i, str(part["users"]["key"])
         name = name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}…"
         lower, upper = map(x, part["interval_95"])
         marks.append(
-            f'<text x="{_LEFT - 14}" y="{y + 5}" text-anchor="end">{escape(name)}</text>'
+            f'<text x="0" y="{y - 14}">{escape(name)}</text>'
+            f'<text x="{_WIDTH}" y="{y - 14}" text-anchor="end">{_numbers(part)[0]}</text>'
             f'<line x1="{lower}" x2="{upper}" y1="{y}" y2="{y}" stroke="{ink}" stroke-width="4" '
-            f'stroke-linecap="round"/><circle cx="{x(part["value"])}" cy="{y}" r="6" fill="{ink}"/>'
+            f'stroke-linecap="round"/><circle cx="{x(part["value"])}" cy="{y}" r="5.5" fill="{ink}"/>'
         )
-    base = 16 + _STEP * len(parts)
-    axis = f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{base}" y2="{base}" stroke="{color("axis")}"/>' + "".join(
-        f'<text x="{x(value)}" y="{base + 18}" text-anchor="middle">{significant(value)}</text>'
-        for value in (low, low + width / 2, high)
+    base = 4 + _STEP * len(parts)
+    ends = (("start", 0, low), ("middle", _WIDTH // 2, low + width / 2), ("end", _WIDTH, high))
+    axis = f'<line x1="0" x2="{_WIDTH}" y1="{base}" y2="{base}" stroke="{color("axis")}"/>' + "".join(
+        f'<text x="{place}" y="{base + 18}" text-anchor="{anchor}">{significant(value)}</text>'
+        for anchor, place, value in ends
     )
     return (
-        f'<svg viewBox="0 0 620 {base + 26}" role="img" aria-label="The mean of each part with its 95 % interval" '
+        f'<svg class="parts" viewBox="0 0 {_WIDTH} {base + 26}" role="img" '
+        'aria-label="The mean of each part with its 95 % interval" '
         f'font-family="system-ui, sans-serif" font-size="13" fill="{color("ink")}">{"".join(marks)}{axis}</svg>'
     )
