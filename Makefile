@@ -13,6 +13,7 @@
 # make frequencies measure hybrid frequencies beside BLENDER and single groups, on npm packages and on tail numbers
 # make frequency-peers compare frequency oracles with those of pure-LDP and multi-freq-ldpy
 # make load    measure how many contributions per second the server takes, with millions stored
+# make screenshots photograph the server's pages for the documentation
 # make js      build the JavaScript package, js/dist      make pages    … and the scripts of the server's pages
 # make mutations plant bugs in privacy-critical lines and see that the tests catch each
 # make vectors write the conformance vectors anew, after a change to what a channel's bytes mean
@@ -52,7 +53,7 @@ TOGETHER = $(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURE
 # Workers, and every command that a test starts, use the bytecode that is there.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo shell test quick quick-test test-long faults check lint types contracts js-types js-test site format docs js pages bench accuracy coverage distribution kmeans peers frequencies frequency-peers load mutations vectors lock clean
+.PHONY: demo shell test quick quick-test test-long faults check lint types contracts js-types js-test site format docs js pages bench accuracy coverage distribution kmeans peers frequencies frequency-peers load mutations vectors screenshots lock clean
 .DEFAULT_GOAL := test
 
 demo: $(VENV)/.demo
@@ -159,6 +160,9 @@ vectors: $(VENV)/.dev
 	$(BIN)/python scripts/make_protocol_vectors.py
 	$(BIN)/python scripts/make_heavy_vectors.py
 	$(BIN)/python scripts/make_kmeans_vectors.py
+
+screenshots: $(VENV)/.dev $(PAGES) $(VENV)/.chromium
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m scripts.make_screenshots
 
 # The command has to see the newest versions, so it uses an environment of its own.
 lock:

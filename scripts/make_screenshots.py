@@ -2,9 +2,10 @@
 
     python -m scripts.make_screenshots [name …]
 
-A curator is started with studies of each kind and made-up people in them; Debian's Chromium visits each page as its
-reader would. The pictures land in docs/pages, as {page}-{width}-{scheme}.png. What the noise drew is in them, so they
-differ from run to run: take them anew when a page has changed, and look at them.
+The pictures land in docs/pages, as {page}-{width}-{scheme}.png, and docs/gallery.md shows them all. A curator is
+started with studies of each kind and made-up people in them; Debian's Chromium visits each page as its reader would.
+What the noise drew is in them, so they differ from run to run: take them anew when a page has changed, and look at
+them.
 """
 
 import io
@@ -42,6 +43,13 @@ _CONSENT = {
 _CLOSES = "2099-01-01T00:00:00Z"
 _COLORS = 48
 _PATIENCE = 20_000
+_SHARES = (34, 34, 14, 14)  # of the page's width, in percent
+_LEAD = """\
+# Every page, in four looks
+
+What a curator's server shows to people and to its operator, 1,280 and 390 pixels wide, light and dark.
+[Run a curator](serve.md) says what each page is for. All people in the pictures are made up; `make screenshots` takes
+them anew. Click one to see it in full."""
 
 _NUMBERS = ["minutes per day", "sessions per day"]
 _FRUITS = ["apple", "pear", "fig", "plum", "cherry"]
@@ -353,6 +361,19 @@ SHOTS = [
 ]
 
 
+def gallery() -> str:
+    """The page of the documentation that shows all pictures: wide ones first, then those of a phone."""
+    lines = [_LEAD]
+    for shot in SHOTS:
+        looks = [
+            f"[![{shot.words}, {width} pixels wide, {scheme}]({path}){{ width={share}% loading=lazy }}]({path})"
+            for (width, scheme), share in zip(LOOKS, _SHARES, strict=True)
+            for path in [f"pages/{shot.name}-{width}-{scheme}.png"]
+        ]
+        lines += [f"## {shot.words}", " ".join(looks)]
+    return "\n\n".join(lines) + "\n"
+
+
 def photograph(browser: Browser, curator: Curator, cookie: str, shot: Shot) -> None:
     """One page in four looks."""
     context = browser.new_context(base_url=curator.served.url, java_script_enabled=shot.script)
@@ -375,6 +396,7 @@ def photograph(browser: Browser, curator: Curator, cookie: str, shot: Shot) -> N
 def main(names: Sequence[str]) -> None:
     """Photograph all pages, or those that are named."""
     FOLDER.mkdir(exist_ok=True)
+    (FOLDER.parent / "gallery.md").write_text(gallery(), encoding="utf-8")
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(Path(folder), "") as served,
