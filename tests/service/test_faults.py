@@ -32,6 +32,13 @@ def rounds(short: int, long: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("times", forms)
 
 
+def rounds_on_each(short: int, long: int) -> pytest.MarkDecorator:
+    """The same on both databases, the short form on SQLite alone."""
+    forms = [pytest.param("sqlite", short, marks=pytest.mark.slow)]
+    forms += [pytest.param(database, long, marks=pytest.mark.long) for database in ("sqlite", "postgresql")]
+    return pytest.mark.parametrize(("database", "times"), forms, indirect=["database"])
+
+
 def rounds_of_all_kinds() -> pytest.MarkDecorator:
     """The same for studies of a mean, and fewer of them for one whose reports are counted bit by bit, and for bins."""
     slow, long = pytest.mark.slow, pytest.mark.long
@@ -74,7 +81,7 @@ def test_kills_under_load(tmp_path: Path, address: str, rng: Random, study: Serv
     tell(crowd)
 
 
-@rounds(1, 25)
+@rounds_on_each(1, 25)
 def test_kills_amid_releases(tmp_path: Path, address: str, rng: Random, times: int) -> None:
     """A crash before the commit costs nothing, a crash after it loses nothing: whoever sees a result sees the same."""
     server = ServerProcess(tmp_path, address)
@@ -152,7 +159,7 @@ async def hand_over_words(crowd: Crowd, study: HeavyHitterStudy) -> None:
         assert answer.status == 201
 
 
-@rounds(1, 25)
+@rounds_on_each(1, 25)
 def test_kills_amid_the_release_of_a_list(tmp_path: Path, address: str, rng: Random, times: int) -> None:
     """Noise is drawn for one list only, paid for once: whoever sees the question about it sees the same bytes."""
     server = ServerProcess(tmp_path, address)

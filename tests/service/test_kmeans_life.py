@@ -54,7 +54,7 @@ def run_rounds(server: Running, people: People, *, answering: float = 1.0) -> li
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_no_noise")
-@pytest.mark.parametrize("d", [2, 8])
+@pytest.mark.parametrize(("database", "d"), [("sqlite", 8), ("postgresql", 2)], indirect=["database"])
 def test_enrollment_rounds_and_centers(server: Running, d: int) -> None:
     people = People.of(study_of(d), "visits", n_trusted=60, n_local=200)
     names = [f"number {j} <&>" for j in range(d)]
