@@ -62,6 +62,7 @@ _LONGEST = 1_000_000  # characters of a field; a body is not longer
 _DAYS = 14
 _FIELDS = {"bounds": "upper", "min_group_size": "min_trusted", "by": "part_by", "names": "part_names"}
 _FIELDS |= {"n_clusters": "clusters"}
+_POINT = "This must be a number whose decimals come after a point, as in 0.5."
 _RANGES = "Each line must have two numbers, the lower bound before the upper one, and perhaps a name."
 _TYPES: dict[str, Any] = {
     "organization": Words,
@@ -126,7 +127,7 @@ class StudyForm:
             "study": json.loads(self._study().to_json()),
             "dimensions": self._dimensions(),
             "consent": {name: text[name] for name in ("organization", "purpose", "contact")},
-            "closes_at": f"{text['closes_at']}:00Z"[:20] if len(text["closes_at"]) == 16 else f"{text['closes_at']}Z",
+            "closes_at": f"{datetime.fromisoformat(text['closes_at']).isoformat()}Z",  # however it was written
             "tokens": text["tokens"] == "yes",
             "single_group": text["single_group"] == "yes",
             "open": text["later"] != "yes",
@@ -212,7 +213,9 @@ class StudyForm:
         text = self.texts
         if text["kind"] not in offered():
             raise _Wrong("kind", "This server does not know such studies.")
-        common: dict[str, Any] = {"epsilon": text["epsilon"].replace(",", "")}
+        if "," in text["epsilon"]:  # dropped, it would make 0,5 ten times as large
+            raise _Wrong("epsilon", _POINT)
+        common: dict[str, Any] = {"epsilon": text["epsilon"]}
         if text["kind"] == "frequency":
             lines = [line.strip() for line in text["categories"].splitlines() if line.strip()]
             if len(lines) < 2:
@@ -230,7 +233,7 @@ class StudyForm:
             return KMeansStudy(text["name"], n_clusters=int(clusters), bounds=box, **common)
         for name in ("lower", "upper"):
             if read_number(text[name]) is None:
-                raise _Wrong(name, "A number is needed.")
+                raise _Wrong(name, _POINT if "," in text[name] else "A number is needed.")
         bounds = (read_number(text["lower"]) or 0.0, read_number(text["upper"]) or 0.0)
         if text["kind"] == "distribution":
             return DistributionStudy(text["name"], bounds=bounds, scale=text["scale"], **common)
