@@ -6,7 +6,7 @@
 import { type Entry, type Kept, type Receipt, HybridDPError, UnavailableError } from "../src/index.js";
 import { KMeansClient, type KMeansOffer } from "../src/kmeans_client.js";
 import { explained } from "./parts/answer.js";
-import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf } from "./parts/show.js";
+import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, emptyFields, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf } from "./parts/show.js";
 
 const AGAIN = 20_000; // milliseconds until what has not arrived is sent again
 const LOOK = 40_000; // milliseconds until the page looks again whether it is its turn, half as much or twice as much at random
@@ -157,6 +157,7 @@ async function forget(): Promise<void> {
 /** What the device has of it: in trust, waiting for its round, answered, too late, or gone. */
 function show(entry: Entry): void {
   if (form) form.hidden = true;
+  emptyFields();
   document.getElementById("by-hand")?.remove();
   sent.hidden = false;
   if (entry.gone) {

@@ -10,7 +10,7 @@ import { type Entry, type Kept, type Offer, type Receipt, Client, HybridDPError,
 import { OTHER } from "../src/items.js";
 import { likelihoodOf } from "../src/words.js";
 import { IN_LIST, answered, asksForItem, channelFacts, isInList } from "./parts/items.js";
-import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf, tokens } from "./parts/show.js";
+import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, emptyFields, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf, tokens } from "./parts/show.js";
 
 type Value = number | string;
 
@@ -125,6 +125,7 @@ async function withdraw(): Promise<void> {
   say("Withdrawing …");
   try {
     const receipt = await client!.withdraw();
+    own = undefined;
     show((await client!.kept())!, receipt);
     say("You have withdrawn. What you gave is subtracted and forgotten, there and here.");
     said.focus();
@@ -143,6 +144,7 @@ async function forget(): Promise<void> {
   const entry = await client!.kept();
   if (entry) show(entry);
   else {
+    sent.replaceChildren(); // not only out of sight
     sent.hidden = true;
     form?.removeAttribute("hidden");
   }
@@ -153,6 +155,7 @@ async function forget(): Promise<void> {
 /** What left the device, or what is left of it. */
 function show(entry: Entry, receipt?: Receipt): void {
   if (form) form.hidden = true;
+  emptyFields();
   document.getElementById("by-hand")?.remove();
   sent.hidden = false;
   const document_ = receipt?.document ?? entry.receipt;

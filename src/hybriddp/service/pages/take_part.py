@@ -240,7 +240,7 @@ def _form(
     study: Mapping[str, Any], asked: Mapping[str, Any], nonce: str, token: str, typed: Mapping[str, str]
 ) -> list[str]:
     parts = [
-        f'<form id="take-part" method="post" action="{_path(study)}/trust" {_data(study)}>',
+        f'<form id="take-part" method="post" action="{_path(study)}/trust" autocomplete="off" {_data(study)}>',
         hidden("nonce", nonce),
         *(_token(token) if study["tokens"] else []),
         _values(study, asked, typed, place="value"),
