@@ -299,6 +299,8 @@ def test_by_keyboard_alone(people: People) -> None:
     expect(page.locator("#said")).to_have_text("This device has forgotten what it kept.")
     assert kept(page) == []  # nobody knows who comes next in a pilot
     expect(page.locator("#value")).to_be_visible()
+    expect(page.locator("#value")).to_have_value("")
+    expect(page.locator("#sent")).to_be_empty()  # and not only out of sight
 
 
 def test_a_device_with_a_token_forgets_all_but_that_there_was_something(people: People) -> None:
@@ -314,6 +316,7 @@ def test_a_device_with_a_token_forgets_all_but_that_there_was_something(people: 
     one.page.get_by_role("button", name="Forget it on this device").click()
     expect(one.page.locator("#sent")).to_contain_text("made it forget")
     assert kept(one.page) == [{"gone": "forgotten"}]
+    expect(one.page.locator("#value")).to_have_value("")
 
 
 def test_without_javascript_people_can_trust_and_withdraw(people: People) -> None:
