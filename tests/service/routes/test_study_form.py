@@ -44,7 +44,8 @@ def test_a_form_says_what_the_route_s_body_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "text"), [("epsilon", "0,5"), ("epsilon", "1,5"), ("lower", "-0,5"), ("upper", "1,5"), ("upper", "1.000,5")]
+    ("field", "text"),
+    [("epsilon", "0,5"), ("epsilon", "1,5"), ("lower", "-0,5"), ("upper", "1,5"), ("upper", "1.000,5")],
 )
 def test_a_decimal_comma_is_never_dropped(field: str, text: str) -> None:
     wrong = StudyForm.read(GOOD | {field: text}).problems(NOW)
@@ -143,7 +144,9 @@ def test_bounds_of_points_stand_on_lines() -> None:
         (POINTS | {"ranges": "0 ten"}, "ranges", "two numbers"),
         (POINTS | {"ranges": "0 10 hour\n0 1"}, "ranges", "each has another one"),
         (POINTS | {"ranges": "0 10 hour\n0 1 hour"}, "ranges", "each has another one"),
-        (POINTS | {"ranges": f"0 10 {'x' * 2001}"}, "ranges", "1 to 2,000 characters"),
+        (POINTS | {"ranges": "0 10 hour\n0 1 Hour"}, "ranges", "each has another one"),
+        (POINTS | {"ranges": "0 10 hour\n0 1 h\N{RIGHT-TO-LEFT OVERRIDE}"}, "ranges", "a readable text"),
+        (POINTS | {"ranges": f"0 10 {'x' * 2001}"}, "ranges", "at most 100 characters"),
         (POINTS | {"ranges": "10 0"}, "ranges", "the lower bound before"),
         (POINTS | {"tokens": "no"}, "kind", "needs people with a token"),
     ],

@@ -4,6 +4,7 @@ Nothing is lost when a field is wrong: the texts stay as they were typed.
 """
 
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,13 +17,13 @@ from hybriddp.errors import BudgetError, HybridDPError, ParameterError
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.mean.parts import StudyParts
+from hybriddp.mean.parts import PART_NAME, StudyParts, is_part_name
 from hybriddp.mean.study import MeanStudy
 from hybriddp.service.kinds import known_kinds, study_kind
 from hybriddp.service.planner import read_number
 from hybriddp.service.problems import Refusal, problem
 from hybriddp.service.routes.strict import rule_of
-from hybriddp.service.routes.wire import Dimensions, Name, NewStudy, Origins, Size, StudyId, Words
+from hybriddp.service.routes.wire import Name, NewStudy, Origins, Size, StudyId, Words
 
 __all__ = ["KINDS", "StudyForm"]
 
@@ -181,9 +182,6 @@ class StudyForm:
     def _check_study(self) -> None:
         try:
             kind = study_kind(self._study().to_json(), self._parts())
-            convert(self._dimensions(), Dimensions)
-        except ValidationError:
-            raise _Wrong("ranges", f"Each name must be {rule_of(Words)}.") from None
         except ParameterError as error:
             field = _FIELDS.get(error.name, error.name)
             if field == "upper" and self.texts["kind"] == "kmeans":
@@ -247,12 +245,14 @@ class StudyForm:
             low, high = (read_number(part.strip(",;")) for part in (lower, upper))
             if low is None or high is None:
                 raise _Wrong("ranges", _RANGES)
-            found.append(((low, high), name.strip()))
-        names = {name for _, name in found}
+            found.append(((low, high), " ".join(name.split())))
+        names = {unicodedata.normalize("NFKC", name).casefold() for _, name in found}
         if not found:
             raise _Wrong("ranges", "At least one line is needed.")
         if names != {""} and (len(names) < len(found) or "" in names):
             raise _Wrong("ranges", "Either no number has a name, or each has another one.")
+        if not all(name == "" or is_part_name(name) for _, name in found):
+            raise _Wrong("ranges", f"Each name must be {PART_NAME}.")
         return found
 
 
