@@ -110,11 +110,13 @@ function typed(): number[] {
 async function submit(): Promise<void> {
   if (!client) await begin();
   if (!client) return say(TOLD["token"]!, true);
+  if (form!.hidden) return; // this device has taken part before, and that is shown
   button!.disabled = true;
   const choice = new FormData(form).get("choice") === "report" ? "enroll" : "trust";
   say(choice === "enroll" ? "Your device says that you take part …" : "Your device keeps what you typed, and sends it …");
   try {
     offer ??= await client.study();
+    if (form!.hidden) return;
     const { resent } = await client[choice](typed());
     show((await client.kept())!);
     say(resent ? "You had taken part from this device before: that stays, and what you typed now was not used." : choice === "enroll" ? `Thank you. You take part. ${waiting()}` : "Thank you. You have taken part.");
@@ -122,8 +124,9 @@ async function submit(): Promise<void> {
     if (choice === "enroll") again(LOOK);
   } catch (error) {
     await explain(error);
+  } finally {
+    button!.disabled = false;
   }
-  button!.disabled = false;
 }
 
 async function withdraw(): Promise<void> {

@@ -103,20 +103,25 @@ function chosen(): Value {
 async function submit(): Promise<void> {
   if (!client) await begin();
   if (!client) return say(SENTENCES["token"]!, true);
+  if (form!.hidden) return; // this device has taken part before, and that is shown
   button!.disabled = true;
   const choice = new FormData(form).get("choice") === "report" ? "report" : "trust";
   say(choice === "report" ? "Your device draws a code, keeps it, and sends it …" : "Your device keeps what you typed, and sends it …");
   try {
     offer ??= await client.study();
-    own = chosen();
-    const receipt = await client[choice](own);
+    if (form!.hidden) return;
+    const value = chosen();
+    own = (await client.kept()) ? undefined : value; // what was drawn before was not drawn for this
+    const receipt = await client[choice](value);
+    if (receipt.resent) own = undefined;
     show((await client.kept())!, receipt);
     say(receipt.resent ? "You had taken part from this device before: what was kept was sent again, and what you typed now was not used." : "Thank you. You have taken part.");
     sent.querySelector("h2")?.focus();
   } catch (error) {
     await explain(error);
+  } finally {
+    button!.disabled = false;
   }
-  button!.disabled = false;
 }
 
 async function withdraw(): Promise<void> {

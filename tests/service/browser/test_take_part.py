@@ -319,6 +319,23 @@ def test_a_device_with_a_token_forgets_all_but_that_there_was_something(people: 
     expect(one.page.locator("#value")).to_have_value("")
 
 
+def test_a_tab_that_comes_second_does_not_say_that_the_code_was_drawn_for_its_value(people: People) -> None:
+    one = people("una")
+    second = one.context.new_page()
+    for page in (second, one.page):
+        page.goto("/studies/pilot/take-part")
+        expect(page.locator("#checked li")).to_have_count(3)
+    one.choose("report", 10.0)
+    expect(one.page.locator("#sent")).to_contain_text("yours: 10")
+    second.fill("#value", "200")
+    second.check("[value=report]")
+    second.get_by_role("button", name="Take part").click()
+    expect(second.locator("#said")).to_contain_text("what you typed now was not used")
+    expect(second.locator("#sent")).to_contain_text("Code")
+    expect(second.locator("#sent")).not_to_contain_text("yours")
+    assert len(kept(second)) == 1
+
+
 def test_without_javascript_people_can_trust_and_withdraw(people: People) -> None:
     one = people("kim", java_script_enabled=False)
     page = one.page

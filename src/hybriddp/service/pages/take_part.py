@@ -351,7 +351,7 @@ def _withdrawal(study: Mapping[str, Any], token: str) -> str:
     value = _values(study, json.loads(study["text"]), {}, place="given")
     return (
         '<details id="by-hand"><summary>Withdraw what you sent without JavaScript</summary>'
-        f'<form method="post" action="{_path(study)}/withdraw">{who}{value}{nonce}'
+        f'<form method="post" action="{_path(study)}/withdraw" autocomplete="off">{who}{value}{nonce}'
         '<p><button class="danger">Withdraw</button></p></form></details>'
     )
 
