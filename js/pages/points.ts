@@ -6,6 +6,7 @@
 import { type Entry, type Kept, type Receipt, HybridDPError, UnavailableError } from "../src/index.js";
 import { KMeansClient, type KMeansOffer } from "../src/kmeans_client.js";
 import { explained } from "./parts/answer.js";
+import { deleteKept } from "./parts/ended.js";
 import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, emptyFields, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf } from "./parts/show.js";
 
 const AGAIN = 20_000; // milliseconds until what has not arrived is sent again
@@ -40,7 +41,8 @@ async function begin(): Promise<void> {
       allow(form);
     }
     if (entry) await resume();
-    else if (token && !form) say("This browser keeps nothing of this study under your token: you did not take part from here.");
+    if (/released|withdrawn/.test(offer.state) && (await deleteKept([digest])) && !entry) say(TOLD["closed"]!);
+    else if (!entry && token && !form) say("This browser keeps nothing of this study under your token: you did not take part from here.");
   } catch (error) {
     await explain(error);
   }

@@ -9,6 +9,7 @@ import { heavyHitters } from "../src/heavy_study.js";
 import { type Entry, type Kept, type Offer, type Receipt, Client, HybridDPError, UnavailableError } from "../src/index.js";
 import { OTHER } from "../src/items.js";
 import { likelihoodOf } from "../src/words.js";
+import { deleteKept } from "./parts/ended.js";
 import { IN_LIST, answered, asksForItem, channelFacts, isInList } from "./parts/items.js";
 import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, emptyFields, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf, tokens } from "./parts/show.js";
 
@@ -42,6 +43,7 @@ async function begin(): Promise<void> {
       allow(form);
     }
     if (entry) await resume();
+    if (/closed|released|withdrawn/.test(offer.state) && (await deleteKept([digest, answered(offer).digest])) && !entry) say(SENTENCES["closed"]!);
   } catch (error) {
     await explain(error);
   }

@@ -319,6 +319,21 @@ def test_a_device_with_a_token_forgets_all_but_that_there_was_something(people: 
     expect(one.page.locator("#value")).to_have_value("")
 
 
+def test_what_is_kept_is_deleted_after_the_study_even_if_nobody_brings_the_token_again(people: People) -> None:
+    one = people("vic")
+    one.server.create(MeanStudy("ended", bounds=(0, 240), epsilon=1), "ended")
+    one.arrive("ended")
+    one.choose("trust", 12.0)
+    expect(one.page.locator("#sent")).to_contain_text("You trusted the curator with this:")
+    one.page.goto("/studies/ended/take-part")  # by a link, without a token
+    expect(one.page.locator("#checked li")).to_have_count(3)
+    assert kept(one.page)[0]["group"] == "trusted"
+    assert one.server.move("close", "ended").is_success
+    one.page.goto("/studies/ended/take-part")
+    expect(one.page.locator("#said")).to_contain_text("What this device kept of it has been deleted")
+    assert kept(one.page) == [{"gone": "closed"}]
+
+
 def test_a_tab_that_comes_second_does_not_say_that_the_code_was_drawn_for_its_value(people: People) -> None:
     one = people("una")
     second = one.context.new_page()
