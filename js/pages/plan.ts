@@ -39,7 +39,8 @@ const BUSY = 3000; // milliseconds until it is asked again if it was busy
 const element = <E extends HTMLElement>(id: string): E => document.getElementById(id) as E;
 const form = element<HTMLFormElement>("plan");
 const field = (name: string): HTMLInputElement => form.elements.namedItem(name) as HTMLInputElement;
-const number = (name: string): number => Number(field(name).value.replaceAll(",", "") || NaN);
+/** A number as the server reads it: commas stand between thousands, and nowhere else. */
+const number = (name: string): number => Number(field(name).value.trim().replace(/^[+-]?[1-9]\d{0,2}(,\d{3})+(?!\d)/, (found) => found.replaceAll(",", "")) || NaN);
 const css = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const short = (x: number): string => Number(x.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 });
 

@@ -6,7 +6,8 @@
 import { type Entry, type Kept, type Receipt, HybridDPError, UnavailableError } from "../src/index.js";
 import { KMeansClient, type KMeansOffer } from "../src/kmeans_client.js";
 import { explained } from "./parts/answer.js";
-import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf } from "./parts/show.js";
+import { deleteKept } from "./parts/ended.js";
+import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, emptyFields, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf } from "./parts/show.js";
 
 const AGAIN = 20_000; // milliseconds until what has not arrived is sent again
 const LOOK = 40_000; // milliseconds until the page looks again whether it is its turn, half as much or twice as much at random
@@ -40,7 +41,8 @@ async function begin(): Promise<void> {
       allow(form);
     }
     if (entry) await resume();
-    else if (token && !form) say("This browser keeps nothing of this study under your token: you did not take part from here.");
+    if (/released|withdrawn/.test(offer.state) && (await deleteKept([digest])) && !entry) say(TOLD["closed"]!);
+    else if (!entry && token && !form) say("This browser keeps nothing of this study under your token: you did not take part from here.");
   } catch (error) {
     await explain(error);
   }
@@ -110,11 +112,13 @@ function typed(): number[] {
 async function submit(): Promise<void> {
   if (!client) await begin();
   if (!client) return say(TOLD["token"]!, true);
+  if (form!.hidden) return; // this device has taken part before, and that is shown
   button!.disabled = true;
   const choice = new FormData(form).get("choice") === "report" ? "enroll" : "trust";
   say(choice === "enroll" ? "Your device says that you take part …" : "Your device keeps what you typed, and sends it …");
   try {
     offer ??= await client.study();
+    if (form!.hidden) return;
     const { resent } = await client[choice](typed());
     show((await client.kept())!);
     say(resent ? "You had taken part from this device before: that stays, and what you typed now was not used." : choice === "enroll" ? `Thank you. You take part. ${waiting()}` : "Thank you. You have taken part.");
@@ -122,8 +126,9 @@ async function submit(): Promise<void> {
     if (choice === "enroll") again(LOOK);
   } catch (error) {
     await explain(error);
+  } finally {
+    button!.disabled = false;
   }
-  button!.disabled = false;
 }
 
 async function withdraw(): Promise<void> {
@@ -157,6 +162,7 @@ async function forget(): Promise<void> {
 /** What the device has of it: in trust, waiting for its round, answered, too late, or gone. */
 function show(entry: Entry): void {
   if (form) form.hidden = true;
+  emptyFields();
   document.getElementById("by-hand")?.remove();
   sent.hidden = false;
   if (entry.gone) {

@@ -9,8 +9,9 @@ import { heavyHitters } from "../src/heavy_study.js";
 import { type Entry, type Kept, type Offer, type Receipt, Client, HybridDPError, UnavailableError } from "../src/index.js";
 import { OTHER } from "../src/items.js";
 import { likelihoodOf } from "../src/words.js";
+import { deleteKept } from "./parts/ended.js";
 import { IN_LIST, answered, asksForItem, channelFacts, isInList } from "./parts/items.js";
-import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf, tokens } from "./parts/show.js";
+import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, emptyFields, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf, tokens } from "./parts/show.js";
 
 type Value = number | string;
 
@@ -42,6 +43,7 @@ async function begin(): Promise<void> {
       allow(form);
     }
     if (entry) await resume();
+    if (/closed|released|withdrawn/.test(offer.state) && (await deleteKept([digest, answered(offer).digest])) && !entry) say(SENTENCES["closed"]!);
   } catch (error) {
     await explain(error);
   }
@@ -103,20 +105,25 @@ function chosen(): Value {
 async function submit(): Promise<void> {
   if (!client) await begin();
   if (!client) return say(SENTENCES["token"]!, true);
+  if (form!.hidden) return; // this device has taken part before, and that is shown
   button!.disabled = true;
   const choice = new FormData(form).get("choice") === "report" ? "report" : "trust";
   say(choice === "report" ? "Your device draws a code, keeps it, and sends it …" : "Your device keeps what you typed, and sends it …");
   try {
     offer ??= await client.study();
-    own = chosen();
-    const receipt = await client[choice](own);
+    if (form!.hidden) return;
+    const value = chosen();
+    own = (await client.kept()) ? undefined : value; // what was drawn before was not drawn for this
+    const receipt = await client[choice](value);
+    if (receipt.resent) own = undefined;
     show((await client.kept())!, receipt);
     say(receipt.resent ? "You had taken part from this device before: what was kept was sent again, and what you typed now was not used." : "Thank you. You have taken part.");
     sent.querySelector("h2")?.focus();
   } catch (error) {
     await explain(error);
+  } finally {
+    button!.disabled = false;
   }
-  button!.disabled = false;
 }
 
 async function withdraw(): Promise<void> {
@@ -125,6 +132,7 @@ async function withdraw(): Promise<void> {
   say("Withdrawing …");
   try {
     const receipt = await client!.withdraw();
+    own = undefined;
     show((await client!.kept())!, receipt);
     say("You have withdrawn. What you gave is subtracted and forgotten, there and here.");
     said.focus();
@@ -143,6 +151,7 @@ async function forget(): Promise<void> {
   const entry = await client!.kept();
   if (entry) show(entry);
   else {
+    sent.replaceChildren(); // not only out of sight
     sent.hidden = true;
     form?.removeAttribute("hidden");
   }
@@ -153,6 +162,7 @@ async function forget(): Promise<void> {
 /** What left the device, or what is left of it. */
 function show(entry: Entry, receipt?: Receipt): void {
   if (form) form.hidden = true;
+  emptyFields();
   document.getElementById("by-hand")?.remove();
   sent.hidden = false;
   const document_ = receipt?.document ?? entry.receipt;

@@ -400,7 +400,7 @@ for (const [name, change, reason] of [
       return changed;
     };
     const alice = client(curator);
-    await assert.rejects(alice.report(1), (error) => error instanceof ProtocolError && error.reason === reason && /receipt is not valid/.test(error.message));
+    await assert.rejects(alice.report(1), (error) => error instanceof ProtocolError && error.reason === reason && /receipt is forged/.test(error.message));
     const kept = await alice.kept();
     assert.equal(kept.receipt, undefined);
     changing = false;
@@ -421,6 +421,10 @@ test("a key that the curator has not published signs nothing; a new one that it 
   assert.equal(await verifyReceipt(document, keys), undefined);
   await assert.rejects(verifyReceipt({ ...document, kid: "another" }, keys), { reason: "key" });
   await assert.rejects(verifyReceipt(document, {}), { reason: "key" });
+  for (const odd of ["x", 1, {}, [null], [[]]]) await assert.rejects(verifyReceipt(document, { keys: odd }), { reason: "key" });
+  for (const x of [null, 1, "ü", ""]) {
+    await assert.rejects(verifyReceipt(document, { keys: [{ ...keys.keys.at(-1), x }] }), (error) => error instanceof HybridDPError);
+  }
 });
 
 test("a platform without Ed25519 is told what to do, and draws nothing", async () => {

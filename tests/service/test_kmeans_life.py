@@ -231,7 +231,24 @@ def test_withdrawal_ends_before_the_first_round(kept_server: Running) -> None:
     assert asked.send(server, gone) == ["not-allowed"]
 
 
-@pytest.mark.parametrize("names", [["a"], ["a", "b", "c"], ["a", "a"], ["a", ""], "ab"])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a"],
+        ["a", "b", "c"],
+        ["a", "a"],
+        ["a", ""],
+        "ab",
+        ["a", "A"],
+        ["\N{LATIN SMALL LETTER E WITH ACUTE}", "e\N{COMBINING ACUTE ACCENT}"],
+        ["a", " "],
+        ["a", "a "],
+        ["a", "a\N{ZERO WIDTH SPACE}"],
+        ["a", "b\N{RIGHT-TO-LEFT OVERRIDE}c"],
+        ["a", "b\nc"],
+        ["a", "b" * 101],
+    ],
+)
 def test_each_number_has_a_name_of_its_own(kept_server: Running, names: object) -> None:
     people = People(study_of(2, "names"), "names", {}, {})
     assert refused(people.create(kept_server, dimensions=names)) == "malformed"

@@ -9,6 +9,7 @@ export interface Question {
   readonly categories?: readonly (number | string)[];
   readonly other?: boolean;
   readonly channel: { readonly text: string };
+  readonly digest: string;
   /** Of a study of items, the question about its list. */
   readonly question?: Question;
 }

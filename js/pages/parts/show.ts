@@ -26,6 +26,7 @@ export const form = root instanceof HTMLFormElement ? root : undefined;
 export const button = form?.querySelector<HTMLButtonElement>("button.next");
 export const { study = "", digest = "", tokens } = root.dataset;
 const checked = document.getElementById("checked")!;
+let file = "";
 
 /** An element with text and children; texts are never markup. */
 export function make(tag: string, content: readonly (string | Node)[] = [], names: Record<string, string> = {}): HTMLElement {
@@ -43,6 +44,14 @@ export function say(words: string, wrong = false): void {
 /** A field of the form, or beside it where nothing is asked. */
 export function field(name: string): HTMLInputElement | HTMLSelectElement | null {
   return root.querySelector(`[name="${name}"]`);
+}
+
+/** Leave nothing of what was typed in the form, which is only hidden once somebody has taken part. */
+export function emptyFields(): void {
+  for (const one of root.querySelectorAll<HTMLInputElement | HTMLSelectElement>('[name^="value"]')) {
+    one.removeAttribute("value"); // of a form that came back
+    one.value = "";
+  }
 }
 
 export function heading(words: string): HTMLElement {
@@ -94,7 +103,8 @@ export function receiptOf(receipt: Receipt, lead?: string): HTMLElement[] {
   const [first = "", ...lines] = receiptWords({ ...receipt, resent: false }).split("\n");
   const items = lines.filter((line) => line.startsWith("- ")).map((line) => make("li", [line.slice(2)]));
   const rest = lines.filter((line) => !line.startsWith("- ")).map((line) => make("p", [line]));
-  const file = URL.createObjectURL(new Blob([JSON.stringify(receipt.document, null, 1)], { type: "application/json" }));
+  URL.revokeObjectURL(file); // that of the receipt before
+  file = URL.createObjectURL(new Blob([JSON.stringify(receipt.document, null, 1)], { type: "application/json" }));
   const save = make("a", ["Save the receipt"], { href: file, download: `receipt-${study}.json` });
   const whole = "The curator has signed it, and this device has checked the signature.";
   return [heading("Your receipt"), make("p", [lead ?? first]), ...rest, make("ul", items), make("p", [`${whole} `, save])];

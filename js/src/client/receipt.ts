@@ -36,9 +36,11 @@ export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
 
 /** An Ed25519 key. A device that has none could not tell a forged receipt, so it must not draw. */
 export async function importKey(x: string): Promise<CryptoKey> {
-  return crypto.subtle.importKey("raw", bytesOf(x), "Ed25519", false, ["verify"]).catch(() => {
+  try {
+    return await crypto.subtle.importKey("raw", bytesOf(x), "Ed25519", false, ["verify"]);
+  } catch {
     throw new DeviceError("This browser cannot check receipts (Ed25519), so nothing was sent. Take a newer one.", "crypto");
-  });
+  }
 }
 
 /**
@@ -46,7 +48,7 @@ export async function importKey(x: string): Promise<CryptoKey> {
  * /.well-known/hybriddp-receipts.json, a JSON Web Key Set.
  */
 export async function verifyReceipt({ receipt, signature, kid }: Json, { keys }: Json): Promise<void> {
-  const key = keys?.find((one: Json) => one.kid === kid && one.crv === "Ed25519");
+  const key = [].concat(keys).find((one: any) => one?.crv === "Ed25519" && one.kid === kid) as Json | undefined;
   if (!key) throw refused("key");
   const signed = new TextEncoder().encode(JSON.stringify(receipt, Object.keys(Object(receipt)).sort())); // no object is in it
   const right = /^[\w-]{86}$/.test(signature) && (await crypto.subtle.verify("Ed25519", await importKey(key.x), bytesOf(signature), signed));
@@ -62,5 +64,5 @@ export function readReceipt(document: Json, expected: Json, resent: boolean): Re
 }
 
 function refused(reason: string): ProtocolError {
-  return new ProtocolError("The receipt is not valid: it is forged, or about something else.", reason);
+  return new ProtocolError("The receipt is forged, or about something else.", reason);
 }

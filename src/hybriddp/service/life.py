@@ -8,6 +8,7 @@ bytes.
 
 import asyncio
 import json
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from sqlalchemy import Connection
 
 from hybriddp.errors import DataError
 from hybriddp.frequency.open_release import PrivateItems
-from hybriddp.mean.parts import StudyParts
+from hybriddp.mean.parts import PART_NAME, StudyParts, is_part_name
 from hybriddp.planning.words import promise
 from hybriddp.service import budgets, receipts
 from hybriddp.service.curator import Curator, KnownStudy, known_study, list_of
@@ -63,9 +64,7 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
         wanted = f"from the study's own {least} to {_LARGEST}"
         raise Refusal("malformed", f"min_trusted and min_local must be {wanted}.")
     if names := fields["dimensions"]:
-        numbers = kind.study.box.n_dimensions if isinstance(kind, KMeansKind) else 0
-        if len(set(names)) != numbers or len(names) != numbers:
-            raise Refusal("malformed", "dimensions must be a name for each number of a point, each another one.")
+        _require_dimensions(names, kind.study.box.n_dimensions if isinstance(kind, KMeansKind) else 0)
     if isinstance(kind, KMeansKind) and not fields["tokens"]:
         raise Refusal("malformed", "K-means needs tokens: they say which round asks whom.")
     timed = fields.get("round_seconds") is not None
@@ -93,6 +92,14 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
 
     study = await curator.writer.run(work)
     return _document(KnownStudy(study, kind), study.state, None)
+
+
+def _require_dimensions(names: Sequence[str], numbers: int) -> None:
+    """Refuse names that people could not tell apart: they would type their numbers into each other's fields."""
+    if len({unicodedata.normalize("NFKC", name).casefold() for name in names}) != numbers or len(names) != numbers:
+        raise Refusal("malformed", "dimensions must be a name for each number of a point, each another one.")
+    if not all(map(is_part_name, names)):
+        raise Refusal("malformed", f"dimensions must be names, each {PART_NAME}.")
 
 
 async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:

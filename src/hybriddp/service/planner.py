@@ -5,6 +5,7 @@ made at a time, answers are kept for a while, and only so many new ones are made
 """
 
 import asyncio
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,24 +34,30 @@ LABELS = {
 _OPTIONAL = ("sd", "mean")
 _FIELDS = {"n_users": "users", "trusted_fraction": "opt_ins", "bounds": "upper"}
 _LONGEST = 40  # characters of a number
+# Thousands may be set apart. A comma anywhere else may be a decimal one: dropped, it would make 0,5 ten times as large.
+_NUMBER = re.compile(
+    "[+-]?(?:[1-9][0-9]{0,2}(?:[,\\u00a0\\u202f][0-9]{3})+(?:[.][0-9]*)?"
+    "|(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?)"
+)
 _KEPT, _WAITING = 256, 8
+_POINT = ". Decimals come after a point, as in 0.5"
 
 
 def read_number(text: str) -> float | None:
-    """A number as people write it, with commas perhaps; None if it is none.
+    """A number as people write it, with commas between thousands perhaps; None if it is none, or has a decimal comma.
 
     Examples
     --------
     >>> read_number("100,000"), read_number(" 1e3 "), read_number("ten"), read_number("nan")
     (100000.0, 1000.0, None, None)
+    >>> read_number("0,5"), read_number("1,50")
+    (None, None)
     """
-    try:
-        found = (
-            float(text.replace(",", "").replace("\N{NO-BREAK SPACE}", "").strip()) if len(text) <= _LONGEST else None
-        )
-    except ValueError:
+    written = text.strip()
+    if len(text) > _LONGEST or _NUMBER.fullmatch(written) is None:
         return None
-    return found if found is not None and abs(found) < float("inf") else None
+    found = float(re.sub("[,\\u00a0\\u202f]", "", written))
+    return found if abs(found) < float("inf") else None
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ class PlanRequest:
             if not text and name not in _OPTIONAL:
                 found[name] = f"{LABELS[name]}: a number is needed."
             elif text and read_number(text) is None:
-                found[name] = f"{LABELS[name]}: this is not a number."
+                found[name] = f"{LABELS[name]}: this is not a number{_POINT if ',' in text else ''}."
         return found
 
 

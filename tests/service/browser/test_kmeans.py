@@ -343,6 +343,7 @@ def test_whoever_is_early_waits_and_cannot_withdraw_any_more(site: Site, people:
     study, study_id = study_of("early"), "early"
     one = people(next(f"nora {i}" for i in range(1000) if place(study.digest, f"nora {i}") > 2**64 * 0.97))
     enrolled(site.server, one, study, study_id)
+    expect(one.page.locator("#value1")).to_have_value("")  # only hidden; what was typed is kept elsewhere
     withdraw = one.page.get_by_role("button", name="Withdraw")
     withdraw.click()  # the page does not know yet that it is too late
     expect(one.page.locator("#said")).to_contain_text("withdrawing has ended")

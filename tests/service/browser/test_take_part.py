@@ -299,6 +299,8 @@ def test_by_keyboard_alone(people: People) -> None:
     expect(page.locator("#said")).to_have_text("This device has forgotten what it kept.")
     assert kept(page) == []  # nobody knows who comes next in a pilot
     expect(page.locator("#value")).to_be_visible()
+    expect(page.locator("#value")).to_have_value("")
+    expect(page.locator("#sent")).to_be_empty()  # and not only out of sight
 
 
 def test_a_device_with_a_token_forgets_all_but_that_there_was_something(people: People) -> None:
@@ -314,6 +316,39 @@ def test_a_device_with_a_token_forgets_all_but_that_there_was_something(people: 
     one.page.get_by_role("button", name="Forget it on this device").click()
     expect(one.page.locator("#sent")).to_contain_text("made it forget")
     assert kept(one.page) == [{"gone": "forgotten"}]
+    expect(one.page.locator("#value")).to_have_value("")
+
+
+def test_what_is_kept_is_deleted_after_the_study_even_if_nobody_brings_the_token_again(people: People) -> None:
+    one = people("vic")
+    one.server.create(MeanStudy("ended", bounds=(0, 240), epsilon=1), "ended")
+    one.arrive("ended")
+    one.choose("trust", 12.0)
+    expect(one.page.locator("#sent")).to_contain_text("You trusted the curator with this:")
+    one.page.goto("/studies/ended/take-part")  # by a link, without a token
+    expect(one.page.locator("#checked li")).to_have_count(3)
+    assert kept(one.page)[0]["group"] == "trusted"
+    assert one.server.move("close", "ended").is_success
+    one.page.goto("/studies/ended/take-part")
+    expect(one.page.locator("#said")).to_contain_text("What this device kept of it has been deleted")
+    assert kept(one.page) == [{"gone": "closed"}]
+
+
+def test_a_tab_that_comes_second_does_not_say_that_the_code_was_drawn_for_its_value(people: People) -> None:
+    one = people("una")
+    second = one.context.new_page()
+    for page in (second, one.page):
+        page.goto("/studies/pilot/take-part")
+        expect(page.locator("#checked li")).to_have_count(3)
+    one.choose("report", 10.0)
+    expect(one.page.locator("#sent")).to_contain_text("yours: 10")
+    second.fill("#value", "200")
+    second.check("[value=report]")
+    second.get_by_role("button", name="Take part").click()
+    expect(second.locator("#said")).to_contain_text("what you typed now was not used")
+    expect(second.locator("#sent")).to_contain_text("Code")
+    expect(second.locator("#sent")).not_to_contain_text("yours")
+    assert len(kept(second)) == 1
 
 
 def test_without_javascript_people_can_trust_and_withdraw(people: People) -> None:

@@ -43,6 +43,29 @@ def test_a_form_says_what_the_route_s_body_says() -> None:
     assert boxes.body().closes_at.second == 30
 
 
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [("epsilon", "0,5"), ("epsilon", "1,5"), ("lower", "-0,5"), ("upper", "1,5"), ("upper", "1.000,5")],
+)
+def test_a_decimal_comma_is_never_dropped(field: str, text: str) -> None:
+    wrong = StudyForm.read(GOOD | {field: text}).problems(NOW)
+    assert list(wrong) == [field]
+    assert "after a point" in wrong[field]
+
+
+def test_no_number_of_people_or_bound_of_a_point_has_a_decimal_comma() -> None:
+    assert list(StudyForm.read(GOOD | {"min_local": "2,5"}).problems(NOW)) == ["min_local"]
+    assert list(StudyForm.read(GOOD | POINTS | {"clusters": "1,2"}).problems(NOW)) == ["clusters"]
+    assert list(StudyForm.read(GOOD | POINTS | {"ranges": "0 1,5"}).problems(NOW)) == ["ranges"]
+
+
+@pytest.mark.parametrize("text", ["2030-02-01T12", "20300201T1200", "2030-02-01 12:00", "2030-W05-5T12:00"])
+def test_a_time_may_be_written_in_other_ways(text: str) -> None:
+    form = StudyForm.read(GOOD | {"closes_at": text})
+    assert form.problems(NOW) == {}
+    assert form.body().closes_at == datetime(2030, 2, 1, 12, tzinfo=UTC)
+
+
 def test_categories_stand_on_lines() -> None:
     form = StudyForm.read(
         GOOD | {"kind": "frequency", "categories": "Firefox\n\n Safari \n", "other": "yes", "lower": "x"}
@@ -121,7 +144,9 @@ def test_bounds_of_points_stand_on_lines() -> None:
         (POINTS | {"ranges": "0 ten"}, "ranges", "two numbers"),
         (POINTS | {"ranges": "0 10 hour\n0 1"}, "ranges", "each has another one"),
         (POINTS | {"ranges": "0 10 hour\n0 1 hour"}, "ranges", "each has another one"),
-        (POINTS | {"ranges": f"0 10 {'x' * 2001}"}, "ranges", "1 to 2,000 characters"),
+        (POINTS | {"ranges": "0 10 hour\n0 1 Hour"}, "ranges", "each has another one"),
+        (POINTS | {"ranges": "0 10 hour\n0 1 h\N{RIGHT-TO-LEFT OVERRIDE}"}, "ranges", "a readable text"),
+        (POINTS | {"ranges": f"0 10 {'x' * 2001}"}, "ranges", "at most 100 characters"),
         (POINTS | {"ranges": "10 0"}, "ranges", "the lower bound before"),
         (POINTS | {"tokens": "no"}, "kind", "needs people with a token"),
     ],

@@ -38,7 +38,8 @@ def _token(server: Running, who: str, study: str = "minutes") -> str:
 
 
 def _post(server: Running, study: str, action: str, **fields: str) -> httpx.Response:
-    return server.http.post(f"/studies/{study}/take-part{action}", data=fields)
+    chosen = {"choice": "trust"} if action == "/trust" else {}
+    return server.http.post(f"/studies/{study}/take-part{action}", data=chosen | fields)
 
 
 def test_the_page_says_who_asks_what_and_words_stay_words(server: Running) -> None:
@@ -108,7 +109,11 @@ def test_points_are_trusted_field_by_field_and_withdrawn_as_one_text(server: Run
         ({"value": ""}, 422, "Type a number, such as 37.5."),
         ({"value": "nan"}, 422, "Type a number, such as 37.5."),
         ({"value": "many"}, 422, "Type a number, such as 37.5."),
+        ({"value": "1_000"}, 422, "Type a number, such as 37.5."),
+        ({"value": "37,5"}, 422, "Type a number, such as 37.5."),
         ({"nonce": "xyz"}, 400, "The form is not complete."),
+        ({"choice": "report"}, 403, "does not say that you trust the curator"),
+        ({"choice": ""}, 403, "does not say that you trust the curator"),
         ({"token": ""}, 401, "The token is missing, has ended, or is not for this study."),
         ({"token": "a.b.c"}, 401, "The token is missing, has ended, or is not for this study."),
     ],
@@ -129,13 +134,13 @@ def test_a_category_is_chosen_by_its_number(server: Running) -> None:
     assert EVIL not in page
     options = re.findall(r'<select id="value".*?</select>', page)[0]
     assert re.findall(r'value="(\d*)"', options) == ["", "0", "1", "2"]
-    for number, status in (("1", 201), ("2", 201), ("3", 422), ("-1", 422), ("٣", 422), ("", 422)):
+    for number, status in (("1", 201), ("2", 201), ("3", 422), ("0000000001", 422), ("-1", 422), ("٣", 422), ("", 422)):
         assert _post(server, "fruit", "/trust", value=number, nonce="01" * 16).status_code == status, number
 
 
 def test_a_form_of_another_site_contributes_nothing(server: Running) -> None:
     for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 201), ("none", 200)):
-        form = {"value": "0", "nonce": "23" * 16}
+        form = {"value": "0", "nonce": "23" * 16, "choice": "trust"}
         headers = {"Sec-Fetch-Site": site}
         answer = server.http.post("/studies/fruit/take-part/trust", data=form, headers=headers)
         assert answer.status_code == status, site

@@ -240,7 +240,7 @@ def _form(
     study: Mapping[str, Any], asked: Mapping[str, Any], nonce: str, token: str, typed: Mapping[str, str]
 ) -> list[str]:
     parts = [
-        f'<form id="take-part" method="post" action="{_path(study)}/trust" {_data(study)}>',
+        f'<form id="take-part" method="post" action="{_path(study)}/trust" autocomplete="off" {_data(study)}>',
         hidden("nonce", nonce),
         *(_token(token) if study["tokens"] else []),
         _values(study, asked, typed, place="value"),
@@ -351,7 +351,7 @@ def _withdrawal(study: Mapping[str, Any], token: str) -> str:
     value = _values(study, json.loads(study["text"]), {}, place="given")
     return (
         '<details id="by-hand"><summary>Withdraw what you sent without JavaScript</summary>'
-        f'<form method="post" action="{_path(study)}/withdraw">{who}{value}{nonce}'
+        f'<form method="post" action="{_path(study)}/withdraw" autocomplete="off">{who}{value}{nonce}'
         '<p><button class="danger">Withdraw</button></p></form></details>'
     )
 

@@ -156,7 +156,7 @@ async def act(study_id: PathId, action: _Id, data: FormData, request: Asked, sta
 
 async def _next_round(state: State, study_id: str, hours: str) -> str:
     """Publish the next round for some hours; what was done, in words."""
-    if not (hours.isascii() and hours.isdigit() and 1 <= int(hours[:6]) <= _MOST_HOURS):
+    if not (hours.isascii() and hours.isdigit() and len(hours) <= 6 and 1 <= int(hours) <= _MOST_HOURS):
         raise Refusal("malformed", f"Hours must be a whole number from 1 to {_MOST_HOURS:,}.")
     study = await asking.advance(state.curator, study_id, state.curator.clock() + 3600 * int(hours))
     asked = study["round"]

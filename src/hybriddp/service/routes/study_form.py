@@ -4,6 +4,7 @@ Nothing is lost when a field is wrong: the texts stay as they were typed.
 """
 
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,13 +17,13 @@ from hybriddp.errors import BudgetError, HybridDPError, ParameterError
 from hybriddp.frequency.heavy_study import HeavyHitterStudy
 from hybriddp.frequency.study import FrequencyStudy
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.mean.parts import StudyParts
+from hybriddp.mean.parts import PART_NAME, StudyParts, is_part_name
 from hybriddp.mean.study import MeanStudy
 from hybriddp.service.kinds import known_kinds, study_kind
 from hybriddp.service.planner import read_number
 from hybriddp.service.problems import Refusal, problem
 from hybriddp.service.routes.strict import rule_of
-from hybriddp.service.routes.wire import Dimensions, Name, NewStudy, Origins, Size, StudyId, Words
+from hybriddp.service.routes.wire import Name, NewStudy, Origins, Size, StudyId, Words
 
 __all__ = ["KINDS", "StudyForm"]
 
@@ -62,6 +63,7 @@ _LONGEST = 1_000_000  # characters of a field; a body is not longer
 _DAYS = 14
 _FIELDS = {"bounds": "upper", "min_group_size": "min_trusted", "by": "part_by", "names": "part_names"}
 _FIELDS |= {"n_clusters": "clusters"}
+_POINT = "This must be a number whose decimals come after a point, as in 0.5."
 _RANGES = "Each line must have two numbers, the lower bound before the upper one, and perhaps a name."
 _TYPES: dict[str, Any] = {
     "organization": Words,
@@ -126,7 +128,7 @@ class StudyForm:
             "study": json.loads(self._study().to_json()),
             "dimensions": self._dimensions(),
             "consent": {name: text[name] for name in ("organization", "purpose", "contact")},
-            "closes_at": f"{text['closes_at']}:00Z"[:20] if len(text["closes_at"]) == 16 else f"{text['closes_at']}Z",
+            "closes_at": f"{datetime.fromisoformat(text['closes_at']).isoformat()}Z",  # however it was written
             "tokens": text["tokens"] == "yes",
             "single_group": text["single_group"] == "yes",
             "open": text["later"] != "yes",
@@ -180,9 +182,6 @@ class StudyForm:
     def _check_study(self) -> None:
         try:
             kind = study_kind(self._study().to_json(), self._parts())
-            convert(self._dimensions(), Dimensions)
-        except ValidationError:
-            raise _Wrong("ranges", f"Each name must be {rule_of(Words)}.") from None
         except ParameterError as error:
             field = _FIELDS.get(error.name, error.name)
             if field == "upper" and self.texts["kind"] == "kmeans":
@@ -212,7 +211,9 @@ class StudyForm:
         text = self.texts
         if text["kind"] not in offered():
             raise _Wrong("kind", "This server does not know such studies.")
-        common: dict[str, Any] = {"epsilon": text["epsilon"].replace(",", "")}
+        if "," in text["epsilon"]:  # dropped, it would make 0,5 ten times as large
+            raise _Wrong("epsilon", _POINT)
+        common: dict[str, Any] = {"epsilon": text["epsilon"]}
         if text["kind"] == "frequency":
             lines = [line.strip() for line in text["categories"].splitlines() if line.strip()]
             if len(lines) < 2:
@@ -230,7 +231,7 @@ class StudyForm:
             return KMeansStudy(text["name"], n_clusters=int(clusters), bounds=box, **common)
         for name in ("lower", "upper"):
             if read_number(text[name]) is None:
-                raise _Wrong(name, "A number is needed.")
+                raise _Wrong(name, _POINT if "," in text[name] else "A number is needed.")
         bounds = (read_number(text["lower"]) or 0.0, read_number(text["upper"]) or 0.0)
         if text["kind"] == "distribution":
             return DistributionStudy(text["name"], bounds=bounds, scale=text["scale"], **common)
@@ -244,12 +245,14 @@ class StudyForm:
             low, high = (read_number(part.strip(",;")) for part in (lower, upper))
             if low is None or high is None:
                 raise _Wrong("ranges", _RANGES)
-            found.append(((low, high), name.strip()))
-        names = {name for _, name in found}
+            found.append(((low, high), " ".join(name.split())))
+        names = {unicodedata.normalize("NFKC", name).casefold() for _, name in found}
         if not found:
             raise _Wrong("ranges", "At least one line is needed.")
         if names != {""} and (len(names) < len(found) or "" in names):
             raise _Wrong("ranges", "Either no number has a name, or each has another one.")
+        if not all(name == "" or is_part_name(name) for _, name in found):
+            raise _Wrong("ranges", f"Each name must be {PART_NAME}.")
         return found
 
 

@@ -45,6 +45,7 @@ async def trust_by_form(study_id: PathId, data: FormData, request: Asked, state:
     _require_own(request)
     known = await _known(study_id, data, state)
     try:
+        _require_trust(data)
         sent = _sent(known, data)
         done = await participation.contribute(state.curator, known, sent, _token(data))
     except HybridDPError as error:
@@ -78,6 +79,19 @@ def _require_own(request: Asked) -> None:
         )
 
 
+def _require_trust(data: dict[str, str]) -> None:
+    """Refuse a form that does not say that the curator is trusted: a value is never taken from whoever chose otherwise.
+
+    A browser that has lost the page's script may send what somebody typed who wanted it randomized.
+    """
+    if data.get("choice") != "trust":
+        raise Refusal(
+            "not-allowed",
+            "This form does not say that you trust the curator, so nothing was added to the study. A private report "
+            "needs JavaScript: reload the page, or choose again.",
+        )
+
+
 def _token(data: dict[str, str]) -> str | None:
     return data.get("token", "").strip()[:_LONGEST_TOKEN] or None
 
@@ -106,9 +120,9 @@ def _text(known: KnownStudy, data: dict[str, str]) -> str:
 
 def _integer(known: KnownStudy, text: str) -> int:
     if isinstance(known.kind, FrequencyKind):  # the form has the category's number
-        if not text.isdecimal() or not text.isascii() or int(text[:9]) >= len(known.kind.study.names):
-            raise Refusal("out-of-range", "Choose one of the answers. Nothing was sent to the study.")
-        return int(text[:9])
+        if text not in map(str, range(len(known.kind.study.names))):
+            raise Refusal("out-of-range", "Choose one of the answers. Nothing was added to the study.")
+        return int(text)
     if isinstance(known.kind, HeavyHitterKind):
         if not text:
             raise Refusal("out-of-range", "Type an item. Nothing was added to the study.")
@@ -127,8 +141,9 @@ def _integer(known: KnownStudy, text: str) -> int:
 
 
 def _number(text: str) -> float:
+    """A number as browsers write it: Python would also take 1_000 for one."""
     try:
-        return float(text)
+        return float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
         return math.nan
 
