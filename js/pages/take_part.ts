@@ -196,7 +196,7 @@ function odds(found: Offer, code: number): HTMLElement[] {
   return [
     make("p", [`${pattern}Of ${PEOPLE.toLocaleString("en")} people with each of these ${noun}${same}, so many would have sent this code:`]),
     bars(rows),
-    make("p", [`Whatever you had typed, this code could have come out. With none of all ${noun} is it more than ${timesOf(found.epsilon)} times as likely as with another: that is what ε = ${found.epsilon} says.`]),
+    make("p", [`Whatever you had typed, this code could have come out. None of all ${noun} makes it more than ${timesOf(found.epsilon)} times as likely as another: that is what ε = ${found.epsilon} says.`]),
   ];
 }
 

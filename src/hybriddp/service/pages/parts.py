@@ -24,7 +24,7 @@ _LEFT, _RIGHT, _STEP = 195, 590, 26
 _STYLE = ".wide svg { min-width: 28rem; }\ntd:nth-child(3) { white-space: nowrap; }\n"
 _NO_ANSWER = "no answer: too few"
 _ALIKE = "An interval with a star assumes that those who trust, in this part, are like those who do not."
-_LIVE_HEADINGS = ("Trusted", "Local", "Typical error", "If it closed now")
+_LIVE_HEADINGS = ("Trusted", "Local", "Typical error", "At the release")
 _PUBLIC = "Which part somebody is in, and how many people each part has, is public and not covered by this."
 
 
