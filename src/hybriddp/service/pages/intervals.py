@@ -13,7 +13,7 @@ from hybriddp.wording import counted, significant
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
 
-__all__ = ["STYLE", "interval_blocks"]
+__all__ = ["STYLE", "interval_blocks", "ticks"]
 
 STYLE = ".intervals { max-width: 36rem; display: block; margin: 1.5rem 0 .5rem; }\n"
 _WIDTH, _PAD, _TOP, _STEP = 420, 12, 16, 46
@@ -88,13 +88,13 @@ def _drawing(rows: Sequence[Row], scale: tuple[float, float], step: Fraction) ->
         + "".join(
             f'<line x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{base}" y2="{base + 5}" stroke="{color("axis")}"/>'
             f'<text x="{x(at):.1f}" y="{base + 20}" text-anchor="{_anchor(x(at))}">{words}</text>'
-            for at, words in _ticks(low, high)
+            for at, words in ticks(low, high)
         )
         + f"{''.join(marks)}</svg>"
     )
 
 
-def _ticks(low: float, high: float) -> list[tuple[float, str]]:
+def ticks(low: float, high: float) -> list[tuple[float, str]]:
     """Round numbers along the scale, as many as there is room for."""
     step = nice_below((high - low) / 3)
     first = -(-Fraction(low) // step)

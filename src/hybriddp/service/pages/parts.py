@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hybriddp.mean.page import section
 from hybriddp.mean.published import number
 from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
+from hybriddp.service.pages.intervals import ticks
 from hybriddp.service.pages.result import downloads
 from hybriddp.wording import counted, percent, significant
 
@@ -131,8 +132,8 @@ def _figure(parts: Sequence[Mapping[str, Any]]) -> str:
         )
     base = 16 + _STEP * len(parts)
     axis = f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{base}" y2="{base}" stroke="{color("axis")}"/>' + "".join(
-        f'<text x="{x(value)}" y="{base + 18}" text-anchor="middle">{significant(value)}</text>'
-        for value in (low, low + width / 2, high)
+        f'<text x="{x(value)}" y="{base + 18}" text-anchor="middle">{words}</text>'
+        for value, words in ticks(low, low + width)
     )
     return (
         f'<svg viewBox="0 0 620 {base + 26}" role="img" aria-label="The mean of each part with its 95 % interval" '
