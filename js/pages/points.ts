@@ -245,8 +245,10 @@ function keptHere(entry: Kept, what: string): HTMLElement[] {
   return [heading("What this device keeps"), make("p", [`This browser keeps ${what}. ${until}`]), actions(buttons)];
 }
 
+/** A point, each number behind the name that it has in the study. */
 function numbers(point: readonly number[]): string {
-  return point.map((x) => x.toLocaleString("en", { maximumSignificantDigits: 6 })).join(", ");
+  const names = offer?.dimensions ?? [];
+  return point.map((x, j) => `${names[j] ?? ""} ${x.toLocaleString("en", { maximumSignificantDigits: 6 })}`.trim()).join(", ");
 }
 
 form?.addEventListener("submit", (event) => {

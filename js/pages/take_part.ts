@@ -200,9 +200,9 @@ function odds(found: Offer, code: number): HTMLElement[] {
   ];
 }
 
-/** One's own number, and the one for which the code is most different, the farthest if there are several; both bounds if it is no longer known. */
+/** One's own number, and the one for which the code is most different, the farthest if there are several; both bounds and their middle if it is no longer known. */
 function far([lower, upper]: readonly [number, number], chanceOf: (value: number) => number): number[] {
-  if (typeof own !== "number") return [lower, upper];
+  if (typeof own !== "number") return [lower, (lower + upper) / 2, upper];
   const mine = own;
   const unlike = (value: number) => Math.abs(Math.log(chanceOf(value) / chanceOf(mine))) + (1e-6 * Math.abs(value - mine)) / (upper - lower);
   const places = Array.from({ length: 17 }, (_, i) => lower + ((upper - lower) * i) / 16);
