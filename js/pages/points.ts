@@ -215,7 +215,7 @@ function odds(found: KMeansOffer, entry: Kept): HTMLElement[] {
     make("p", [`Your device was asked ${asked}${bits}`]),
     make("p", [`Of ${PEOPLE.toLocaleString("en")} people with each of these answers to the question, so many would have sent this code${bits ? ", as far as these two bits go" : ""}:`]),
     ...(compared.length ? [bars(compared)] : []),
-    make("p", [`Whatever your numbers are, this code could have come out. With none of all answers is it more than ${timesOf(epsilon)} times as likely as with another: that is what ε = ${epsilon} says.`]),
+    make("p", [`Whatever your numbers are, this code could have come out. None of all answers makes it more than ${timesOf(epsilon)} times as likely as another: that is what ε = ${epsilon} says.`]),
   ];
 }
 
@@ -251,8 +251,10 @@ function keptHere(entry: Kept, what: string): HTMLElement[] {
   return [heading("What this device keeps"), make("p", [`This browser keeps ${what}. ${until}`]), actions(buttons)];
 }
 
+/** A point, each number behind the name that it has in the study. */
 function numbers(point: readonly number[]): string {
-  return point.map((x) => x.toLocaleString("en", { maximumSignificantDigits: 6 })).join(", ");
+  const names = offer?.dimensions ?? [];
+  return point.map((x, j) => `${names[j] ?? ""} ${x.toLocaleString("en", { maximumSignificantDigits: 6 })}`.trim()).join(", ");
 }
 
 form?.addEventListener("submit", (event) => {

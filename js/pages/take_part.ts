@@ -206,13 +206,13 @@ function odds(found: Offer, code: number): HTMLElement[] {
   return [
     make("p", [`${pattern}Of ${PEOPLE.toLocaleString("en")} people with each of these ${noun}${same}, so many would have sent this code:`]),
     bars(rows),
-    make("p", [`Whatever you had typed, this code could have come out. With none of all ${noun} is it more than ${timesOf(found.epsilon)} times as likely as with another: that is what ε = ${found.epsilon} says.`]),
+    make("p", [`Whatever you had typed, this code could have come out. None of all ${noun} makes it more than ${timesOf(found.epsilon)} times as likely as another: that is what ε = ${found.epsilon} says.`]),
   ];
 }
 
-/** One's own number, and the one for which the code is most different, the farthest if there are several; both bounds if it is no longer known. */
+/** One's own number, and the one for which the code is most different, the farthest if there are several; both bounds and their middle if it is no longer known. */
 function far([lower, upper]: readonly [number, number], chanceOf: (value: number) => number): number[] {
-  if (typeof own !== "number") return [lower, upper];
+  if (typeof own !== "number") return [lower, (lower + upper) / 2, upper];
   const mine = own;
   const unlike = (value: number) => Math.abs(Math.log(chanceOf(value) / chanceOf(mine))) + (1e-6 * Math.abs(value - mine)) / (upper - lower);
   const places = Array.from({ length: 17 }, (_, i) => lower + ((upper - lower) * i) / 16);

@@ -97,9 +97,10 @@ export class KMeansClient extends Client {
    * minutes. The latest receipt, or undefined if nothing is kept. Once the study has been released, what is kept is deleted.
    */
   override async resume(): Promise<Receipt | undefined> {
-    const receipt = await super.resume();
+    const told = await super.resume();
     const entry = await this.kept();
-    if (!entry || entry.gone || entry.group === "trusted") return receipt;
+    if (!told || !entry || entry.gone || entry.group === "trusted") return told;
+    const receipt = { ...told, enrolled: true };
     if (entry.answer?.receipt) return readReceipt(entry.answer.receipt, {}, true);
     if (!entry.answer && (!entry.point || this.#isSame(entry))) return receipt;
     return this.answer().catch((error) => {
@@ -129,13 +130,16 @@ export class KMeansClient extends Client {
     return offer;
   }
 
-  /** No sentence that quotes a coordinate is passed on. */
-  protected override _post(...sent: Parameters<Client["_post"]>): Promise<Receipt> {
-    return super._post(...sent).catch((error) => {
+  /** The receipt, and whether it is about enrolling. No sentence that quotes a coordinate is passed on. */
+  protected override async _post(...sent: Parameters<Client["_post"]>): Promise<Receipt> {
+    try {
+      const receipt = await super._post(...sent);
+      return sent[1].startsWith(this._joins) ? { ...receipt, enrolled: true } : receipt;
+    } catch (error) {
       const { value = [] } = JSON.parse(sent[2]);
-      if (value.some((x: number) => error.message.includes(x))) error.message = QUOTED;
+      if (value.some((x: number) => (error as Error).message.includes(String(x)))) (error as Error).message = QUOTED;
       throw error;
-    });
+    }
   }
 
   /** What is kept, with an answer in it; by whichever tab is first. */

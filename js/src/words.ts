@@ -72,10 +72,12 @@ export function chanceOf(epsilon: string): string {
 
 /** What a receipt says. */
 export function receiptWords(receipt: Receipt): string {
-  const { group, withdrawn, delta } = receipt;
+  const { group, withdrawn, delta, round, enrolled } = receipt;
   const given = group === "local" ? "randomized report" : withdrawn ? "value" : "value, in trust";
+  const joined = round ? `answered round ${round}` : enrolled ? "enrolled, and will be asked once" : `gave a ${given}`;
+  const did = withdrawn ? `withdrew your ${enrolled ? "enrollment" : given}` : joined;
   return [
-    `Study ${receipt.study} (digest ${receipt.digest.slice(0, 12)}…), ${oneLine(receipt.day)}: you ${withdrawn ? "withdrew your" : "gave a"} ${given}.`,
+    `Study ${receipt.study} (digest ${receipt.digest.slice(0, 12)}…), ${oneLine(receipt.day)}: you ${did}.`,
     `You were promised ε = ${receipt.epsilon}${delta === "0" ? "" : `, δ = ${delta}`}.`,
     ...(withdrawn && !receipt.opened ? ["The curator had nothing of yours to subtract: it never arrived, or was withdrawn before."] : []),
     ...(withdrawn ? [] : [ASSERTED[receipt.asserted_by] ?? `It is asserted by ${oneLine(receipt.asserted_by)}.`]),

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { ChannelError, KMeansClient, KMeansStudy, ProtocolError, RejectedError, UnavailableError } from "../dist/kmeans.js";
+import { receiptWords } from "../dist/words.js";
 import { URL_OF, token } from "./curator.js";
 import { FRACTIONS, KMeansCurator, ROUNDS, STUDY, integerOf, roundOf, somebodyIn, turnsOf } from "./kmeans_curator.js";
 
@@ -365,4 +366,16 @@ test("names are taken as the token has them: whose turn it is depends on every b
   const who = names.find((name) => roundOf(name) === 1 && roundOf(name.normalize()) !== 1);
   const { curator, one } = await asked(who);
   assert.equal((await one.answer()).commitment, curator.answers.get(who));
+});
+
+test("the words of a receipt tell an enrollment, its withdrawal and an answer apart", async () => {
+  const curator = new KMeansCurator();
+  const [one, other] = [client(curator), client(curator, SECOND)];
+  assert.match(receiptWords(await one.enroll(POINT)), /: you enrolled, and will be asked once\./);
+  assert.match(receiptWords(await one.resume()), /: you enrolled, and will be asked once\./);
+  await other.enroll(POINT);
+  assert.match(receiptWords(await other.withdraw()), /: you withdrew your enrollment\./);
+  curator.ask();
+  assert.match(receiptWords(await one.resume()), /: you answered round 1\./);
+  assert.match(receiptWords(await one.resume()), /: you answered round 1\./);
 });

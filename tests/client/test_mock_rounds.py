@@ -158,3 +158,40 @@ def test_other_studies_have_no_rounds() -> None:
     assert _reason(_post(mean, "answers", {}, "alice")) == "not-found"
     with pytest.raises(ParameterError, match="tokens"):
         MockCurator(STUDY, tokens=False)
+
+
+def test_no_round_is_early_before_the_first_one_and_late_after_the_last(curator: MockCurator) -> None:
+    client = curator.client("alice")
+    client.enroll()
+    with pytest.raises(RejectedError, match="No round is asked now") as before:
+        client.answer([1.0, 1.0])
+    while curator.next_round() is not None:
+        pass
+    with pytest.raises(RejectedError, match="rounds have ended") as after:
+        client.answer([1.0, 1.0])
+    assert (before.value.reason, after.value.reason) == ("early", "late")
+
+
+def test_receipts_tell_enrollments_and_answers_apart(curator: MockCurator) -> None:
+    alice, bob = curator.client("alice"), curator.client("bob")
+    joined, left = alice.enroll(), bob.enroll() and bob.withdraw()
+    assert "you enrolled, and will be asked once." in str(joined)
+    assert "you withdrew your enrollment." in str(left)
+    assert "you enrolled" in str(alice.receipt())
+    while curator.next_round() is not None:
+        if curator.is_turn_of("alice"):
+            answered = alice.answer([1.0, 1.0])
+            assert (answered.enrolled, f"you answered round {answered.round}." in str(answered)) == (False, True)
+    assert list(curator.answers) == ["alice"]
+
+
+def test_turns_take_a_name_as_the_token_has_it(curator: MockCurator) -> None:
+    names = [f"e\N{COMBINING ACUTE ACCENT}va {i}" for i in range(8)]  # eight, so that some round differs by spelling
+    clients = {name: curator.client(name) for name in names}
+    for client in clients.values():
+        client.enroll()
+    while curator.next_round() is not None:
+        for name, client in clients.items():
+            if curator.is_turn_of(name):
+                assert not client.answer([1.0, 1.0]).resent
+    assert len(curator.answers) == len(names)

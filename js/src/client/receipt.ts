@@ -23,6 +23,10 @@ export interface Receipt {
   /** Whether it is the receipt of a withdrawal, and whether something was subtracted then. */
   readonly withdrawn?: boolean;
   readonly opened?: boolean;
+  /** Of an answer to a round of K-means: the number of the round. */
+  readonly round?: number;
+  /** Whether it is about enrolling for rounds, which the signed text does not say: `KMeansClient` knows. */
+  readonly enrolled?: boolean;
   /** Whether it is the contribution of an earlier call, sent again: the value given now was not used. */
   readonly resent: boolean;
   /** All of it with the signature, as the curator sent it: keep this to show it to others. */

@@ -174,7 +174,7 @@ class MockCurator:
 
     def is_turn_of(self, participant: str) -> bool:
         """In a study of K-means: whether the round that is asked now asks this participant."""
-        return self._its_rounds.is_turn_of(one_spelling(participant))
+        return self._its_rounds.is_turn_of(participant)
 
     @property
     def answers(self) -> dict[str, MockAnswer]:
@@ -236,7 +236,8 @@ class MockCurator:
             case ["batches"]:
                 return 200, self._batch(content)
             case ["answers"] if self._rounds is not None:
-                return self._answer(self._rounds, self._participant(request, ""), content)
+                who = self._participant(request, "")
+                return self._answer(self._rounds, who, _claims(request)["sub"], content)
             case [("reports" | "values" | "enrollments") as what]:
                 made = read_contribution(self._asked, what, content)
                 who = self._participant(request, made.commitment)
@@ -258,12 +259,14 @@ class MockCurator:
             raise MockTrouble(401) from None
         return one_spelling(_claims(request)["sub"])
 
-    def _answer(self, rounds: MockRounds, who: str, content: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Take an answer of somebody who has enrolled."""
+    def _answer(
+        self, rounds: MockRounds, who: str, subject: str, content: Mapping[str, Any]
+    ) -> tuple[int, dict[str, Any]]:
+        """Take an answer of somebody who has enrolled; turns are by the subject as the token has it."""
         enrolled = self.contributions.get(who)
         if enrolled is None or not enrolled.enrolls:
             raise MockTrouble(403)
-        status, made = rounds.take(who, content)
+        status, made = rounds.take(who, subject, content)
         receipt = self._told("local", made.commitment) | {"round": made.round}
         return status, self.sign(receipt | {"digest": self.study.digest})
 

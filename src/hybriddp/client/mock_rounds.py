@@ -98,7 +98,7 @@ class MockRounds:
         told = {"study": study_id, "number": asked.number, "digest": asked.digest, "text": asked.to_json()}
         return {**told, "turns": turns.to_json(), "closes_at": "2099-12-31T00:00:00Z"}
 
-    def take(self, participant: str, content: Mapping[str, Any]) -> tuple[int, MockAnswer]:
+    def take(self, participant: str, subject: str, content: Mapping[str, Any]) -> tuple[int, MockAnswer]:
         """Accept somebody's answer (201) or know it again (200)."""
         if set(content) != {*_FIELDS, "nonce"}:
             raise MockTrouble(400)
@@ -112,7 +112,7 @@ class MockRounds:
             if known.commitment != commitment:
                 raise MockTrouble(409, "duplicate")
             return 200, known
-        asked = self._require_turn(participant)
+        asked = self._require_turn(subject)
         if message["round"] != asked.digest:
             raise MockTrouble(409, "wrong-digest")
         if AnswerEntries(asked).integer(message) is None:
@@ -120,11 +120,11 @@ class MockRounds:
         made = self.answers[participant] = MockAnswer(message, asked.number, commitment)
         return 201, made
 
-    def _require_turn(self, participant: str) -> Round:
+    def _require_turn(self, subject: str) -> Round:
         asked, turns = self.asked, self._turns
         if asked is None or turns is None:
             raise MockTrouble(409, "early" if self.server is None else "late")
-        turn = turns.round_of(participant)
+        turn = turns.round_of(subject)
         if turn is None:
             raise MockTrouble(409, "early")
         if turn != asked.number:

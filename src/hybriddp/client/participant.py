@@ -293,4 +293,5 @@ class Participant:
             said.append(receipt.withdrawn is withdrawn)
         if not all(said):
             raise ProtocolError("The receipt is signed, but is not about this contribution under this promise.")
-        return receipt
+        made = None if entry is None else entry.contribution
+        return replace(receipt, enrolled=made is not None and made.enrolls)

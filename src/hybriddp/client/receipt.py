@@ -119,6 +119,11 @@ class Receipt:
         was nothing to subtract: it never arrived, or an earlier withdrawal, whose answer was lost, has removed it.
     part, part_by : str
         In a study of parts of the users, the one that you are counted in, and what the parts are by; else empty.
+    round : int or None
+        In the receipt of an answer to a round of K-means, the number of the round.
+    enrolled : bool
+        Whether it is about enrolling in a study that asks in rounds: nothing about your point was sent for it. Receipts
+        do not say so; the journal does.
     """
 
     study: str
@@ -136,6 +141,8 @@ class Receipt:
     opened: bool = False
     part: str = ""
     part_by: str = ""
+    round: int | None = None
+    enrolled: bool = False
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any], *, resent: bool = False) -> "Receipt":
@@ -148,6 +155,8 @@ class Receipt:
             opened = said.get("opened", withdrawn)  # which older curators do not say: they opened, or refused
             right = said["version"] == 1 and isinstance(withdrawn, bool) and isinstance(opened, bool)
             right = right and (withdrawn or not opened)
+            answered = said.get("round")
+            right = right and (answered is None or type(answered) is int)
             right = right and all(isinstance(text, str) for text in (*texts.values(), *stored))
             right = right and all(text == one_line(text) for text in texts.values())
             shown = tuple(one_line(sentence) for sentence in stored)
@@ -155,15 +164,24 @@ class Receipt:
             right = False
         if not right:
             raise_unchained(ProtocolError("The receipt is not in the form of the protocol."))
-        return cls(**texts, stored=shown, withdrawn=withdrawn, document=dict(document), resent=resent, opened=opened)
+        told: dict[str, Any] = {"withdrawn": withdrawn, "opened": opened, "round": answered}
+        return cls(**texts, **told, stored=shown, document=dict(document), resent=resent)
 
-    def __str__(self) -> str:
+    @property
+    def _what(self) -> str:
+        """What the person did."""
+        if self.enrolled:
+            return "withdrew your enrollment" if self.withdrawn else "enrolled, and will be asked once"
+        if self.round is not None:
+            return f"answered round {self.round}"
         given = "value" if self.withdrawn else "value, in trust"
         group = "randomized report" if self.group == "local" else given
-        what = f"withdrew your {group}" if self.withdrawn else f"gave a {group}"
+        return f"withdrew your {group}" if self.withdrawn else f"gave a {group}"
+
+    def __str__(self) -> str:
         delta = "" if self.delta == "0" else f", δ = {self.delta}"
         lines = [
-            f"Study {self.study} (digest {self.digest[:12]}…), {self.day}: you {what}.",
+            f"Study {self.study} (digest {self.digest[:12]}…), {self.day}: you {self._what}.",
             f"You were promised ε = {self.epsilon}{delta}.",
         ]
         if self.withdrawn and not self.opened:

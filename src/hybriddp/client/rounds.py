@@ -30,6 +30,8 @@ __all__ = ["answer"]
 
 _NOT_ENROLLED = "Only those who have enrolled in the local group answer a round. Call enroll() first."
 _EARLY = "A later round asks you. Nothing was drawn; call again when the next round is published."
+_NONE_YET = "No round is asked now. Nothing was drawn; call again later."
+_OVER = "The study's rounds have ended. Nothing was drawn, and nothing else will be asked."
 _LATE = "The round that asked you has ended. Nothing was drawn, and nothing else will be asked."
 
 
@@ -52,7 +54,7 @@ def answer(participant: "Participant", point: Sequence[float]) -> Conversation[R
     commitment = answer_commitment(made["message"], made["nonce"])
     receipt = yield from participant.checked(document, entry, commitment, withdrawn=False)
     yield from participant.update(entry, answer_receipt=receipt.document)
-    return replace(receipt, resent=resent)
+    return replace(receipt, resent=resent, enrolled=False)
 
 
 def _drawn(participant: "Participant", entry: JournalEntry, point: Sequence[float]) -> Conversation[JournalEntry]:
@@ -60,7 +62,7 @@ def _drawn(participant: "Participant", entry: JournalEntry, point: Sequence[floa
     offer = yield from participant.offer()
     if not isinstance(offer.study, KMeansStudy) or offer.digest != entry.digest:
         raise ProtocolError("The curator offers another study than the one that you enrolled in. Nothing was drawn.")
-    document = yield from participant.get(f"/studies/{participant.study}/round")
+    document = yield from _published(participant)
     asked, turns = _checked_round(offer.study, document)
     if entry.turns and not turns.follows(Turns.from_json(entry.turns)):
         raise ProtocolError("The curator has changed whose turn it is. Nothing was drawn.")
@@ -74,6 +76,19 @@ def _drawn(participant: "Participant", entry: JournalEntry, point: Sequence[floa
     (message,) = messages_of(asked, asked.answer([list(point)]))
     after = replace(after, answer={"message": message, "nonce": secrets.token_hex(16)})
     return (yield from stored(partial(participant.journal.update, entry, after)))
+
+
+def _published(participant: "Participant") -> Conversation[dict[str, Any]]:
+    """The round that is asked now; if there is none, whether one will be."""
+    try:
+        return (yield from participant.get(f"/studies/{participant.study}/round"))
+    except RejectedError as error:
+        if error.reason != "not-found":
+            raise
+    steps = (yield from participant.get(f"/studies/{participant.study}")).get("steps")
+    first = steps[0] if isinstance(steps, list) and steps else None
+    over = isinstance(first, dict) and first.get("state") == "released"
+    raise RejectedError(_OVER if over else _NONE_YET, reason="late" if over else "early", status=404)
 
 
 def _checked_round(study: KMeansStudy, document: dict[str, Any]) -> tuple[Round, Turns]:

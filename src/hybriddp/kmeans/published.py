@@ -27,6 +27,8 @@ HOW_TO_READ = (
     "sampling; the ring is the larger, the more people are nearest to it."
 )
 
+_ERRORS = "Behind ± is a standard error, by noise and sampling. A 95 % interval reaches about twice as far."
+
 
 def as_dict(model: "HybridKMeans") -> dict[str, Any]:
     """What may be published of a model, as plain values for JSON."""
@@ -101,7 +103,7 @@ def centers_table(model: "HybridKMeans") -> list[str]:
         for k in range(len(model.cluster_centers_))
     ]
     block = table(["center", "people", *names], rows)
-    return [wide(block, "Centers")]
+    return [wide(block, "Centers"), *paragraphs([_ERRORS])]
 
 
 def story_blocks(model: "HybridKMeans") -> list[str]:

@@ -36,16 +36,19 @@ def expected_rows(text: str, n_trusted: int, n_local: int) -> tuple[ExpectedRow,
     >>> text = MeanStudy("minutes", bounds=(0, 240), epsilon=1).to_json()
     >>> [row.error for row in expected_rows(text, 1, 5_000)][0]
     'too few to say'
+    >>> [row.people for row in expected_rows(text, 0, 0)]
+    ['now', 'for example', 'ten times as many', 'twice the trusted']
     >>> expected_rows(text, 500, 50_000)[1]
     ExpectedRow(people='twice as many', trusted='1,000', local='100,000', error='0.32 to 0.744')
     """
     error = _planner(text)
     if error is None:
         return ()
-    trusted, local = (n_trusted, n_local) if min(n_trusted, n_local) >= 2 else _FEW
+    few = min(n_trusted, n_local) < 2
+    trusted, local = _FEW if few else (n_trusted, n_local)
     cases = {
         "now": (n_trusted, n_local),
-        "twice as many": (2 * trusted, 2 * local),
+        "for example" if few else "twice as many": (trusted, local) if few else (2 * trusted, 2 * local),
         "ten times as many": (10 * trusted, 10 * local),
         "twice the trusted": (2 * trusted, local),
     }

@@ -149,6 +149,7 @@ def test_a_study_from_its_form_to_its_result(
         one.arrive(study_id).locator("#take-part").get_by_label("length 1").focus()
         choose(one, choice, [x] * d)
         expect(one.page.locator("#said")).to_contain_text("Thank you. You")
+    expect(bob.page.locator("#sent .code")).to_contain_text("length 0 2")  # by the names that the operator gave
     (given,), (waiting,) = kept(alice.page), kept(bob.page)
     assert (set(json.loads(waiting["body"])), waiting["point"]) == ({"digest", "nonce"}, [2.0] * d)
     carol.page.get_by_role("button", name="Withdraw").click()

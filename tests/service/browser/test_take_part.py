@@ -269,6 +269,7 @@ def test_odds_are_shown_side_by_side(people: People) -> None:
     hal.page.reload()  # the browser posts the token again; what was typed is not kept
     expect(hal.page.locator("#said")).to_contain_text("has signed a receipt")
     assert "480" not in hal.page.locator("#sent").inner_text()
+    expect(hal.page.locator(".odds .bar")).to_have_count(3)  # both bounds and their middle: 480 is not known any more
 
 
 def test_by_keyboard_alone(people: People) -> None:

@@ -1,5 +1,7 @@
 """Pages of means per part: a row for each, a figure, and words that stay words."""
 
+import re
+
 import pytest
 
 from hybriddp import MeanStudy
@@ -62,3 +64,11 @@ def test_live_rows_are_where_the_script_finds_them() -> None:
     assert block.startswith('<div id="parts">')
     assert EVIL not in block
     assert "left out" in hint
+
+
+def test_the_scale_of_the_figure_has_round_numbers() -> None:
+    published = told(["DE", "FR"])[0] | {}
+    for part, interval in zip(published["parts"], ([16.0, 56.0], [18.0, 58.5]), strict=True):  # type: ignore[call-overload]
+        part["interval_95"] = interval
+    shown = re.findall(r'text-anchor="middle">([^<]*)<', parts_page(published, promise=""))
+    assert shown == ["20", "30", "40", "50"]

@@ -16,6 +16,7 @@ ROUNDS = [
     {"number": 2, "purpose": EVIL, "user_fraction": "1/4", "closes_at": "2030-02-01T12:00:00Z"}
     | {"asked_about": 250, "answered": 7},
 ]
+ENDED = [{"name": "rounds", "state": "released"}, {"name": "release", "state": "pending"}]
 
 
 def visits(**changes: object) -> dict[str, Any]:
@@ -57,9 +58,10 @@ def test_more_answers_than_expected_are_none_missing() -> None:
         ({"state": "closed"}, "Nobody can join or leave any more"),
         ({"state": "closed"}, "Next stepby hand"),
         ({"state": "closed", "rounds": ROUNDS[:1]}, "Roundended"),
+        ({"state": "closed", "rounds": ROUNDS[:1], "steps": ENDED, "round_hours": 24.0}, "Next steprelease it"),
         ({"round_hours": 24.0}, "by itself, a round every 24 hours; after the last one the study waits for you"),
         ({"round_hours": 1.0}, "a round every 1 hour;"),
-        ({"round_hours": 0.25, "release_at_end": True}, "every 0.25 hours; after the last one the study is released"),
+        ({"round_hours": 0.25, "release_at_end": True}, "every 15 minutes; after the last one the study is released"),
     ],
 )
 def test_what_is_next(changes: dict[str, object], words: str) -> None:
@@ -71,8 +73,7 @@ def test_the_next_round_is_published_by_a_button() -> None:
     assert "Publish the next round" in shown.words
     assert ("value", "48") in shown.attributes
     assert any(value.endswith("/round") for value in shown.all("action"))
-    ended = [{"name": "rounds", "state": "released"}, {"name": "release", "state": "pending"}]
-    last = page(visits(state="closed", rounds=ROUNDS, steps=ended))
+    last = page(visits(state="closed", rounds=ROUNDS, steps=ENDED))
     assert "the last one has been counted" in last.words
     assert any(value.endswith("/release") for value in last.all("action"))
     assert "Publish the next round" not in last.words

@@ -70,3 +70,11 @@ def test_numbers_of_a_form_are_one_text() -> None:
 def test_the_script_is_its_own() -> None:
     assert SCRIPT in page_of()
     assert SCRIPT not in take_part_page(document(), nonce=NONCE)
+
+
+def test_people_are_told_how_long_a_round_lasts() -> None:
+    words = "Each lasts 24 hours. If you do not trust, open this page at least every 24 hours"
+    assert words in page_of(round_hours=24.0)
+    assert words in page_of(round_hours=24.0, state="asking")
+    assert "Each lasts" not in page_of(round_hours=None)
+    assert "Each lasts" not in page_of(round_hours=24.0, state="released")

@@ -113,6 +113,17 @@ def test_bounds_of_points_stand_on_lines() -> None:
     assert named.body().dimensions == ["hour of the day", "spent, in $"]
 
 
+def test_rounds_may_follow_by_themselves() -> None:
+    timed = StudyForm.read(GOOD | POINTS | {"round_hours": "1.5", "release_at_end": "yes"})
+    assert timed.problems(NOW) == {}
+    assert (timed.body().round_hours, timed.body().release_at_end) == (1.5, True)
+    by_hand = StudyForm.read(GOOD | POINTS).body()
+    assert (by_hand.round_hours, by_hand.release_at_end) == (None, False)
+    mean = StudyForm.read(GOOD | {"round_hours": "none", "release_at_end": "yes"})
+    assert mean.problems(NOW) == {}
+    assert (mean.body().round_hours, mean.body().release_at_end) == (None, False)
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
@@ -149,6 +160,9 @@ def test_bounds_of_points_stand_on_lines() -> None:
         (POINTS | {"ranges": f"0 10 {'x' * 2001}"}, "ranges", "at most 100 characters"),
         (POINTS | {"ranges": "10 0"}, "ranges", "the lower bound before"),
         (POINTS | {"tokens": "no"}, "kind", "needs people with a token"),
+        (POINTS | {"round_hours": "a day"}, "round_hours", "from 0.01 to 8,760"),
+        (POINTS | {"round_hours": "0"}, "round_hours", "from 0.01 to 8,760"),
+        (POINTS | {"release_at_end": "yes"}, "round_hours", "is needed"),
     ],
 )
 def test_each_field_is_told_what_is_wrong_with_it(changes: dict[str, str], field: str, words: str) -> None:

@@ -1,6 +1,6 @@
 """A mean as a drawing: what each group says alone and what both say together, with 95 % intervals."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING
@@ -13,10 +13,10 @@ from hybriddp.wording import counted, significant
 if TYPE_CHECKING:
     from hybriddp.mean.estimate import Estimate
 
-__all__ = ["STYLE", "interval_blocks"]
+__all__ = ["PAD", "STYLE", "WIDTH", "axis", "interval_blocks"]
 
 STYLE = ".intervals { max-width: 36rem; display: block; margin: 1.5rem 0 .5rem; }\n"
-_WIDTH, _PAD, _TOP, _STEP = 420, 12, 16, 46
+WIDTH, PAD, _TOP, _STEP = 420, 12, 16, 46
 _DIGIT = 8.5  # the width of a digit, with some space
 _LONGEST = 50  # characters above a line; longer numbers are in the words below
 _FAR = 3.0  # answers' widths to either side, beyond which a wide interval of one group is cut off
@@ -58,10 +58,10 @@ def _cut(row: Row, scale: tuple[float, float]) -> bool:
 
 def _drawing(rows: Sequence[Row], scale: tuple[float, float], step: Fraction) -> str:
     low, high = scale
-    inner = _WIDTH - 2 * _PAD
+    inner = WIDTH - 2 * PAD
 
     def x(value: float) -> float:
-        return _PAD + inner * min(max((value - low) / ((high - low) or 1.0), 0.0), 1.0)
+        return PAD + inner * min(max((value - low) / ((high - low) or 1.0), 0.0), 1.0)
 
     marks, said = [], []
     for i, row in enumerate(rows):
@@ -74,24 +74,29 @@ def _drawing(rows: Sequence[Row], scale: tuple[float, float], step: Fraction) ->
             f'<g fill="{color(ink)}" stroke="{color(ink)}">'
             f'<line x1="{left:.1f}" x2="{right:.1f}" y1="{y + 15}" y2="{y + 15}" stroke-width="4"/>'
             + (f'<path d="M2 {y + 15}l10 -6v12z"/>' if row.interval.lower < low else "")
-            + (f'<path d="M{_WIDTH - 2} {y + 15}l-10 -6v12z"/>' if row.interval.upper > high else "")
+            + (f'<path d="M{WIDTH - 2} {y + 15}l-10 -6v12z"/>' if row.interval.upper > high else "")
             + f'<circle cx="{x(row.value):.1f}" cy="{y + 15}" r="5.5"/></g>'
             f'<text x="0" y="{y}"{bold}>{name}</text>'
-            f'<text x="{_WIDTH}" y="{y}" text-anchor="end"{bold}>{numbers}</text>'
+            f'<text x="{WIDTH}" y="{y}" text-anchor="end"{bold}>{numbers}</text>'
         )
         said.append(f"{name}, {counted(row.users, 'participant')}: {value}, between {lower} and {upper}")
     base = _TOP + _STEP * len(rows) - 6
     return (
-        f'<svg class="intervals" viewBox="0 0 {_WIDTH} {base + 28}" role="img" aria-label="Means with 95 % intervals. '
+        f'<svg class="intervals" viewBox="0 0 {WIDTH} {base + 28}" role="img" aria-label="Means with 95 % intervals. '
         f'{escape(". ".join(said))}." font-family="system-ui, sans-serif" font-size="13" fill="{color("ink")}">'
-        f'<line x1="0" x2="{_WIDTH}" y1="{base}" y2="{base}" stroke="{color("axis")}"/>'
-        + "".join(
-            f'<line x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{base}" y2="{base + 5}" stroke="{color("axis")}"/>'
-            f'<text x="{x(at):.1f}" y="{base + 20}" text-anchor="{_anchor(x(at))}">{words}</text>'
-            for at, words in _ticks(low, high)
-        )
+        + axis(low, high, base, x)
         + f"{''.join(marks)}</svg>"
     )
+
+
+def axis(low: float, high: float, base: int, x: Callable[[float], float]) -> str:
+    """The line below a drawing, with round numbers along it; ``x`` is where a number is."""
+    marks = "".join(
+        f'<line x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{base}" y2="{base + 5}" stroke="{color("axis")}"/>'
+        f'<text x="{x(at):.1f}" y="{base + 20}" text-anchor="{_anchor(x(at))}">{words}</text>'
+        for at, words in _ticks(low, high)
+    )
+    return f'<line x1="0" x2="{WIDTH}" y1="{base}" y2="{base}" stroke="{color("axis")}"/>{marks}'
 
 
 def _ticks(low: float, high: float) -> list[tuple[float, str]]:
@@ -100,11 +105,11 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
     first = -(-Fraction(low) // step)
     count = int(Fraction(high) // step - first) + 1
     ticks = [(float((first + i) * step), number(float((first + i) * step), step)) for i in range(count)]
-    while len(ticks) > 1 and len(ticks) * max(len(words) for _, words in ticks) * _DIGIT > _WIDTH:
+    while len(ticks) > 1 and len(ticks) * max(len(words) for _, words in ticks) * _DIGIT > WIDTH:
         ticks = ticks[::2]
     return ticks
 
 
 def _anchor(place: float) -> str:
     """Where a number stands at its tick, so that it stays inside of the drawing."""
-    return "start" if place < 2 * _PAD else "end" if place > _WIDTH - 2 * _PAD else "middle"
+    return "start" if place < 2 * PAD else "end" if place > WIDTH - 2 * PAD else "middle"

@@ -33,6 +33,10 @@ _LABELS = {
         "Bounds of each number",
         "One line for each number that people have: the lower and the upper bound, and its name, such as 0 24 hour.",
     ),
+    "round_hours": (
+        "Hours of a round",
+        "Rounds follow each other by themselves once the study has closed, each this long. Empty: you publish each.",
+    ),
     "epsilon": ("Privacy, ε", "What everybody is promised, from 0.01 to 20: smaller is more private."),
     "delta": ("Privacy, δ", "How likely an item of one person alone may be shown, such as 0.000001."),
     "organization": ("Who asks", "The organization, as people know it."),
@@ -49,7 +53,7 @@ _LABELS = {
 }
 _AREAS = ("categories", "ranges", "purpose", "part_names", "origins")
 _TYPES = {"closes_at": "datetime-local"}
-_DECIMAL = ("lower", "upper", "epsilon", "delta")
+_DECIMAL = ("lower", "upper", "round_hours", "epsilon", "delta")
 _WHOLE = ("clusters", "min_trusted", "min_local")
 _NEEDED = ("name", "organization", "purpose", "contact", "closes_at", "epsilon")
 
@@ -107,6 +111,8 @@ def new_study_page(
         f'<div class="field">{box("single_group", "One group may be empty")}</div>',
         field("closes_at"),
         f'<div class="field">{box("later", "Open it later, with a button on its page")}</div>',
+        f'<div class="of-kmeans">{field("round_hours")}',
+        f'<div class="field">{box("release_at_end", "Release it by itself after the last round")}</div></div>',
     ]
     told = [field("organization"), field("purpose"), field("contact")]
     parts = [field("part_by", "of-mean"), field("part_names", "of-mean")]

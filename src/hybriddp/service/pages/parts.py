@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hybriddp.mean.page import section
 from hybriddp.mean.published import number
 from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
+from hybriddp.service.pages.intervals import PAD, WIDTH, axis
 from hybriddp.service.pages.result import downloads
 from hybriddp.wording import counted, percent, significant
 
@@ -20,11 +21,11 @@ _HEADINGS = ("mean", "95 % interval", "trusted", "local")
 _DRAWN = 40  # parts in the figure
 _EXPLAINED = 20  # parts, at most, each of which has a section in the curator's report: it takes a while to write
 _LABEL = 40  # characters
-_WIDTH, _PAD, _STEP = 420, 12, 42
+_STEP = 42
 _STYLE = ".parts { max-width: 36rem; display: block; margin: 1rem 0; }\ntd:nth-child(3) { white-space: nowrap; }\n"
 _NO_ANSWER = "no answer: too few"
 _ALIKE = "An interval with a star assumes that those who trust, in this part, are like those who do not."
-_LIVE_HEADINGS = ("Trusted", "Local", "Typical error", "If it closed now")
+_LIVE_HEADINGS = ("Trusted", "Local", "Typical error", "At the release")
 _PUBLIC = "Which part somebody is in, and how many people each part has, is public and not covered by this."
 
 
@@ -112,12 +113,12 @@ def _numbers(part: Mapping[str, Any]) -> list[str]:
 
 def _figure(parts: Sequence[Mapping[str, Any]]) -> str:
     """Means as dots with their intervals, each below its name, in SVG that needs nothing from elsewhere."""
-    low = min(part["interval_95"][0] for part in parts)
-    high = max(part["interval_95"][1] for part in parts)
+    low = min(float(part["interval_95"][0]) for part in parts)
+    high = max(float(part["interval_95"][1]) for part in parts)
     width, ink = (high - low) or 1.0, color("both")
 
-    def x(value: float) -> str:
-        return f"{_PAD + (_WIDTH - 2 * _PAD) * (value - low) / width:.1f}"
+    def x(value: float) -> float:
+        return PAD + (WIDTH - 2 * PAD) * (value - low) / width
 
     marks = []
     for i, part in enumerate(parts):
@@ -126,18 +127,14 @@ def _figure(parts: Sequence[Mapping[str, Any]]) -> str:
         lower, upper = map(x, part["interval_95"])
         marks.append(
             f'<text x="0" y="{y - 14}">{escape(name)}</text>'
-            f'<text x="{_WIDTH}" y="{y - 14}" text-anchor="end">{_numbers(part)[0]}</text>'
-            f'<line x1="{lower}" x2="{upper}" y1="{y}" y2="{y}" stroke="{ink}" stroke-width="4" '
-            f'stroke-linecap="round"/><circle cx="{x(part["value"])}" cy="{y}" r="5.5" fill="{ink}"/>'
+            f'<text x="{WIDTH}" y="{y - 14}" text-anchor="end">{_numbers(part)[0]}</text>'
+            f'<line x1="{lower:.1f}" x2="{upper:.1f}" y1="{y}" y2="{y}" stroke="{ink}" stroke-width="4" '
+            f'stroke-linecap="round"/><circle cx="{x(part["value"]):.1f}" cy="{y}" r="5.5" fill="{ink}"/>'
         )
     base = 4 + _STEP * len(parts)
-    ends = (("start", 0, low), ("middle", _WIDTH // 2, low + width / 2), ("end", _WIDTH, high))
-    axis = f'<line x1="0" x2="{_WIDTH}" y1="{base}" y2="{base}" stroke="{color("axis")}"/>' + "".join(
-        f'<text x="{place}" y="{base + 18}" text-anchor="{anchor}">{significant(value)}</text>'
-        for anchor, place, value in ends
-    )
     return (
-        f'<svg class="parts" viewBox="0 0 {_WIDTH} {base + 26}" role="img" '
+        f'<svg class="parts" viewBox="0 0 {WIDTH} {base + 28}" role="img" '
         'aria-label="The mean of each part with its 95 % interval" '
-        f'font-family="system-ui, sans-serif" font-size="13" fill="{color("ink")}">{"".join(marks)}{axis}</svg>'
+        f'font-family="system-ui, sans-serif" font-size="13" fill="{color("ink")}">'
+        f"{''.join(marks)}{axis(low, low + width, base, x)}</svg>"
     )

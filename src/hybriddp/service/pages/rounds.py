@@ -10,7 +10,15 @@ from typing import Any
 from hybriddp.page import Section, paragraphs, table, wide
 from hybriddp.wording import counted, significant
 
-__all__ = ["close_label", "has_next_round", "hours_field", "round_facts", "round_rows", "rounds_sections"]
+__all__ = [
+    "close_label",
+    "has_next_round",
+    "hours_field",
+    "round_facts",
+    "round_length",
+    "round_rows",
+    "rounds_sections",
+]
 
 _HEADINGS = ("Round", "What for", "Ends (UTC)", "Asked", "Answered", "Missing", "Too late", "Too early")
 _WORDS = (
@@ -67,7 +75,9 @@ def round_facts(study: Mapping[str, Any]) -> list[tuple[str, str]]:
         facts.append(("Round", f"{asked['number']}, {asked['purpose']}: {asked['user_fraction']} of the local group"))
     elif rounds and study["state"] == "closed":
         facts.append(("Round", "ended" if has_next_round(study) else "the last one has been counted"))
-    if study["state"] != "released":
+    if rounds and study["state"] == "closed" and not has_next_round(study):
+        facts.append(("Next step", "release it, or withdraw it"))
+    elif study["state"] != "released":
         facts.append(("Next step", _BY_HAND if hours is None else _by_itself(hours, at_end=study["release_at_end"])))
     return facts
 
@@ -77,9 +87,24 @@ _BY_HAND = "by hand"
 
 
 def _by_itself(hours: float, *, at_end: bool) -> str:
-    lasts = counted(int(hours), "hour") if float(hours).is_integer() else f"{significant(hours)} hours"
     end = "the study is released by itself" if at_end else "the study waits for you to release it"
-    return f"by itself, a round every {lasts}; after the last one {end}"
+    return f"by itself, a round every {round_length(hours)}; after the last one {end}"
+
+
+def round_length(hours: float) -> str:
+    """How long a round lasts, in the unit that people would use.
+
+    Examples
+    --------
+    >>> round_length(24.0), round_length(0.25), round_length(0.02), round_length(2.5)
+    ('24 hours', '15 minutes', '72 seconds', '2.5 hours')
+    """
+    seconds = round(3600 * hours)
+    if seconds % 3600 == 0:
+        return counted(seconds // 3600, "hour")
+    if seconds < 7200:
+        return counted(seconds // 60, "minute") if seconds % 60 == 0 else counted(seconds, "second")
+    return f"{significant(hours)} hours"
 
 
 def has_next_round(study: Mapping[str, Any]) -> bool:

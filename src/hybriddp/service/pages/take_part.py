@@ -15,7 +15,7 @@ from hybriddp.client.receipt import Receipt
 from hybriddp.page import Section, alerts, paragraphs
 from hybriddp.service.pages import take_part_items, take_part_points
 from hybriddp.service.pages.look import hidden, kept, missing_script, people_page, script_tag
-from hybriddp.service.pages.take_part_points import choice_words, point_fields, point_question, state_words
+from hybriddp.service.pages.take_part_points import choice_words, point_fields, point_question, round_words, state_words
 from hybriddp.wording import significant
 
 __all__ = ["ASKED", "SCRIPT", "no_study_page", "receipt_page", "take_part_page"]
@@ -176,6 +176,7 @@ def _who(study: Mapping[str, Any], asked: Mapping[str, Any], part: str) -> list[
         ("Purpose", one_line(consent.get("purpose", ""))),
         ("Contact", one_line(consent.get("contact", ""))),
         *([] if ended else [(_until(study), str(study["closes_at"]).replace("T", " ").removesuffix("Z") + " UTC")]),
+        *([("Rounds", round_words(study))] if _asks_in_rounds(study) else []),
         *_counted_in(study, part),
         ("Promise", kept(str(study["promise"]))),
     ]

@@ -5,9 +5,19 @@ from html import escape
 from typing import Any
 
 from hybriddp.client.plain import one_line
+from hybriddp.service.pages.rounds import round_length
 from hybriddp.wording import significant
 
-__all__ = ["SCRIPT", "STYLE", "choice_words", "point_fields", "point_question", "state_words", "typed_point"]
+__all__ = [
+    "SCRIPT",
+    "STYLE",
+    "choice_words",
+    "point_fields",
+    "point_question",
+    "round_words",
+    "state_words",
+    "typed_point",
+]
 
 SCRIPT = "points.js"
 STYLE = """\
@@ -78,6 +88,15 @@ def choice_words(choice: str) -> tuple[str, str]:
         "them. Then they are deleted. Only answers with noise are published. The answer becomes more accurate. The "
         "promise is the same towards everybody who sees the answer, but the curator could see your numbers."
     )
+
+
+def round_words(study: Mapping[str, Any]) -> str:
+    """How often somebody who waits has to look; empty if nobody can say."""
+    hours = study.get("round_hours")
+    if hours is None or study["state"] in ("released", "withdrawn"):
+        return ""
+    length = round_length(hours)
+    return f"Each lasts {length}. If you do not trust, open this page at least every {length} once they have begun."
 
 
 def state_words(study: Mapping[str, Any], otherwise: str) -> str:

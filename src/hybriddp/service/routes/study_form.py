@@ -23,7 +23,7 @@ from hybriddp.service.kinds import known_kinds, study_kind
 from hybriddp.service.planner import read_number
 from hybriddp.service.problems import Refusal, problem
 from hybriddp.service.routes.strict import rule_of
-from hybriddp.service.routes.wire import Name, NewStudy, Origins, Size, StudyId, Words
+from hybriddp.service.routes.wire import Hours, Name, NewStudy, Origins, Size, StudyId, Words
 
 __all__ = ["KINDS", "StudyForm"]
 
@@ -42,6 +42,7 @@ TEXTS = (
     "categories",
     "clusters",
     "ranges",
+    "round_hours",
     "epsilon",
     "delta",
     "organization",
@@ -57,7 +58,7 @@ TEXTS = (
     "part_names",
 )
 CHOICES = {"kind": ("mean", *KINDS), "scale": ("equal", "log"), "tokens": ("yes", "no")}
-BOXES = ("other", "single_group", "later")
+BOXES = ("other", "single_group", "later", "release_at_end")
 _NEEDED = ("organization", "purpose", "contact", "closes_at")
 _LONGEST = 1_000_000  # characters of a field; a body is not longer
 _DAYS = 14
@@ -74,6 +75,7 @@ _TYPES: dict[str, Any] = {
     "min_local": Size,
     "budget": Name,
     "origins": Origins,
+    "round_hours": Hours,
 }
 
 
@@ -136,6 +138,8 @@ class StudyForm:
         for name in ("id", "min_trusted", "min_local", "budget", "origins"):
             if text[name]:
                 told[name] = self._value(name)
+        if self._asks_by_itself():
+            told |= {"round_hours": self._value("round_hours"), "release_at_end": text["release_at_end"] == "yes"}
         parts = self._parts()
         return convert(told | {"parts": parts and parts.to_dict()}, NewStudy)
 
@@ -144,10 +148,17 @@ class StudyForm:
         named = self._ranges() if self.texts["kind"] == "kmeans" else []
         return [name for _, name in named if name]
 
+    def _asks_by_itself(self) -> bool:
+        """Whether rounds follow each other in time; other kinds do not show the fields."""
+        return self.texts["kind"] == "kmeans" and bool(self.texts["round_hours"])
+
     # Fields
 
     def _check(self, name: str, now: int) -> None:
-        if name == "study":
+        if name == "round_hours" and not self._asks_by_itself():
+            if self.texts["kind"] == "kmeans" and self.texts["release_at_end"]:
+                raise _Wrong(name, "This is needed if the study is to be released by itself.")
+        elif name == "study":
             self._check_study()
         elif not self.texts[name]:
             if name in _NEEDED:
@@ -167,6 +178,9 @@ class StudyForm:
         if name in ("min_trusted", "min_local"):
             number = read_number(text)
             return int(number) if number is not None and number.is_integer() else text
+        if name == "round_hours":
+            hours = read_number(text)
+            return text if hours is None else hours
         return text.split() if name == "origins" else text
 
     def _check_time(self, now: int) -> None:
