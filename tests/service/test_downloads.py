@@ -35,7 +35,7 @@ def _read(result: dict[str, Any]) -> list[list[str]]:
 
 
 def test_every_kind_of_result_is_a_table() -> None:
-    assert _read(MEAN) == [["", "value", "lower_95", "upper_95"], ["mean", "37.5", "35.0", "40.0"]]
+    assert _read(MEAN) == [["name", "value", "lower_95", "upper_95"], ["mean", "37.5", "35.0", "40.0"]]
     groups = [{"group": "local", "value": 36.0, "interval_95": [30.0, 42.0]}]
     assert _read(MEAN | {"groups": groups})[1:] == [
         ["mean", "37.5", "35.0", "40.0"],

@@ -62,7 +62,7 @@ def result_csv(result: Mapping[str, Any]) -> str:
     writer = csv.writer(made)
     found = result["estimate"]
     sizes = [[one["n_trusted"], one["n_local"]] for one in found.get("parts", [])]
-    writer.writerow(["", "value", "lower_95", "upper_95", *(["n_trusted", "n_local"] if sizes else [])])
+    writer.writerow(["name", "value", "lower_95", "upper_95", *(["n_trusted", "n_local"] if sizes else [])])
     for i, row in enumerate(result_rows(result)):
         writer.writerow([_label(row.label), row.value, row.lower, row.upper, *(sizes[i] if sizes else [])])
     for one in found.get("left_out", []):

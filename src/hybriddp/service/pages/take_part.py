@@ -245,7 +245,8 @@ def _form(
         hidden("nonce", nonce),
         *(_token(token) if study["tokens"] else []),
         _values(study, asked, typed, place="value"),
-        '<fieldset><legend>Do you trust the curator with it?</legend><div class="options">',
+        f"<fieldset><legend>Do you trust the curator with {'them' if _asks_in_rounds(study) else 'it'}?</legend>"
+        '<div class="options">',
         _option(study, "report"),
         _option(study, "trust"),
         "</div></fieldset>",
