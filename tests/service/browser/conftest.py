@@ -68,7 +68,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             _fill(server, MeanStudy(f"{EVIL} {study_id}", bounds=(0, 240), epsilon=1), study_id, state, [40.0, 41.0])
         shares = FrequencyStudy(EVIL, categories=[EVIL, "b"], epsilon=1)
         _fill(server, shares, "shares", "released", [EVIL, "b"])
-        load = DistributionStudy(EVIL, bounds=(0, 1000), epsilon=1)
+        load = DistributionStudy(EVIL, bounds=(0, 10_000_000), epsilon=1)
         _fill(server, load, "quantiles", "released", [120.0, 480.0])
         for state in ("open", "released"):
             _fill_parts(server, state)

@@ -49,9 +49,8 @@ def curator_quantiles_page(estimate: "DistributionEstimate", *, warnings: Iterab
     if estimate.comparison is not None:
         honest = estimate.allowing_groups_to_differ()
         words = "Each group counts for its own users only: less accurate, and right however much the groups differ."
-        sections.append(
-            Section("If the groups may differ", [*paragraphs([words]), table(CELL_HEADINGS, cells(honest))])
-        )
+        found = wide(table(CELL_HEADINGS, cells(honest)), "Quantiles if the groups may differ")
+        sections.append(Section("If the groups may differ", [*paragraphs([words]), found]))
     return render_page(estimate.study.title, sections, style=_STYLE)
 
 
@@ -66,5 +65,5 @@ def _head(estimate: "DistributionEstimate", warnings: Iterable[str], *, groups_a
         *alerts(warnings),
         *paragraphs([answer], style="answer"),
         wide(figure(estimate, groups_alone=groups_alone), "The distribution"),
-        table(CELL_HEADINGS, cells(estimate)),
+        wide(table(CELL_HEADINGS, cells(estimate)), "Quantiles"),
     ]
