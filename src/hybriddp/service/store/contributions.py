@@ -48,6 +48,7 @@ _MOVE = (
 _OPEN = (
     select(studies.c.number, studies.c.closes_at, studies.c.state, studies.c.round_number)
     .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & studies.c.state.in_(TAKING))
+    .order_by(studies.c.number)  # as everybody does who locks several, or two would wait for each other
     .with_for_update(read=True)
 )
 
