@@ -186,8 +186,8 @@ test("a value that is none draws and keeps nothing", async () => {
   const curator = new Curator();
   const alice = client(curator);
   for (const value of [NaN, "37,5", undefined]) {
-    for (const call of [alice.report(value), alice.trust(value)]) {
-      await assert.rejects(call, { name: "ChannelError", reason: "value", message: "value must be a finite number." });
+    for (const call of [() => alice.report(value), () => alice.trust(value)]) {
+      await assert.rejects(call(), { name: "ChannelError", reason: "value", message: "value must be a finite number." });
     }
   }
   const items = client(new Curator(STUDIES.frequency), "alice", { kinds: [frequency] });
@@ -291,6 +291,27 @@ test("what never arrived before the study closed is deleted when the curator ref
   curator.state = "closed";
   await assert.rejects(alice.resume(), (error) => error instanceof RejectedError && error.reason === "closed");
   assert.deepEqual(await alice.kept(), { gone: "closed" });
+});
+
+test("whoever finds the trusted group full may choose again, but no report is drawn anew", async () => {
+  const curator = new Curator();
+  const store = new Map();
+  const alice = client(curator, "alice", { store });
+  await alice.study();
+  const full = { status: 409, reason: "full" };
+  curator.troubles = [undefined, full];
+  await assert.rejects(alice.trust(37.5), { reason: "full" });
+  assert.equal(store.size, 0);
+  curator.troubles = [undefined, full];
+  await assert.rejects(alice.report(37.5), { reason: "full" }); // which is no answer to a report
+  const { body } = await alice.kept();
+  assert.equal((await alice.report(1)).group, "local");
+  assert.equal(curator.received.at(-1), body);
+  const bob = client(curator, "bob");
+  await bob.trust(1);
+  curator.troubles = [undefined, full];
+  await assert.rejects(bob.trust(1), { reason: "full" }); // though there is a receipt
+  assert.equal((await bob.kept()).group, "trusted");
 });
 
 test("what arrived before the study closed, though the answer was lost, still gets its receipt", async () => {

@@ -49,6 +49,17 @@ def test_a_withdrawal_is_never_replaced(journal: Journal) -> None:
     assert journal.read() == gone
 
 
+def test_only_what_is_still_there_is_removed(journal: Journal) -> None:
+    entry = journal.create(_entry("trusted"))
+    after = journal.update(entry, replace(entry, receipt={}))
+    journal.remove(entry)
+    assert journal.read() == after
+    journal.remove(after)
+    assert journal.read() is None
+    journal.remove(after)
+    assert journal.create(_entry()) == journal.read()
+
+
 def test_what_has_changed_since_is_given_back(journal: Journal) -> None:
     entry = journal.create(_entry())
     first, second = replace(entry, receipt={"by": 1}), replace(entry, receipt={"by": 2})

@@ -19,6 +19,7 @@ from hybriddp.client import (
 )
 from hybriddp.client.exchange import HttpAnswer
 from hybriddp.client.journal import FileJournal
+from hybriddp.client.mock_problems import MockTrouble
 from hybriddp.errors import DataError, ProtocolError
 from tests.client.mocking import PLANTED, STUDY, Call, _forged
 
@@ -90,6 +91,39 @@ def test_a_second_call_sends_the_first_contribution_again(call: Call, curator: M
     assert len(sent) == 2
     assert len(set(sent)) == 1
     assert second.document == first.document
+
+
+def _full(curator: MockCurator, journal: Path) -> Client:
+    """A client whose curator says that the trusted group is full, whatever is sent."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return MockTrouble(409, "full").response() if request.method == "POST" else curator.answer(request)
+
+    return Client("https://c.org/", curator.token("alice"), journal=journal, transport=httpx.MockTransport(answer))
+
+
+def test_whoever_finds_the_trusted_group_full_may_choose_again(
+    call: Call, curator: MockCurator, tmp_path: Path
+) -> None:
+    with _full(curator, tmp_path / "j.json") as client, pytest.raises(RejectedError) as refusal:
+        client.trust(30)
+    assert refusal.value.reason == "full"
+    assert not (tmp_path / "j.json").exists()
+    assert call("report", 30).group == "local"
+
+
+@pytest.mark.parametrize(("method", "heard"), [("report", False), ("report", True), ("trust", True)])
+def test_a_curator_that_says_full_gets_no_second_draw(
+    call: Call, curator: MockCurator, tmp_path: Path, method: str, heard: bool
+) -> None:
+    if heard:
+        call(method, 30)
+    with _full(curator, tmp_path / "j.json") as client, pytest.raises(RejectedError):
+        getattr(client, method)(30)
+    kept = FileJournal(tmp_path / "j.json").read()
+    assert kept is not None
+    call(method, 222)
+    assert curator.contributions["alice"] == kept.contribution
 
 
 class KilledError(BaseException):

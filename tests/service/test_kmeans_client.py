@@ -18,6 +18,7 @@ from hybriddp.errors import DataError, ProtocolError
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.protocol.turns import Turns
+from hybriddp.service.store.point_sums import PointSums
 from tests.service.kmeans_people import DEADLINE, People
 from tests.service.running import Running
 
@@ -40,6 +41,23 @@ def client_of() -> Iterator[Maker]:
             return opened.enter_context(client)
 
         yield make
+
+
+def test_a_full_trusted_group(
+    kept_server: Running, client_of: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is too many may join the others."""
+    people = People.of(study_of("full"), "full", n_trusted=2, n_local=2)
+    people.create(kept_server)
+    people.enroll(kept_server)
+    monkeypatch.setattr(PointSums, "most_people", 2)
+    client = client_of(kept_server, people, "one more", tmp_path / "journal.json")
+    with pytest.raises(RejectedError, match="as many as it has room for") as refusal:
+        client.trust([1, 2])
+    assert refusal.value.reason == "full"
+    assert client.enroll().group == "local"
+    counts = kept_server.http.get("/studies/full", headers=kept_server.admin).json()["counts"]
+    assert counts == {"trusted": 2, "local": 3}
 
 
 def started(server: Running, people: People) -> Turns:

@@ -1,5 +1,6 @@
 """The life of a K-means study on the server: enrollment, rounds, dropouts, restarts, and the release."""
 
+import asyncio
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,10 @@ from hybriddp.client import verify
 from hybriddp.client.contribution import answer_commitment, commitment
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.release.mechanisms import Mechanism
+from hybriddp.service import answering
+from hybriddp.service.answering import SentAnswer
+from hybriddp.service.participation import Acknowledged
+from hybriddp.service.problems import Refusal
 from hybriddp.service.store import studies
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.schema import tallies, totals
@@ -37,13 +42,13 @@ def next_round(server: Running, study_id: str) -> Any:  # noqa: ANN401
     return server.http.post(f"/studies/{study_id}/round", headers=server.admin, json=DEADLINE)
 
 
-def run_rounds(server: Running, people: People, *, answering: float = 1.0) -> list[list[dict[str, Any]]]:
+def run_rounds(server: Running, people: People, *, fraction: float = 1.0) -> list[list[dict[str, Any]]]:
     """Ask rounds until the end; a part of the people answers each."""
     said = []
     document = next_round(server, people.id).json()
     while document["round"] is not None:
         asked = people.asked(server)
-        names = asked.names[: round(answering * len(asked.names))]
+        names = asked.names[: round(fraction * len(asked.names))]
         messages = asked.messages(names)
         assert set(asked.send(server, messages)) <= {"accepted"}
         said.append(list(messages.values()))
@@ -68,7 +73,7 @@ def test_enrollment_rounds_and_centers(server: Running, d: int) -> None:
     closed = server.move("close", "visits").json()
     assert closed["counts"] == {"trusted": 60, "local": 200}
     assert refused(server.move("release", "visits")) == "refused"  # no round has been asked
-    said = run_rounds(server, people, answering=0.8)  # a fifth of the people never answers
+    said = run_rounds(server, people, fraction=0.8)  # a fifth of the people never answers
     curator = server.prepared.app.state.curator
     with reading(curator.engine) as connection:
         assert set(connection.scalars(select(totals.c.sealed))) == {b""}  # the points are gone
@@ -143,7 +148,7 @@ def test_rounds_that_nobody_answers(kept_server: Running, d: int, n_trusted: int
     people.create(kept_server, single_group=True)
     people.enroll(kept_server)
     kept_server.move("close", study_id)
-    run_rounds(kept_server, people, answering=0.0)
+    run_rounds(kept_server, people, fraction=0.0)
     released = kept_server.move("release", study_id)
     assert not {"NaN", "Infinity"} & set(re.findall(r"\w+", released.text))
     assert not re.search(r"\b(nan|inf)\b", kept_server.http.get(f"/studies/{study_id}/result.html").text)
@@ -205,6 +210,33 @@ def test_what_answers_are_refused(kept_server: Running) -> None:
     rounds = server.http.get("/studies/refusals").json()["rounds"]
     assert [(one["number"], one["answered"]) for one in rounds] == [(1, 2), (2, None)]
     assert rounds[0]["asked_about"] == round(Fraction(rounds[0]["user_fraction"]) * 60)
+
+
+def test_answers_after_the_last_round(kept_server: Running) -> None:
+    server, people = kept_server, People.of(study_of(2, "too late"), "too-late", n_trusted=30, n_local=60)
+    people.create(server)
+    people.enroll(server)
+    curator = server.prepared.app.state.curator
+    known = asyncio.run(curator.known("too-late"))  # as a replica may have it in memory: before the first round
+    server.move("close", "too-late")
+    next_round(server, "too-late")
+    asked = people.asked(server)
+    messages = asked.messages(asked.names[:2])
+    (first, taken), (other, missed) = messages.items()
+
+    def send(name: str, message: dict[str, Any]) -> Acknowledged:
+        sent = SentAnswer(message, NONCE)
+        return asyncio.run(answering.answer(curator, known, sent, people.token(server, name)))
+
+    receipt = send(first, taken).receipt
+    while server.http.get("/studies/too-late").json()["round"] is not None:
+        server.move("close", "too-late")
+        next_round(server, "too-late")
+    curator._asked.clear()  # nor has it seen a round
+    with pytest.raises(Refusal) as late:
+        send(other, missed)
+    assert (late.value.reason, late.value.round_number) == ("late", 1)
+    assert send(first, taken) == Acknowledged(receipt, new=False)  # with its round, as before
 
 
 def test_withdrawal_ends_before_the_first_round(kept_server: Running) -> None:

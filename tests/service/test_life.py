@@ -1,18 +1,23 @@
 """A whole study over real sockets, on both databases."""
 
+import asyncio
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from sqlalchemy import Engine, select, text
+from sqlalchemy import Connection, Engine, select, text
 
 from hybriddp import MeanStudy, summarize
 from hybriddp.grid import UNITS
 from hybriddp.release.mechanisms import Mechanism
+from hybriddp.service import life
+from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.contributions import Verdict, add
 from hybriddp.service.store.engine import reading, writing
 from hybriddp.service.store.schema import tallies, totals
@@ -206,3 +211,27 @@ def test_replicas_that_see_a_study_close_at_once_do_not_wait_for_each_other(engi
 
     with ThreadPoolExecutor(2) as threads:
         assert list(threads.map(late, "ab")) == [[Verdict.CLOSED]] * 2
+
+
+def test_a_server_that_starts_locks_one_study_at_a_time(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another replica adds to several in one transaction: if both waited for each other, one would fail."""
+    for name in ("first", "second", "third"):
+        assert server.create(MeanStudy(name, bounds=(0, 240), epsilon=1), name).status_code == 201
+    server.move("close", "third")
+    curator = server.prepared.app.state.curator
+    locked: list[list[int]] = []
+    fold, run = stored.fold, curator.writer.run
+
+    def note(connection: Connection, number: int, *more: Any, **named: Any) -> None:  # noqa: ANN401
+        locked[-1].append(number)
+        fold(connection, number, *more, **named)
+
+    async def counted(work: Callable[[Connection], None]) -> None:
+        locked.append([])
+        await run(work)
+
+    monkeypatch.setattr(stored, "fold", note)
+    monkeypatch.setattr(curator.writer, "run", counted)
+    asyncio.run(life.fold_open(curator))
+    assert [len(numbers) for numbers in locked] == [1, 1]
+    assert "ORDER BY studies.number" in str(stored._OPEN)

@@ -34,6 +34,7 @@ def test_the_reasons_are_those_of_the_contract() -> None:
         "late",
         "closed",
         "duplicate",
+        "full",
         "malformed",
         "too-large",
         "too-many",

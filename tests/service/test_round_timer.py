@@ -278,6 +278,22 @@ def test_a_study_that_has_ended_waits_for_its_operator(kept_server: Running) -> 
     assert server.move("release", "waiting").status_code == 200
 
 
+def test_no_trouble_is_told_of_a_study_that_has_been_withdrawn(
+    kept_server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, people = kept_server, people_of("given-up", n_local=20)
+    create(server, people, closes_at=CLOSES)
+    server.move("close", "given-up")
+    with monkeypatch.context() as patched:
+        patched.setattr(studies, "store_result", crash)
+        look(server)
+    timer = server.prepared.app.state.round_timer
+    assert timer.trouble("given-up")
+    server.move("withdraw", "given-up")
+    look(server)
+    assert timer.trouble("given-up") == ""
+
+
 def test_what_cannot_be_asked_for(kept_server: Running) -> None:
     mean = MeanStudy("minutes in time", bounds=(0, 240), epsilon=1)
     assert refused(kept_server.create(mean, "timed", round_hours=24)) == "malformed"

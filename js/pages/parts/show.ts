@@ -11,6 +11,7 @@ export const SENTENCES: Record<string, string> = {
   "bad-token": "Your token has ended, or is not for this study. Ask the organization for a new one.",
   token: "This token is not for this study, or is not complete. Ask the organization for a new one. Nothing was drawn.",
   duplicate: "Somebody has already taken part with your token: from another device, or before this one forgot. What was sent now is not counted.",
+  full: "The trusted group is full. Nothing that you gave is kept, there or here. You can still take part in the other group: reload this page and choose it.",
   signature: "The curator's answer is not signed as it should be: somebody may have changed it. What you gave is kept here, and the receipt will be asked for again.",
   key: "The curator's answer is signed with a key that it does not publish. What you gave is kept here, and the receipt will be asked for again.",
   receipt: "The curator's receipt is about something else than what you gave. What you gave is kept here, and the receipt will be asked for again.",

@@ -136,6 +136,8 @@ export class Client {
     const committed = `hybriddp contribution 1\n${digest}\n${group}\n${integer}\n${nonce}`;
     const receipt = await this._post(kept, route, body, committed, resent, withdrawn).catch(async (error) => {
       if (error.reason === "closed") await this._replace(() => ({ gone: "closed" }), kept);
+      // Nothing was drawn for a value, so its person may choose again; a report stays, whatever the curator says.
+      if (error.reason === "full" && group === "trusted") await this._replace((entry) => entry.receipt && entry, kept);
       throw error;
     });
     await this._replace((entry) => ({ ...(withdrawn ? { gone: "withdrawn" } : entry), receipt: receipt.document }), kept);
@@ -152,7 +154,7 @@ export class Client {
   }
 
   /** Changes what is kept, unless it is gone or (if one is named) another contribution than the one that was sent. */
-  protected _replace(change: (kept: Kept) => Entry, sent?: Kept): Promise<Entry | undefined> {
+  protected _replace(change: (kept: Kept) => Entry | undefined, sent?: Kept): Promise<Entry | undefined> {
     return this._change((entry) => (entry && !entry.gone && (sent ?? entry).nonce === entry.nonce ? change(entry) : entry));
   }
 
@@ -188,5 +190,5 @@ function readClaims({ token, study }: ClientOptions): { id: string; subject: str
 /** A curator's address without a slash at its end; https, unless it is on this machine. */
 function checkAddress(url: string): string {
   if (/^(https:|http:..(localhost|127.0.0.1|\[::1])[:/])/.test(`${url}/`)) return url.replace(/\/+$/, "");
-  throw new ProtocolError("url must be an https address.", "url");
+  throw new ProtocolError("url must be https.", "url");
 }

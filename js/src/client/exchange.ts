@@ -49,7 +49,7 @@ export async function ask(http: Http, path: string, body?: string): Promise<Json
     const reason: string = oneLine(said.reason) ?? "unreachable";
     const detail = oneLine(said.detail);
     const quoted = body && detail?.includes(JSON.parse(body).value);
-    const sentence = detail && !quoted ? `The curator says: ${detail}` : `The curator gives no answer now (${reason}). Try again later.`;
+    const sentence = detail && !quoted ? `The curator says: ${detail}` : `The curator does not answer (${reason}). Try again later.`;
     if (/^4(?!29)/.test(`${status}`)) throw new RejectedError(sentence, reason);
     if (count >= attempts || wait > longestWait) throw new UnavailableError(sentence, reason);
     await new Promise((resolve) => setTimeout(resolve, wait));

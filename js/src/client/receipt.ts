@@ -43,7 +43,7 @@ export async function importKey(x: string): Promise<CryptoKey> {
   try {
     return await crypto.subtle.importKey("raw", bytesOf(x), "Ed25519", false, ["verify"]);
   } catch {
-    throw new DeviceError("This browser cannot check receipts (Ed25519), so nothing was sent. Take a newer one.", "crypto");
+    throw new DeviceError("This browser cannot check receipts (Ed25519), so nothing was sent. Try a newer one.", "crypto");
   }
 }
 

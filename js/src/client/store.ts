@@ -90,7 +90,7 @@ export function defaultStore(): Store {
 /** One transaction of IndexedDB: those that write wait for each other, in whichever tab they were begun. */
 function updateDatabase(key: string, change: Change): Promise<Entry | undefined> {
   return new Promise((resolve, reject) => {
-    const refuse = () => reject(new DeviceError("This browser cannot keep what it draws, so nothing was sent. Let the page store data.", "store"));
+    const refuse = () => reject(new DeviceError("This browser cannot keep what it draws, so nothing was sent. Let it store data.", "store"));
     const opening = indexedDB.open("hybriddp", 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore(TABLE);
     opening.onerror = refuse;

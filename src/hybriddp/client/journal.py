@@ -124,6 +124,10 @@ class Journal(ABC):
         Another process may have changed it since it was read. A withdrawal is final: what it deleted never comes back.
         """
 
+    @abstractmethod
+    def remove(self, before: JournalEntry) -> None:
+        """Keep nothing any more, if the entry still is ``before``."""
+
 
 class MemoryJournal(Journal):
     """A journal that ends with the program: after a restart nothing can be sent again, withdrawn or told apart."""
@@ -149,6 +153,12 @@ class MemoryJournal(Journal):
             if self._entry is before and before.withdrawal is None:
                 self._entry = after
             return self._entry or before
+
+    def remove(self, before: JournalEntry) -> None:
+        """Keep nothing any more, if the entry still is ``before``."""
+        with self._lock:
+            if self._entry is before:
+                self._entry = None
 
 
 class FileJournal(Journal):
@@ -220,6 +230,17 @@ class FileJournal(Journal):
         except OSError as reason:
             self._cannot_be_written(reason)
         return after
+
+    def remove(self, before: JournalEntry) -> None:
+        """Remove the file, if the entry still is ``before``."""
+        try:
+            with locked(self.path):
+                now = self.read()
+                if now is not None and now.to_json() == before.to_json():
+                    self.path.unlink()
+                    _sync_folder(self.path.parent)
+        except OSError as reason:
+            self._cannot_be_written(reason)
 
     def _replace(self, entry: JournalEntry) -> None:
         written = self._write_beside(entry)

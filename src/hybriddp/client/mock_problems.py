@@ -23,6 +23,7 @@ _CONFLICTS = {
     "closed": "The study does not take contributions now.",
     "duplicate": "This person has already taken part in the study: with another contribution, in the other group, or "
     "they have withdrawn.",
+    "full": "The trusted group has as many people as there is room for. Nothing was stored.",
     "wrong-digest": "The contribution was made for another study text.",
     "early": "A later round asks this participant.",
     "late": "The round that asked this participant has ended.",

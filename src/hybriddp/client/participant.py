@@ -165,7 +165,14 @@ class Participant:
 
     def _send_kept(self, entry: JournalEntry, made: Contribution, *, resent: bool) -> Conversation[Receipt]:
         yield from self.public_keys()
-        document = yield from self._post(f"/studies/{self.study}/{made.route}", made)
+        try:
+            document = yield from self._post(f"/studies/{self.study}/{made.route}", made)
+        except RejectedError as error:
+            # Nothing was drawn for a value, so whoever finds the trusted group full may choose again. A report stays
+            # whatever the curator says: it would be drawn anew.
+            if error.reason == "full" and entry.group == "trusted" and entry.receipt is None:
+                yield from stored(lambda: self.journal.remove(entry))
+            raise
         receipt = yield from self.checked(document, entry, made.commitment, withdrawn=False)
         self._check_part(receipt, resent=resent)
         yield from self.update(entry, receipt=receipt.document)

@@ -33,8 +33,8 @@ class RejectedError(ProtocolError):
     Attributes
     ----------
     reason : str
-        ``bad-token``, ``wrong-digest``, ``closed``, ``duplicate``, ``malformed``, ``too-large``, ``not-found`` or
-        ``not-allowed``.
+        ``bad-token``, ``wrong-digest``, ``closed``, ``duplicate``, ``full``, ``malformed``, ``too-large``,
+        ``not-found`` or ``not-allowed``.
     status : int
         The HTTP status.
     """

@@ -54,11 +54,15 @@ async def answer(curator: Curator, known: KnownStudy, sent: SentAnswer, token: s
     subject = curator.tokens.subject(token or "", study.id)
     who = keyed_hash(curator, known, f"answer\n{subject}")
     asked = await curator.asked(study.id, sent.message["round"])
+    if asked is None:
+        known = await curator.known(study.id)  # read with it: rounds may have ended since it was read before
     before = await asyncio.to_thread(_before, curator, known, subject, who)
     if before is not None:
         if before.commitment != sent.commitment:
             raise Refusal("duplicate")
-        return Acknowledged(_receipt(curator, known, before, asked.turns if asked else None, subject), new=False)
+        return Acknowledged(
+            _receipt(curator, known, before, asked.turns if asked else _last_turns(known), subject), new=False
+        )
     current = _require_turn(asked, known, subject)
     if sent.message["round"] != current.digest:
         raise Refusal("wrong-digest", _OTHER_ROUND)
@@ -96,10 +100,9 @@ def _before(curator: Curator, known: KnownStudy, subject: str, who: bytes) -> St
 def _require_turn(asked: AskedRound | None, known: KnownStudy, subject: str) -> AskedRound:
     """The round that is asked, if it is this participant's."""
     if asked is None:
-        record = known.rounds
-        if record is None:
+        if known.rounds is None:
             raise Refusal("early")
-        turns = Turns(known.stored.digest, record.fractions) if record.rounds else None
+        turns = _last_turns(known)
         raise Refusal("late", round_number=None if turns is None else turns.round_of(subject))
     turn = asked.turns.round_of(subject)
     if turn is None or turn > asked.number:
@@ -107,6 +110,12 @@ def _require_turn(asked: AskedRound | None, known: KnownStudy, subject: str) -> 
     if turn < asked.number:
         raise Refusal("late", round_number=turn)
     return asked
+
+
+def _last_turns(known: KnownStudy) -> Turns | None:
+    """The turns of a study whose rounds have ended; None if it has asked nobody."""
+    record = known.rounds
+    return Turns(known.stored.digest, record.fractions) if record is not None and record.rounds else None
 
 
 def _receipt(

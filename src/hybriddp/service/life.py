@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -156,14 +157,22 @@ def _close(curator: Curator, connection: Connection, study_id: str) -> None:
 
 
 async def fold_open(curator: Curator) -> None:
-    """Add up the sums that earlier processes have left: a row of its own for each would tell more than their sum."""
+    """Add up the sums that earlier processes have left: a row of its own for each would tell more than their sum.
 
-    def work(connection: Connection) -> None:
-        for study in studies.all_studies(connection):
-            if studies.study(connection, study.id, lock=True) and study.state in TAKING:
-                _fold(curator, connection, study, kind_of(study))
+    One study at a time: other replicas are adding to several at once, and neither must wait for the other.
+    """
 
-    await curator.writer.run(work)
+    def found() -> list[str]:
+        with reading(curator.engine) as connection:
+            return [study.id for study in studies.all_studies(connection) if study.state in TAKING]
+
+    def work(connection: Connection, study_id: str) -> None:
+        study = _locked(connection, study_id)
+        if study.state in TAKING:
+            _fold(curator, connection, study, kind_of(study))
+
+    for study_id in await asyncio.to_thread(found):
+        await curator.writer.run(partial(work, study_id=study_id))
 
 
 def _fold(curator: Curator, connection: Connection, study: StoredStudy, kind: StudyKind) -> None:

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from hybriddp.errors import BudgetError, DataError, HybridDPError, NumericalError, ParameterError, ProtocolError
+from hybriddp.service.store.sums import NoRoomError
 
 __all__ = ["MEDIA_TYPE", "REASONS", "SCRIPT_POLICY", "SECURITY_HEADERS", "Refusal", "problem"]
 
@@ -72,6 +73,11 @@ REASONS = {
         "Already taken part",
         "This person has already taken part in the study: with another contribution, in the other group, or they have "
         "withdrawn.",
+    ),
+    "full": Reason(
+        HTTPStatus.CONFLICT,
+        "The trusted group is full",
+        "There is no room for more trusted people. Nothing was stored: the local group is open to them.",
     ),
     "malformed": Reason(
         HTTPStatus.BAD_REQUEST, "The request cannot be read", "The request is not in the form that this route takes."
@@ -151,6 +157,8 @@ def _refusal(error: BaseException) -> Refusal:
         return error
     if isinstance(error, ParameterError | ProtocolError):
         return Refusal("malformed", str(error))
+    if isinstance(error, NoRoomError):
+        return Refusal("full", str(error))
     if isinstance(error, BudgetError | DataError | NumericalError):
         return Refusal("refused", str(error))
     if isinstance(error, HybridDPError):

@@ -62,6 +62,8 @@ class RoundTimer:
             self._metrics.round("failed")
             log_failure(error)
             return
+        running = {study.id for study in found}
+        self._failed = {study_id: failed for study_id, failed in self._failed.items() if study_id in running}
         for study in found:
             await self._step(study)
 

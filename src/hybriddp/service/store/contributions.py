@@ -16,13 +16,12 @@ from sqlalchemy import Connection, Table, bindparam, delete, func, insert, selec
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
-from hybriddp.errors import DataError
 from hybriddp.service.store.engine import driver, is_postgresql
 from hybriddp.service.store.part_sums import PartSums, in_part, trusted_entry
 from hybriddp.service.store.schema import participants, studies, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
 from hybriddp.service.store.studies import OPEN, TAKING, close_overdue, stage
-from hybriddp.service.store.sums import UNIT_SUMS, StudySums
+from hybriddp.service.store.sums import UNIT_SUMS, NoRoomError, StudySums
 
 PARTICIPANT, RELAY, NOBODY = range(3)
 """Who says that a participant is who they are."""
@@ -49,6 +48,7 @@ _MOVE = (
 _OPEN = (
     select(studies.c.number, studies.c.closes_at, studies.c.state, studies.c.round_number)
     .where(studies.c.number.in_(bindparam("numbers", expanding=True)) & studies.c.state.in_(TAKING))
+    .order_by(studies.c.number)  # as everybody does who locks several, or two would wait for each other
     .with_for_update(read=True)
 )
 
@@ -359,7 +359,7 @@ def _change_sums(
         if sums.most_people is not None and sign > 0:
             there = connection.execute(select(func.sum(totals.c.count)).where(totals.c.study == study)).scalar() or 0
             if there + len(integers) > sums.most_people:
-                raise DataError(sums.full)
+                raise NoRoomError(sums.full)
         after = sums.change(before, integers, sign)
         sealed = seal.close(after, digest, replica, count, total_bytes=sums.total_bytes)
         values: Mapping[str, Any] = {"study": study, "replica": replica, "count": count, "sealed": sealed}

@@ -17,7 +17,7 @@ _RELAY = "relay "
 # Asked with every batch: built once.
 _CLOSE_OVERDUE = (
     update(studies)
-    .where(studies.c.number.in_(bindparam("numbers", expanding=True)))
+    .where(studies.c.number == bindparam("overdue"))
     .where(studies.c.state.in_(TAKING) & (studies.c.closes_at <= bindparam("now")))
     .values(state=CLOSED)
 )
@@ -130,7 +130,8 @@ def stage(state: str, round_number: int) -> str:
 
 def close_overdue(connection: Connection, numbers: Iterable[int], now: int) -> None:
     """Write down which of these studies have reached their closing time: they stay closed whatever the clock says."""
-    connection.execute(_CLOSE_OVERDUE, {"numbers": sorted(numbers), "now": now})
+    for number in sorted(numbers):  # in the order in which those who add lock them
+        connection.execute(_CLOSE_OVERDUE, {"overdue": number, "now": now})
 
 
 def erase(connection: Connection, number: int) -> None:
