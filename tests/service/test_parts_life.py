@@ -242,7 +242,7 @@ def test_a_part_that_is_too_small_is_left_out_and_says_so(kept_server: Running) 
     paid = [json.loads(line) for line in lines if of.study.digest in line]
     assert [(one["who"], one["part"]["key"]) for one in paid] == [("trusted", "DE")]
     table = kept_server.http.get(f"/studies/{of.id}/result.csv").text.splitlines()
-    assert table[0] == ",value,lower_95,upper_95,n_trusted,n_local"
+    assert table[0] == "name,value,lower_95,upper_95,n_trusted,n_local"
     assert [row.split(",")[0] for row in table[1:]] == ["DE", "FR", "other"]
     assert table[2] == "FR,,,,1,9"
     assert kept_server.http.get(f"/studies/{of.id}/result.png").content.startswith(b"\x89PNG")

@@ -85,7 +85,7 @@ def test_a_result_can_be_downloaded_as_a_table_and_as_a_picture(
     assert 'href="result.png"' in page
     table = kept_server.http.get("/studies/downloaded/result.csv")
     assert table.headers["content-type"].startswith("text/csv")
-    assert table.text.splitlines()[0] == ",value,lower_95,upper_95"
+    assert table.text.splitlines()[0] == "name,value,lower_95,upper_95"
     picture = kept_server.http.get("/studies/downloaded/result.png")
     assert (picture.headers["content-type"], picture.content[:4]) == ("image/png", b"\x89PNG")
 
