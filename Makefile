@@ -76,7 +76,7 @@ quick-test: $(VENV)/.dev
 test-long: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=long $(PYTEST) -n auto -m 'long or hypothesis' --durations=20 tests
 
-# Takes ten minutes or so, and prints what it saw.
+# Takes twenty minutes or so, and prints what it saw.
 faults: $(VENV)/.dev
 	$(PYTEST) -s -v -m 'long or slow' tests/service/test_faults.py tests/service/test_faults_rounds.py
 
