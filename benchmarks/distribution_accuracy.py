@@ -1,6 +1,6 @@
 """How accurate quantiles are, on shapes that the design was chosen on and on others, and against peers.
 
-    make distribution                       (or python -m benchmarks.distribution_accuracy [TRIALS] [PART ...])
+    make bench NAME=distribution_accuracy   (or python -m benchmarks.distribution_accuracy [TRIALS] [PART ...])
 
 Parts: targets, bands, scales, floor, awkward, differ, mean, peers, new. Reports are drawn as counts, by their law;
 summaries, release and estimate are the real ones, seeded. A rank error is how far the fraction of users below the
@@ -362,7 +362,7 @@ def _opendp(shape: Shape, n: int, trials: int) -> float:
 
 
 def _diffprivlib(shape: Shape, n: int, trials: int) -> float:
-    """The exponential mechanism between the values themselves; NaN if its environment is not there (``make peers``)."""
+    """The exponential mechanism between the values themselves; NaN where ``make bench`` has not set it up."""
     if not PEERS_PYTHON.exists():
         return float("nan")
     rng = np.random.default_rng(19)

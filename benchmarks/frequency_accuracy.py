@@ -1,6 +1,6 @@
 r"""Hybrid frequencies of Zipf items: how well the top 50 are found and measured, beside BLENDER and single groups.
 
-    make frequencies           (or python -m benchmarks.frequency_accuracy; --help says how to run a part of it)
+    make bench NAME=frequency_accuracy (or python -m benchmarks.frequency_accuracy; --help says how to run a part of it)
 
 The item of rank $r$ has a share in proportion to $1/r$. Open domain: one release of the trusted group is the list, and
 local users report on it. Known domain: both groups are asked about all items. All reports are drawn by the channels

@@ -1,6 +1,6 @@
 """Frequency oracles beside those of pure-LDP and multi-freq-ldpy: squared error and processor time, in one run.
 
-    make frequency-peers       (or python -m benchmarks.frequency_peers; --help says how to run a part of it)
+    make bench NAME=frequency_peers (or python -m benchmarks.frequency_peers; --help says how to run a part of it)
 
 Everybody is local. All see the same items (shares in proportion to $1/r$) and the same ε. pure-LDP's shares are as they
 come, like our unbiased ones; multi-freq-ldpy gives none below 0 and scales them, so it is compared with ours projected
@@ -121,7 +121,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--trials", type=int, default=20)
     asked = parser.parse_args(words)
     if not PEERS_PYTHON.exists():
-        sys.exit("The other libraries are not installed. Run: make frequency-peers")
+        sys.exit("The other libraries are not installed. Run: make bench NAME=frequency_peers")
     print("| categories | ε | library | oracle | MSE of a share, times 10^6 | a report, ns | counting, ms |")
     print("| ---: | ---: | --- | --- | ---: | ---: | ---: |")
     for k, epsilon in SETTINGS:

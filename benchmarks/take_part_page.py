@@ -23,6 +23,7 @@ from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.service.static_files import FOLDER
 from hybriddp.service.tokens import mint
+from tests.machine import CHROMIUM
 
 _VISITS = 15
 _STUDIES: dict[str, MeanStudy | FrequencyStudy | DistributionStudy | KMeansStudy] = {
@@ -81,7 +82,7 @@ def main() -> None:
                 f"page, {name}: {len(gzip.compress(page, 9)) / 1000:.1f} kB gzipped, {len(page) / 1000:.1f} kB as sent"
             )
         flags = ["--headless", "--no-sandbox", "--disable-gpu"]
-        browser = driver.chromium.launch(executable_path="/usr/bin/chromium", args=flags)
+        browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=flags)
         for name in _STUDIES:
             visit(browser, served, name)
             taken = np.array([visit(browser, served, name) for _ in range(_VISITS)])

@@ -17,7 +17,7 @@ from types import FrameType
 import numpy as np
 
 import hybriddp
-from hybriddp import HybridKMeans
+from hybriddp import HybridKMeans, Ledger, Privacy
 from hybriddp.cli import app
 
 ROOT = Path(hybriddp.__file__).parent
@@ -53,6 +53,7 @@ def mean() -> None:
         path = Path(folder) / "users.csv"
         path.write_text("minutes,code\n" + "".join(f"{x % 240},\n,{x % 256}\n" for x in range(500)))
         flags = ["--value", "minutes", "--report", "code", "--bounds", "0", "240", "--epsilon", "1"]
+        Ledger.create(Path(folder) / "people.ledger", Privacy(epsilon=1))
         app(["mean", str(path), *flags, "--ledger", str(Path(folder) / "people.ledger")], standalone_mode=False)
 
 

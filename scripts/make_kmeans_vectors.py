@@ -36,7 +36,6 @@ from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
 from hybriddp.channels.unary import MOST_CATEGORIES, UnaryEncoding, symbol_channel
 from hybriddp.kmeans.protocol.answers import Message, messages_of
 from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.protocol.turns import place
 from hybriddp.kmeans.reports import codebook
 from hybriddp.kmeans.reports.base import Ask, Labels, Projection, Question
 from hybriddp.kmeans.reports.direction import DirectionQuestion
@@ -44,6 +43,7 @@ from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion, cyclic
 from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
 from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.places import place
 
 TARGET = Path(__file__).parent.parent / "vectors" / "kmeans.json"
 COUNT = 60
@@ -185,9 +185,11 @@ def turn_cases() -> list[dict[str, Any]]:
     """Where participants stand, and whose turn it is when."""
     made = turns()
     subjects = [*SUBJECTS, *(f"participant {i}" for i in range(40))]
-    places = [
-        {"subject": sub, "place": str(place(made.study_digest, sub)), "round": made.round_of(sub)} for sub in subjects
-    ]
+    places = []
+    for number, sub in enumerate(subjects):
+        nonce = hashlib.sha256(f"nonce {number}".encode()).hexdigest()[:32]
+        at = str(place(made.study_digest, sub, nonce))
+        places.append({"subject": sub, "nonce": nonce, "place": at, "round": made.round_of(sub, nonce)})
     return [{"text": made.to_json(), "places": places}]
 
 

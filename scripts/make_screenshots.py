@@ -8,6 +8,7 @@ What the noise drew is in them, so they differ from run to run: take them anew w
 them.
 """
 
+import hashlib
 import io
 import json
 import secrets
@@ -26,11 +27,14 @@ from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 from benchmarks.service_load import Served, serving
 from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanStudy
+from hybriddp.client.contribution import commitment
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.protocol.answers import messages_of
 from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.protocol.turns import Turns, place
+from hybriddp.kmeans.protocol.turns import Turns
+from hybriddp.places import place
 from hybriddp.service.tokens import mint
+from tests.machine import CHROMIUM
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pages"
 _SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -201,6 +205,17 @@ def _cluster(curator: Curator) -> None:
     curator.move("habits", "release")
 
 
+_KNOWN_NONCE = """
+const draw = crypto.getRandomValues.bind(crypto);
+crypto.getRandomValues = (array) => (array.length === 16 ? array.fill(7) : draw(array));
+"""
+
+
+def _nonce(name: str) -> str:
+    """The nonce that a person's device has drawn."""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
 def _join(
     curator: Curator, study: KMeansStudy, study_id: str, points: list[list[float]], n_trusted: int
 ) -> dict[str, list[float]]:
@@ -208,8 +223,10 @@ def _join(
     named = {f"p{i}": point for i, point in enumerate(points)}
     local = dict(list(named.items())[n_trusted:])
     for name, point in named.items():
-        path, sent = ("enrollments", {}) if name in local else ("values", {"value": point})
-        body = {"digest": study.digest, "nonce": secrets.token_hex(16), **sent}
+        path, body = "values", {"digest": study.digest, "nonce": _nonce(name), "value": point}
+        if name in local:
+            committed = commitment(study.digest, "local", 0, _nonce(name))
+            path, body = "enrollments", {"digest": study.digest, "commitment": committed}
         curator.post(f"/studies/{study_id}/{path}", body, curator.bearer(name, study_id))
     return local
 
@@ -218,10 +235,10 @@ def _answer(curator: Curator, study_id: str, study: KMeansStudy, local: dict[str
     """The answers of those whose turn it is; one of ten does not come."""
     told = curator.http.get(f"/studies/{study_id}/round").json()
     asked, turns = Round.from_json(told["text"], study=study), Turns.from_json(told["turns"])
-    names = [name for name in local if turns.round_of(name) == asked.number and not name.endswith("9")]
+    names = [name for name in local if turns.round_of(name, _nonce(name)) == asked.number and not name.endswith("9")]
     messages = messages_of(asked, asked.answer([local[name] for name in names]))
     for name, message in zip(names, messages, strict=True):
-        body = {**message, "nonce": secrets.token_hex(16)}
+        body = {**message, "nonce": secrets.token_hex(16), "enrollment_nonce": _nonce(name)}
         curator.post(f"/studies/{study_id}/answers", body, curator.bearer(name, study_id))
 
 
@@ -238,7 +255,7 @@ def _at(address: str) -> Visit:
     return visit
 
 
-def _taking(study_id: str, choice: str = "", *values: str, script: bool = True) -> Visit:
+def _taking(study_id: str, choice: str = "", *values: str) -> Visit:
     """Arrive with a token; take part, if there is a choice."""
 
     def visit(page: Page, curator: Curator) -> None:
@@ -246,8 +263,7 @@ def _taking(study_id: str, choice: str = "", *values: str, script: bool = True) 
         if page.locator("textarea[name=token]").count():
             page.locator("textarea[name=token]").first.fill(curator.token(secrets.token_hex(4), study_id))
             page.locator("textarea[name=token]").first.blur()
-        if script:
-            page.locator("#checked li").first.wait_for()
+        page.locator("#checked li").first.wait_for()
         if not choice:
             return
         fields = page.locator("#take-part [name^=value]").all()
@@ -258,8 +274,7 @@ def _taking(study_id: str, choice: str = "", *values: str, script: bool = True) 
                 field.fill(value)
         page.check(f"[value={choice}]")
         page.get_by_role("button", name="Take part").click()
-        if script:
-            page.locator("#sent a[download]").wait_for()
+        page.locator("#sent a[download]").wait_for()
 
     return visit
 
@@ -281,7 +296,8 @@ def _answered(page: Page, curator: Curator) -> None:
     """The same, and comes back in the first round, which asks them whatever it is."""
     study, study_id = _habits("January"), "habits-answered"
     curator.create(study, study_id, dimensions=_NUMBERS)
-    who = next(name for name in map(str, range(10_000)) if place(study.digest, name) < 2**64 // 100)
+    page.add_init_script(_KNOWN_NONCE)
+    who = next(name for name in map(str, range(10_000)) if place(study.digest, name, "07" * 16) < 2**64 // 100)
     _enrolled(page, curator, study_id, who)
     _join(curator, study, study_id, _points(300), 20)
     curator.move(study_id, "close")
@@ -348,7 +364,7 @@ SHOTS = [
     Shot("answered", "Their device has answered its round", _answered),
     Shot("what-left", "What left the device of somebody who does not trust", _taking("minutes", "report", "37.5")),
     Shot("trusted", "What left the device of somebody who trusts", _taking("minutes", "trust", "37.5")),
-    Shot("no-script", "Trusting without JavaScript", _taking("minutes", "trust", "37.5", script=False), script=False),
+    Shot("no-script", "Without JavaScript nothing can be sent", _at("/studies/minutes/take-part"), script=False),
     Shot("withdrawn", "After a withdrawal", _withdrawn),
     Shot("refused", "A study that was changed on the way", _tampered),
     Shot("over", "A study that has closed", _at("/studies/minutes-released/take-part")),
@@ -408,7 +424,7 @@ def main(names: Sequence[str]) -> None:
         entered = http.post("/operator/login", data={"key": served.admin_key})
         cookie = entered.headers["set-cookie"].partition(";")[0]
         flags = ["--headless", "--no-sandbox", "--disable-gpu"]
-        browser = driver.chromium.launch(executable_path="/usr/bin/chromium", args=flags)
+        browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=flags)
         for shot in SHOTS:
             if not names or shot.name in names:
                 print(shot.name)

@@ -1,11 +1,16 @@
 """The level of statistical tests. CONTRIBUTING.md has the arithmetic."""
 
+import math
+
 from scipy import stats
 
 LEVEL = 1e-9
 """The chance of a false alarm of one statistical test, of all its numbers together."""
 
 
-def z_limit(numbers: int = 1) -> float:
-    """How far from 0 standardized means may be: all of so many are within this but for a chance of `LEVEL`."""
-    return float(stats.norm.isf(LEVEL / 2 / numbers))
+def z_limit(numbers: int = 1, draws: float = math.inf) -> float:
+    """Return the limit that standardized means all stay within, but for a chance of `LEVEL`.
+
+    Standard errors that are estimated from ``draws`` draws have a wider one: Student's t.
+    """
+    return float(stats.t.isf(LEVEL / 2 / numbers, draws - 1))

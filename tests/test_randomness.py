@@ -13,6 +13,7 @@ from tests.levels import LEVEL
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 def test_system_bytes_are_uniform_and_never_repeat() -> None:
     # Chi-square over byte values; ten percent of them a fifth too rare do not pass.
     taken = SystemBytes().take(1_000_000)

@@ -12,6 +12,7 @@ from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
 from hybriddp.mean import LocalSummary, MeanStudy, Reports
+from hybriddp.reports import receive
 
 STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
 OTHER = MeanStudy("minutes", bounds=(0, 240), epsilon=20)
@@ -190,3 +191,12 @@ def test_reports_are_no_values() -> None:
         ):
             with pytest.raises(DataError, match="^These are reports, which local users sent"):
                 call()
+
+
+def test_raw_values_in_the_place_of_reports_are_named_as_such() -> None:
+    def known(_: str) -> None:
+        raise AssertionError
+
+    for values in (np.arange(300) * 3, np.arange(300) * 3.5, np.arange(300) * 1.0):
+        with pytest.raises(DataError, match=r"0 to 255.* local users randomize"):
+            receive(values, between=(0, 255), check_digest=known)

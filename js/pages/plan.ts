@@ -2,7 +2,11 @@
  * The planner's page, alive: sliders beside the fields, and an answer that follows them. The numbers are the server's.
  */
 
+import "./parts/language.js"; // before uPlot
+
 import uPlot from "uplot";
+
+import { ready } from "./parts/ready.js";
 
 /*! Includes uPlot, Copyright (c) 2022 Leon Sorokin, MIT License: see uplot-license.txt beside this file. */
 
@@ -303,3 +307,4 @@ if (readout) readout.textContent = "Point at the curves to read their numbers.";
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => latest && draw(latest));
 addEventListener("resize", () => latest && chart?.setSize({ width: Math.max(element("curves").clientWidth, 280), height: 320 }));
 if (document.getElementById("curves")) soon(0);
+ready();

@@ -7,7 +7,8 @@ import { type Entry, type Kept, type Receipt, HybridDPError, UnavailableError } 
 import { KMeansClient, type KMeansOffer } from "../src/kmeans_client.js";
 import { explained } from "./parts/answer.js";
 import { deleteKept } from "./parts/ended.js";
-import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, emptyFields, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf } from "./parts/show.js";
+import { ready } from "./parts/ready.js";
+import { PEOPLE, SENTENCES, UNANSWERED, actions, allow, bars, button, choiceIn, digest, emptyFields, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf } from "./parts/show.js";
 
 const AGAIN = 20_000; // milliseconds until what has not arrived is sent again
 const LOOK = 40_000; // milliseconds until the page looks again whether it is its turn, half as much or twice as much at random
@@ -36,6 +37,7 @@ async function begin(): Promise<void> {
     const entry = await client?.kept();
     if (entry) show(entry);
     offer = await found.study();
+    ready();
     if (form) {
       showChecked(offer, [CHANNELS]);
       allow(form);
@@ -82,10 +84,10 @@ async function explain(error: unknown): Promise<void> {
     say(
       kept
         ? "The curator does not answer now. What you gave is kept on this device, and nothing is drawn twice: the page tries again every few seconds while it is open, and when you come back."
-        : "The curator does not answer now. Nothing was drawn and nothing was sent; what you typed is still here. Try again in a moment.",
+        : UNANSWERED + (offer ? "What you typed is still here. Try again in a moment." : "This page tries again every few seconds."),
       true,
     );
-    if (kept) again(AGAIN);
+    if (kept || !offer) again(AGAIN);
     return;
   }
   if (!offer && /^(digest|study|kind|channel|promise)$/.test(error.reason)) form?.replaceChildren(); // not to be asked
@@ -101,7 +103,12 @@ function rest(): void {
 
 function again(wait: number): void {
   rest();
-  timer = setTimeout(() => void resume(), wait);
+  timer = setTimeout(() => void goOn(), wait);
+}
+
+/** What comes next, if nobody does anything: a study that has not been checked is checked first. */
+function goOn(): Promise<void> {
+  return offer ? resume() : begin();
 }
 
 /** The numbers that were typed. */
@@ -113,12 +120,12 @@ async function submit(): Promise<void> {
   if (!client) await begin();
   if (!client) return say(TOLD["token"]!, true);
   if (form!.hidden) return; // this device has taken part before, and that is shown
+  const chosen = choiceIn(form!);
+  if (!chosen) return;
   button!.disabled = true;
-  const choice = new FormData(form).get("choice") === "report" ? "enroll" : "trust";
+  const choice = chosen === "report" ? "enroll" : "trust";
   say(choice === "enroll" ? "Your device says that you take part …" : "Your device keeps what you typed, and sends it …");
   try {
-    offer ??= await client.study();
-    if (form!.hidden) return;
     const { resent } = await client[choice](typed());
     show((await client.kept())!);
     say(resent ? "You had taken part from this device before: that stays, and what you typed now was not used." : choice === "enroll" ? `Thank you. You take part. ${waiting()}` : "Thank you. You have taken part.");
@@ -163,7 +170,6 @@ async function forget(): Promise<void> {
 function show(entry: Entry): void {
   if (form) form.hidden = true;
   emptyFields();
-  document.getElementById("by-hand")?.remove();
   sent.hidden = false;
   if (entry.gone) {
     const gone = heading(entry.gone === "withdrawn" ? "You have withdrawn" : "Nothing is kept here");
@@ -180,6 +186,11 @@ function told(document: Record<string, any>): Receipt {
   return { ...document["receipt"], resent: false, document } as Receipt;
 }
 
+/** What was sent to enroll: the commitment to the nonce, which its receipt confirms. */
+function joining({ digest, receipt }: Kept): { path: string; body: string }[] {
+  return receipt ? [{ path: "enrollments", body: JSON.stringify({ digest, commitment: receipt["receipt"].commitment }) }] : [];
+}
+
 /** Whoever waits for their round. */
 function enrolled(entry: Kept): HTMLElement[] {
   return [
@@ -187,7 +198,7 @@ function enrolled(entry: Kept): HTMLElement[] {
     make("p", ["Your numbers stay on this device until then:"]),
     make("p", [make("span", [numbers(entry.point!)], { class: "code" })]),
     make("p", ["The study asks in rounds, each of other people. When it is your turn, your device gets a question, draws one code at random in answer to it, deletes your numbers, and sends the code. You need not do anything: leave this page open, or open it again from time to time, until the study's rounds end."]),
-    everything([{ path: "enrollments", body: entry.body }], "Everything that was sent so far, to the last letter"),
+    ...(entry.receipt ? [everything(joining(entry), "Everything that was sent so far, to the last letter")] : []),
   ];
 }
 
@@ -202,7 +213,7 @@ function answered(entry: Kept): HTMLElement[] {
     make("p", [make("span", [`Code ${code.toLocaleString("en")}`], { class: "code" })]),
     make("table", [make("tbody", rows)], { class: "facts" }),
     ...(offer ? odds(offer, entry) : []),
-    everything([{ path: "enrollments", body: entry.body }, { path: "answers", body: answer.body }]),
+    everything([...joining(entry), { path: "answers", body: answer.body }]),
   ];
 }
 
@@ -262,5 +273,5 @@ form?.addEventListener("submit", (event) => {
   void submit();
 });
 field("token")?.addEventListener("change", () => void begin());
-for (const event of ["online", "focus"]) addEventListener(event, () => void (timer && client && resume()));
+for (const event of ["online", "focus"]) addEventListener(event, () => void (timer && goOn()));
 void begin();

@@ -1,5 +1,7 @@
 /** The operator's page of a study, alive: counts and what they would give, every few seconds. */
 
+import { ready } from "./parts/ready.js";
+
 interface Live {
   state: string;
   counts: Record<string, string>;
@@ -48,4 +50,5 @@ async function again(address: string): Promise<void> {
   setTimeout(() => void again(address), EVERY);
 }
 
+ready();
 if (place?.dataset["live"]) void again(place.dataset["live"]);

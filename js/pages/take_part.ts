@@ -10,8 +10,9 @@ import { type Entry, type Kept, type Offer, type Receipt, Client, HybridDPError,
 import { OTHER } from "../src/items.js";
 import { likelihoodOf } from "../src/words.js";
 import { deleteKept } from "./parts/ended.js";
+import { ready } from "./parts/ready.js";
 import { IN_LIST, answered, asksForItem, channelFacts, isInList } from "./parts/items.js";
-import { PEOPLE, SENTENCES, actions, allow, bars, button, digest, emptyFields, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf, tokens } from "./parts/show.js";
+import { PEOPLE, SENTENCES, UNANSWERED, actions, allow, bars, button, choiceIn, digest, emptyFields, everything, field, form, heading, make, receiptOf, said, say, sent, showChecked, study, timesOf, tokens } from "./parts/show.js";
 
 type Value = number | string;
 
@@ -38,6 +39,7 @@ async function begin(): Promise<void> {
     const entry = await client?.kept();
     if (entry) show(entry);
     offer = await found.study();
+    ready();
     if (form) {
       showChecked(offer, channelFacts(offer));
       allow(form);
@@ -72,10 +74,10 @@ async function explain(error: unknown): Promise<void> {
     say(
       kept
         ? "The curator does not answer now. What was drawn is kept on this device and is not drawn again: the same bytes are sent again every few seconds while this page is open, and when you come back."
-        : "The curator does not answer now. Nothing was drawn and nothing was sent; what you typed is still here. Try again in a moment.",
+        : UNANSWERED + (offer ? "What you typed is still here. Try again in a moment." : "This page tries again every few seconds."),
       true,
     );
-    if (kept) again();
+    if (kept || !offer) again();
     return;
   }
   if (!offer && /^(digest|study|kind|channel|promise)$/.test(error.reason)) form?.replaceChildren(); // not to be asked
@@ -91,7 +93,12 @@ function rest(): void {
 
 function again(): void {
   rest();
-  timer = setTimeout(() => void resume(), AGAIN);
+  timer = setTimeout(() => void goOn(), AGAIN);
+}
+
+/** What comes next, if nobody does anything: a study that has not been checked is checked first. */
+function goOn(): Promise<void> {
+  return offer ? resume() : begin();
 }
 
 /** The value or category that was chosen. */
@@ -106,12 +113,11 @@ async function submit(): Promise<void> {
   if (!client) await begin();
   if (!client) return say(SENTENCES["token"]!, true);
   if (form!.hidden) return; // this device has taken part before, and that is shown
+  const choice = choiceIn(form!);
+  if (!choice) return;
   button!.disabled = true;
-  const choice = new FormData(form).get("choice") === "report" ? "report" : "trust";
   say(choice === "report" ? "Your device draws a code, keeps it, and sends it …" : "Your device keeps what you typed, and sends it …");
   try {
-    offer ??= await client.study();
-    if (form!.hidden) return;
     const value = chosen();
     own = (await client.kept()) ? undefined : value; // what was drawn before was not drawn for this
     const receipt = await client[choice](value);
@@ -163,7 +169,6 @@ async function forget(): Promise<void> {
 function show(entry: Entry, receipt?: Receipt): void {
   if (form) form.hidden = true;
   emptyFields();
-  document.getElementById("by-hand")?.remove();
   sent.hidden = false;
   const document_ = receipt?.document ?? entry.receipt;
   const told = receipt ?? (document_ && ({ ...document_["receipt"], resent: false, document: document_ } as Receipt));
@@ -269,5 +274,5 @@ form?.addEventListener("submit", (event) => {
   void submit();
 });
 field("token")?.addEventListener("change", () => void begin());
-addEventListener("online", () => void (timer && resume()));
+addEventListener("online", () => void (timer && goOn()));
 void begin();

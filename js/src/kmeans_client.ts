@@ -12,6 +12,7 @@ import { HybridDPError, ProtocolError, RejectedError } from "./errors.js";
 import { type Round } from "./kmeans_round.js";
 import { type KMeansStudy, kmeans } from "./kmeans_study.js";
 import { type Turns } from "./kmeans_turns.js";
+import { digestOf } from "./text.js";
 
 type Point = readonly number[];
 
@@ -84,7 +85,7 @@ export class KMeansClient extends Client {
     const resent = !!kept.answer;
     if (!resent) kept = await this.#draw(kept, point);
     const { body, number } = kept.answer!;
-    const { nonce, ...message } = JSON.parse(body);
+    const { nonce, enrollment_nonce: _, ...message } = JSON.parse(body);
     const committed = `hybriddp answer 1\n${JSON.stringify(message)}\n${nonce}`;
     const receipt = await this._post(kept, "answers", body, committed, resent);
     readReceipt(receipt.document, { round: receipt.document.receipt.round && number }, resent); // which it leaves out after the rounds
@@ -133,7 +134,9 @@ export class KMeansClient extends Client {
   /** The receipt, and whether it is about enrolling. No sentence that quotes a coordinate is passed on. */
   protected override async _post(...sent: Parameters<Client["_post"]>): Promise<Receipt> {
     try {
-      const receipt = await super._post(...sent);
+      const [kept, route, body, committed, ...rest] = sent;
+      const joins = route === this._joins && kept.group === "local"; // the nonce stays here until the answer, or until they withdraw
+      const receipt = await super._post(kept, route, joins ? await enrollment(kept) : body, committed, ...rest);
       return sent[1].startsWith(this._joins) ? { ...receipt, enrolled: true } : receipt;
     } catch (error) {
       const { value = [] } = JSON.parse(sent[2]);
@@ -154,7 +157,7 @@ export class KMeansClient extends Client {
       const { answer, symbol, question, channel } = round.draw((given ?? point)!);
       this.#symbol = symbol;
       const { number, purpose } = round;
-      return { ...rest, turns: text, answer: { number, purpose, question, channel, body: JSON.stringify({ ...answer, nonce: newNonce() }) } };
+      return { ...rest, turns: text, answer: { number, purpose, question, channel, body: JSON.stringify({ ...answer, nonce: newNonce(), enrollment_nonce: kept.nonce }) } };
     }, kept);
     const found = present(after ?? nothing());
     if (!found.answer) throw new RejectedError(late ? LATE : EARLY, late ? "late" : "early");
@@ -171,8 +174,8 @@ export class KMeansClient extends Client {
     try {
       const round = await study.parseRound(text);
       const turns = study.parseTurns(said);
-      const turn = await turns.roundOf(subject);
-      if (turn === round.number) await turns.requireTurn(round, subject);
+      const turn = await turns.roundOf(subject, kept.nonce);
+      if (turn === round.number) await turns.requireTurn(round, subject, kept.nonce);
       return { study, round, turns, text: said, turn };
     } catch (error) {
       const { message } = error as Error;
@@ -189,6 +192,11 @@ export class KMeansClient extends Client {
     await this._replace(({ point, ...rest }) => rest, kept);
     throw new RejectedError(LATE, "late");
   }
+}
+
+/** What is sent by whoever enrolls: the commitment to the nonce that decides whose turn it is. */
+async function enrollment({ digest, integer, nonce }: Kept): Promise<string> {
+  return JSON.stringify({ digest, commitment: await digestOf(`hybriddp contribution 1\n${digest}\nlocal\n${integer}\n${nonce}`) });
 }
 
 function enrolled(kept: Kept): Kept {

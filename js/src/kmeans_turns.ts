@@ -1,15 +1,13 @@
 /**
- * Whose turn it is: which participants belong to which round is a hash of the study and of who they are, so that nobody is
- * asked twice, and nobody can be picked. See the Python package's kmeans/protocol/turns.py.
+ * Whose turn it is: which participants belong to which round follows from their places, so that nobody is asked twice, and nobody
+ * can be picked. See the Python package's kmeans/protocol/turns.py.
  */
 
-import { ChannelError } from "./errors.js";
 import { MOST_ROUNDS, type Round } from "./kmeans_round.js";
-import { Fraction, characters, fieldsOf, requireThat } from "./kmeans_text.js";
-import { digestOf } from "./text.js";
+import { Fraction, fieldsOf, requireThat } from "./kmeans_text.js";
+import { placeOf } from "./place.js";
 
 const WHAT = "list of turns";
-const LONGEST_SUBJECT = 256; // characters
 
 /** The fractions of users of a study's rounds so far. */
 export class Turns {
@@ -23,21 +21,18 @@ export class Turns {
     this.#sums = sums;
   }
 
-  /** The number of the round that asks a participant, by the `sub` of their token; null if it is not published yet. */
-  async roundOf(subject: string): Promise<number | null> {
-    const right = typeof subject === "string" && subject !== "" && characters(subject) <= LONGEST_SUBJECT && !/[\ud800-\udfff]/u.test(subject);
-    if (!right) throw new ChannelError(`subject must be a text of 1 to ${LONGEST_SUBJECT} characters.`);
-    const digest = await digestOf(`hybriddp kmeans turn\n${this.study}\n${subject}`);
-    const place = BigInt(`0x${digest.slice(0, 16)}`);
+  /** The number of the round that asks a participant, by the `sub` of their token and the nonce that their device enrolled with; null if it is not published yet. */
+  async roundOf(subject: string, nonce: string): Promise<number | null> {
+    const place = await placeOf(this.study, subject, nonce);
     const found = this.#sums.findIndex((sum) => place < sum.times(1n << 64n));
     return found < 0 ? null : found + 1;
   }
 
   /** Throws unless a round is one of these and asks this participant. */
-  async requireTurn(round: Round, subject: string): Promise<void> {
+  async requireTurn(round: Round, subject: string, nonce: string): Promise<void> {
     const listed = round.study.digest === this.study && this.fractions[round.number - 1] === round.userFraction;
     requireThat(listed, "the list of turns is of another study, or has another fraction of users for it");
-    requireThat((await this.roundOf(subject)) === round.number, "it is another participants' turn");
+    requireThat((await this.roundOf(subject, nonce)) === round.number, "it is another participants' turn");
   }
 
   /** Whether these begin with the turns that were seen earlier. */

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { ChannelError as FrequencyError, parseChannel as parseCategorical } from "../dist/frequency.js";
 import { ChannelError, parseChannel } from "../dist/hybriddp.js";
-import { digest, known, stream, vectors } from "./vectors.js";
+import { digest, known, notRefused, stream, vectors } from "./vectors.js";
 
 let compared = 0;
 
@@ -61,9 +61,8 @@ test("the text of a channel is its own digest's", () => {
   }
 });
 
-for (const { why, text } of vectors.refused) {
-  test(`refused: ${why}`, () => {
-    assert.throws(() => parseChannel(text, "1"), ChannelError);
-    assert.throws(() => parseCategorical(text, "1"), FrequencyError);
-  });
-}
+test("tampered channels are refused by either entry", async () => {
+  assert.ok(vectors.refused.length >= 200);
+  assert.deepEqual(await notRefused(vectors.refused, ChannelError, ({ text }) => parseChannel(text, "1")), []);
+  assert.deepEqual(await notRefused(vectors.refused, FrequencyError, ({ text }) => parseCategorical(text, "1")), []);
+});

@@ -15,7 +15,7 @@ import {
   parseDiscoveryQuestion,
   parseFrequencyStudy,
 } from "../dist/frequency.js";
-import { frequency as vectors, known, stream, wideDigest } from "./vectors.js";
+import { frequency as vectors, known, notRefused, stream, wideDigest } from "./vectors.js";
 
 const classes = { response: RandomizedResponse, choice: ChoiceResponse, unary: UnaryEncoding, hashing: LocalHashing };
 let compared = 0;
@@ -86,17 +86,14 @@ for (const { text, digest } of vectors.accepted) {
   });
 }
 
-for (const { why, text } of vectors.refused) {
-  test(`refused: ${why}`, () => assert.rejects(parseFrequencyStudy(text, "1"), ChannelError));
-}
-
-for (const { why, text } of vectors.refused_channels) {
-  test(`refused: ${why}`, () => assert.throws(() => parseChannel(text, "1"), ChannelError));
-}
-
-for (const { why, text } of vectors.refused_discovery) {
-  test(`refused: question, ${why}`, () => assert.rejects(parseDiscoveryQuestion(text, "1"), ChannelError));
-}
+test("tampered studies, channels and questions are refused", async () => {
+  assert.ok(vectors.refused.length >= 300);
+  assert.ok(vectors.refused_channels.length >= 100);
+  assert.ok(vectors.refused_discovery.length >= 100);
+  assert.deepEqual(await notRefused(vectors.refused, ChannelError, ({ text }) => parseFrequencyStudy(text, "1")), []);
+  assert.deepEqual(await notRefused(vectors.refused_channels, ChannelError, ({ text }) => parseChannel(text, "1")), []);
+  assert.deepEqual(await notRefused(vectors.refused_discovery, ChannelError, ({ text }) => parseDiscoveryQuestion(text, "1")), []);
+});
 
 test("only a text is reported for local discovery, and only under the epsilon that the user was shown", async () => {
   const { text } = vectors.discovery[0];

@@ -9,6 +9,7 @@ import { ChannelError, heavyHitters, parseHeavyHitterStudy } from "../dist/heavy
 import { Client } from "../dist/hybriddp.js";
 import { likelihoodOf, promiseOf } from "../dist/words.js";
 import { Curator, URL_OF, token } from "./curator.js";
+import { notRefused } from "./vectors.js";
 
 const vectors = JSON.parse(readFileSync(new URL("../../vectors/heavy.json", import.meta.url), "utf8"));
 const [{ text, digest }] = vectors.accepted;
@@ -23,9 +24,10 @@ for (const study of vectors.accepted) {
   });
 }
 
-for (const { why, text: wrong } of vectors.refused) {
-  test(`refused: ${why}`, () => assert.rejects(parseHeavyHitterStudy(wrong, 1), ChannelError));
-}
+test("tampered studies are refused", async () => {
+  assert.ok(vectors.refused.length >= 90);
+  assert.deepEqual(await notRefused(vectors.refused, ChannelError, (c) => parseHeavyHitterStudy(c.text, 1)), []);
+});
 
 for (const { why, ...asked } of vectors.questions) {
   test(`a question ${why ? `is refused: ${why}` : "is taken"}`, async () => {

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { ChannelError, KMeansClient, KMeansStudy, ProtocolError, RejectedError, UnavailableError } from "../dist/kmeans.js";
 import { receiptWords } from "../dist/words.js";
 import { URL_OF, token } from "./curator.js";
-import { FRACTIONS, KMeansCurator, ROUNDS, STUDY, integerOf, roundOf, somebodyIn, turnsOf } from "./kmeans_curator.js";
+import { FRACTIONS, KMeansCurator, ROUNDS, STUDY, drawn, integerOf, roundOf, somebodyIn, turnsOf } from "./kmeans_curator.js";
 
 const POINT = [0.25, 1.5];
 const [FIRST, SECOND, NEVER] = [somebodyIn(1), somebodyIn(2), somebodyIn(null)];
@@ -25,7 +25,7 @@ async function asked(who = FIRST, options = {}) {
   return { curator, one };
 }
 
-test("who enrolls sends no more than a nonce, and the point stays here", async () => {
+test("who enrolls sends no more than a commitment, and the point stays here", async () => {
   const curator = new KMeansCurator();
   const one = client(curator);
   const { study } = await one.study();
@@ -37,7 +37,8 @@ test("who enrolls sends no more than a nonce, and the point stays here", async (
   assert.equal(curator.asked.some(({ options }) => options.body?.includes("0.25")), false);
   assert.deepEqual(curator.asked.filter(({ method }) => method === "POST").map(({ path }) => path), ["/studies/minutes/enrollments"]);
   const kept = await one.kept();
-  assert.match(kept.body, /^\{"digest":"[0-9a-f]{64}","nonce":"[0-9a-f]{32}"\}$/);
+  assert.match(kept.body, /^\{"digest":"[0-9a-f]{64}","nonce":"[0-9a-f]{32}"\}$/); // which opens it
+  assert.deepEqual(curator.received, [JSON.stringify({ digest: STUDY.digest, commitment: receipt.commitment })]);
   assert.deepEqual([kept.point, kept.integer], [POINT, 0]);
   assert.ok((await one.enroll([0.9, 0])).resent);
   assert.deepEqual((await one.kept()).point, POINT);
@@ -76,7 +77,7 @@ test("an answer is drawn in one's own round, sent as it was drawn, and its recei
   assert.deepEqual([receipt.resent, receipt.commitment, receipt.round], [false, curator.answers.get(FIRST), 1]);
   const { point, answer, turns } = await one.kept();
   assert.deepEqual([point, turns, curator.received], [undefined, turnsOf(["1/3"]), [answer.body]]);
-  assert.deepEqual(Object.keys(JSON.parse(answer.body)), ["round", "ask", "variant", "code", "nonce"]);
+  assert.deepEqual(Object.keys(JSON.parse(answer.body)), ["round", "ask", "variant", "code", "nonce", "enrollment_nonce"]);
   assert.deepEqual([answer.number, answer.purpose, answer.receipt], [1, "what vectors ask", receipt.document]);
   assert.ok(JSON.parse(answer.question).centers && JSON.parse(answer.channel).epsilon === "1");
   assert.ok(one.symbol >= 0 && one.symbol < 4);
@@ -214,7 +215,9 @@ test("an enrollment that never arrived is sent first, and is gone once the curat
   curator.state = "open";
   curator.troubles = [undefined, undefined, "lose"];
   await assert.rejects(client(curator, FIRST, { attempts: 1 }).enroll(), UnavailableError);
+  drawn.byte = 8; // another device of theirs
   await assert.rejects(other.enroll(POINT), { reason: "duplicate" });
+  drawn.byte = 7;
 });
 
 test("eight tabs draw one answer", async () => {

@@ -18,9 +18,17 @@ export function turnsOf(fractions, study = STUDY.digest) {
   return JSON.stringify({ type: "kmeans-turns", version: 2, study, fractions });
 }
 
+/** The nonce that every device here draws, so that a test knows the round that asks somebody. */
+export const NONCE = "07".repeat(16);
+export const drawn = { byte: 7 };
+const draw = crypto.getRandomValues.bind(crypto);
+crypto.getRandomValues = (array) => (array.length === 16 ? array.fill(drawn.byte) : draw(array));
+
+const committed = (nonce) => sha256(`hybriddp contribution 1\n${STUDY.digest}\nlocal\n0\n${nonce}`);
+
 /** Which of the rounds asks somebody; null if none does. */
-export function roundOf(subject, fractions = FRACTIONS) {
-  const place = Number(BigInt(`0x${sha256(`hybriddp kmeans turn\n${STUDY.digest}\n${subject}`).slice(0, 16)}`)) / 2 ** 64;
+export function roundOf(subject, nonce = NONCE, fractions = FRACTIONS) {
+  const place = Number(BigInt(`0x${sha256(`hybriddp place 1\n${STUDY.digest}\n${nonce}\n${subject}`).slice(0, 16)}`)) / 2 ** 64;
   const ends = fractions.map((_, i) => fractions.slice(0, i + 1).reduce((sum, f) => sum + Number(f.split("/")[0]) / Number(f.split("/")[1]), 0));
   const found = ends.findIndex((end) => place < end);
   return found < 0 ? null : found + 1;
@@ -62,16 +70,15 @@ export class KMeansCurator extends Curator {
 
   answer(path, request) {
     if (path === "/studies/minutes/round") return this.state === "asking" ? Response.json(this.roundDocument()) : problem(404, "not-found");
-    const joined = path.replace("/enrollments", "/reports");
-    if (joined !== path) return super.answer(joined, { ...request, body: this.#enrollment(request.body) });
+    if (path.includes("/enrollments")) return this.#enroll(path, request);
     if (path !== "/studies/minutes/answers") return super.answer(path, request);
     this.received.push(request.body);
-    const { nonce, ...message } = JSON.parse(request.body);
+    const { nonce, enrollment_nonce, ...message } = JSON.parse(request.body);
     const { sub } = JSON.parse(Buffer.from(request.headers.Authorization.split(".")[1], "base64url"));
     const commitment = sha256(`hybriddp answer 1\n${JSON.stringify(message)}\n${nonce}`);
-    const turn = roundOf(sub);
+    const turn = roundOf(sub, enrollment_nonce);
     const receipt = () => this.receipt("local", commitment, this.state === "asking" ? { round: turn } : {});
-    if (!this.contributions.has(sub)) return problem(403, "not-allowed");
+    if (this.contributions.get(sub) !== committed(enrollment_nonce)) return problem(403, "not-allowed");
     if (this.answers.get(sub) === commitment) return Response.json(receipt());
     if (this.answers.has(sub)) return problem(409, "duplicate");
     if (turn !== this.number) return problem(409, turn !== null && turn < this.number ? "late" : "early");
@@ -80,11 +87,16 @@ export class KMeansCurator extends Curator {
     return Response.json(receipt(), { status: 201 });
   }
 
-  /** An enrollment is a report of the code 0 that is not sent. */
-  #enrollment(body) {
-    const { digest, nonce, ...more } = JSON.parse(body);
-    if (Object.keys(more).length) throw new Error("an enrollment says no more");
-    return JSON.stringify({ digest, code: 0, nonce });
+  /** Somebody commits to a nonce, which they open to withdraw. */
+  #enroll(path, { body, headers }) {
+    const { sub } = JSON.parse(Buffer.from(headers.Authorization.split(".")[1], "base64url"));
+    const { digest, commitment, nonce } = JSON.parse(body);
+    const withdraws = path.endsWith("/withdraw");
+    const said = Object.keys(JSON.parse(body)).join();
+    if (said !== (withdraws ? "digest,nonce" : "digest,commitment")) throw new Error("an enrollment says no more");
+    this.received.push(body);
+    if (digest !== STUDY.digest) return problem(409, "wrong-digest");
+    return withdraws ? this.withdraw(sub, "local", committed(nonce)) : this.take(sub, "local", commitment);
   }
 
   roundDocument() {

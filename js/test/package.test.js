@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -36,7 +36,7 @@ function npm(where, ...words) {
 function checkout(name) {
   const copy = join(folder, name);
   mkdirSync(copy);
-  for (const part of ["package.json", "README.md", "src"]) cpSync(join(source, part), join(copy, part), { recursive: true });
+  for (const part of ["package.json", "README.md", "LICENSE", "src"]) cpSync(join(source, part), join(copy, part), { recursive: true });
   symlinkSync(join(source, "node_modules"), join(copy, "node_modules"), "junction");
   return copy;
 }
@@ -72,11 +72,27 @@ test("a folder that is installed into a project builds itself and imports", () =
   assert.equal(report("links", checkout("linked")), "true");
 });
 
-test("a packed folder builds itself, holds the bundle and imports", () => {
-  const copy = checkout("packed");
+/** Packs a checkout, which builds itself for that. */
+function packed(name) {
+  const copy = checkout(name);
   npm(copy, "pack");
-  const [tarball] = readdirSync(copy).filter((name) => name.endsWith(".tgz"));
-  assert.equal(report("unpacks", join(copy, tarball)), "true");
+  const [tarball] = readdirSync(copy).filter((one) => one.endsWith(".tgz"));
+  return join(copy, tarball);
+}
+
+test("a packed folder holds what it needs, the same bytes each time, and all entries import and have types", () => {
+  const tarball = packed("packed");
+  assert.ok(readFileSync(tarball).equals(readFileSync(packed("packed again"))));
+  assert.equal(report("unpacks", tarball), "true");
+  const found = join(folder, "unpacks", "node_modules", "hybriddp");
+  assert.deepEqual(readdirSync(found).sort(), ["LICENSE", "README.md", "dist", "package.json", "src"]);
+  assert.ok(readFileSync(join(found, "LICENSE")).equals(readFileSync(join(source, "..", "LICENSE"))));
+  const { exports } = JSON.parse(readFileSync(join(found, "package.json"), "utf8"));
+  const files = Object.values(exports).flatMap((entry) => (typeof entry === "string" ? [entry] : Object.values(entry)));
+  assert.deepEqual(files.filter((file) => !existsSync(join(found, file))), []);
+  const links = [...readFileSync(join(found, "README.md"), "utf8").matchAll(/\]\(([^)]*)\)/g)].map(([, to]) => to);
+  assert.deepEqual(links.filter((to) => !/^(https:|#)/.test(to) && !existsSync(join(found, to))), []);
+  typecheck(join(folder, "unpacks"));
 });
 
 test("the build that an install runs is that of the development tools", () => {
@@ -84,11 +100,8 @@ test("the build that an install runs is that of the development tools", () => {
   assert.match(scripts.prepare, new RegExp(`--package=esbuild@${devDependencies.esbuild.replaceAll(".", "\\.")} `));
 });
 
-test("another project finds the types of all entries", () => {
-  const project = join(folder, "typed");
-  mkdirSync(join(project, "node_modules"), { recursive: true });
-  symlinkSync(source, join(project, "node_modules", "hybriddp"), "junction");
-  writeFileSync(join(project, "package.json"), '{"private": true, "type": "module"}');
+/** Finds the types of all entries in a project that has installed the package. */
+function typecheck(project) {
   writeFileSync(
     join(project, "use.ts"),
     'import { Client, type Entry, type Receipt, type Store, UnavailableError, parseStudy } from "hybriddp";\n' +
@@ -119,4 +132,4 @@ test("another project finds the types of all entries", () => {
   const options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--module", "nodenext", "--types", "", "use.ts"];
   const tsc = join(source, "node_modules", "typescript", "bin", "tsc");
   assert.equal(execFileSync(process.execPath, [tsc, ...options], { cwd: project, encoding: "utf8" }), "");
-});
+}

@@ -40,6 +40,20 @@ export function known(bytes) {
   };
 }
 
+/** The reasons of those cases that must be refused and are not, or with another error than this class. */
+export async function notRefused(cases, error, parse) {
+  const reasons = [];
+  for (const c of cases) {
+    try {
+      await parse(c);
+    } catch (refusal) {
+      if (refusal instanceof error) continue;
+    }
+    reasons.push(c.why);
+  }
+  return reasons;
+}
+
 /** The SHA-256 of codes as bytes, two each, little endian, where one is not enough. */
 export function digest(codes, wide) {
   const bytes = wide ? new Uint8Array(Uint16Array.from(codes).buffer) : Uint8Array.from(codes);

@@ -34,7 +34,7 @@ from hybriddp.planning import plan, plan_frequencies, plan_quantiles, solve, sol
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.simulation import simulate, simulate_quantiles
-from hybriddp.tables import summarize
+from hybriddp.tables.summarize import summarize
 
 __version__ = "0.1.0"
 

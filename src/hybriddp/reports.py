@@ -158,7 +158,10 @@ def receive(reports: Reports | ArrayLike, *, between: tuple[int, int], check_dig
     if array.shape == (0,):
         array = np.empty(0, np.int64)  # an empty list has no integers to tell by
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise DataError(f"reports must be a one-dimensional array of integers, got {type_words(array)}.")
+        raise DataError(
+            f"reports must be a one-dimensional array of integers from {between[0]} to {between[1]}, got "
+            f"{type_words(array)}. Raw values are no reports: local users randomize them on their devices (randomize)."
+        )
     good = (array >= between[0]) & (array <= between[1])
     rejected = len(array) - int(np.count_nonzero(good))
     refuse_bad_reports(rejected, len(array), between=between)
@@ -169,7 +172,10 @@ def refuse_bad_reports(rejected: int, count: int, *, between: tuple[int, int]) -
     """Raise `DataError` if more than one in a hundred reports is invalid."""
     if rejected > _MOST_INVALID * count:
         outside = f"outside {between[0]} to {between[1]}"
-        raise DataError(f"{rejected:,} of {count:,} reports are {outside}; they probably belong to another study.")
+        raise DataError(
+            f"{rejected:,} of {count:,} reports are {outside}; they probably belong to another study, or "
+            "are raw values, which local users randomize on their devices (randomize)."
+        )
 
 
 def check_same_study(what: str, one: str, other: str) -> None:

@@ -48,6 +48,7 @@ def test_the_tail_is_the_integral_of_the_density(first: float, others: float, te
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 def test_the_law_is_that_of_drawn_sums() -> None:
     law, rng = LaplaceSum(1.0, 0.3, 20), np.random.default_rng(0)
     drawn = rng.laplace(0, 1.0, 30_000) + 0.3 * rng.laplace(0, 1.0, (30_000, 20)).sum(axis=1)
@@ -115,7 +116,7 @@ def test_one_term_agrees_with_dp_accounting(delta: float) -> None:
     assert found.trusted.epsilon == pytest.approx(1.5 + 2 * math.log1p(-delta))
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize(("terms", "shift", "delta"), [(3, 1.0, 1e-3), (30, 2.0, 1e-5), (10, 0.1, 1e-4)])
 def test_delta_is_the_hockey_stick_divergence(terms: int, shift: float, delta: float) -> None:
     """By direct integration of max(0, p(x - D) - e^ε p(x)) over a grid: an oracle that knows no half lines."""
@@ -129,6 +130,7 @@ def test_delta_is_the_hockey_stick_divergence(terms: int, shift: float, delta: f
     assert found == pytest.approx(delta, rel=2e-3)
 
 
+@pytest.mark.slow
 @fewer_examples(2)
 @given(
     c=st.floats(0.01, 0.5),

@@ -95,7 +95,7 @@ def test_delta_agrees_with_dp_accounting(local_epsilon: float) -> None:
         assert low <= ours <= high * (1 + 1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("local_epsilon", [0.2, 1.0, 3.0])
 @pytest.mark.parametrize("n_reports", [1, 2, 3, 5, 6])
 def test_no_shuffled_channel_is_above_the_bound(local_epsilon: float, n_reports: int) -> None:
@@ -147,6 +147,7 @@ def test_epsilon_is_met_and_nearly_the_smallest(local_epsilon: float, n_reports:
         assert numerical_delta(epsilon=below, local_epsilon=local_epsilon, n_reports=n_reports) > delta
 
 
+@pytest.mark.slow
 @given(local_epsilons, local_epsilons, reports, reports, deltas, deltas)
 def test_more_noise_more_reports_and_more_delta_never_cost_privacy(
     local_1: float, local_2: float, n_1: int, n_2: int, delta_1: float, delta_2: float
@@ -162,6 +163,7 @@ def test_more_noise_more_reports_and_more_delta_never_cost_privacy(
         assert worse.epsilon <= worse.local_epsilon
 
 
+@pytest.mark.slow
 @given(local_epsilons, st.integers(2, 10**6), deltas, st.data())
 def test_colluding_users_count_as_absent(local_epsilon: float, n: int, delta: float, data: st.DataObject) -> None:
     colluding = data.draw(st.integers(0, n - 1))

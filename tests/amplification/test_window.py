@@ -39,7 +39,7 @@ def _worst(length: Fraction, moved: Fraction, rate: float) -> float:
     return max(abs(here[x] - _run(x + d, length, rate)) for x in starts for d in moves)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("length", [Fraction(1), Fraction(5), Fraction(17, 12), Fraction(37, 12), Fraction(95, 12)])
 @pytest.mark.parametrize("moved", [Fraction(1, 12), Fraction(7, 12), Fraction(3), Fraction(29, 12)])
 @pytest.mark.parametrize("rate", [0.02, 0.7])
@@ -196,10 +196,8 @@ def _lattice_delta(kappa: float, terms: int, epsilon: float, shift: float = 1.0)
     return float(np.maximum(moved - math.exp(epsilon) * density, 0.0).sum())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kappa", "terms"), [(0.05, 1500), (0.1, 600), pytest.param(0.02, 20_000, marks=pytest.mark.slow)]
-)
+@pytest.mark.repeated
+@pytest.mark.parametrize(("kappa", "terms"), [(0.05, 1500), (0.1, 600), (0.02, 20_000)])
 def test_delta_is_that_of_the_definition_from_above(kappa: float, terms: int) -> None:
     found = window._blanket(CHANNEL, kappa, terms, 1.0, 0.0)
     assert found is not None

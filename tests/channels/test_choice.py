@@ -116,7 +116,7 @@ def test_every_place_is_a_true_code_first_and_then_a_false_one(n: int, k: int, e
         assert tuple(draws) == channel.weights(chosen)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("n", [16, 32])
 @pytest.mark.parametrize("epsilon", ["0.5", "15"])
 def test_places_of_large_sets(n: int, epsilon: str) -> None:
@@ -161,6 +161,7 @@ def test_a_large_epsilon_takes_longer_words(epsilon: str, bits: int) -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 @pytest.mark.parametrize(
     ("epsilon", "n", "chosen", "users"),
     [

@@ -10,7 +10,7 @@ from hybriddp.channels.comparison import _certificates, hybrid, laplace, lower_b
 from hybriddp.errors import ParameterError
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("epsilon", [0.5, 1, 2])
 def test_a_linear_program_over_all_channels_agrees(epsilon: float) -> None:
     """The primal: the best channel with 17 inputs and 121 possible values, whatever its structure.
@@ -46,7 +46,7 @@ def test_a_linear_program_over_all_channels_agrees(epsilon: float) -> None:
     assert optimum <= WindowChannel(epsilon=epsilon).worst_variance * 1.001
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("epsilon", tabulated())
 def test_the_certificates_hold_on_a_fine_grid(epsilon: str) -> None:
     """The exact minimum of G is not above what a hundred thousand points see."""

@@ -66,7 +66,6 @@ def test_the_expected_accuracy_is_the_designs() -> None:
 # Privacy
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "2"])
 def test_the_odds_are_exact_for_every_pattern(epsilon: str) -> None:
     channel = MaskedResponse(epsilon=epsilon)
@@ -107,6 +106,7 @@ def test_words_choose_patterns_evenly() -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 def test_reports_have_the_law_of_their_patterns() -> None:
     """Chi-square over all patterns and codes, and against an extra weight that is 20 % off."""
     channel = MaskedResponse(epsilon=1)

@@ -8,6 +8,7 @@ from scipy import stats
 from hybriddp.channels import TableChannel, WindowChannel, channel_from_json
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.privacy import SHIFT, odds
+from tests.levels import z_limit
 
 
 def one_bit(epsilon: float) -> tuple[np.ndarray, np.ndarray]:
@@ -64,7 +65,7 @@ def test_reports_average_to_the_values() -> None:
     channel = TableChannel.from_probabilities(*noisy_steps(2.0), epsilon=2)
     x = np.random.default_rng(1).random(400_000)
     error = channel.values[channel.randomize(x, bounds=(0, 1))] - x
-    assert abs(error.mean()) / (error.std() / math.sqrt(len(x))) < 6.5
+    assert abs(error.mean()) / (error.std() / math.sqrt(len(x))) < z_limit()
     assert (error**2).mean() == pytest.approx(channel.variance(x).mean(), rel=0.02)
 
 

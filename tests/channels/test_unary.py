@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hybriddp.channels import UnaryEncoding, channel_from_json
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.privacy import SHIFT, canonical_epsilon, odds
+from tests.levels import z_limit
 
 epsilons = st.decimals("0.01", "20", places=3).map(canonical_epsilon)
 
@@ -24,7 +25,6 @@ def test_the_weights_are_private_and_one_less_would_not_be(epsilon: str) -> None
 
 @pytest.mark.statistical
 def test_bits_are_set_as_often_as_they_should() -> None:
-    # z-tests with a false-alarm probability below 1e-10 each.
     channel = UnaryEncoding(epsilon=1, n_categories=19)
     n = 200_000
     reports = channel.sample(np.full(n, 11))
@@ -33,8 +33,8 @@ def test_bits_are_set_as_often_as_they_should() -> None:
     for category in range(19):
         p = (channel.one if category == 11 else channel.zero) / 2**32
         sd = math.sqrt(n * p * (1 - p))
-        assert abs(ones[category] - n * p) < 6.5 * sd
-        assert abs(ones[category] - 0.8 * n * p) > 6.5 * sd
+        assert abs(ones[category] - n * p) < z_limit(19) * sd
+        assert abs(ones[category] - 0.8 * n * p) > z_limit(19) * sd
 
 
 def test_the_unused_bits_are_zero() -> None:

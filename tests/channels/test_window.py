@@ -13,6 +13,7 @@ from hybriddp.channels.window import Window
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import UNITS, Grid
 from hybriddp.privacy import SHIFT, canonical_epsilon, odds
+from tests.levels import z_limit
 
 # ε: worst variance on the unit range of 256 codes, from an independent prototype.
 VARIANCE = {
@@ -231,6 +232,7 @@ def _distribution(channel: WindowChannel, x: float) -> np.ndarray:
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 @pytest.mark.parametrize("epsilon", [0.5, 1, 8, 15])
 def test_reports_have_the_distribution_of_their_row(epsilon: float) -> None:
     channel = WindowChannel(epsilon=epsilon)
@@ -260,11 +262,11 @@ def test_reports_average_to_the_values_with_the_claimed_variance(epsilon: float)
     x = np.random.default_rng(0).random(1_000_000)
     report = channel.values[channel.randomize(x, bounds=(0, 1))]
     error = report - x
-    assert abs(error.mean()) / (error.std() / 1000) < 6.5
+    assert abs(error.mean()) / (error.std() / 1000) < z_limit(2)
     expected = channel.variance(x).mean()
     spread = (error**2).std() / 1000
-    assert abs((error**2).mean() - expected) / spread < 6.5
-    assert abs((error**2).mean() - 1.2 * expected) / spread > 6.5
+    assert abs((error**2).mean() - expected) / spread < z_limit(2)
+    assert abs((error**2).mean() - 1.2 * expected) / spread > z_limit(2)
 
 
 # Edges

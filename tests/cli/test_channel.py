@@ -46,7 +46,6 @@ def test_it_prints_json_and_nothing_else() -> None:
     assert answer["mechanisms"]["this channel"] == answer["worst_variance"]
 
 
-@pytest.mark.slow
 def test_it_writes_the_text_and_a_picture(tmp_path: Path) -> None:
     text, picture = tmp_path / "a" / "channel.json", tmp_path / "channel.png"
     result = RUN.invoke(app, ["channel", "--epsilon", "6", "-o", str(text), "--plot", str(picture)])

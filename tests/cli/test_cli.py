@@ -12,6 +12,7 @@ from hybriddp import cli
 from hybriddp.cli.demo import gain_in_words
 from hybriddp.cli.terminal import in_options, options_of
 from hybriddp.errors import BudgetError, DataError, HybridDPError
+from tests.cli.ledgers import create
 
 RUN = CliRunner()
 QUICK = ["demo", "--trials", "20"]
@@ -32,6 +33,7 @@ def test_help_names_every_command_and_exit_code() -> None:
         "randomize",
         "figures",
         "amplify",
+        "show",
         "ledger",
         "serve",
         "tokens",
@@ -106,7 +108,6 @@ def test_the_program_ends_with_the_right_code(
     assert message in " ".join(capsys.readouterr().err.split())
 
 
-@pytest.mark.slow
 def test_a_share_means_the_same_as_in_every_command() -> None:
     answer = json.loads(RUN.invoke(cli.app, [*QUICK, "--json", "--trusted", "0.2"]).stdout)
     assert answer["n_trusted"] == round(0.2 * 327_346)
@@ -163,7 +164,7 @@ def test_an_empty_group_is_refused_with_the_option_that_allows_it(
     path = tmp_path / "users.csv"
     path.write_text("minutes,code\n3,\n4,\n5,\n")
     options = ["--value", "minutes", "--report", "code", "--bounds", "0", "10", "--epsilon", "1"]
-    ledger = ["--ledger", str(tmp_path / "ledger.json")]
+    ledger = ["--ledger", str(create(tmp_path / "ledger.json", epsilon="1"))]
     monkeypatch.setattr(sys, "argv", ["hybriddp", "mean", str(path), *options, *ledger])
     with pytest.raises(SystemExit) as ended:
         cli.main()

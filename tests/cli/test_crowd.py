@@ -138,7 +138,6 @@ def test_a_pilot_needs_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(pilot.contributions) == 250
 
 
-@pytest.mark.slow
 def test_values_can_be_repeated_and_reports_cannot(curator: MockCurator, keys: list[str]) -> None:
     for prefix in ("a", "b"):
         _run("--secret-file", keys[0], "--prefix", prefix, "--trusted", "50%", "--seed", "7")
@@ -147,7 +146,6 @@ def test_values_can_be_repeated_and_reports_cannot(curator: MockCurator, keys: l
     assert any(made[f"a-{i}"].integer != made[f"b-{i}"].integer for i in range(125, 250))
 
 
-@pytest.mark.slow
 def test_rejections_are_told_by_reason(curator: MockCurator, keys: list[str]) -> None:
     common = ["--secret-file", keys[0], "--prefix", "same"]
     _run(*common)

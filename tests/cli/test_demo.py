@@ -33,8 +33,11 @@ def _commands(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.startswith("    ")]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", [command for _, command in demo.STEPS])
+@pytest.mark.repeated
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(command, marks=pytest.mark.slow if " plan " in command else ()) for _, command in demo.STEPS],
+)
 def test_every_command_runs(command: str) -> None:
     program, *arguments = shlex.split(command)
     quick = ["--trials", "2"] if arguments[0] == "demo" else []

@@ -11,6 +11,7 @@ from hybriddp import cli
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
 from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy, PrivateItems
 from hybriddp.release import Ledger
+from tests.cli.ledgers import invoke, is_unspent
 
 RUN = CliRunner()
 WORDS = np.array(["apple", "pear", "plum", "fig", "quince"])
@@ -19,7 +20,7 @@ PROMISE = ["--epsilon", "2", "--delta", "1e-6", "--name", "fruit"]
 
 
 def _run(*arguments: str) -> Result:
-    return RUN.invoke(cli.app, ["heavy-hitters", *arguments])
+    return invoke(["heavy-hitters", *arguments])
 
 
 @pytest.fixture
@@ -44,6 +45,7 @@ def test_two_steps_from_a_list_to_the_shares(trusted: Path, tmp_path: Path, monk
     assert result.exit_code == 0
     said = " ".join(result.output.split())
     assert "apple" in said
+    assert "The intervals are about the shares among these trusted users and contain the noise only" in said
     assert "Written" in said
     assert "1 items are missing" in " ".join(result.stderr.split())
     assert len(Ledger.open(ledger).events) == 1
@@ -143,7 +145,7 @@ def test_a_dry_run_writes_and_spends_nothing(trusted: Path, tmp_path: Path) -> N
         result.stderr.split()
     )
     assert not listed.exists()
-    assert not ledger.exists()
+    assert is_unspent(ledger)
 
 
 def test_mistakes_are_found_before_anything_is_spent(trusted: Path, tmp_path: Path) -> None:
@@ -169,7 +171,7 @@ def test_mistakes_are_found_before_anything_is_spent(trusted: Path, tmp_path: Pa
         result = _run(*arguments)
         assert isinstance(result.exception, kind), (arguments, result.output, result.exception)
         assert words in str(result.exception)
-    assert not (tmp_path / "ledger.json").exists()
+    assert is_unspent(tmp_path / "ledger.json")
 
 
 def test_a_list_that_was_paid_for_is_never_lost(trusted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,8 +184,10 @@ def test_a_list_that_was_paid_for_is_never_lost(trusted: Path, tmp_path: Path, m
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_text", full_disk)
         result = _run(*base, "--write-list", str(listed))
-    assert "The list above has been released" in str(result.exception)
-    listed.write_text(result.stdout, encoding="utf-8")
+    assert f"{listed} cannot be written: No space left on device. The list is saved: " in str(result.exception)
+    (saved,) = (tmp_path / "l.json.results").iterdir()
+    shown = RUN.invoke(cli.app, ["show", str(saved), "--json"])
+    listed.write_text(shown.stdout, encoding="utf-8")
     again = _run(*base, "--write-list", str(listed))
     assert "is not overwritten" in str(again.exception)
     question = study_of(listed)
@@ -213,7 +217,7 @@ def test_no_file_is_written_over_another(trusted: Path, tmp_path: Path, twice: t
         twice[1]: "x.svg"
     }
     arguments = [word for name, path in (paths | {twice[0]: "x.svg"}).items() for word in (name, str(tmp_path / path))]
-    result = _run(str(trusted), "--value", "item", *PROMISE, *arguments)
+    result = RUN.invoke(cli.app, ["heavy-hitters", str(trusted), "--value", "item", *PROMISE, *arguments])
     assert isinstance(result.exception, DataError)
     assert "is named twice" in str(result.exception)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["trusted.parquet"]
@@ -232,13 +236,16 @@ def test_neither_data_nor_a_question_is_written_over(trusted: Path, tmp_path: Pa
 
 
 def test_a_list_is_read_whatever_its_items_hold(tmp_path: Path) -> None:
-    """A line separator is the end of a line for Python, not for JSON."""
+    """Quotes, backslashes and braces. What has a line separator is never listed, however often it is named."""
+    odd = 'a"\\{b'
     path, listed, asked = tmp_path / "odd.parquet", tmp_path / "list.json", tmp_path / "question.json"
-    pl.DataFrame({"item": ["a\u2028b"] * 900 + ["fig"] * 600}).write_parquet(path)
+    pl.DataFrame({"item": ["a\u2028b"] * 900 + [odd] * 900 + ["fig"] * 600}).write_parquet(path)
     kept = ["--write-list", str(listed), "--write-question", str(asked), "--ledger", str(tmp_path / "ledger.json")]
     assert _run(str(path), "--value", "item", *PROMISE, *kept).exit_code == 0
     reports, study = tmp_path / "reports.parquet", FrequencyStudy.from_json(asked.read_text("utf-8"))
-    codes = np.asarray(study.randomize(["a\u2028b"] * 400 + ["fig"] * 400))
+    codes = np.asarray(study.randomize([odd] * 400 + ["fig"] * 400))
     pl.DataFrame({"code": codes.tolist()}).write_parquet(reports)
-    result = _run(str(reports), "--report", "code", *PROMISE, "--list", str(listed))
+    result = _run(str(reports), "--report", "code", *PROMISE, "--list", str(listed), "--json")
     assert result.exit_code == 0, result.exception
+    found = json.loads(result.stdout)
+    assert (sorted(found["items"]), found["n_local"]) == ([odd, "fig"], 800)

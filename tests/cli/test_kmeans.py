@@ -6,16 +6,15 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from hybriddp import cli
 from hybriddp.errors import BudgetError, DataError, HybridDPError, ParameterError
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.release import Ledger
 from hybriddp.tables import report_table
+from tests.cli.ledgers import invoke, is_unspent
 
-RUN = CliRunner()
 STUDY = KMeansStudy("points", n_clusters=2, bounds=[(0, 10), (0, 10)], epsilon=4)
 OPTIONS = ["--column", "x:0:10", "--column", "y:0:10", "--clusters", "2", "--epsilon", "4"]
 POINTS = np.random.default_rng(0).choice([[2.0, 3.0], [7.0, 8.0]], 2000) + np.random.default_rng(1).normal(
@@ -32,7 +31,7 @@ def users(tmp_path: Path) -> Path:
 
 
 def run(*words: object) -> Result:
-    return RUN.invoke(cli.app, ["kmeans", *OPTIONS, *map(str, words)])
+    return invoke(["kmeans", *OPTIONS, *words])
 
 
 def ordered(centers: list[list[float]]) -> list[list[int]]:
@@ -65,7 +64,9 @@ def test_the_trusted_group_alone(users: Path, tmp_path: Path) -> None:
     assert told.exit_code == 0, told.output
     assert "There was only the trusted group" in told.stdout
     assert "x 2." in told.stdout
-    assert sum(float(event.privacy.epsilon) for event in Ledger.open(ledger).events) <= 4
+    spent = Ledger.open(ledger)
+    assert spent.spent("trusted").epsilon == spent.spent("local").epsilon == 4
+    assert "study 'points' (" in told.stdout
     assert isinstance(run(users, *words).exception, BudgetError)
 
 
@@ -110,7 +111,7 @@ def test_rounds(users: Path, tmp_path: Path) -> None:
         (("--single-group",), "ledger"),
         (("--single-group", "--seed", "1", "--ledger", "l.json"), "seed"),
         (("--simulate-local", "--trusted-if", "consent", "--ledger", "l.json"), "left out"),
-        (("--single-group", "--ledger", "nowhere/l.json"), "no folder"),
+        (("--single-group", "--ledger", "nowhere/l.json"), "There is no ledger nowhere/l.json"),
         (("--state", "s.json", "--ledger", "l.json"), "n_local"),
         (("--single-group", "--ledger", "l.json", "--column", "x"), "age:0:100"),
         (("--trusted-if", "x", "--single-group", "--ledger", "l.json"), "neither yes nor no"),
@@ -123,4 +124,4 @@ def test_what_is_refused(
     refused = run(users, *words)
     assert isinstance(refused.exception, HybridDPError)
     assert says in str(refused.exception)
-    assert not (tmp_path / "l.json").exists()
+    assert not (tmp_path / "l.json").exists() or is_unspent(tmp_path / "l.json")

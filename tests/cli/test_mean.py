@@ -11,6 +11,7 @@ from hybriddp import cli
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
 from hybriddp.mean import MeanStudy
 from hybriddp.release import Ledger
+from tests.cli.ledgers import invoke, is_unspent
 
 RUN = CliRunner()
 STUDY = MeanStudy("minutes", bounds=(0, 240), epsilon=0.5)
@@ -44,7 +45,7 @@ def _run(users: Path, ledger: Path, *more: str) -> Result:
         "--ledger",
         str(ledger),
     ]
-    return RUN.invoke(cli.app, ["mean", str(users), *options, *more])
+    return invoke(["mean", str(users), *options, *more])
 
 
 def test_it_tells_the_story_and_writes_the_ledger(users: Path, tmp_path: Path) -> None:
@@ -72,6 +73,30 @@ def test_a_second_release_ends_with_code_3(users: Path, tmp_path: Path, monkeypa
     assert ended.value.code == 3
 
 
+def test_a_study_is_charged_to_everybody_and_a_second_look_at_its_reports_is_free(users: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.json"
+    told = " ".join(_run(users, ledger).stdout.split())
+    line = f"total of the trusted group, study 'minutes' ({STUDY.digest[:12]}…), counts everybody: ε = 0.5, δ = 0"
+    assert f"Charged in {ledger}: {line}" in told
+    assert "Written" not in told
+    assert line in " ".join(RUN.invoke(cli.app, ["ledger", "show", str(ledger)]).stdout.split())
+    _, local = _of_one_group(users, tmp_path)
+    before = ledger.read_bytes()
+    again = ["--local-file", local, "--report", "code", "--name", "minutes", "--single-group", "--ledger", ledger]
+    free = " ".join(_mean(*again).stdout.split())
+    assert "already charged for this study: this estimate is free" in free
+    assert "Charged in" not in free
+    assert json.loads(_mean(*again, "--json").stdout)["privacy"]["already_charged"] is True
+    assert ledger.read_bytes() == before
+    other = tmp_path / "trusted.ledger"
+    told = " ".join(_run(users, other, "--count", "trusted").stdout.split())
+    assert "counts trusted users: ε = 0.5" in told
+    assert Ledger.open(other).remaining("local").epsilon == Ledger.open(other).budget.exact_epsilon
+    wrong = _run(users, tmp_path / "wrong.ledger", "--count", "local")
+    assert isinstance(wrong.exception, ParameterError)
+    assert is_unspent(tmp_path / "wrong.ledger")
+
+
 def test_it_prints_json_and_nothing_else(users: Path, tmp_path: Path) -> None:
     answer = json.loads(_run(users, tmp_path / "ledger.json", "--json", "--name", "session minutes").stdout)
     assert answer["study"] == "session minutes"
@@ -86,15 +111,19 @@ def test_what_is_refused_is_not_paid_for(users: Path, tmp_path: Path) -> None:
     pl.DataFrame({"minutes": [1.0, 2.0], "code": pl.Series([None, None], dtype=pl.UInt8)}).write_csv(only)
     assert isinstance(_run(only, ledger).exception, DataError)
     assert isinstance(_run(users, ledger, "--epsilon", "50").exception, ParameterError)
-    assert not ledger.exists()
+    assert is_unspent(ledger)
 
 
 @pytest.mark.parametrize("more", [[], ["--dry-run"]])
-def test_a_mistyped_folder_starts_no_new_budget(users: Path, tmp_path: Path, more: list[str]) -> None:
-    result = _run(users, tmp_path / "wrong" / "x.ledger", *more)
-    assert isinstance(result.exception, DataError)
-    assert f"There is no folder {tmp_path / 'wrong'} for the ledger." in str(result.exception)
-    assert not (tmp_path / "wrong").exists()
+def test_a_mistyped_ledger_is_no_new_budget(users: Path, tmp_path: Path, more: list[str]) -> None:
+    for path in (tmp_path / "wrong" / "x.ledger", tmp_path / "x.ledger"):
+        options = ["--value", "minutes", "--report", "code", "--bounds", "0", "240", "--epsilon", "0.5"]
+        result = RUN.invoke(cli.app, ["mean", str(users), *options, "--ledger", str(path), *more])
+        assert isinstance(result.exception, DataError)
+        assert f"There is no ledger {path}. " in str(result.exception)
+        assert f"hybriddp ledger create {path} --epsilon …" in str(result.exception)
+        assert result.stdout == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["users.parquet"]
 
 
 # Files, engines, and waiting for them
@@ -108,7 +137,7 @@ def test_several_files_are_one_table(users: Path, tmp_path: Path, engine: str) -
         part.write_parquet(path)
     options = ["--value", "minutes", "--report", "code", "--bounds", "0", "240", "--epsilon", "0.5"]
     more = ["--ledger", str(tmp_path / "ledger.json"), "--engine", engine, "--json"]
-    result = RUN.invoke(cli.app, ["mean", *map(str, parts), *options, *more])
+    result = invoke(["mean", *map(str, parts), *options, *more])
     answer = json.loads(result.stdout)
     assert (answer["n_trusted"], answer["n_local"]) == (500, 4500)
     wrong = RUN.invoke(cli.app, ["mean", str(users), *options, *more, "--engine", "dask"])
@@ -146,7 +175,6 @@ def test_groups_as_json_and_with_numbers_for_keys(countries: Path, tmp_path: Pat
     assert sum(part["estimate"]["n_local"] for part in answer["parts"]) == 4500
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--group", "country", "--keys", "DE,FR"]])
 def test_a_picture_and_a_page_are_written(countries: Path, tmp_path: Path, more: list[str]) -> None:
     picture, page = tmp_path / "mean.png", tmp_path / "mean.html"
@@ -163,7 +191,7 @@ def test_what_cannot_be_written_is_found_before_anything_is_spent(countries: Pat
         assert isinstance(_run(countries, ledger, option, str(tmp_path / name)).exception, DataError)
     for options in (["--group", "country"], ["--keys", "DE"], ["--group", "country", "--keys", ","]):
         assert isinstance(_run(countries, ledger, *options).exception, ParameterError)
-    assert not ledger.exists()
+    assert is_unspent(ledger)
 
 
 def test_one_file_that_cannot_be_written_does_not_keep_others_from_it(users: Path, tmp_path: Path) -> None:
@@ -205,7 +233,7 @@ def raw(tmp_path: Path) -> Path:
 
 
 def _mean(*arguments: object) -> Result:
-    return RUN.invoke(cli.app, ["mean", *map(str, arguments), "--bounds", "0", "240", "--epsilon", "0.5"])
+    return invoke(["mean", *arguments, "--bounds", "0", "240", "--epsilon", "0.5"])
 
 
 def test_a_raw_table_is_tried_out_in_one_line_and_says_so_everywhere(raw: Path, tmp_path: Path) -> None:
@@ -221,7 +249,7 @@ def test_a_raw_table_is_tried_out_in_one_line_and_says_so_everywhere(raw: Path, 
     assert answer == json.loads(_mean(raw, *options, "--json", "--seed", "3").stdout)
     refused = _mean(raw, *options, "--ledger", tmp_path / "ledger.json")
     assert "a simulation spends nothing" in str(refused.exception)
-    assert not (tmp_path / "ledger.json").exists()
+    assert is_unspent(tmp_path / "ledger.json")
 
 
 def test_raw_values_of_those_who_do_not_trust_are_not_released(raw: Path, tmp_path: Path) -> None:
@@ -234,7 +262,7 @@ def test_raw_values_of_those_who_do_not_trust_are_not_released(raw: Path, tmp_pa
     codes = STUDY.randomize(frame["minutes"].to_numpy(), random_state=1).codes
     reported = pl.when(pl.col("consent") == "no").then(pl.Series(codes, dtype=pl.Int64))
     frame.with_columns(code=reported).write_csv(raw)
-    assert not ledger.exists()
+    assert is_unspent(ledger)
     assert "500 trusted the curator" in _mean(raw, *options, "--report", "code").output
 
 
@@ -278,7 +306,7 @@ def test_mistakes_about_groups_are_found_before_anything_is_spent(raw: Path, tmp
         [raw, *paid, "--seed", "5"],
     ):
         assert isinstance(_mean(*arguments).exception, ParameterError), arguments
-    assert not ledger.exists()
+    assert is_unspent(ledger)
 
 
 def _of_one_group(users: Path, tmp_path: Path) -> tuple[Path, Path]:
@@ -320,7 +348,7 @@ def test_a_dry_run_shows_what_was_counted_and_spends_nothing(users: Path, tmp_pa
         for words in ("NOT FOR PUBLICATION", "Trusted values: 500", "Local reports: 4,500", "Nothing was spent"):
             assert words in result.stderr
         assert not page.exists()
-        assert not ledger.exists()
+    assert is_unspent(ledger)
     assert _run(users, ledger).exit_code == 0  # the study has not been paid for before
     before = ledger.read_bytes()
     again = _mean(users, "--value", "minutes", "--report", "code", "--dry-run", "--ledger", ledger)
@@ -364,7 +392,7 @@ def test_a_user_with_two_rows_is_refused_or_kept_once(users: Path, tmp_path: Pat
     frame = pl.read_parquet(users).with_columns(id=pl.int_range(pl.len()) // 2)
     frame.write_parquet(users)
     assert "users have more than one row" in str(_run(users, ledger, "--user", "id").exception)
-    assert not ledger.exists()
+    assert is_unspent(ledger)
     refused = _run(users, ledger, "--user", "id", "--repeated", "first", "--engine", "duckdb")
     assert "no order in duckdb" in str(refused.exception)
     answer = json.loads(_run(users, ledger, "--user", "id", "--repeated", "first", "--json").stdout)

@@ -51,6 +51,9 @@ def test_a_point_between_thousands_of_users_is_refused(text: str) -> None:
 
 
 def test_an_epsilon_keeps_its_digits() -> None:
+    for text in ("1,5", "0,01"):
+        with pytest.raises(typer.BadParameter, match=f"'{text}' has a comma.* write a point: {text.replace(',', '.')}"):
+            decimal(text)
     assert [decimal(text) for text in (".5", " 1 ", "1e-6", "much")] == ["0.5", "1", "1e-6", "much"]
 
 

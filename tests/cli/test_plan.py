@@ -11,7 +11,6 @@ RUN = CliRunner()
 PAY = ["plan", "--users", "252,540", "--bounds", "0", "2349033", "--sd", "53,254"]
 
 
-@pytest.mark.slow
 def test_a_plan_is_a_story_and_two_tables() -> None:
     result = RUN.invoke(cli.app, [*PAY, "--trusted", "1%", "--epsilon", "1"])
     assert result.exit_code == 0
@@ -33,7 +32,6 @@ def test_a_plan_is_a_story_and_two_tables() -> None:
     assert "The paper's estimators, with Laplace noise for both groups" in paper.output
 
 
-@pytest.mark.slow
 def test_numbers_with_commas_are_read_everywhere() -> None:
     assert RUN.invoke(cli.app, ["channel", "--epsilon", ".5"]).exit_code == 0
     options = ["--users", "300", "--trusted", "120", "--epsilon", "1", "--bounds", "0", "250,000"]
@@ -45,7 +43,6 @@ def test_numbers_with_commas_are_read_everywhere() -> None:
     assert "0 to 125,000" in words
 
 
-@pytest.mark.slow
 def test_the_smallest_opt_in_for_a_wanted_error_is_found() -> None:
     options = ["--epsilon", "1", "--solve-for", "trusted", "--target-rmse", "2,000"]
     result = RUN.invoke(cli.app, [*PAY, *options])

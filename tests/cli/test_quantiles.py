@@ -13,6 +13,7 @@ from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.release import Ledger
+from tests.cli.ledgers import invoke, is_unspent
 
 RUN = CliRunner()
 STUDY = DistributionStudy("load", bounds=(0, 10_000), epsilon=2, scale="log")
@@ -37,7 +38,7 @@ def users(tmp_path: Path) -> Path:
 
 def _run(users: Path, ledger: Path | None, *more: str) -> Result:
     paid = [] if ledger is None else ["--ledger", str(ledger)]
-    return RUN.invoke(cli.app, ["quantiles", str(users), *OPTIONS, *COLUMNS, *paid, *more])
+    return invoke(["quantiles", str(users), *OPTIONS, *COLUMNS, *paid, *more])
 
 
 def test_it_tells_the_story_and_writes_the_ledger(users: Path, tmp_path: Path) -> None:
@@ -106,7 +107,7 @@ def test_what_is_refused_is_not_paid_for(users: Path, tmp_path: Path, q: str) ->
     assert isinstance(_run(users, ledger, f"--at={q}").exception, ParameterError)
     assert isinstance(_run(users, ledger, "--scale", "lin").exception, ParameterError)
     assert isinstance(_run(users, ledger, "--engine", "dask").exception, ParameterError)
-    assert not ledger.exists()
+    assert is_unspent(ledger)
 
 
 def test_a_dry_run_shows_diagnostics_and_releases_nothing(users: Path, tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_a_dry_run_shows_diagnostics_and_releases_nothing(users: Path, tmp_path:
     assert result.stdout == ""
     assert "NOT FOR PUBLICATION" in result.stderr
     assert "Clamped to the bounds: 0 of 1,000 values" in result.stderr
-    assert not (tmp_path / "ledger.json").exists()
+    assert is_unspent(tmp_path / "ledger.json")
 
 
 @pytest.mark.slow
@@ -146,30 +147,29 @@ def test_edges_come_from_a_file(users: Path, tmp_path: Path) -> None:
     answer = json.loads(result.stdout)
     assert "SIMULATION" in answer["simulation"]
     assert answer["cdf"]["edges"][1] == pytest.approx((100 / 254) ** 2, abs=1e-5)
-    both = RUN.invoke(cli.app, ["quantiles", str(raw), *OPTIONS, *simulated, "--edges-file", str(edges)])
+    both = invoke(["quantiles", str(raw), *OPTIONS, *simulated, "--edges-file", str(edges)])
     assert isinstance(both.exception, ParameterError)
     edges.write_text("many", encoding="utf-8")
-    bad = RUN.invoke(cli.app, ["quantiles", str(raw), *bounds, *simulated, "--edges-file", str(edges)])
+    bad = invoke(["quantiles", str(raw), *bounds, *simulated, "--edges-file", str(edges)])
     assert isinstance(bad.exception, DataError)
     assert "a number per line" in str(bad.exception)
     assert users.exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mean_reports", [[], ["--mean-reports"]])
 def test_a_person_in_both_groups_is_refused_and_nobody_pays(tmp_path: Path, mean_reports: list[str]) -> None:
     raw, reports, ledger = tmp_path / "raw.csv", tmp_path / "reports.csv", tmp_path / "ledger.json"
     raw.write_text("load,id\n120,ada\n480,bob\n")
     reports.write_text("code,id\n7,cy\n9,ada\n")
     files = ["--trusted-file", str(raw), "--local-file", str(reports), *COLUMNS, "--user", "id"]
-    result = RUN.invoke(cli.app, ["quantiles", *files, *OPTIONS, *mean_reports, "--ledger", str(ledger)])
+    result = invoke(["quantiles", *files, *OPTIONS, *mean_reports, "--ledger", str(ledger)])
     assert isinstance(result.exception, DataError)
     assert "1 user is in both groups by column 'id'" in str(result.exception)
     options = [*OPTIONS, *mean_reports, "--ledger", str(ledger), "--repeated", "first"]
-    assert "in both groups" in str(RUN.invoke(cli.app, ["quantiles", *files, *options]).exception)
-    assert not ledger.exists()
+    assert "in both groups" in str(invoke(["quantiles", *files, *options]).exception)
+    assert is_unspent(ledger)
     raw.write_text("load,id\n120,dan\n480,bob\n")
-    result = RUN.invoke(cli.app, ["quantiles", *files, *OPTIONS, *mean_reports, "--ledger", str(ledger)])
+    result = invoke(["quantiles", *files, *OPTIONS, *mean_reports, "--ledger", str(ledger)])
     assert result.exit_code == 0
     assert len(Ledger.open(ledger).events) == 1
 
@@ -184,7 +184,7 @@ def test_reports_that_were_collected_for_a_mean(tmp_path: Path) -> None:
     made = RUN.invoke(cli.app, ["randomize", str(values), "--value", "load", *bounds, "-o", str(reports)])
     assert made.exit_code == 0
     files = ["--trusted-file", str(raw), "--local-file", str(reports), *COLUMNS, "--ledger", str(ledger)]
-    result = RUN.invoke(cli.app, ["quantiles", *files, *bounds, "--scale", "log", "--mean-reports"])
+    result = invoke(["quantiles", *files, *bounds, "--scale", "log", "--mean-reports"])
     assert result.exit_code == 0
     assert "The local reports were collected for a mean." in result.output.replace("\n", " ")
     (event,) = Ledger.open(ledger).events
@@ -193,7 +193,6 @@ def test_reports_that_were_collected_for_a_mean(tmp_path: Path) -> None:
     assert isinstance(again.exception, BudgetError)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_randomize_writes_reports_that_are_tied(tmp_path: Path, ending: str) -> None:
     values, reports = tmp_path / "values.csv", tmp_path / f"reports.{ending}"
@@ -204,7 +203,7 @@ def test_randomize_writes_reports_that_are_tied(tmp_path: Path, ending: str) -> 
     raw = tmp_path / "raw.parquet"
     pl.DataFrame({"load": LOADS[2000:2500]}).write_parquet(raw)
     files = ["--trusted-file", str(raw), "--local-file", str(reports), *COLUMNS, "--ledger", str(tmp_path / "ledger")]
-    answer = json.loads(RUN.invoke(cli.app, ["quantiles", *files, *OPTIONS, "--json"]).stdout)
+    answer = json.loads(invoke(["quantiles", *files, *OPTIONS, "--json"]).stdout)
     assert (answer["tied"], answer["n_local"]) == (True, 2000)
 
 

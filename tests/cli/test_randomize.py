@@ -11,6 +11,7 @@ from hybriddp.cli import app
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.tables.report_files import write_table
+from tests.cli.ledgers import invoke
 
 RUN = CliRunner()
 
@@ -68,7 +69,7 @@ def test_an_answer_from_seeded_reports_is_no_private_release(tmp_path: Path, end
         assert _run(values, reports, *seed).exit_code == 0
         files = ["--trusted-file", str(values), "--local-file", str(reports), "--report", "code"]
         options = ["--value", "minutes", "--bounds", "0", "240", "--epsilon", "8", "--ledger", str(ledger), "--json"]
-        result = RUN.invoke(app, ["mean", *files, *options])
+        result = invoke(["mean", *files, *options])
         assert result.exit_code == 0
         assert json.loads(result.stdout)["privacy"]["private_release"] is (not seed)
 
@@ -86,7 +87,11 @@ def test_it_prints_json_and_nothing_else(values: Path, tmp_path: Path) -> None:
 def test_every_format_is_read(tmp_path: Path, ending: str) -> None:
     path, frame = tmp_path / f"v.{ending}", pl.DataFrame({"minutes": np.arange(50)})
     write_table(frame, path)
-    assert _run(path, tmp_path / f"r.{ending}").exit_code == 0
+    written = tmp_path / f"r.{ending}"
+    assert _run(path, written, "--seed", "1").exit_code == 0
+    read = {"parquet": pl.read_parquet, "csv": pl.read_csv, "jsonl": pl.read_ndjson, "ndjson": pl.read_ndjson}[ending]
+    reports, study = read(written), MeanStudy("minutes", bounds=(0, 240), epsilon=8)
+    assert reports["code"].to_list() == study.randomize(np.arange(50.0), random_state=1).tolist()
 
 
 @pytest.mark.parametrize(
@@ -136,3 +141,4 @@ def test_bounds_must_be_a_range(values: Path, tmp_path: Path) -> None:
     options = ["--value", "minutes", "--epsilon", "1", "-o", str(tmp_path / "r.csv")]
     backwards = RUN.invoke(app, ["randomize", str(values), "--bounds", "5", "1", *options])
     assert isinstance(backwards.exception, ParameterError)
+    assert str(backwards.exception).startswith("bounds must be ")

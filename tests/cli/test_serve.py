@@ -49,16 +49,18 @@ class Prepared:
 
     def __init__(self, stop_by: signal.Signals) -> None:
         self.asked: list[Settings] = []
-        self.new_admin_key = False
-        self.stop_by = stop_by
+        self.new_admin_key = self.clock_ok = False
+        self.stop_by, self.warning = stop_by, ""
 
-    def prepare(self, settings: Settings, *, new_admin_key: bool = False) -> SimpleNamespace:
+    def prepare(self, settings: Settings, *, new_admin_key: bool = False, clock_ok: bool = False) -> SimpleNamespace:
         self.asked.append(settings)
-        self.new_admin_key = new_admin_key
+        self.new_admin_key, self.clock_ok = new_admin_key, clock_ok
         if not settings.key_file.exists():
             MasterKey.create(settings.key_file, data=settings.data)
         return SimpleNamespace(
-            app=Litestar(on_startup=[self._stop], openapi_config=None, logging_config=None), admin_key="hdpa_new"
+            app=Litestar(on_startup=[self._stop], openapi_config=None, logging_config=None),
+            admin_key="hdpa_new",
+            warning=self.warning,
         )
 
     def _stop(self) -> None:
@@ -144,11 +146,12 @@ def test_the_demo_keeps_nothing(prepared: Prepared, tmp_path: Path, monkeypatch:
     started: list[tuple[str, str, bytes]] = []
     monkeypatch.setattr(demo, "start_demo", lambda *given: started.append(given))
     monkeypatch.setenv("HYBRIDDP_DATABASE", "postgresql://db/real")
+    monkeypatch.setenv("HYBRIDDP_ADMIN_KEY", "of the real server")
     result = _run("--port", 0, "--demo")
     assert result.exit_code == 0, (result.output, result.exception)
     assert "simulated" in result.stdout
     (settings,) = prepared.asked
-    assert settings.database == ""
+    assert (settings.database, settings.given_admin_key()) == ("", None)
     assert not settings.data.parent.exists()
     assert list(tmp_path.iterdir()) == []
     ((url, key, secret),) = started
@@ -156,7 +159,7 @@ def test_the_demo_keeps_nothing(prepared: Prepared, tmp_path: Path, monkeypatch:
     assert (key, len(secret)) == ("hdpa_new", 64)
 
 
-@pytest.mark.parametrize("option", ["--data", "--key-file", "--database"])
+@pytest.mark.parametrize("option", ["--data", "--key-file", "--database", "--admin-key-file"])
 def test_the_demo_never_touches_real_data(option: str) -> None:
     error = _run("--demo", option, "x").exception
     assert isinstance(error, ParameterError)
@@ -209,7 +212,7 @@ def test_an_app_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
     room = ModuleType("hybriddp.service.app")
     app = Litestar(on_startup=[fail], openapi_config=None, logging_config=None)
-    room.prepare = lambda _, **__: SimpleNamespace(app=app, admin_key=None)  # type: ignore[attr-defined]
+    room.prepare = lambda _, **__: SimpleNamespace(app=app, admin_key=None, warning="")  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "hybriddp.service.app", room)
     result = _run("--port", 0)
     assert isinstance(result.exception, DataError)
@@ -238,6 +241,15 @@ def test_a_lost_admin_key_is_asked_to_be_replaced(prepared: Prepared) -> None:
     assert prepared.new_admin_key
     _run("--port", 0)
     assert not prepared.new_admin_key
+
+
+def test_a_clock_in_doubt_is_warned_of(prepared: Prepared) -> None:
+    prepared.warning = "The clock is 10.0 days ahead."
+    assert "Warning: The clock is 10.0 days ahead." in _run("--port", 0).stderr
+    assert not prepared.clock_ok
+    prepared.warning = ""
+    assert "Warning" not in _run("--port", 0, "--clock-ok").output
+    assert prepared.clock_ok
 
 
 def test_the_help_has_the_defaults() -> None:

@@ -77,7 +77,6 @@ def _conducted(kind: str, transport: httpx.MockTransport, timeout: float = 1.0) 
     return anyio.run(run)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["blocking", "async"])
 @pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip", "br", "GZIP", "identity, gzip"])
 def test_a_compressed_answer_is_refused_before_it_is_read(kind: str, encoding: str) -> None:

@@ -108,6 +108,7 @@ def test_a_value_that_units_cannot_give_back_is_sent_as_it_is(monkeypatch: pytes
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 def test_codes_are_unbiased_reports_of_the_value() -> None:
     """The study's own channel: 20 % of the standard deviation are 12 standard errors."""
     offer = StudyOffer.from_text(STUDY.device_json())

@@ -9,7 +9,6 @@ import pytest
 
 from hybriddp import MeanStudy
 from hybriddp.client import MockCurator
-from hybriddp.client.contribution import Contribution
 from hybriddp.client.offer import StudyOffer
 from hybriddp.errors import ProtocolError
 from hybriddp.mean.parts import StudyParts
@@ -23,7 +22,7 @@ class Liar(MockCurator):
 
     said: Mapping[str, str] = MappingProxyType({})
 
-    def _receipt(self, made: Contribution, **about: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _receipt(self, made: Any, **about: Any) -> dict[str, Any]:  # noqa: ANN401
         document = super()._receipt(made, **about)
         return self.sign({name: text for name, text in {**document["receipt"], **self.said}.items() if text != "-"})
 

@@ -49,7 +49,7 @@ def test_the_release_is_written_down_once_and_a_second_one_refused() -> None:
     assert (event.what, event.study, event.who, event.epsilon) == (
         "histogram of the trusted group",
         STUDY.digest,
-        "trusted",
+        "everybody",
         "1",
     )
     with pytest.raises(BudgetError):
@@ -57,7 +57,7 @@ def test_the_release_is_written_down_once_and_a_second_one_refused() -> None:
     assert len(ledger.events) == 1
 
 
-def test_local_users_alone_cost_the_ledger_nothing() -> None:
+def test_seeded_reports_cost_the_ledger_nothing() -> None:
     ledger = Ledger(Privacy(epsilon=1))
     estimate = STUDY.estimate(trusted=None, local=REPORTS, single_group=True, ledger=ledger)
     assert ledger.events == ()

@@ -38,6 +38,7 @@ def _assert_chi_square(distances: list[float]) -> None:
     assert stats.chi2.cdf(total * 0.8**2, freedom) < LEVEL / 2
 
 
+@pytest.mark.representative
 def test_the_covariance_is_right_if_the_groups_are_alike() -> None:
     rng, distances = np.random.default_rng(5), []
     truth = stats.beta.cdf(STUDY.bins.edges, 2, 5)

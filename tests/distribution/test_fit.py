@@ -34,7 +34,6 @@ def _cdf(found: DistributionFit) -> np.ndarray:
     return np.cumsum(found.linear)[:-1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_the_numbers_are_the_references(name: str) -> None:
     """To 2e-9: the channel's weights are whole multiples of 2^-32, the reference's are not."""

@@ -31,7 +31,6 @@ def test_other_reports_are_not_taken_for_those_of_a_mean() -> None:
     assert mean_hint(DistributionStudy.from_mean_study(MEAN)) == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_the_commands_say_what_reports_are_for(tmp_path: Path, ending: str) -> None:
     """`randomize` without a scale makes reports for a mean, which `quantiles` names a remedy for."""

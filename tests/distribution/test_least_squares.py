@@ -23,8 +23,8 @@ def test_walsh_functions_are_orthonormal_and_the_first_is_constant() -> None:
     assert np.allclose(walsh()[0], 1 / 16)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("label_bits", [1, 2, pytest.param(3, marks=pytest.mark.slow), 8])
+@pytest.mark.repeated
+@pytest.mark.parametrize("label_bits", [1, 2, 3, 8])
 def test_the_information_of_reports_is_that_of_the_indicators_of_their_labels(label_bits: int) -> None:
     channel = MaskedResponse(epsilon=1, label_bits=label_bits)
     counts = np.random.default_rng(2).integers(0, 9, (channel.n_patterns, channel.n_labels))

@@ -18,6 +18,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release.mechanisms import laplace_variance, mechanism_for
 from hybriddp.tables import summarize
+from tests.levels import z_limit
 
 MEAN = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
 BOTH = MeanAndDistribution(MEAN, epsilon_fraction="0.3", scale="log")
@@ -87,7 +88,7 @@ def test_answers_are_near_and_say_what_they_promise() -> None:
     found = BOTH.estimate(trusted=TRUSTED, local=REPORTS, random_state=3)
     again = BOTH.estimate(trusted=TRUSTED, local=REPORTS, random_state=3)
     assert (found.mean.value, found.distribution.quantile(0.5)) == (again.mean.value, again.distribution.quantile(0.5))
-    assert abs(found.mean.value - VALUES.mean()) < 6 * found.mean.standard_error
+    assert abs(found.mean.value - VALUES.mean()) < z_limit() * found.mean.standard_error
     low, high = found.distribution.quantile(0.5, level=0.9999).interval
     assert low < np.quantile(VALUES, 0.5) < high
     real = BOTH.estimate(trusted=TRUSTED, local=MEAN.summarize_local(REPORTS), ledger=Ledger(MEAN.privacy))

@@ -24,7 +24,6 @@ STUDIES = [
 ONE_OF_EACH_SIZE = ("0.5", "1", "2", "4", "5", "5.5", "6", "8")  # label bits 1 to 8
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.bins.scale)
 def test_no_neighbor_changes_what_is_released_by_more_than_the_noise_is_for(
     study: DistributionStudy, monkeypatch: pytest.MonkeyPatch

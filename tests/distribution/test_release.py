@@ -19,7 +19,6 @@ def _counts(bins: tuple[int, ...]) -> np.ndarray:
     return np.bincount(bins, minlength=256).astype(np.int64)
 
 
-@pytest.mark.slow
 def test_replacing_one_user_changes_the_vector_by_four_at_most() -> None:
     """All neighbors: a user in any bin who moves to any other, beside one who stays."""
     distances = {
@@ -70,6 +69,7 @@ def test_without_noise_the_fractions_are_the_counts() -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 def test_the_covariance_is_that_of_the_noise() -> None:
     """Variances of 60 cumulated fractions over 4,000 releases; a scale that is 20 % off is rejected."""
     counts = np.full(256, 4)

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from hybriddp.theory import Setting
+from tests.levels import LEVEL
 
 # A small version of the paper's setting: one cluster in d = 2 dimensions on [0, 1].
 D, EPSILON, ROUNDS = 2, 7.0, 5
@@ -70,5 +72,6 @@ def test_row_07_a_noisy_count_can_be_zero_or_less() -> None:
     chance = 0.5 * math.exp(-40 / scale)
     assert chance == pytest.approx(4.4e-5, rel=0.01)
     rng = np.random.default_rng(7)
-    observed = (40 + rng.laplace(0, scale, 4_000_000) <= 0).sum()
-    assert abs(observed - 4e6 * chance) < 6.5 * math.sqrt(4e6 * chance)
+    observed = int((40 + rng.laplace(0, scale, 4_000_000) <= 0).sum())
+    assert stats.binomtest(observed, 4_000_000, chance).pvalue > LEVEL
+    assert stats.binomtest(observed, 4_000_000, 0.5 * math.exp(-40 / (0.8 * scale))).pvalue < LEVEL

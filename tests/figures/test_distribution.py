@@ -23,7 +23,7 @@ def estimate() -> DistributionEstimate:
     return _estimate()
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
 def test_the_picture_is_written_and_settings_stay(
     estimate: DistributionEstimate, tmp_path: Path, ending: str, magic: bytes

@@ -19,7 +19,6 @@ def result() -> list[Estimate]:
     return [study.estimate(trusted=values[:100], local=codes, random_state=1)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_the_picture_is_written_in_the_format_of_its_name(
     result: list[Estimate], tmp_path: Path, ending: str, magic: bytes

@@ -17,7 +17,6 @@ def _model(d: int, **change: Any) -> HybridKMeans:  # noqa: ANN401
     return HybridKMeans(**{"n_clusters": 3, "epsilon": 2, "bounds": bounds, "random_state": 1, **change}).fit(points)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_a_picture_is_written(tmp_path: Path, ending: str) -> None:
     path = tmp_path / "new" / f"centers.{ending}"

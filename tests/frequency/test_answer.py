@@ -7,7 +7,7 @@ from scipy import stats
 
 from hybriddp.errors import BudgetError, DataError, ParameterError
 from hybriddp.frequency import FrequencyStudy, LocalCounts, TrustedCounts
-from hybriddp.frequency.answer import counts_event, release_counts, sensitivity
+from hybriddp.frequency.answer import release_counts, sensitivity
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release.mechanisms import PrivateVector, laplace_variance, release_vector
@@ -85,12 +85,10 @@ def test_a_release_is_paid_for_once_and_first() -> None:
     ledger = Ledger(Privacy(epsilon=1))
     found = FIVE.estimate(trusted=ITEMS, local=FIVE.randomize(ITEMS), ledger=ledger)
     (event,) = ledger.events
-    assert event.what == f"counts of the trusted group, study {FIVE.name!r}"
-    assert (event.who, event.study) == ("trusted", FIVE.digest)
+    assert (event.what, event.name) == ("counts of the trusted group", FIVE.name)
+    assert (event.who, event.study) == ("everybody", FIVE.digest)
     assert (event.epsilon, event.delta) == ("0.5", "0")
     assert found.privacy.counted
-    long = FrequencyStudy("x" * 100, categories=["a", "b"], epsilon=1)
-    assert counts_event(long, None).what == f"counts of the trusted group, study '{'x' * 59}…'"
     with pytest.raises(BudgetError, match="It has been released already"):
         FIVE.estimate(trusted=ITEMS, local=FIVE.randomize(ITEMS), ledger=ledger)
     assert len(ledger.events) == 1
@@ -111,7 +109,7 @@ def test_nothing_is_drawn_before_it_is_paid_for(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_releases_nothing_costs_nothing() -> None:
     ledger = Ledger(Privacy(epsilon=1))
-    found = FIVE.estimate(trusted=None, local=FIVE.randomize(ITEMS), single_group=True, ledger=ledger)
+    found = FIVE.estimate(trusted=None, local=REPORTS, single_group=True, ledger=ledger)  # a simulation
     assert (found.privacy.released, found.privacy.counted, found.trusted) == (False, False, None)
     simulated = FIVE.estimate(trusted=ITEMS, local=REPORTS, ledger=ledger, random_state=1)
     assert (simulated.privacy.seeded, simulated.privacy.counted) == (True, False)

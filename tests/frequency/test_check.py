@@ -96,7 +96,6 @@ def test_summaries_of_other_studies_are_refused() -> None:
 # Reports that are tied to their study are not refused, but told
 
 
-@pytest.mark.slow
 @every_study
 @pytest.mark.parametrize("n", [200, 4000])
 def test_colluders_are_counted_from_below(kind: str, n: int) -> None:
@@ -120,6 +119,18 @@ def test_the_colluders_that_used_to_stop_a_study() -> None:
         real = study.randomize(RNG.integers(0, 300, n - planted), random_state=n)
         sent = Reports(np.concatenate([real.codes, np.full(planted, 17)]), study.digest)
         assert least <= study.estimate(trusted=[0, 1, 2], local=sent).implausible_reports <= planted
+
+
+@pytest.mark.parametrize(("row", "least"), [(2**20 - 1, 0.5), (0, 0.1)])
+def test_rows_of_ones_and_of_none_are_counted_from_below(row: int, least: float) -> None:
+    study, n = STUDIES["unary"], 20_000
+    real = study.randomize(RNG.integers(0, 20, n), random_state=8).codes
+    for planted in (0, 1, 2000, 10_000):
+        sent = Reports(np.concatenate([real[planted:], np.full(planted, row)]), study.digest)
+        found = implausible_counts(study, study.summarize_local(sent))
+        assert (planted > 1) * least * planted <= found <= planted
+    with pytest.raises(DataError, match="cannot come from this study's channel"):
+        study.estimate(trusted=[0, 1, 2], local=sent.codes)
 
 
 @every_study

@@ -35,6 +35,7 @@ def test_strings_are_as_long_as_48_bits_allow(name: str, longest: int) -> None:
     assert str(longest) in alphabet.words
 
 
+@pytest.mark.slow
 @given(st.text(max_size=8))
 def test_strings_of_six_bytes_are_read_back(string: str) -> None:
     alphabet = Alphabet.of("bytes")

@@ -135,7 +135,7 @@ def test_reports_of_something_else_are_refused() -> None:
         QUESTION.summarize([1]) + other.summarize([1])
     with pytest.raises(DataError, match="3 of 3 reports are outside"):
         QUESTION.summarize([-1, QUESTION.n_codes, 10**9])
-    with pytest.raises(DataError, match="^reports must be a one-dimensional array of integers, got text"):
+    with pytest.raises(DataError, match="^reports must be a one-dimensional array of integers from 0 to 639, got text"):
         QUESTION.summarize(["a"])
     with pytest.raises(ProtocolError, match="not those of"):
         QUESTION.summarize([1]).levels(LocalHashing(epsilon=2, n_functions=32))

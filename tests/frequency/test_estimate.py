@@ -129,7 +129,8 @@ def test_plain_values_have_everything() -> None:
     assert content["items"] == list("abcde")
     published = FOUND.published()
     np.testing.assert_array_equal(content["shares"], published.shares)
-    np.testing.assert_array_equal(content["lower_95"], published.lower)
+    np.testing.assert_array_equal(content["lower"], published.lower)
+    assert (content["level"], content["selected"], content["largest"]) == ([0.95] * 5, [False] * 5, None)
     assert content["step"] == float(published.step)
     assert (content["n_trusted"], content["n_local"], content["tied"]) == (2000, 20_000, True)
     assert content["privacy"]["private_release"] is False
@@ -138,7 +139,7 @@ def test_plain_values_have_everything() -> None:
     assert "curator" not in content
     full = json.loads(FOUND.to_json(full=True))["curator"]
     np.testing.assert_array_equal(full["shares"], FOUND.shares)
-    np.testing.assert_array_equal(full["upper_95"], FOUND.stated_intervals().upper)
+    np.testing.assert_array_equal(full["upper"], FOUND.stated_intervals().upper)
     np.testing.assert_array_equal(full["weights"], FOUND.weight)
     assert len(full["divergence"]["item_z"]) == 5
     alone = STUDY.estimate(trusted=None, local=REPORTS, single_group=True).to_dict(full=True)["curator"]
@@ -152,12 +153,20 @@ def test_a_table_has_a_row_for_each_category() -> None:
     table = FOUND.to_pandas()
     assert table["item"].tolist() == list("abcde")
     np.testing.assert_array_equal(table["share"], FOUND.shares)
+    np.testing.assert_array_equal(table["lower"], FOUND.stated_intervals().lower)
+    np.testing.assert_array_equal(table["weight"], FOUND.weight)
+    assert (set(table["level"]), set(table["selected"])) == ({0.95}, {False})
+    two = FOUND.to_pandas(top=2)
+    assert two["item"].tolist() == ["a", "b"]
+    np.testing.assert_array_equal(two["upper"], FOUND.stated_intervals(0.98).upper[:2])
+    assert (set(two["level"]), set(two["selected"])) == ({0.98}, {True})
 
 
 # The law of whole studies
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 @pytest.mark.parametrize(("epsilon", "k"), [("0.5", 5), (1, 12), (2, 40)])
 def test_whole_studies_err_as_they_say(epsilon: float | str, k: int) -> None:
     """Real reports and noise of 600 studies: errors, variances and intervals of all categories together.

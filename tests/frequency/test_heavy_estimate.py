@@ -47,7 +47,9 @@ def test_rows_columns_and_texts_agree() -> None:
     frame = FOUND.to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert frame["item"].tolist() == ["sun", "moon", "star"]
-    assert FOUND.top(2) == rows[:2]
+    assert [row.item for row in FOUND.top(2)] == ["sun", "moon"]
+    assert FOUND.top(3) == FOUND.top(99) == rows
+    assert not any(row.selected for row in rows)
 
 
 def test_intervals_that_assume_nothing_are_wider() -> None:
@@ -103,6 +105,12 @@ def test_it_explains_itself() -> None:
         assert words in told
     assert str(FOUND).startswith("sky: sun: ")
     assert repr(FOUND) == "HeavyHitters('sky': 3 items by list, ε = 2, a simulation)"
+    assert "noise only" not in told
+    alone = FOUND.study.estimate(
+        trusted=FOUND.study.release(ITEMS[:2000], random_state=1), local=None, single_group=True
+    )
+    assert "[95 % intervals of the noise only]" in str(alone)
+    assert "about the shares among these trusted users and contain the noise only" in alone.explain()
     sampled = _found(max_records=3)
     assert "one was drawn" in sampled.explain()
 
@@ -151,6 +159,6 @@ def test_rows_and_texts_have_the_stated_intervals() -> None:
         assert stated.lower[i] <= honest.lower[i]
         assert stated.upper[i] >= honest.upper[i]
     told = found.to_dict()
-    assert told["lower_95"] == found.published().lower.tolist()
+    assert told["lower"] == found.published().lower.tolist()
     assert not told["intervals_assume_groups_alike"]
     assert "hold whether those who trust are like those who do not or other people" in found.explain()

@@ -74,7 +74,7 @@ def _laws(counts: dict[str, int], rule: ThresholdRule, threshold: int, public: t
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("public", [(), ("a", "new")])
 @pytest.mark.parametrize(
     ("epsilon", "delta", "m"), [("1", "0.1", 1), ("2", "0.001", 1), ("0.5", "0.01", 1), ("2", "0.05", 2)]
@@ -206,7 +206,7 @@ def test_the_ledger_is_charged_before_the_draw_and_once_only() -> None:
     ledger = Ledger(Privacy(epsilon=5, delta=1e-3))
     released = _release({"a": 1000}, ledger=ledger)
     assert released.counted
-    assert [(event.epsilon, event.delta, event.who) for event in ledger.events] == [("1", "0.000001", "trusted")]
+    assert [(event.epsilon, event.delta, event.who) for event in ledger.events] == [("1", "0.000001", "everybody")]
     with pytest.raises(BudgetError, match="released already"):
         _release({"a": 1000}, ledger=ledger)
     assert len(ledger.events) == 1
@@ -248,6 +248,7 @@ def test_items_are_shown_as_often_as_they_should_be(seeded: bool) -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 def test_counts_have_the_noise_of_the_rule() -> None:
     """Variance of 5,000 draws; a scale that is a fifth less does not pass."""
     released = _release({f"{i}": 10_000 for i in range(5000)})

@@ -92,7 +92,12 @@ def test_shares_are_unbiased_and_vary_as_they_say(oracle: FrequencyOracle) -> No
 def test_the_probabilities_of_all_counts_are_within_their_bounds(oracle: FrequencyOracle) -> None:
     tallies = np.stack([oracle.tally(np.array([code])) for code in range(oracle.n_codes)])
     laws = np.array([list(map(float, _report_law(oracle, c).values())) for c in range(oracle.n_categories)])
-    chances, (least, most) = laws @ tallies, oracle.count_bounds
+    channel, chances = oracle.channel, laws @ tallies
+    least, most = (
+        channel.code_bounds
+        if isinstance(channel, LocalHashing)
+        else (channel.miss_probability, channel.hit_probability)
+    )
     assert chances.min() == pytest.approx(least, rel=1e-9)
     assert chances.max() == pytest.approx(most, rel=1e-9)
 

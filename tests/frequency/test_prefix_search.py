@@ -22,7 +22,6 @@ def _tallies(n: int, seed: int) -> list[np.ndarray]:
     return QUESTION.summarize(QUESTION.randomize(items, random_state=seed)).levels(CHANNEL)
 
 
-@pytest.mark.slow
 def test_frequent_words_are_found_with_their_shares() -> None:
     tallies = _tallies(20_000, 1)
     found = search_prefixes(tallies, CHANNEL)

@@ -45,7 +45,7 @@ def test_the_step_is_a_tenth_of_the_noise_and_texts_are_short(found: Frequencies
     sd = math.sqrt(1 / sum(1 / float(np.min(group.noise)) for group in groups))
     assert sd / 30 < step <= sd / 10
     told = found.to_dict()
-    for name in ("shares", "standard_errors", "lower_95", "upper_95"):
+    for name in ("shares", "standard_errors", "lower", "upper"):
         assert all(len(repr(x)) <= 8 for x in told[name]), name
     assert all(len(repr(x)) > 10 for x in found.to_dict(full=True)["curator"]["standard_errors"])
 

@@ -20,7 +20,7 @@ STUDIES = [
 items = st.lists(st.sampled_from(["a", "b", "c", "zz", None]))
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.channel.kind)
 @given(one=items, two=items, three=items)
 def test_sums_of_summaries_are_summaries_of_all(

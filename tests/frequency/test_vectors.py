@@ -1,6 +1,7 @@
 """The shared vectors of frequency studies, as Python sees them; js/test/frequency.test.js runs the same file."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hybriddp.frequency import FrequencyStudy
 from hybriddp.frequency.categories import Item
 from hybriddp.frequency.discovery import DiscoveryQuestion
 from tests.known_bytes import KnownBytes, check_codes, stream
+from tests.refusals import not_refused
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "frequency.json").read_text(encoding="utf-8"))
 
@@ -31,7 +33,7 @@ def _items(study: FrequencyStudy, case: dict[str, Any]) -> list[Item]:
     return [other if listed[n] is None else study.categories[n] for n, other in zip(numbers, others, strict=True)]
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("case", VECTORS["studies"], ids=lambda c: c["seed"])
 def test_known_bytes_give_the_same_reports_as_everywhere(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     study = FrequencyStudy.from_json(case["text"])
@@ -54,7 +56,7 @@ def test_known_bytes_give_the_same_codes_of_sets_and_keys(
     check_codes(channel.sample(np.resize(np.array(case["inputs"], np.uint64), case["count"])), case)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("case", VECTORS["discovery"], ids=lambda c: c["seed"])
 def test_known_bytes_give_the_same_reports_of_strings(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     question = DiscoveryQuestion.from_json(case["text"])
@@ -83,19 +85,18 @@ def test_odd_texts_that_are_fine_are_accepted(case: dict[str, str]) -> None:
     assert FrequencyStudy.from_json(case["text"]).digest == case["digest"]
 
 
-@pytest.mark.parametrize("case", VECTORS["refused"], ids=lambda c: c["why"])
-def test_tampered_studies_are_refused(case: dict[str, str]) -> None:
-    with pytest.raises(ProtocolError, match="^The "):
-        FrequencyStudy.from_json(case["text"])
+def _texts(kind: str) -> list[tuple[str, str]]:
+    return [(case["why"], case["text"]) for case in VECTORS[kind]]
 
 
-@pytest.mark.parametrize("case", VECTORS["refused_channels"], ids=lambda c: c["why"])
-def test_tampered_channels_are_refused(case: dict[str, str]) -> None:
-    with pytest.raises(ProtocolError, match="^The channel is refused: "):
-        channel_from_json(case["text"], epsilon="1")
+def test_tampered_studies_are_refused() -> None:
+    assert not_refused(_texts("refused"), FrequencyStudy.from_json, ProtocolError, "^The ") == []
 
 
-@pytest.mark.parametrize("case", VECTORS["refused_discovery"], ids=lambda c: c["why"])
-def test_tampered_questions_are_refused(case: dict[str, str]) -> None:
-    with pytest.raises(ProtocolError, match="^The "):
-        DiscoveryQuestion.from_json(case["text"])
+def test_tampered_channels_are_refused() -> None:
+    parse = partial(channel_from_json, epsilon="1")
+    assert not_refused(_texts("refused_channels"), parse, ProtocolError, "^The channel is refused: ") == []
+
+
+def test_tampered_questions_are_refused() -> None:
+    assert not_refused(_texts("refused_discovery"), DiscoveryQuestion.from_json, ProtocolError, "^The ") == []

@@ -6,6 +6,8 @@ from typing import Any
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.privacy import Privacy
+from hybriddp.release import Ledger
 
 
 def started(study: KMeansStudy, **parameters: Any) -> HybridKMeansServer:  # noqa: ANN401
@@ -24,3 +26,8 @@ def asked_now(server: HybridKMeansServer, local: FloatArray) -> FloatArray:
     assert server.round is not None
     first = sum(step.local_users for step in server.spending)
     return local[first : first + int(server.round.user_fraction * server.n_local)]
+
+
+def trusted_ledger(budget: Privacy, *, accountant: str = "basic") -> Ledger:
+    """Make a ledger of the trusted group alone: what a study charges to everybody is not what is tested."""
+    return Ledger(budget, accountant=accountant, count="trusted")

@@ -14,6 +14,7 @@ from benchmarks.kmeans_data import LAYOUTS, DataSet, blobs, paper
 from hybriddp._check import FloatArray
 from hybriddp.kmeans.clustering import nearest, wcss, weighted_kmeans
 from hybriddp.kmeans.estimator import HybridKMeans
+from tests.levels import z_limit
 
 pytestmark = pytest.mark.statistical
 
@@ -57,6 +58,7 @@ def _ratios(tasks: list[Task], epsilon: float, trusted: float, local: bool = Tru
     return np.array(ratios)
 
 
+@pytest.mark.representative
 @pytest.mark.parametrize(
     ("epsilon", "trusted", "most"), [(7.0, 0.01, 1.005), (3.0, 0.01, 1.01), (1.0, 0.01, 1.08), (1.0, 0.1, 1.02)]
 )
@@ -79,7 +81,7 @@ def test_both_groups_together_are_better_than_either_alone() -> None:
     for alone in (local, trusted):
         gap = alone - both
         assert gap.mean() > 0
-        assert gap.mean() > 6.5 * gap.std(ddof=1) / np.sqrt(len(gap))
+        assert gap.mean() > z_limit(2, len(gap)) * gap.std(ddof=1) / np.sqrt(len(gap))
 
 
 @pytest.mark.parametrize(("n_trusted", "n_local", "epsilon"), [(2000, 0, 2.0), (0, 30_000, 4.0), (2000, 30_000, 7.0)])

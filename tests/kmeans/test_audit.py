@@ -101,7 +101,7 @@ class Wiretap:
         return sum((_log_ratio(p.values, s.compute(one), s.compute(other), p.scale) for s, p in parts), Fraction(0))
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("setting", STUDIES, ids=lambda s: f"{s.d}-{s.neighbors}-{s.n_local}")
 def test_no_transcript_says_more_than_epsilon_of_anybody(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)

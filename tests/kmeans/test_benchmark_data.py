@@ -40,7 +40,7 @@ def test_every_set_is_tested_here_but_digits() -> None:
     assert set(SETS) == {*SHAPES, "digits"} == {*PLANE, *SPACE}
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_set_has_its_shape_and_lies_in_its_box(name: str) -> None:
     n, d, k = SHAPES[name]
@@ -53,7 +53,7 @@ def test_a_set_has_its_shape_and_lies_in_its_box(name: str) -> None:
     assert 0 <= data.points.min() < data.points.max() <= 1
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_seed_gives_the_same_points_and_another_seed_others(name: str) -> None:
     first, again, other = _drawn(name, 0), SETS[name](0), SETS[name](1)
@@ -68,7 +68,6 @@ def test_layouts_are_separated(layout: str) -> None:
     assert np.min(distances[np.triu_indices(4, 1)]) >= APART * PAPER_SD
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_papers_clusters_are_equal_and_round(layout: str) -> None:
     data = _drawn(layout, 0)

@@ -9,6 +9,7 @@ from benchmarks.kmeans_shapes import FLAT, SETS, Measured, doubt_table, referenc
 from benchmarks.kmeans_trials import HYBRID, Cell
 
 TUNE, FINAL = {**TUNE_PLANE, **TUNE_SPACE}, {**FINAL_PLANE, **FINAL_SPACE}
+SLOW = ("letters", "segments")
 
 
 def test_sets_for_tuning_and_for_the_final_table_are_different_ones_and_say_so() -> None:
@@ -19,8 +20,11 @@ def test_sets_for_tuning_and_for_the_final_table_are_different_ones_and_say_so()
     }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*TUNE, *FINAL])
+@pytest.mark.repeated
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name.endswith(SLOW) else name for name in (*TUNE, *FINAL)],
+)
 def test_a_set_is_drawn_from_its_seed_and_lies_in_its_box(name: str) -> None:
     data, again, other = SETS[name](0), SETS[name](0), SETS[name](1)
     assert data.name == name

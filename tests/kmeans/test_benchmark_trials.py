@@ -27,7 +27,6 @@ class Recorder:
         return self
 
 
-@pytest.mark.slow
 def test_a_trial_hands_over_the_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Recorder, "seen", [], raising=False)
     monkeypatch.setattr("benchmarks.kmeans_trials.HybridKMeans", Recorder)

@@ -53,7 +53,7 @@ def _best_of_all_partitions(points: FloatArray, weights: FloatArray, k: int) -> 
     return best
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize(("n", "k", "d"), [(7, 2, 1), (7, 3, 2), (6, 4, 3), (5, 1, 2)])
 @pytest.mark.parametrize("seed", range(3))
 def test_many_starts_find_the_best_of_all_partitions(n: int, k: int, d: int, seed: int) -> None:

@@ -57,7 +57,6 @@ def _plain() -> HybridKMeans:
     return _new(list(BOUNDS.values())).fit(TRUSTED, LOCAL)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [BOUNDS, list(BOUNDS.values())], ids=["named bounds", "bounds"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_are_put_in_their_order_in_fit_predict_and_transform(kind: str, bounds: Any) -> None:  # noqa: ANN401

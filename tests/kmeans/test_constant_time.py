@@ -91,7 +91,6 @@ def _round(name: str, *, unary: bool = False) -> Round:
     return Round.from_json(as_text(fields), study=study)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_every_point_takes_the_same_steps_over_arrays_of_the_same_shapes(name: str) -> None:
     asked = _round(name)

@@ -58,7 +58,7 @@ def test_a_fitted_model_has_what_it_promises() -> None:
     assert not hasattr(MODEL, "inertia_")
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("d", [1, 2, 5])
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(4000, 0), (0, 40_000), (1000, 40_000)])
@@ -98,7 +98,7 @@ def test_predictions_are_the_nearest_centers() -> None:
         _model().predict(POINTS)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize(("n_trusted", "d"), [(400, 2), (0, 2), (400, 5), (5, 5)])
 def test_a_seed_repeats_everything_and_another_one_does_not(n_trusted: int, d: int) -> None:
     points = np.random.default_rng(0).random((4000, d))
@@ -126,7 +126,8 @@ def test_a_ledger_is_told_and_obeyed() -> None:
     ledger = Ledger(Privacy(epsilon=3))
     model = _model(random_state=None).fit(TRUSTED, LOCAL, ledger=ledger)
     assert model.in_ledger_
-    assert sum(Fraction(event.epsilon) for event in ledger.events) == 3
+    for who in ("trusted", "local"):
+        assert sum(Fraction(event.epsilon) for event in ledger.events if event.who == who) == 3
     with pytest.raises(BudgetError):
         _model(random_state=None).fit(TRUSTED, LOCAL, ledger=ledger)
 
@@ -171,7 +172,7 @@ def test_points_outside_are_clamped_and_counted() -> None:
     np.testing.assert_array_equal(model.cluster_centers_, _model().fit(tame[:400], tame[400:]).cluster_centers_)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
 @pytest.mark.parametrize(("scale", "shift"), [(0.25, 0.0), (2.0**20, 0.0), (4.0, -64.0), (2.0**-10, 8.0)])
 def test_centers_move_with_the_data_and_its_bounds(d: int, scale: float, shift: float) -> None:
@@ -264,6 +265,7 @@ def _check(model: HybridKMeans, k: int, bounds: list[tuple[float, float]]) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.representative
 @given(data=st.data())
 def test_there_are_finite_centers_inside_the_bounds_whatever_the_data(data: st.DataObject) -> None:
     """Also: no warnings, since they are errors here."""
@@ -297,7 +299,7 @@ def test_there_are_finite_centers_inside_the_bounds_whatever_the_data(data: st.D
     _check(model.fit(points[: sizes[0]], points[sizes[0] :]), k, bounds)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 8, 16])
 @pytest.mark.parametrize("n", [2, 3, 7, 50])
 def test_a_handful_of_users_is_enough_to_run(d: int, n: int) -> None:

@@ -1,5 +1,7 @@
 """What a model says of itself, in every mode."""
 
+import re
+from math import log
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from hybriddp.kmeans.explain import doubt_words
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.wording import significant
+from tests.levels import LEVEL, z_limit
 
 
 def _points(n: int, d: int = 2) -> FloatArray:
@@ -39,6 +42,13 @@ def _story(
     return HybridKMeans(**parameters).fit(_points(n_trusted, d), _points(n_local, d), ledger=ledger).explain()
 
 
+def _spending(story: str) -> list[tuple[str, str, str]]:
+    """Each step's purpose, trusted ε and local reports, as the table shows them."""
+    heads, *steps = (re.split("  +", line) for line in story.split("\n\n")[1].splitlines())
+    assert heads == ["step", "trusted ε", "local reports"]
+    return [(purpose, cost, users) for purpose, cost, users in steps]
+
+
 def test_both_groups() -> None:
     story = _story(500, 20_000)
     assert story.startswith(
@@ -52,7 +62,7 @@ def test_both_groups() -> None:
     assert "Not doubtful: noise puts no center off by more than" in story
     assert "a simulation, not a private release" in story
     assert "single model" not in story
-    assert "about" not in story
+    assert "bout" not in story
 
 
 @pytest.mark.parametrize("d", [2, 5])
@@ -115,7 +125,7 @@ def test_bounds_that_are_far_too_wide_are_doubtful(factor: int, epsilon: float) 
 def test_sizes_come_with_their_errors() -> None:
     model = HybridKMeans(2, epsilon=2, bounds=[(0, 10)] * 2, random_state=1).fit(_points(500), _points(20_000))
     assert model.size_errors_.shape == (2,)
-    assert np.all(np.abs(model.sizes_ - 0.5) < 5 * model.size_errors_)
+    assert np.all(np.abs(model.sizes_ - 0.5) < z_limit(2) * model.size_errors_)
     model.sizes_, model.size_errors_ = np.array([0.0312, 0.96881]), np.array([0.0134, 0.00121])
     assert "), 3 ± 1 % of the users" in model.explain()
     assert "<td>96.9 ± 0.1 %</td>" in model._repr_html_()
@@ -126,6 +136,7 @@ def test_sizes_come_with_their_errors() -> None:
 def test_one_group(n_trusted: int, n_local: int, only: str, d: int) -> None:
     story = _story(n_trusted, n_local, d)
     assert f"There was only the {only} group, so this is the answer of a single model, not a hybrid." in story
+    assert "± is one standard error, of noise and sampling" in story
     assert ("in 1 dimension." in story) == (d == 1)
     assert "decided" not in story
 
@@ -135,12 +146,19 @@ def test_a_trusted_group_that_cannot_help_is_not_used_and_pays_nothing() -> None
     assert "The trusted group was not used: at ε = 2 it is too small to help in 5 dimensions. It paid nothing" in story
     assert "this is the answer of the local group alone" in story
     assert "decided" not in story
+    assert {cost for _, cost, _ in _spending(story)} == {"-"}
+    assert sum(int(users.replace(",", "")) for _, _, users in _spending(story)) == 20_000
 
 
 def test_a_private_size() -> None:
     story = _story(500, 20_000, neighbors="add-remove")
-    assert "\nAbout " in story
-    assert "the size of the trusted group" in story
+    size = re.search(r"\nAbout (\d+) users trusted the curator and 20,000 reported locally", story)
+    assert size is not None
+    assert abs(int(size[1]) - 500) < log(1 / LEVEL) / 0.1  # Laplace noise, for an ε of .1
+    assert _spending(story)[:2] == [
+        ("the size of the trusted group", "0.1", "-"),
+        ("a grid for the first centers", "1.9", "-"),
+    ]
     assert "one trusted user joins or leaves" in story
     assert "decided" in story
 
@@ -148,8 +166,13 @@ def test_a_private_size() -> None:
 def test_a_private_size_that_turned_out_too_small() -> None:
     story = _story(10, 20_000, 5, neighbors="add-remove")
     assert "The trusted group was not used: at ε = 2 it is too small to help in 5 dimensions." in story
-    assert "It paid for its size only" in story
+    assert "It paid for its size only, and this is the answer of the local group alone." in story
     assert "decided" not in story
+    size, *others = _spending(story)
+    assert size == ("the size of the trusted group", "0.1", "-")
+    assert {cost for _, cost, _ in others} == {"-"}
+    assert sum(int(users.replace(",", "")) for _, _, users in others) == 20_000
+    assert re.search(r"\nAbout \d+ users trusted the curator and 20,000 reported locally", story)
 
 
 def test_a_release_with_and_without_a_ledger() -> None:
@@ -166,17 +189,16 @@ def test_a_release_with_and_without_a_ledger() -> None:
 
 def test_uncertain_centers_are_named() -> None:
     story = _story(5, 100, n_clusters=4, epsilon=0.5)
-    assert "Uncertain, compared with the distance to the next center: " in story
+    assert "Uncertain, compared with the distance to the next center: 0, 1, 2, 3.\n" in story
 
 
 def test_the_table_has_a_line_for_each_step_and_costs_add_up() -> None:
     model = HybridKMeans(2, epsilon=2, bounds=[(0, 10)] * 5, random_state=1).fit(_points(5000, 5), _points(20_000, 5))
-    lines = model.explain().splitlines()
-    first = next(i for i, line in enumerate(lines) if line.startswith("step"))
-    table = lines[first + 1 : first + 1 + len(model.spending_)]
-    for line, step in zip(table, model.spending_, strict=True):
-        assert line.startswith(step.purpose)
-        assert f"{step.local_users:,}" in line
+    steps = [(step.purpose, step.trusted_epsilon, f"{step.local_users:,}") for step in model.spending_]
+    assert _spending(model.explain()) == [
+        (purpose, "-" if cost == "0" else cost, "-" if users == "0" else users) for purpose, cost, users in steps
+    ]
+    assert {cost for _, cost, _ in steps} > {"0"}
     assert sum(float(step.trusted_epsilon) for step in model.spending_) == pytest.approx(2)
     assert sum(step.local_users for step in model.spending_) == 20_000
 

@@ -10,7 +10,6 @@ from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.statistics import STEP_PARTS, Histogram
 
 
-@pytest.mark.slow
 def test_placed_points_stay_in_the_unit_box_and_reach_its_ends() -> None:
     rng = np.random.default_rng(0)
     for _ in range(2000):

@@ -109,7 +109,6 @@ def test_a_weight_decides_what_clusters_are_about() -> None:
 # The same on devices
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["bounds", "none", [3, 1, 2]])
 def test_devices_measure_as_the_study_says(scale: Any) -> None:  # noqa: ANN401
     study = KMeansStudy("people", n_clusters=3, bounds=BOUNDS, epsilon=2, scale=scale)

@@ -92,7 +92,7 @@ def test_one_user_changes_no_more_than_is_claimed_and_some_change_nearly_that(d:
 coordinates = st.one_of(st.sampled_from(EXTREMES), st.floats(0, 1))
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @fewer_examples(2)
 @every_statistic
 @given(st.data())
@@ -109,9 +109,9 @@ def test_neighbors_differ_by_no_more_than_is_claimed(d: int, index: int, data: s
 # Nobody's number depends on who else is there
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("d", [2, 4, 8])
-@pytest.mark.parametrize("k", [pytest.param(2, marks=pytest.mark.slow), 5])
+@pytest.mark.parametrize("k", [2, 5])
 def test_who_leaves_does_not_change_the_labels_of_those_who_stay(d: int, k: int) -> None:
     """On points exactly between two centers, where rounding decides: BLAS rounds one row alone unlike one of two."""
     rng = np.random.default_rng([d, k])
@@ -174,7 +174,6 @@ def test_what_is_clipped_is_never_longer_than_the_unit(vectors: FloatArray) -> N
         assert all(x == 0 or np.sign(x) == np.sign(v) for x, v in zip(row, vector, strict=True))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 3, 1000, 32_896])
 def test_long_vectors_keep_their_length_but_for_rounding(n: int) -> None:
     signs = (-1.0) ** np.arange(n)

@@ -17,6 +17,7 @@ from hybriddp.kmeans.statistics import (
     UserCount,
     clip_l1,
 )
+from tests.levels import z_limit
 
 RNG = np.random.default_rng(6)
 CENTERS = np.array([[0.2, 0.3], [0.8, 0.5], [0.4, 0.9]])
@@ -53,14 +54,16 @@ def test_some_user_adds_all_of_the_bound(statistic: Statistic) -> None:
 
 
 def test_a_histogram_has_the_means_of_the_coordinates() -> None:
-    """Rounding by a hash is as good as rounding at random: 6.5 standard errors of that, a false alarm of 8e-11."""
+    """Rounding by a hash is as good as rounding at random: two means, within `z_limit(2)` standard errors of that."""
     n = 20_000
     points = RNG.random((n, 2))
     counts = Histogram(GRID).compute(points)
     assert counts.sum() == n
     mean = counts @ GRID.vertices() / n
     # The variance of rounding a value between two vertices is at most a quarter of the squared step.
-    assert (np.abs(mean - points.mean(axis=0)) < 6.5 * GRID.step / 2 / np.sqrt(n)).all()
+    limit = z_limit(2) * GRID.step / 2 / np.sqrt(n)
+    assert (np.abs(mean - points.mean(axis=0)) < limit).all()
+    assert (np.abs(1.2 * mean - points.mean(axis=0)) > limit).all()
     exactly = Histogram(GRID).compute(GRID.vertices())
     np.testing.assert_array_equal(exactly, np.ones(15))
 

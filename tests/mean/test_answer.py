@@ -22,6 +22,7 @@ from hybriddp.mean.estimate import Statement
 from hybriddp.mean.published import report_noise, trusted_noise
 from hybriddp.mean.weights import TrustedStatistics
 from tests.examples import fewer_examples
+from tests.levels import z_limit
 
 VALUES = np.random.default_rng(3).beta(2, 5, 1200)
 STUDIES = [
@@ -49,9 +50,10 @@ def test_a_fixed_weight_is_linear_in_two_means(study: MeanStudy, weight: float, 
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 @pytest.mark.parametrize("study", STUDIES)
 def test_the_trusted_mean_has_the_noise_it_says(study: MeanStudy) -> None:
-    """The mean size of 2,000 draws: scores beyond 6.5 have probability below 1e-9, also for Laplace (skewness 2)."""
+    """The mean and the mean size of 2,000 draws."""
     raw = study.summarize_trusted(-3 + 20 * VALUES[:200])
     checked = Checked(study, raw, None, WeightRule("trusted-only"))
     rng = np.random.default_rng(5)
@@ -64,27 +66,29 @@ def test_the_trusted_mean_has_the_noise_it_says(study: MeanStudy) -> None:
         (0.5**0.5, 0.5**0.5) if not study.privacy.exact_delta else ((2 / np.pi) ** 0.5, (1 - 2 / np.pi) ** 0.5)
     )
     scores = [(size.mean() / scale - mean) / (spread / 2000**0.5) for scale in (0.8, 1.0, 1.2)]
-    assert abs(scores[1]) < 6.5
-    assert scores[0] > 6.5
-    assert scores[2] < -6.5
-    assert abs(drawn.mean() - truth) < 6.5 * (noise / 2000) ** 0.5
+    limit = z_limit(8)  # a gamma variable of shape 2,000 is beyond with a probability of 4e-10
+    assert abs(scores[1]) < limit
+    assert scores[0] > limit
+    assert scores[2] < -limit
+    assert abs(drawn.mean() - truth) < limit * (noise / 2000) ** 0.5
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 @pytest.mark.parametrize("study", STUDIES)
 def test_the_local_mean_has_the_noise_it_says(study: MeanStudy) -> None:
-    """Every report is drawn alone, so a million reports at once tell mean and variance; scores beyond 6.5: 1e-10."""
+    """Every report is drawn alone, so a million reports at once tell mean and variance."""
     n = 1_000_000
     units = study.grid.place(np.full(n, 4.0)).units
     codes = study.channel.sample(units, random_state=np.random.default_rng(6))
     values = study.channel.values[codes] if isinstance(study.channel, WindowChannel) else codes / UNITS
     noise = report_noise(study)  # the largest over all values; 4 is in the middle of the range
-    assert abs(values.mean() - 7 / 20) < 6.5 * (noise / n) ** 0.5
+    assert abs(values.mean() - 7 / 20) < z_limit(2) * (noise / n) ** 0.5
     square = (values - 7 / 20) ** 2
-    error = square.std() / n**0.5
-    assert noise * 0.97 - 6.5 * error < square.mean() < noise + 6.5 * error
-    assert not noise * 0.97 - 6.5 * error < 0.8**2 * square.mean()
-    assert not 1.2**2 * square.mean() < noise + 6.5 * error
+    error = z_limit(2) * square.std() / n**0.5
+    assert noise * 0.97 - error < square.mean() < noise + error
+    assert not noise * 0.97 - error < 0.8**2 * square.mean()
+    assert not 1.2**2 * square.mean() < noise + error
     summary = study.summarize_local(codes)
     assert float(summary.exact_mean(study.channel)) == pytest.approx(values.mean(), rel=1e-9)
     assert summary.statistics(study.channel).noise == pytest.approx(square.mean(), rel=0.03)

@@ -85,7 +85,6 @@ def test_one_group_alone_is_named_so() -> None:
     assert "local only" in stream.getvalue()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_the_picture_has_one_bar_per_answer(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"estimate.{ending}"

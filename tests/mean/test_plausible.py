@@ -51,7 +51,7 @@ def test_the_least_and_the_largest_probability_are_those_of_the_rows(epsilon: fl
         assert high[i] == pytest.approx(mass.max(), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_real_reports_of_any_values_are_accepted(epsilon: float) -> None:
     """From 1 to ten million users; seeded, and each is refused with a probability of at most 1e-6 by proof."""
@@ -189,7 +189,7 @@ def _tied(study: MeanStudy, *codes: object) -> Reports:
     return Reports(np.concatenate([np.asarray(part, np.int64) for part in codes]), study.digest)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("epsilon", [0.3, 1, 3, 8])
 @pytest.mark.parametrize("n", [300, 3000])
 def test_colluders_are_counted_from_below(epsilon: float, n: int) -> None:

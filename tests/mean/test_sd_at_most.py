@@ -76,7 +76,6 @@ def test_reports_that_vary_more_refute_it_before_anything_is_spent() -> None:
     assert same.estimate(trusted=spread[::10], local=same.randomize(spread), ledger=ledger).n_local == 10_000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 8.0, 20.0])
 @pytest.mark.parametrize("n", [30, 1000])
 def test_what_no_values_can_violate_is_never_refuted(epsilon: float, n: int) -> None:

@@ -119,7 +119,6 @@ def test_halving_and_least_users_are_what_they_say() -> None:
 # Other choices of ε and of the bounds
 
 
-@pytest.mark.slow
 def test_every_epsilon_is_a_plan() -> None:
     rows = _stays().epsilon_choices
     assert [row.epsilon for row in rows] == ["0.125", "0.25", "0.5", "1", "2"]
@@ -176,7 +175,7 @@ def test_the_bound_moves_that_is_far_from_the_mean() -> None:
         assert row.total.worst == pytest.approx(other.total.worst, rel=0.02)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("change", [{"mean": None}, pytest.param({"sd": None, "mean": None}, marks=pytest.mark.slow)])
 def test_without_a_shape_nothing_is_said_about_what_is_clipped(change: dict[str, object]) -> None:
     rows = _stays(**change).bounds_choices
@@ -190,7 +189,6 @@ def test_everybody_at_a_bound_has_no_tighter_bounds() -> None:
     assert [row.clipped_fraction for row in rows if row.bounds[1] < 60] == pytest.approx([0.5] * 3, abs=1e-4)
 
 
-@pytest.mark.slow
 def test_tighter_bounds_are_proposed_where_they_clip_little() -> None:
     assert "0.35 with bounds of 0 to 30 (beyond: 1.2 %)" in _stays().explain()
     assert "with bounds of" not in _stays(mean=25, sd=15).explain()
@@ -199,7 +197,7 @@ def test_tighter_bounds_are_proposed_where_they_clip_little() -> None:
 # Words, values and pages
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -208,7 +206,7 @@ def test_tighter_bounds_are_proposed_where_they_clip_little() -> None:
         ({"n_users": 400, "epsilon": 0.1}, "What would change it: at least"),
         ({"trusted_fraction": 0.3}, "the trusting users alone are enough"),
         ({"trusted_fraction": 0.0002}, "the opt-ins hardly help"),
-        ({"mean_gap": 12.0}, "publish the two groups' means side by side"),
+        pytest.param({"mean_gap": 12.0}, "publish the two groups' means side by side", marks=pytest.mark.slow),
         ({"sd": None}, "Nothing is assumed about the values"),
         ({}, "Assumed: a Beta shape on the bounds with the middle of the bounds as its mean and sd 30."),
         ({"mean": 45.5}, "Assumed: a Beta shape on the bounds with mean 45.5 and sd 30."),
@@ -219,7 +217,7 @@ def test_tighter_bounds_are_proposed_where_they_clip_little() -> None:
             "more than 99.9 % of the time (50 % without it). A smaller ε is more private. This one is hardly",
         ),
         ({"epsilon": 5}, "guesses right at most 99.3 %"),
-        ({"delta": 1e-6}, ", but for a chance of 0.000001."),
+        pytest.param({"delta": 1e-6}, ", but for a chance of 0.000001.", marks=pytest.mark.slow),
         ({}, "times as many local users."),
         ({}, "To halve the error of a study in which nobody trusts"),
         ({}, "forged local reports could move the answer by at most"),
@@ -251,7 +249,6 @@ def test_the_plan_is_plain_values_and_a_page() -> None:
     assert "<table>" in made._repr_html_()
 
 
-@pytest.mark.slow
 def test_results_say_little_in_one_line() -> None:
     for made in (_plan(), _plan(sd=None, n_users=123_456_789, bounds=(-1e9, 1e9))):
         found = solve(for_="rmse", **{name: value for name, value in made.arguments.items() if name != "rmse"})
@@ -260,14 +257,12 @@ def test_results_say_little_in_one_line() -> None:
             assert len(repr(thing)) < 200, thing
 
 
-@pytest.mark.slow
 def test_the_picture_has_both_panels(tmp_path: object) -> None:
     figure = _plan(sd=None).plot(f"{tmp_path}/plan.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["Opt-ins, at ε = 1", "If those who trust are different"]
 
 
-@pytest.mark.slow
 def test_impossible_gaps_are_left_out() -> None:
     near = plan(n_users=10_000, trusted_fraction=0.1, epsilon=1, bounds=(0, 60), mean=59, sd=5)
     assert [row.mean_gap for row in near.differences][:3] == [0.0, 0.5, 0.0]  # 59 + 0.9 · 1.25 is beyond 60

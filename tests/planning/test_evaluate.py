@@ -13,6 +13,7 @@ def test_for_normal_errors_it_is_the_textbook_formula() -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 @pytest.mark.parametrize("laplace", [0.3, 1.0, 5.0, 1e6])
 def test_a_test_finds_the_change_four_times_out_of_five(laplace: float) -> None:
     rng, n = np.random.default_rng(0), 1_000_000

@@ -121,6 +121,7 @@ def test_lists_are_as_long_as_predicted() -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 def test_errors_are_as_large_as_predicted() -> None:
     """Of all shares, as ratios to what is predicted; a scale that is 20 % off is rejected."""
     n, trials = 4000, 500

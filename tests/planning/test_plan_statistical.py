@@ -2,7 +2,7 @@
 
 A prediction is an approximation, good to a few percent. One setting would need thousands of trials to show an error of
 20 %, so settings are pooled: the mean of ratios of observed to predicted numbers has a standard error that a few
-hundred trials each make small. It may be off by 6.5 of them (a false alarm in 1e10) and by what the approximation is
+hundred trials each make small. It may be off by `z_limit()` of them and by what the approximation is
 allowed. Each setting by itself is tested by the long tests.
 """
 
@@ -22,8 +22,8 @@ from hybriddp.simulation.adaptive import expected, outlook
 from hybriddp.simulation.distributions import named
 from hybriddp.simulation.outcome import Outcome
 from hybriddp.simulation.trial import Scene, play
+from tests.levels import z_limit
 
-Z = 6.5
 UNITS = 1 << 24
 
 
@@ -41,7 +41,7 @@ class Ratio(NamedTuple):
 def accepts(ratios: Sequence[Ratio], *, off: float, scale: float = 1.0) -> bool:
     """Whether the mean of the ratios is near 1; ``scale`` is what the predictions are multiplied by."""
     mean, se = np.mean([ratio.value for ratio in ratios]), np.hypot.reduce([ratio.se for ratio in ratios]) / len(ratios)
-    return bool(abs(mean / scale - 1) < off + Z * se / scale)
+    return bool(abs(mean / scale - 1) < off + z_limit() * se / scale)
 
 
 def check(ratios: Sequence[Ratio], *, off: float, power: int) -> None:

@@ -53,7 +53,7 @@ def test_the_plan_is_what_the_pipeline_does(fraction: float) -> None:
         assert 0.55 < seen[row.q].value_error / row.value_error < 1.5
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("for_", ["n_users", "trusted_fraction", "epsilon"])
 def test_what_is_found_is_enough_and_a_little_less_is_not(for_: str) -> None:
     known: dict[str, Any] = {"n_users": 200_000, "trusted_fraction": 0.01, "epsilon": 1}

@@ -123,7 +123,7 @@ DISCRETE = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("delta", ["1e-2", "1e-4", "1e-6"])
 def test_discrete_noise_costs_no_more_than_is_claimed(delta: str) -> None:
     for first, second in product(DISCRETE, DISCRETE):

@@ -167,7 +167,7 @@ def test_a_ledger_says_what_everybody_spent() -> None:
     ledger.spend(release("0.25", part=Part("country", "DE")))
     groups = "; trusted: spent ε = 0.25, left ε = 0.75; local: spent ε = 0.25, left ε = 0.75"
     assert repr(ledger) == f"<Ledger: budget ε = 1; 1 event{groups}>"
-    assert "a mean of d (everybody with country = DE): ε = 0.25" in ledger.explain()
+    assert "a mean of d, study d, counts everybody with country = DE: ε = 0.25" in ledger.explain()
     for who in GROUPS:
         assert f"Left to every one of the {who} users: ε = 0.75" in ledger.explain()
 
@@ -175,7 +175,7 @@ def test_a_ledger_says_what_everybody_spent() -> None:
 def test_an_accountant_without_sums_refuses_what_either_group_cannot_pay() -> None:
     ledger = Ledger(Privacy(epsilon=1, delta="1e-6"), accountant="zcdp")
     ledger.spend(release("0.7", "local"))
-    with pytest.raises(BudgetError, match=r"With a mean of d \(everybody\), local users would have spent ε = 1\.1"):
+    with pytest.raises(BudgetError, match=r"With a mean of d, .* \(everybody\), local users would have spent ε = 1\.1"):
         ledger.spend(release("0.4"))
     assert len(ledger.events) == 1
     ledger.spend(release("0.4", "trusted"))

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,9 @@ def written(path: Path) -> Path:
 
 
 def _create_and_spend_until_refused(path: Path, start: Any, counts: Any) -> None:  # noqa: ANN401
-    ledger, times = Ledger(BUDGET, path=path), 0
+    with suppress(DataError):  # of three, one creates it
+        Ledger.create(path, BUDGET)
+    ledger, times = Ledger.open(path), 0
     start.wait()
     try:
         while True:
@@ -80,7 +83,6 @@ def test_processes_that_create_and_spend_at_once_have_one_ledger_and_one_budget(
     assert [file.name for file in path.parent.iterdir()] == ["study.ledger"]  # no locks, no drafts
 
 
-@pytest.mark.slow
 def test_a_process_that_dies_leaves_no_lock(written: Path) -> None:
     program = (
         "import os, sys; from pathlib import Path; from hybriddp.release.ledger_lock import opened\n"
@@ -121,10 +123,10 @@ def test_open_takes_the_budget_and_the_accountant_of_the_file(path: Path) -> Non
     assert (again.budget, again.accountant, again.events) == (made.budget, made.accountant, made.events)
     with pytest.raises(DataError, match="exists already, and was left as it is"):
         Ledger.create(path, BUDGET)
-    with pytest.raises(DataError, match=r"There is no ledger .*hybriddp ledger create"):
-        Ledger.open(path.with_name("other"))
-    with pytest.raises(BudgetError, match="another budget"):
-        Ledger(BUDGET, path=path)
+    other = path.with_name("other")
+    with pytest.raises(DataError, match=rf"^There is no ledger {other}\. .*hybriddp ledger create {other} --epsilon …"):
+        Ledger.open(other)
+    assert not other.exists()
 
 
 # What a running program notices
@@ -225,10 +227,8 @@ def test_creation_that_was_interrupted_is_named(path: Path, monkeypatch: pytest.
     with pytest.raises(DataError, match="The first line of .* breaks off"):
         Ledger.open(path)
     path.write_bytes(b"")
-    with pytest.raises(DataError, match="is empty"):
-        Ledger.open(path)
     with pytest.raises(DataError, match="is empty"):  # an emptied ledger is not a new budget
-        Ledger(BUDGET, path=path).spend(event())
+        Ledger.open(path)
 
 
 def test_what_cannot_be_opened_or_created_is_named(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,7 +255,6 @@ def test_a_path_that_leads_nowhere_is_named(path: Path) -> None:
         check_ledger,
         repair_ledger,
         lambda at: Ledger.create(at, BUDGET),
-        lambda at: Ledger(BUDGET, path=at),
     ]
     for act in acts:
         with pytest.raises(DataError, match="is a link that leads to itself"):
@@ -271,8 +270,6 @@ def test_a_disk_that_is_full_at_creation_does_not_block_the_name(path: Path, mon
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(DataError, match="No space left on device"):
         Ledger.create(path, BUDGET)
-    with pytest.raises(DataError, match="No space left on device"):
-        Ledger(BUDGET, path=path).spend(event())
     assert not path.exists()
     monkeypatch.undo()
     Ledger.create(path, BUDGET).spend(event())
@@ -295,8 +292,6 @@ def test_events_of_an_iterator_are_all_written(path: Path) -> None:
     assert len(ledger.events) == 2
     with pytest.raises(BudgetError):
         ledger.spend_all(iter([event("0.4")]))
-    Ledger(BUDGET, path=path.with_name("new")).spend_all(event("0.4") for _ in range(2))
-    assert len(Ledger.open(path.with_name("new")).events) == 2
     ledger.spend_all(iter(()))
     assert len(Ledger.open(path).events) == 2
 
@@ -304,7 +299,7 @@ def test_events_of_an_iterator_are_all_written(path: Path) -> None:
 def test_ledgers_of_one_budget_are_told_apart(path: Path) -> None:
     ledger = Ledger.create(path, BUDGET)
     other = Ledger.create(path.with_name("other"), BUDGET)
-    assert ledger.nonce == Ledger.open(path).nonce == Ledger(BUDGET, path=path).nonce == ledger.identify()
+    assert ledger.nonce == Ledger.open(path).nonce
     assert len({ledger.nonce, other.nonce, Ledger(BUDGET).nonce, Ledger(BUDGET).nonce}) == 4
     path.with_name("other").replace(path)  # as empty as the one before
     with pytest.raises(DataError, match="or is another ledger now"):

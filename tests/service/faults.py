@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +22,7 @@ from hybriddp.service.settings import Settings
 
 PATIENCE = 60.0  # seconds until something that must happen has not
 PAUSE = 0.02  # between two looks at something that is about to happen
+_PROGRAM = (sys.executable, "-c", "from hybriddp.cli import main; main()")
 _MOUNT = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs"]
 
 
@@ -101,10 +102,14 @@ class ServerProcess:
         The URL of a PostgreSQL database; empty for SQLite.
     data : Path
         For SQLite, if not in ``folder``.
+    program : sequence of str
+        The command `hybriddp`, if not this checkout's.
     """
 
-    def __init__(self, folder: Path, database: str = "", *, data: Path | None = None) -> None:
-        self.folder, self.database, self.data = folder, database, data or folder / "data"
+    def __init__(
+        self, folder: Path, database: str = "", *, data: Path | None = None, program: Sequence[str] = _PROGRAM
+    ) -> None:
+        self.folder, self.database, self.data, self._program = folder, database, data or folder / "data", program
         self.key_file, self._admin_file = folder / "hybriddp.key", folder / "admin"
         self.port: int | None = None
         self.process: subprocess.Popen[bytes] | None = None
@@ -120,7 +125,7 @@ class ServerProcess:
 
     def spawn(self) -> None:
         """Start the process and do not wait for it."""
-        command = [sys.executable, "-c", "from hybriddp.cli import main; main()", "serve", "--port", "0"]
+        command = [*self._program, "serve", "--port", "0"]
         command += ["--data", str(self.data), "--key-file", str(self.key_file), "--requests-per-minute", "1000000"]
         given = {"HYBRIDDP_DATABASE": self.database} if self.database else {}
         with (self.folder / "log").open("ab") as log:

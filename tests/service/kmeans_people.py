@@ -1,15 +1,16 @@
 """People who take part in a K-means study on a curator, many at a time, and what a server in memory makes of them."""
 
 import asyncio
+import hashlib
 import json
-import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hybriddp.client.contribution import commitment
 from hybriddp.grid import Grid
 from hybriddp.kmeans import HybridKMeansServer, KMeansStudy
 from hybriddp.kmeans.protocol.answers import messages_of, received_reports
@@ -26,6 +27,16 @@ from hybriddp.service.store.ledger import DatabaseLedgerStore
 from tests.service.running import CLOSES, CONSENT, Running
 
 DEADLINE = {"closes_at": CLOSES}
+
+
+def nonce_of(name: str) -> str:
+    """The nonce that the device of a person of a test draws when they enroll."""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def enrollment(study: KMeansStudy, name: str) -> dict[str, str]:
+    """What the device of a person of a test sends when they enroll."""
+    return {"digest": study.digest, "commitment": commitment(study.digest, "local", ENROLLED, nonce_of(name))}
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,7 @@ class People:
         body = {"study": json.loads(self.study.to_json()), "id": self.id, "consent": CONSENT, "closes_at": CLOSES}
         return server.http.post("/studies", headers=server.admin, json=body | fields)
 
-    def enroll(self, server: Running, nonce: str = "") -> None:
+    def enroll(self, server: Running) -> None:
         """Everybody, at once."""
 
         async def work() -> None:
@@ -61,12 +72,10 @@ class People:
             known = await curator.known(self.id)
             kind = KMeansKind(self.study)
             sent = {
-                name: Sent(True, kind.value(point), self.study.digest, nonce or secrets.token_hex(16))
+                name: Sent(True, kind.value(point), self.study.digest, nonce_of(name))
                 for name, point in self.trusted.items()
             }
-            sent |= {
-                name: Sent(False, ENROLLED, self.study.digest, nonce or secrets.token_hex(16)) for name in self.local
-            }
+            sent |= {name: Sent(False, ENROLLED, self.study.digest, nonce_of(name)) for name in self.local}
             await asyncio.gather(
                 *(participation.contribute(curator, known, one, self.token(server, name)) for name, one in sent.items())
             )
@@ -76,15 +85,16 @@ class People:
     def token(self, server: Running, name: str) -> str:
         return server.token(name, self.id)["Authorization"].removeprefix("Bearer ")
 
-    def asked(self, server: Running) -> "Asked":
-        """The round that is asked, as devices see it."""
+    def asked(self, server: Running, nonces: Mapping[str, str] | None = None) -> "Asked":
+        """The round that is asked, as devices see it, with the nonces that they have drawn."""
+        drawn = {name: nonce_of(name) for name in self.local} if nonces is None else nonces
         told = server.http.get(f"/studies/{self.id}/round").json()
         asked = Round.from_json(told["text"], study=self.study)
         turns = Turns.from_json(told["turns"])
         assert told["digest"] == asked.digest
-        names = [name for name in self.local if turns.round_of(name) == asked.number]
+        names = [name for name in self.local if turns.round_of(name, drawn[name]) == asked.number]
         for name in names:
-            turns.require_turn(asked, name)
+            turns.require_turn(asked, name, drawn[name])
         return Asked(self, asked, turns, names)
 
 
@@ -112,7 +122,7 @@ class Asked:
             known = await curator.known(self.people.id)
             token = self.people.token(server, name)
             try:
-                done = await answering.answer(curator, known, SentAnswer(message, nonce), token)
+                done = await answering.answer(curator, known, SentAnswer(message, nonce, nonce_of(name)), token)
             except Refusal as refusal:
                 return refusal.reason
             return "accepted" if done.new else "repeated"

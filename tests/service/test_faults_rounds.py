@@ -20,7 +20,7 @@ from hybriddp.service.store.engine import open_engine, reading
 from hybriddp.service.store.studies import study as stored_study
 from tests.service.crowd import Crowd, Person, Stored
 from tests.service.faults import ServerProcess, serving, tell, until
-from tests.service.kmeans_people import People
+from tests.service.kmeans_people import People, enrollment, nonce_of
 from tests.service.running import CLOSES, CONSENT
 
 LOOK = 2.5  # seconds: the server looks more often
@@ -58,9 +58,13 @@ class Rounds:
 
     async def send(self, name: str, route: str, body: dict[str, Any]) -> None:
         """Send until there is an answer: taken, or taken before."""
-        digest, nonce = self.people.study.digest, f"{self.crowd.rng.getrandbits(128):032x}"
+        digest, nonce = self.people.study.digest, nonce_of(name)
         token = self.crowd.token(Person(name, self.people.id, digest, False, 0, 0, nonce))
-        named = {"nonce": nonce} if route == "answers" else {"digest": digest, "nonce": nonce}
+        named = {"digest": digest, "nonce": nonce}
+        if route == "answers":
+            named = {"nonce": f"{self.crowd.rng.getrandbits(128):032x}", "enrollment_nonce": nonce}
+        elif route == "enrollments":
+            named = enrollment(self.people.study, name)
         answer, again = await self.crowd._answered("POST", f"{self.path}/{route}", token, body | named)
         assert answer is not None
         assert answer.status == 201 or (answer.status == 200 and again), answer.body
@@ -104,7 +108,7 @@ class Rounds:
         """Everybody whose turn it is answers, while the server is killed."""
         told = (await self.crowd.admin("GET", f"{self.path}/round")).json
         asked, turns = Round.from_json(told["text"], study=self.people.study), Turns.from_json(told["turns"])
-        names = [name for name in self.people.local if turns.round_of(name) == asked.number]
+        names = [name for name in self.people.local if turns.round_of(name, nonce_of(name)) == asked.number]
         messages = messages_of(asked, asked.answer([self.people.local[name] for name in names]))
         self.asked.append(asked)
         self.said[asked.number] = messages

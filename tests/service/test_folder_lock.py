@@ -30,6 +30,7 @@ def test_one_at_a_time_holds_it(tmp_path: Path) -> None:
     assert (tmp_path / "server.lock").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_it_ends_with_the_process(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -23,8 +23,6 @@ from hybriddp.service.store.engine import reading
 from hybriddp.service.store.studies import study as stored_study
 from tests.service.running import Running
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[2]
 DIST = ROOT / "js" / "dist"
 MINUTES = MeanStudy("session minutes, in browsers", bounds=(0, 240), epsilon=1.0, delta="0.00001")
@@ -69,6 +67,7 @@ def _token(server: Running, name: str, study: str) -> str:
     return server.token(name, study)["Authorization"].removeprefix("Bearer ")
 
 
+@pytest.mark.slow
 def test_a_crowd_of_devices_reports_trusts_and_withdraws(kept_server: Running) -> None:
     server = kept_server
     server.create(MINUTES, "js-minutes")
@@ -106,6 +105,7 @@ def test_a_crowd_of_devices_reports_trusts_and_withdraws(kept_server: Running) -
     assert server.move("close", "js-minutes").json()["counts"] == {"trusted": 40, "local": 140}
 
 
+@pytest.mark.slow
 def test_both_clients_make_the_same_promise_and_read_the_same_receipt(kept_server: Running, tmp_path: Path) -> None:
     server = kept_server
     told = MeanStudy("session minutes, told twice", bounds=(-0.5, 1234567.0), epsilon="0.7", delta="0.00001")
@@ -127,6 +127,7 @@ def test_both_clients_make_the_same_promise_and_read_the_same_receipt(kept_serve
         assert (refused["error"], refused["reason"]) == ("ProtocolError", "withdrawn")
 
 
+@pytest.mark.slow
 def test_categories_and_refusals(kept_server: Running) -> None:
     server = kept_server
     study = FrequencyStudy("favorite fruit, refused", categories=["apple", "pear"], epsilon=1)
@@ -151,6 +152,7 @@ def test_categories_and_refusals(kept_server: Running) -> None:
     assert server.move("close", "js-refused").json()["counts"] == {"trusted": 1, "local": 2}
 
 
+@pytest.mark.slow
 def test_of_a_distribution_no_more_than_the_bin_leaves_the_device(kept_server: Running) -> None:
     server = kept_server
     study = DistributionStudy("page load, in browsers", bounds=(0, 10_000), epsilon=1, scale="log")
@@ -194,6 +196,7 @@ def test_devices_take_part_in_a_study_of_parts_as_in_any_other(kept_server: Runn
     assert counts == [{"name": "DE", "trusted": 0, "local": 1}, {"name": "FR", "trusted": 1, "local": 0}]
 
 
+@pytest.mark.slow
 def test_items_are_trusted_and_then_reported_about_the_list(kept_server: Running, tmp_path: Path) -> None:
     server = kept_server
     study = HeavyHitterStudy("search word, in browsers", epsilon=8, delta="0.001")

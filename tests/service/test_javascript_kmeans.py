@@ -17,8 +17,6 @@ from tests.service.kmeans_people import DEADLINE, People, in_memory
 from tests.service.running import Running
 from tests.service.test_javascript import Devices, devices_in_node, take_part
 
-pytestmark = pytest.mark.slow
-
 
 def devices_of(server: Running, people: People, acts: dict[str, list[tuple[str, object]]]) -> list[dict[str, Any]]:
     """What these people's devices are told to do."""
@@ -36,6 +34,7 @@ def node(kept_server: Running) -> Iterator[Devices]:
         yield devices
 
 
+@pytest.mark.slow
 def test_devices_enroll_and_answer_in_their_rounds(
     kept_server: Running, node: Devices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,11 +51,12 @@ def test_devices_enroll_and_answer_in_their_rounds(
     ]
     assert {frozenset(json.loads(one["kept"]["body"])) for one in joined} == {frozenset({"digest", "nonce"})}
     assert server.move("close", study_id).json()["counts"] == {"trusted": 12, "local": 40}
+    nonces = {name: one["kept"]["nonce"] for name, one in zip(people.local, joined, strict=True)}
     said: list[list[dict[str, Any]]] = []
     keys = server.http.get("/.well-known/hybriddp-receipts.json").json()
     document = server.http.post(f"/studies/{study_id}/round", headers=server.admin, json=DEADLINE).json()
     while document["round"] is not None:
-        names = people.asked(server).names
+        names = people.asked(server, nonces).names
         joined = node(started_again(local, joined, ("resume", None), ("answer", None)))
         messages = []
         for name, one in zip(people.local, joined, strict=True):
@@ -65,7 +65,8 @@ def test_devices_enroll_and_answer_in_their_rounds(
                 assert second.get("reason", "early") == "early" or second["resent"]
                 continue
             body = json.loads(one["kept"]["answer"]["body"])
-            nonce, message = body.pop("nonce"), body
+            nonce, opened, message = body.pop("nonce"), body.pop("enrollment_nonce"), body
+            assert opened == nonces[name]
             assert first["commitment"] == second["commitment"] == answer_commitment(message, nonce)
             assert (first["round"], second["resent"]) == (document["round"]["number"], True)
             verify(first["document"], keys)
@@ -81,6 +82,7 @@ def test_devices_enroll_and_answer_in_their_rounds(
     assert [one["kept"] for one in ended] == [{"gone": "closed"}] * 40
 
 
+@pytest.mark.slow
 def test_both_clients_promise_the_same_and_refuse_the_same(kept_server: Running, tmp_path: Path) -> None:
     server, study_id = kept_server, "js-points-told"
     study = KMeansStudy("points, told twice", n_clusters=2, bounds=[(-0.5, 1234567.0)] * 14, epsilon="0.7")

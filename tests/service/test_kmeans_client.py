@@ -14,6 +14,7 @@ from hybriddp import MeanStudy
 from hybriddp.client import AsyncClient, Client, RejectedError, StudyOffer
 from hybriddp.client.contribution import Contribution
 from hybriddp.client.journal import FileJournal, JournalEntry
+from hybriddp.client.rounds import turn_of
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.kmeans import KMeansStudy
 from hybriddp.kmeans.protocol.round import Round
@@ -89,8 +90,9 @@ def test_enroll_and_answer_once(kept_server: Running, tmp_path: Path, client_of:
         assert client_of(server, people, name).trust(point).group == "trusted"
     assert clients[names[1]].withdraw().opened
     turns = started(server, people)
-    mine = [name for name in names if turns.round_of(name) == 1 and name != names[1]]
-    later = next(name for name in names if turns.round_of(name) != 1 and name != names[1])
+    rounds = {name: turn_of(clients[name]._participant, turns) for name in names if name != names[1]}
+    mine = [name for name, number in rounds.items() if number == 1]
+    later = next(name for name, number in rounds.items() if number != 1)
     with pytest.raises(RejectedError) as early:
         clients[later].answer([1.0, 1.0])
     assert early.value.reason == "early"
@@ -138,11 +140,12 @@ def test_an_answer_that_was_lost_is_sent_again_as_it_was(
             return found
 
     people.enroll(server)  # others
-    names = [f"somebody {i}" for i in range(6)]
+    names = [f"somebody {i}" for i in range(20)]
     for name in names:
         client_of(server, people, name, tmp_path / f"{name}.json").enroll()
     turns = started(server, people)
-    mine = next(name for name in names if turns.round_of(name) == 1)
+    devices = {name: client_of(server, people, name, tmp_path / f"{name}.json") for name in names}
+    mine = next(name for name in names if turn_of(devices[name]._participant, turns) == 1)
     receipt = client_of(server, people, mine, tmp_path / f"{mine}.json", transport=Losing()).answer([2.0, 3.0])
     assert len(sent) == 2
     assert sent[0] == sent[1]
@@ -150,7 +153,9 @@ def test_an_answer_that_was_lost_is_sent_again_as_it_was(
     assert entry is not None
     assert entry.answer_receipt == receipt.document
     assert entry.answer is not None
-    assert json.loads(sent[0]) == {**entry.answer["message"], "nonce": entry.answer["nonce"]}
+    assert entry.contribution is not None
+    opened = {"nonce": entry.answer["nonce"], "enrollment_nonce": entry.contribution.nonce}
+    assert json.loads(sent[0]) == {**entry.answer["message"], **opened}
     assert JournalEntry.from_json(entry.to_json()) == entry
 
 
@@ -159,11 +164,12 @@ def test_a_curator_who_lies_is_not_answered(kept_server: Running, tmp_path: Path
     server, people = kept_server, People.of(study_of("lies"), "lies", n_trusted=20, n_local=20)
     people.create(server)
     people.enroll(server)
-    names = [f"somebody {i}" for i in range(6)]
+    names = [f"somebody {i}" for i in range(20)]
     for name in names:
         client_of(server, people, name, tmp_path / f"{name}.json").enroll()
     turns = started(server, people)
-    mine = next(name for name in names if turns.round_of(name) == 1)
+    devices = {name: client_of(server, people, name, tmp_path / f"{name}.json") for name in names}
+    mine = next(name for name in names if turn_of(devices[name]._participant, turns) == 1)
     told = server.http.get("/studies/lies/round").json()
     other = KMeansStudy("lies", n_clusters=2, bounds=[(0, 10), (0, 10)], epsilon=8)
     asked = Round.from_json(told["text"], study=people.study)
@@ -218,7 +224,8 @@ def test_contributions_with_points_and_without_anything() -> None:
     assert json.loads(made.body())["value"] == [1.0, 2.0]
     enrolls = Contribution.enrollment("0" * 64)
     assert Contribution.from_dict(enrolls.to_dict()) == enrolls
-    assert json.loads(enrolls.body()) == {"digest": "0" * 64, "nonce": enrolls.nonce}
+    assert json.loads(enrolls.body()) == {"digest": "0" * 64, "commitment": enrolls.commitment}
+    assert json.loads(enrolls.opening()) == {"digest": "0" * 64, "nonce": enrolls.nonce}
     assert enrolls.route == "enrollments"
     for wrong in ({"integer": 1}, {"group": "trusted"}, {"enrolls": 1}):
         with pytest.raises(ProtocolError):

@@ -1,7 +1,6 @@
-"""A whole study over real sockets, on both databases."""
+"""What becomes of a study: warnings in its result, withdrawal, restarts, and replicas."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,13 +8,11 @@ from threading import Barrier
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from sqlalchemy import Connection, Engine, select, text
 
-from hybriddp import MeanStudy, summarize
+from hybriddp import MeanStudy
 from hybriddp.grid import UNITS
-from hybriddp.release.mechanisms import Mechanism
 from hybriddp.service import life
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.contributions import Verdict, add
@@ -27,119 +24,55 @@ from tests.service.store.making import SEAL, contribution, make_study
 STUDY = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
 
 
-def test_a_study_from_its_creation_to_its_result(server: Running) -> None:
-    made = server.create(STUDY)
-    assert made.status_code == 201
-    assert (made.json()["state"], made.json()["digest"], made.json()["counts"]) == ("open", STUDY.digest, None)
+def named(name: str) -> MeanStudy:
+    return MeanStudy(name, bounds=(0, 240), epsilon=1.0)
+
+
+def test_a_few_who_agree_on_a_code_do_not_stop_a_release(kept_server: Running) -> None:
+    server, study = kept_server, named("forged")
+    server.create(study, "forged")
     for i in range(3):
-        assert server.trust(STUDY, f"t{i}", 60.0 + i).status_code == 201
-        assert server.report(STUDY, f"l{i}", 100 + i).status_code == 201
-    assert server.http.get("/studies/minutes").json()["counts"] is None
-    assert server.move("release").json()["reason"] == "refused"
-    assert server.move("close").json()["counts"] == {"trusted": 3, "local": 3}
-    assert server.http.get("/studies/minutes").json()["counts"] == {"trusted": 3, "local": 3}
-    assert server.report(STUDY, "late", 1).json()["reason"] == "closed"
-    released = server.move("release")
-    assert released.status_code == 200
-    estimate = released.json()["estimate"]
-    assert (estimate["n_trusted"], estimate["n_local"], estimate["tied"]) == (3, 3, True)
-    assert estimate["privacy"]["counted"]
-    assert estimate["privacy"]["private_release"]
-    assert server.move("release").content == released.content == server.http.get("/studies/minutes/result").content
-    page = server.http.get("/studies/minutes/result.html").text
-    assert "session minutes" in page
-    for secret in ("trusted alone", "local alone", "The weight"):  # what stands behind the answer is for the curator
-        assert secret not in page + released.text
-    assert server.http.get("/studies/minutes/report.html").json()["reason"] == "bad-token"
-    assert "trusted alone" in server.http.get("/studies/minutes/report.html", headers=server.admin).text
-    assert server.move("withdraw").json()["reason"] == "refused"
-    assert server.http.get("/studies/minutes").json()["state"] == "released"
-
-
-def test_the_answer_is_that_of_the_study_on_the_same_contributions(
-    server: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Mechanism, "draw", lambda *_: np.int64(123_456))
-    values = [3.25, 500.0, 17.0, 239.9, 0.0]
-    codes = STUDY.randomize(np.linspace(0, 240, 300), random_state=3)
-    server.create(STUDY)
-    for i, value in enumerate(values):
-        assert server.trust(STUDY, f"t{i}", value).status_code == 201
-    relay = server.relay()
+        assert server.trust(study, f"t{i}", 60.0 + i, study_id="forged").status_code == 201
+    codes = [*study.randomize(np.linspace(0, 240, 270), random_state=3), *[17] * 30]
     reports = [{"participant": f"l{i}", "code": code, "nonce": f"{i:032x}"} for i, code in enumerate(codes)]
-    body = {"digest": STUDY.digest, "reports": reports}
-    taken = server.http.post("/studies/minutes/batches", headers=relay, json=body).json()
-    assert (taken["accepted"], taken["repeated"], taken["rejected"]) == (300, 0, [])
-    server.move("close")
-    mine = server.move("release").json()["estimate"]
-    missing = [None] * len(codes), [None] * len(values)
-    table = pl.DataFrame({"minutes": [*values, *missing[0]], "code": [*missing[1], *codes]})
-    trusted, local = summarize(table, STUDY, value="minutes", report="code")
-    for other in (STUDY.estimate(trusted=values, local=codes), STUDY.estimate(trusted=trusted, local=local)):
-        expected = json.loads(json.dumps(other.to_dict()))
-        for key in ("value", "interval_95", "step", "n_trusted", "n_local", "digest"):
-            assert mine[key] == expected[key]
-
-
-def test_a_few_who_agree_on_a_code_do_not_stop_a_release(server: Running) -> None:
-    server.create(STUDY)
-    for i in range(3):
-        assert server.trust(STUDY, f"t{i}", 60.0 + i).status_code == 201
-    codes = [*STUDY.randomize(np.linspace(0, 240, 270), random_state=3), *[17] * 30]
-    reports = [{"participant": f"l{i}", "code": code, "nonce": f"{i:032x}"} for i, code in enumerate(codes)]
-    body = {"digest": STUDY.digest, "reports": reports}
-    assert server.http.post("/studies/minutes/batches", headers=server.relay(), json=body).json()["accepted"] == 300
-    server.move("close")
-    released = server.move("release")
+    body = {"digest": study.digest, "reports": reports}
+    assert server.http.post("/studies/forged/batches", headers=server.relay(), json=body).json()["accepted"] == 300
+    server.move("close", "forged")
+    released = server.move("release", "forged")
     assert released.status_code == 200
     estimate = released.json()["estimate"]
     assert 0 < estimate["implausible_reports"] <= 30
     words = f"WARNING: at least {estimate['implausible_reports']} of the 300 local reports cannot come"
     assert estimate["warnings"][0].startswith(words)
-    assert words in server.http.get("/studies/minutes/result.html").text
-    assert words in server.http.get("/studies/minutes/report.html", headers=server.admin).text
-    assert server.http.get("/studies/minutes").json()["state"] == "released"
+    assert words in server.http.get("/studies/forged/result.html").text
+    assert words in server.http.get("/studies/forged/report.html", headers=server.admin).text
+    assert server.http.get("/studies/forged").json()["state"] == "released"
 
 
-def test_one_person_who_trusts_does_not_stop_a_study_that_the_local_group_answers(server: Running) -> None:
-    server.create(STUDY, single_group=True)
-    assert server.trust(STUDY, "t", 60.0).status_code == 201
+def test_one_person_who_trusts_does_not_stop_a_study_that_the_local_group_answers(kept_server: Running) -> None:
+    server, study = kept_server, named("one-trusts")
+    server.create(study, "one-trusts", single_group=True)
+    assert server.trust(study, "t", 60.0, study_id="one-trusts").status_code == 201
     for i in range(3):
-        assert server.report(STUDY, f"l{i}", 100 + i).status_code == 201
-    server.move("close")
-    estimate = server.move("release").json()["estimate"]
+        assert server.report(study, f"l{i}", 100 + i, study_id="one-trusts").status_code == 201
+    server.move("close", "one-trusts")
+    estimate = server.move("release", "one-trusts").json()["estimate"]
     assert (estimate["n_trusted"], estimate["n_local"], estimate["privacy"]["released"]) == (0, 3, False)
     words = "The trusted group&#x27;s 1 contribution was left out"
     assert estimate["warnings"][0].startswith(words.replace("&#x27;", "'"))
-    assert words in server.http.get("/studies/minutes/result.html").text
+    assert words in server.http.get("/studies/one-trusts/result.html").text
 
 
-def test_withdrawing_a_study_deletes_everything_but_its_ledger(server: Running) -> None:
-    server.create(STUDY)
-    server.trust(STUDY, "t", 1.0)
-    assert server.move("withdraw").json()["state"] == "withdrawn"
-    assert server.http.get("/studies/minutes").json()["consent"] == {}
-    assert server.move("release").json()["reason"] == "refused"
-    assert server.report(STUDY, "x", 1).json()["reason"] == "closed"
-    assert server.create(STUDY).json()["reason"] == "refused"  # neither its id nor its text can be used again
-
-
-def test_a_shared_budget_charges_everybody_when_a_study_opens(server: Running) -> None:
-    made = server.http.post("/budgets", headers=server.admin, json={"name": "panel", "epsilon": "1.5"})
-    assert (made.status_code, made.json()["epsilon"]) == (201, "1.5")
-    assert server.create(STUDY, "first", budget="panel").status_code == 201
-    left = server.http.get("/budgets/panel", headers=server.admin).json()
-    assert (left["epsilon"], left["left"]) == ("1.5", {"epsilon": "0.5", "delta": "0"})
-    other = MeanStudy("session minutes, week 2", bounds=(0, 240), epsilon=1.0)
-    refused = server.create(other, "second", budget="panel")
-    assert (refused.status_code, refused.json()["reason"]) == (409, "refused")
-    assert server.http.get("/studies/second").status_code == 404
-    for i in range(2):
-        server.trust(STUDY, f"t{i}", 50.0, study_id="first")
-        server.report(STUDY, f"l{i}", 50, study_id="first")
-    server.move("close", "first")
-    assert server.move("release", "first").json()["estimate"]["privacy"]["counted"]
-    assert server.http.get("/budgets/panel", headers=server.admin).json()["left"]["epsilon"] == "0.5"
+def test_withdrawing_a_study_deletes_everything_but_its_ledger(kept_server: Running) -> None:
+    server, study = kept_server, named("withdrawn")
+    server.create(study, "withdrawn")
+    server.trust(study, "t", 1.0, study_id="withdrawn")
+    assert server.move("withdraw", "withdrawn").json()["state"] == "withdrawn"
+    assert server.http.get("/studies/withdrawn").json()["consent"] == {}
+    assert server.move("release", "withdrawn").json()["reason"] == "refused"
+    assert server.report(study, "x", 1, study_id="withdrawn").json()["reason"] == "closed"
+    again = server.create(study, "withdrawn")
+    assert again.json()["reason"] == "refused"  # neither its id nor its text can be used again
 
 
 def test_no_process_leaves_a_single_value_behind(database: str, tmp_path: Path) -> None:
@@ -178,22 +111,11 @@ def sums_of_replicas(server: Running) -> tuple[list[tuple[int, int]], list[tuple
     return opened, sorted((code, count) for code, count in codes)
 
 
-def test_a_pilot_warns_in_its_result_and_takes_no_shared_budget(server: Running) -> None:
-    server.http.post("/budgets", headers=server.admin, json={"name": "panel", "epsilon": "1.5"})
-    refused = server.create(STUDY, tokens=False, budget="panel")
-    assert (refused.status_code, refused.json()["reason"]) == (400, "malformed")
-    server.create(STUDY, tokens=False, single_group=True)
-    for i in range(2):
-        server.report(STUDY, f"l{i}", 100 + i)
-    server.move("close")
-    assert "without tokens" in server.move("release").json()["estimate"]["warnings"][0]
-    assert "without tokens" in server.http.get("/studies/minutes/result.html").text
-
-
-def test_two_spellings_of_a_name_are_one_person(server: Running) -> None:
-    server.create(STUDY)
-    assert server.report(STUDY, "Ren\u00e9", 1).status_code == 201
-    assert server.report(STUDY, "Rene\u0301", 1).json()["reason"] == "duplicate"
+def test_two_spellings_of_a_name_are_one_person(kept_server: Running) -> None:
+    server, study = kept_server, named("spellings")
+    server.create(study, "spellings")
+    assert server.report(study, "Ren\u00e9", 1, study_id="spellings").status_code == 201
+    assert server.report(study, "Rene\u0301", 1, study_id="spellings").json()["reason"] == "duplicate"
 
 
 def test_replicas_that_see_a_study_close_at_once_do_not_wait_for_each_other(engine: Engine) -> None:

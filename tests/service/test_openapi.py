@@ -106,10 +106,11 @@ def a_life(target: Target) -> Iterator[tuple[str, httpx.Response]]:
         for _ in range(2):
             yield f"POST /studies/{{study_id}}/{to}/withdraw", target.send(body, who="gone", to=f"{to}/withdraw")
     yield "POST /studies/{study_id}/reports", target.send(target.report(256), who="range")
-    enrolled = {"digest": target.study.digest, "nonce": NONCE}
-    for to in ("enrollments", "enrollments/withdraw"):
-        yield f"POST /studies/{{study_id}}/{to}", target.send(enrolled, to=to)
-    answer = {"round": "0" * 64, "ask": 0, "variant": 0, "code": "a0", "nonce": NONCE}
+    opened = {"digest": target.study.digest, "nonce": NONCE}
+    enrolled = {"digest": target.study.digest, "commitment": "0" * 64}
+    for to, sent in (("enrollments", enrolled), ("enrollments/withdraw", opened)):
+        yield f"POST /studies/{{study_id}}/{to}", target.send(sent, to=to)
+    answer = {"round": "0" * 64, "ask": 0, "variant": 0, "code": "a0", "nonce": NONCE, "enrollment_nonce": NONCE}
     for sent in (answer, answer | {"code": 1.5}):
         yield "POST /studies/{study_id}/answers", target.send(sent, to="answers")
     yield "GET /studies/{study_id}/round", http.get(f"{at}/round")

@@ -227,3 +227,23 @@ def test_a_study_that_closes_in_between(curator: Curator) -> None:
 
 def test_what_was_sent_is_not_shown() -> None:
     assert "4711" not in repr(Sent(True, 4711, "d", "n"))
+
+
+def test_a_batch_of_which_nothing_is_taken_because_the_study_is_closed_is_refused(curator: Curator) -> None:
+    known = made(curator)
+    digest = known.stored.digest
+
+    def batch(*reports: BatchedReport | None) -> dict[str, Any]:
+        answer: dict[str, Any] = run(participation.contribute_batch(curator, known, digest, reports, "backend"))
+        return answer
+
+    first, second = (BatchedReport(name, 1, NONCE) for name in "ab")
+    assert batch(first)["accepted"] == 1
+    run(life.move(curator, known.stored.id, "close"))
+    assert reason(participation.contribute_batch(curator, known, digest, [second], "backend")) == "closed"
+    assert reason(participation.contribute_batch(curator, known, digest, [second, None], "backend")) == "closed"
+    again = batch(first, second)  # whoever did not hear the answer hears it now
+    assert (again["accepted"], again["repeated"]) == (0, 1)
+    assert again["rejected"] == [{"index": 1, "reason": "closed"}]
+    assert batch(None)["rejected"] == [{"index": 0, "reason": "malformed"}]
+    assert counts(curator, known) == (0, 1)

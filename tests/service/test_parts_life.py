@@ -1,4 +1,4 @@
-"""Means per part of the users over HTTP, on SQLite and PostgreSQL: the part is in the token."""
+"""Means per part of the users: the part is in the token."""
 
 import json
 import secrets
@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 
 import httpx
+import jwt
 import numpy as np
 import pytest
 
@@ -66,53 +67,20 @@ def reason(response: httpx.Response) -> str:
     return str(response.json()["reason"])
 
 
-# Definition
-
-
-def test_the_result_is_the_study_s_own_estimate_of_parts(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Mechanism, "draw", lambda *_: np.int64(77))
-    of = Country(server)
-    given = of.crowd({"DE": (3, 4), "FR": (2, 5), "other": (4, 2)})
-    assert server.http.get(f"/studies/{of.id}").json()["part_counts"] is None  # before it closes, for nobody
-    result = of.released().json()["estimate"]
-    summaries = {}
-    for name, (values, codes) in given.items():
-        part = of.study.part("country", name)
-        summaries[name] = part.summarize_trusted(values), part.summarize_local(codes)
-    expected = of.study.estimate_parts("country", summaries)
-    for told, (key, estimate) in zip(result["parts"], expected.items(), strict=True):
-        own = estimate.to_dict()
-        assert told["users"] == {"by": "country", "key": key}
-        for field in ("value", "interval_95", "step", "n_trusted", "n_local", "digest"):
-            assert told[field] == own[field]
-        assert told["privacy"]["counted"]
-    assert result["left_out"] == []
-    public = server.http.get(f"/studies/{of.id}").json()
-    assert public["part_counts"][0] == {"name": "DE", "trusted": 3, "local": 4}
-    assert public["parts"] == PARTS
-    assert of.released().json()["estimate"] == result  # once, for ever
-
-
-def test_a_shared_budget_is_charged_to_everybody_once(server: Running) -> None:
-    server.http.post("/budgets", headers=server.admin, json={"name": "panel", "epsilon": "2"})
-    of = Country(server, budget="panel")
-    of.crowd({"DE": (2, 2), "FR": (2, 2)})
-    told = of.released().json()["estimate"]
-    assert [one["privacy"]["counted"] for one in told["parts"]] == [True, True]
-    left = server.http.get("/budgets/panel", headers=server.admin).json()["left"]
-    assert left == {"epsilon": "0", "delta": "0"}
-
-
 # Identities
 
 
-def test_counts_of_parts_add_up_and_a_withdrawal_restores_them(server: Running) -> None:
+def test_counts_of_parts_add_up_and_a_withdrawal_restores_them(kept_server: Running) -> None:
+    server = kept_server
     of = Country(server)
+    curator = server.prepared.app.state.curator
+    number = curator._read(of.id).stored.number
+    sums_of = tallies.select().where(tallies.c.study == number)
     of.crowd({"DE": (2, 1), "other": (1, 2)})
     before = of.counts()
     assert before == [("DE", 2, 1), ("FR", 0, 0), ("other", 1, 2)]
-    with server.prepared.app.state.curator.engine.connect() as connection:
-        sums = set(connection.execute(tallies.select()).all())
+    with reading(curator.engine) as connection:
+        sums = set(connection.execute(sums_of).all())
     bodies = {"ann": of.body(code=200), "bob": of.body(value=239.0)}
     for who, body in bodies.items():
         assert of.send(who, "FR", body).json()["receipt"]["part"] == "FR"
@@ -123,14 +91,15 @@ def test_counts_of_parts_add_up_and_a_withdrawal_restores_them(server: Running) 
         told = of.send(who, "FR", body, "/withdraw").json()["receipt"]
         assert (told["withdrawn"], told["opened"], "part" in told) == (True, True, False)
     assert of.counts() == before
-    with server.prepared.app.state.curator.engine.connect() as connection:
-        assert set(connection.execute(tallies.select()).all()) == sums
-        rows = connection.execute(participants.select()).all()
+    with reading(curator.engine) as connection:
+        assert set(connection.execute(sums_of).all()) == sums
+        rows = connection.execute(participants.select().where(participants.c.study == number)).all()
     assert sorted(row.part for row in rows if row.commitment) == [0, 0, 0, 2, 2, 2]
     assert [row.part for row in rows if not row.commitment] == [None, None]
 
 
-def test_a_relay_names_parts_and_each_person_gets_a_receipt_of_theirs(server: Running) -> None:
+def test_a_relay_names_parts_and_each_person_gets_a_receipt_of_theirs(kept_server: Running) -> None:
+    server = kept_server
     of, relay = Country(server), server.relay("by-country")
     items = [{"participant": f"p{i}", "code": 7, "nonce": f"{i:032x}"} for i in range(4)]
     named = [items[0] | {"part": "DE"}, items[1] | {"part": "FR"}, items[2] | {"part": "fr"}, items[3]]
@@ -153,8 +122,6 @@ def test_a_token_without_a_part_of_the_study_is_refused(kept_server: Running, pa
     of = Country(kept_server)
     if part == " DE":  # which mint refuses, and another language may not
         claims = {"sub": "ann", "aud": of.id, "exp": 2**33, "part": part}
-        import jwt
-
         headers = {"Authorization": f"Bearer {jwt.encode(claims, kept_server.secret, 'HS256')}"}
         told = kept_server.http.post(f"/studies/{of.id}/reports", headers=headers, json=of.body(code=1))
     else:
@@ -165,16 +132,14 @@ def test_a_token_without_a_part_of_the_study_is_refused(kept_server: Running, pa
     assert of.send("ann", "DE", of.body(code=1)).status_code == 201  # a better token, the same person
 
 
-@pytest.mark.parametrize("part", [7, ["DE"], {"DE": 1}, True])
-def test_a_claim_that_is_no_text_is_no_part(kept_server: Running, part: object) -> None:
-    import jwt
-
+def test_a_claim_that_is_no_text_is_no_part(kept_server: Running) -> None:
     of = Country(kept_server)
-    token = jwt.encode({"sub": "ann", "aud": of.id, "exp": 2**33, "part": part}, kept_server.secret, "HS256")
-    headers = {"Authorization": f"Bearer {token}"}
-    told = kept_server.http.post(f"/studies/{of.id}/reports", headers=headers, json=of.body(code=1))
-    assert reason(told) == "bad-token"
-    assert TokenKeys(kept_server.secret).subject(token, of.id) == "ann"
+    for part in (7, ["DE"], {"DE": 1}, True):
+        token = jwt.encode({"sub": "ann", "aud": of.id, "exp": 2**33, "part": part}, kept_server.secret, "HS256")
+        headers = {"Authorization": f"Bearer {token}"}
+        told = kept_server.http.post(f"/studies/{of.id}/reports", headers=headers, json=of.body(code=1))
+        assert reason(told) == "bad-token", part
+        assert TokenKeys(kept_server.secret).subject(token, of.id) == "ann"
 
 
 def test_two_spellings_of_a_letter_are_one_part(kept_server: Running) -> None:
@@ -230,7 +195,11 @@ def test_parts_need_tokens_and_a_mean(kept_server: Running) -> None:
 def test_a_part_that_is_too_small_is_left_out_and_says_so(kept_server: Running) -> None:
     of = Country(kept_server)
     of.crowd({"DE": (2, 2), "FR": (1, 9)})
+    assert kept_server.http.get(f"/studies/{of.id}").json()["part_counts"] is None  # before it closes, for nobody
     result = of.released().json()
+    public = kept_server.http.get(f"/studies/{of.id}").json()
+    assert public["part_counts"][1] == {"name": "FR", "trusted": 1, "local": 9}
+    assert public["parts"] == PARTS
     estimate = result["estimate"]
     assert [one["users"]["key"] for one in estimate["parts"]] == ["DE"]
     left_out = [{"name": "FR", "n_trusted": 1, "n_local": 9}, {"name": "other", "n_trusted": 0, "n_local": 0}]
@@ -272,8 +241,8 @@ def test_with_a_single_group_a_part_is_answered_by_the_group_that_is_large_enoug
 # Attacks
 
 
-def test_another_token_moves_nobody_to_another_part(server: Running) -> None:
-    of = Country(server)
+def test_another_token_moves_nobody_to_another_part(kept_server: Running) -> None:
+    of = Country(kept_server)
     of.crowd({"DE": (1, 1), "FR": (1, 1)})
     for who, body in (("ann", of.body(code=9)), ("bob", of.body(value=120.0))):
         assert of.send(who, "DE", body).status_code == 201
@@ -284,8 +253,8 @@ def test_another_token_moves_nobody_to_another_part(server: Running) -> None:
     assert of.counts() == [("DE", 2, 2), ("FR", 1, 1), ("other", 0, 0)]
 
 
-def test_whoever_withdraws_with_a_token_of_another_part_leaves_their_own(server: Running) -> None:
-    of = Country(server)
+def test_whoever_withdraws_with_a_token_of_another_part_leaves_their_own(kept_server: Running) -> None:
+    of = Country(kept_server)
     of.crowd({"DE": (1, 1), "FR": (1, 1)})
     before = of.counts()
     for part, (who, body) in zip(
@@ -300,6 +269,7 @@ def test_whoever_withdraws_with_a_token_of_another_part_leaves_their_own(server:
 # Restarts
 
 
+@pytest.mark.slow
 def test_parts_survive_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Mechanism, "draw", lambda *_: np.int64(0))
     with running(tmp_path) as server:

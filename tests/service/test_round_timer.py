@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -18,6 +17,7 @@ from hybriddp.release.mechanisms import Mechanism
 from hybriddp.service import round_timer
 from hybriddp.service.store import studies
 from tests.service.attacking import refused
+from tests.service.clocks import set_clocks
 from tests.service.conftest import empty_database
 from tests.service.faults import until
 from tests.service.kmeans_people import People, in_memory, spent
@@ -29,9 +29,10 @@ HOUR = 3600
 
 @pytest.fixture(autouse=True, scope="module")
 def _nobody_looks() -> Iterator[None]:
-    """Nobody looks but the tests, and a server when it starts."""
+    """Nobody looks but the tests, and a server when it starts; its clock is the tests'."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(round_timer, "EVERY", 1e6)
+        set_clocks(patched, START)
         yield
 
 
@@ -41,12 +42,12 @@ def _no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Mechanism, "draw", lambda _, shape, *__: np.zeros(shape, np.int64))
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Sets the clock, to so many hours after the start."""
 
     def set_to(hours: float) -> None:
-        monkeypatch.setattr(time, "time", lambda: START + hours * HOUR)
+        set_clocks(monkeypatch, START + hours * HOUR)
 
     set_to(0)
     return set_to
@@ -94,11 +95,18 @@ def steps(server: Running, outcome: str) -> float:
     return float(metrics.registry.get_sample_value("hybriddp_rounds_total", {"outcome": outcome}) or 0)
 
 
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Running]:
+    """A curator of one test, since no curator's clock can be set back."""
+    with running(tmp_path) as server:
+        yield server
+
+
 @pytest.mark.slow
 def test_a_study_runs_by_itself_with_a_fifth_of_its_people_missing(
-    server: Running, at: Callable[[float], None]
+    own_server: Running, at: Callable[[float], None]
 ) -> None:
-    people = people_of("visits")
+    server, people = own_server, people_of("visits")
     said: list[list[dict[str, Any]]] = []
     made = create(server, people, release_at_end=True)
     assert (made["round_hours"], made["release_at_end"], made["rounds"]) == (24, True, [])

@@ -27,6 +27,7 @@ def test_the_app_is_made_from_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [service.create_app(settings) for settings in apps] == list(apps.values())
 
 
+@pytest.mark.slow
 def test_the_command_line_does_not_load_the_server() -> None:
     code = (
         "import sys, hybriddp.cli; "

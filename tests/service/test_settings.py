@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from hybriddp.errors import ParameterError
 from hybriddp.service import settings as module
-from hybriddp.service.keys import MasterKey
+from hybriddp.service.keys import ADMIN, RELAY, MasterKey, new_key, write_secret
 from hybriddp.service.settings import Settings
 
 
@@ -49,7 +49,7 @@ def test_flags_come_before_the_environment_before_the_file(tmp_path: Path) -> No
 def test_no_problems(good: dict[str, object], tmp_path: Path) -> None:
     assert Settings.read(good, {}).problems() == []
     MasterKey.create(tmp_path / "hybriddp.key")
-    (tmp_path / "data").mkdir()
+    (tmp_path / "data").mkdir(mode=0o700)
     assert Settings.read(good | {"database": "postgresql://u:p@db/x"}, {}).problems() == []
     assert Settings.read(good | {"database": "sqlite:////var/x.sqlite"}, {}).problems() == []
 
@@ -116,6 +116,44 @@ def test_a_key_that_others_may_read(good: dict[str, object], tmp_path: Path, mod
     only(Settings.read(good, {}).problems(), "Others than its owner", "chmod 600")
 
 
+@pytest.mark.parametrize("mode", [0o750, 0o705, 0o711, 0o777])
+def test_data_that_others_may_read(good: dict[str, object], tmp_path: Path, mode: int) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data").chmod(mode)
+    only(Settings.read(good, {}).problems(), "the data folder", "chmod 700")
+    assert Settings.read(good | {"database": "postgresql://db/x"}, {}).problems() == []  # the data are elsewhere
+    (tmp_path / "data").chmod(0o700)
+    assert Settings.read(good, {}).problems() == []
+    file = tmp_path / "data" / "other.sqlite"
+    file.touch()
+    file.chmod(mode)
+    only(Settings.read(good | {"database": f"sqlite:///{file}"}, {}).problems(), "the database", "chmod 600")
+
+
+def test_an_admin_key_from_outside(good: dict[str, object], tmp_path: Path) -> None:
+    key, path = new_key(ADMIN), tmp_path / "admin"
+    settings = Settings.read(good, {"HYBRIDDP_ADMIN_KEY": key})
+    assert (settings.problems(), settings.given_admin_key()) == ([], key)
+    assert key not in repr(settings)
+    write_secret(path, f"{key}\n")
+    settings = Settings.read(good | {"admin_key_file": path}, {})
+    assert (settings.problems(), settings.given_admin_key()) == ([], key)
+    only(Settings.read(good | {"admin_key_file": path}, {"HYBRIDDP_ADMIN_KEY": key}).problems(), "given twice")
+    path.chmod(0o640)
+    only(settings.problems(), "the file of the admin key", "chmod 600")
+    path.chmod(0o600)
+    for content in ("", key[:-1], f"{key}\n{key}", new_key(RELAY), "hunter2", "é"):
+        path.write_text(content)
+        only(settings.problems(), "must hold an admin key", "Correct --admin-key-file.")
+        if content:
+            wrong = Settings.read(good, {"HYBRIDDP_ADMIN_KEY": content})
+            only(wrong.problems(), "must hold an admin key", "Correct HYBRIDDP_ADMIN_KEY.")
+            assert content not in wrong.problems()[0]
+    path.unlink()
+    only(settings.problems(), "must hold an admin key")
+    assert Settings.read(good, {}).given_admin_key() is None
+
+
 def test_a_key_that_is_none_or_lost(good: dict[str, object], tmp_path: Path) -> None:
     path = tmp_path / "hybriddp.key"
     path.touch(0o600)
@@ -124,7 +162,7 @@ def test_a_key_that_is_none_or_lost(good: dict[str, object], tmp_path: Path) -> 
     path.mkdir()
     only(Settings.read(good, {}).problems(), "is a folder")
     path.rmdir()
-    (tmp_path / "data").mkdir()
+    (tmp_path / "data").mkdir(mode=0o700)
     (tmp_path / "data" / "hybriddp.sqlite").touch()
     only(Settings.read(good, {}).problems(), "is missing", "Restore the key")
 

@@ -2,17 +2,21 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from sqlalchemy import Connection, Engine, text
 
 from hybriddp.errors import DataError
+from hybriddp.frequency.item_integers import integer_of
 from hybriddp.service import writer as module
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions
 from hybriddp.service.store.contributions import NewContribution, Verdict
+from hybriddp.service.store.item_sums import ItemSums
 from hybriddp.service.store.schema import totals
 from hybriddp.service.store.studies import CLOSED, set_state
 from hybriddp.service.writer import Writer
@@ -217,6 +221,29 @@ def test_a_study_whose_total_was_changed_does_not_harm_others(desk: Desk, sqlite
     assert first == third == [Verdict.ACCEPTED]
     assert isinstance(second, DataError)
     assert sums(sqlite_engine, whole) == ({1: 1}, 1, (1, 1))
+
+
+def test_refusals_of_a_full_group_cost_others_no_transaction(desk: Desk, sqlite_engine: Engine) -> None:
+    full, other = make_study(sqlite_engine), make_study(sqlite_engine)
+
+    def item(who: str) -> NewContribution:
+        return replace(contribution(full, who, integer_of("fig"), trusted=True), sums=ItemSums())
+
+    async def crowd() -> list[list[Verdict]]:
+        await desk.occupy()
+        tasks = await started(
+            desk.writer.add([item("a")]),
+            *(desk.writer.add([one]) for i in range(20) for one in (item(f"late {i}"), contribution(other, str(i), 1))),
+        )
+        desk.go()
+        return list(await asyncio.gather(*tasks))
+
+    with patch.object(ItemSums, "most_people", 1):
+        first, *others = asyncio.run(crowd())
+    assert first == [Verdict.ACCEPTED]
+    assert others == [[Verdict.FULL], [Verdict.ACCEPTED]] * 20
+    assert desk.sizes == [41]
+    assert sums(sqlite_engine, other)[2] == (0, 20)
 
 
 def test_closing_writes_what_has_arrived_and_refuses_what_comes_later(desk: Desk, sqlite_engine: Engine) -> None:

@@ -6,12 +6,13 @@ from hybriddp.channels import DiscreteLaplace, WindowChannel
 from hybriddp.errors import DataError
 from hybriddp.grid import UNITS
 from hybriddp.simulation.crowd import Crowd, code_counts, laplace_total
+from tests.levels import z_limit
 
 VALUES = np.repeat([0.0, 0.1, 0.30001, 0.5, 0.77, 1.0], [40, 30, 20, 5, 3, 2])
 CROWD = Crowd.of(VALUES, (0, 1))
 
 
-# The counts have the law of the devices. A score beyond 6.5 has probability below 1e-10; 16 codes are looked at.
+# The counts have the law of the devices.
 
 
 def _worst_score(channel: WindowChannel, other: WindowChannel) -> float:
@@ -26,11 +27,12 @@ def _worst_score(channel: WindowChannel, other: WindowChannel) -> float:
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 def test_drawing_counts_is_drawing_reports(epsilon: float) -> None:
     channel = WindowChannel(epsilon=epsilon, n_codes=16)
-    assert _worst_score(channel, channel) < 6.5
-    assert _worst_score(channel, WindowChannel(epsilon=1.2 * epsilon, n_codes=16)) > 6.5
+    assert _worst_score(channel, channel) < z_limit(16)
+    assert _worst_score(channel, WindowChannel(epsilon=1.2 * epsilon, n_codes=16)) > z_limit(16)
 
 
 @pytest.mark.statistical
@@ -40,9 +42,9 @@ def test_the_variance_of_the_counts_is_that_of_the_reports_too() -> None:
     drawn = np.array([code_counts(channel, CROWD, rng) @ channel.values for _ in range(trials)]) / CROWD.count
     expected = float(channel.variance(CROWD.units / UNITS) @ CROWD.users) / CROWD.count**2
     scores = [(drawn.var() / (scale**2 * expected) - 1) / (2 / trials) ** 0.5 for scale in (0.8, 1.0, 1.2)]
-    assert abs(scores[1]) < 6.5
-    assert min(abs(scores[0]), abs(scores[2])) > 6.5
-    assert abs(drawn.mean() - CROWD.mean) < 6.5 * (expected / trials) ** 0.5
+    assert abs(scores[1]) < z_limit(2)
+    assert min(abs(scores[0]), abs(scores[2])) > z_limit(2)
+    assert abs(drawn.mean() - CROWD.mean) < z_limit(2) * (expected / trials) ** 0.5
 
 
 @pytest.mark.statistical
@@ -51,9 +53,9 @@ def test_splits_have_the_variance_of_a_sample_without_replacement() -> None:
     drawn = np.array([CROWD.split(n_t, rng)[0].mean for _ in range(trials)])
     expected = CROWD.split_variance * (1 / n_t - 1 / CROWD.count)
     scores = [(drawn.var() / (scale**2 * expected) - 1) / (2 / trials) ** 0.5 for scale in (0.8, 1.0, 1.2)]
-    assert abs(scores[1]) < 6.5
-    assert min(abs(scores[0]), abs(scores[2])) > 6.5
-    assert abs(drawn.mean() - CROWD.mean) < 6.5 * (expected / trials) ** 0.5
+    assert abs(scores[1]) < z_limit(2)
+    assert min(abs(scores[0]), abs(scores[2])) > z_limit(2)
+    assert abs(drawn.mean() - CROWD.mean) < z_limit(2) * (expected / trials) ** 0.5
 
 
 @pytest.mark.statistical
@@ -80,7 +82,9 @@ def test_a_split_keeps_everybody() -> None:
 def test_new_people_come_from_the_same_distribution() -> None:
     drawn = CROWD.draw(1_000_000, np.random.default_rng(0))
     assert drawn.count == 1_000_000
-    assert abs(drawn.mean - CROWD.mean) < 6.5 * (CROWD.variance / 1e6) ** 0.5
+    limit = z_limit() * (CROWD.variance / 1e6) ** 0.5
+    assert abs(drawn.mean - CROWD.mean) < limit
+    assert abs(1.2 * drawn.mean - CROWD.mean) > limit
 
 
 def test_mean_and_variance_are_those_of_the_values() -> None:

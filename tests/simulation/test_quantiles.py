@@ -10,13 +10,15 @@ from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.simulation.crowd import Crowd
 from hybriddp.simulation.quantiles import BinnedCrowd, report_counts, simulate_quantiles
+from tests.levels import z_limit
 
 STUDY = DistributionStudy("x", bounds=(0, 1), epsilon=1)
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 def test_the_counts_of_reports_have_the_law_of_devices() -> None:
-    """Differences of two counts over their standard deviation: about 2,000 of them, none beyond 6.5, spread 1."""
+    """Differences of two counts over their standard deviation: about 2,000 of them, with a spread of 1."""
     bins = np.zeros(N_BINS, np.int64)
     bins[[0, 3, 200, 255]] = [30_000, 40_000, 80_000, 20_000]
     channel = MaskedResponse(epsilon=1)
@@ -24,8 +26,10 @@ def test_the_counts_of_reports_have_the_law_of_devices() -> None:
     sent = channel.tally(channel.sample(np.repeat(np.arange(N_BINS), bins), random_state=1))
     assert drawn.sum() == sent.sum() == bins.sum()
     z = (drawn - sent) / np.sqrt(drawn + sent + 1)
-    assert np.abs(z).max() < 6.5
-    assert 0.8 < z.std() < 1.2
+    limit, error = z_limit(z.size + 1), (0.5 / z.size) ** 0.5
+    assert np.abs(z).max() < limit
+    assert abs(z.std() - 1) < limit * error
+    assert min(abs(1.2 * z.std() - 1), abs(0.8 * z.std() - 1)) > limit * error
 
 
 @pytest.mark.slow

@@ -130,7 +130,6 @@ def test_fixed_weights_err_as_predicted_in_other_settings(change: dict[str, Any]
     _assert_errs_as_predicted(_run(**{"trials": 2000, "estimators": (0.4,), **change}))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -1,5 +1,6 @@
 """Every engine that a table can live in."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -9,6 +10,8 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+
+from tests.machine import JAVA_HOME
 
 
 @cache  # connecting takes longer than most tests, and relations of one connection know nothing of each other
@@ -47,6 +50,10 @@ def spark() -> Iterator[Any]:
         builder = builder.config(key, value)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)  # workers are otherwise whatever is called python3
+        if JAVA_HOME.exists():
+            patch.setenv("JAVA_HOME", str(JAVA_HOME))
+        elif not Path(os.environ.get("JAVA_HOME", ""), "bin", "java").exists():
+            patch.delenv("JAVA_HOME", raising=False)  # the one on the path was found to be good
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
@@ -61,10 +68,12 @@ def on_spark(session: Any, frame: pl.DataFrame, path: Path) -> Any:  # noqa: ANN
 
 
 # These two do what polars and pandas do, and take seconds over all tests.
-SLOW = ("polars lazy", "pandas arrow")
+REPEATED = ("polars lazy", "pandas arrow")
 
 
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in ENGINES])
+@pytest.fixture(
+    params=[pytest.param(name, marks=pytest.mark.repeated) if name in REPEATED else name for name in ENGINES]
+)
 def engine(request: pytest.FixtureRequest) -> Callable[[pl.DataFrame], Any]:
     """All of them but Spark, which takes seconds for what the others do at once: its turn is in test_spark.py."""
     return ENGINES[request.param]

@@ -169,7 +169,7 @@ def test_marks_mean_what_they_must_or_nothing(
         assert read_values(path) == STUDY.summarize_trusted(meaning)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize(
     ("cells", "meaning"),
     [

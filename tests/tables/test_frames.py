@@ -38,7 +38,6 @@ def _users() -> pl.DataFrame:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", FORMATS)
 def test_every_engine_reads_the_same_integers_from_files(tmp_path: Path, reader: str, kind: str) -> None:
     users, path = _users(), tmp_path / f"users.{kind}"
@@ -58,7 +57,7 @@ def test_several_files_and_patterns_of_several_formats_are_one_table(tmp_path: P
     assert summarize(names, STUDY, value="x", engine=reader) == summarize(users, STUDY, value="x")
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("in_steps", [False, True])
 def test_a_file_per_group_is_fine(tmp_path: Path, reader: str, kind: str, in_steps: bool) -> None:
@@ -119,7 +118,6 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, reader: str) -> None:
         summarize("x.txt", STUDY, value="x", engine=reader)
 
 
-@pytest.mark.slow
 def test_a_word_far_down_in_a_column_of_numbers_is_found_and_not_repeated(tmp_path: Path, reader: str) -> None:
     path = tmp_path / "long.csv"
     path.write_text("x\n" + "1.5\n" * 50_000 + "oops\n")

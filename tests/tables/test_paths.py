@@ -2,6 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from hybriddp.errors import DataError
@@ -12,7 +13,6 @@ from hybriddp.tables.paths import expand, file_of
 STUDY = MeanStudy("x", bounds=(0, 100), epsilon=1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["polars", "duckdb"])
 @pytest.mark.parametrize("progress", [None, lambda _: None])
 def test_a_folder_of_parquet_is_a_table_with_its_partitions(
@@ -37,6 +37,24 @@ def test_files_and_folders_may_be_mixed(folder: Path, tmp_path: Path) -> None:
 def test_a_file_that_is_named_by_its_folder_too_is_refused(folder: Path) -> None:
     with pytest.raises(DataError, match="The same file is named twice"):
         expand([str(folder), str(folder / "country=DE" / "year=2025" / "part-0.parquet")])
+
+
+def test_copies_under_other_names_are_refused(tmp_path: Path) -> None:
+    table = pl.DataFrame({"x": [1.0, 2.0]})
+    for write, ending in ((table.write_csv, "csv"), (table.write_parquet, "parquet")):
+        names = [tmp_path / f"{name}.{ending}" for name in ("a", "b")]
+        for name in names:
+            write(name)
+        with pytest.raises(DataError, match=rf"a\.{ending} and .*b\.{ending} are the same to the byte"):
+            expand([str(name) for name in names])
+    for letter in ("c", "d"):
+        (tmp_path / f"{letter}.csv").write_text("x\n")
+        table[:0].write_parquet(tmp_path / f"{letter}.parquet")
+    assert len(expand([str(tmp_path / "[cd].*")])) == 4  # empty shards are alike
+    for key in ("DE", "FR"):
+        (tmp_path / f"land={key}").mkdir()
+        table.write_parquet(tmp_path / f"land={key}" / "part.parquet")
+    assert len(expand([str(tmp_path / "land=*")])) == 2  # other users
 
 
 def test_a_folder_without_parquet_is_named(tmp_path: Path) -> None:

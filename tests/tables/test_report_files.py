@@ -29,7 +29,7 @@ def _table(**columns: Any) -> pl.DataFrame:  # noqa: ANN401
     return pl.DataFrame({"code": CODES.codes}).with_columns(**{name: pl.lit(text) for name, text in columns.items()})
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("reader", ["polars", "duckdb"])
 @pytest.mark.parametrize("kind", FORMATS)
 def test_files_that_know_their_study_are_tied_to_it(tmp_path: Path, kind: str, reader: str) -> None:
@@ -46,10 +46,30 @@ def test_files_that_know_their_study_are_tied_to_it(tmp_path: Path, kind: str, r
 
 
 def test_the_wrong_file_among_many_is_named(tmp_path: Path) -> None:
-    for name, study in (("a", STUDY), ("b", OTHER), ("c", STUDY)):
-        write_table(_table(), tmp_path / f"{name}.parquet", study=study.digest)
+    for i, (name, study) in enumerate((("a", STUDY), ("b", OTHER), ("c", STUDY))):
+        write_table(_table()[i:], tmp_path / f"{name}.parquet", study=study.digest)
     with pytest.raises(ProtocolError, match="b.parquet has reports of study"):
         _local(str(tmp_path / "*.parquet"))
+
+
+def test_what_differs_is_named_with_both_values(tmp_path: Path) -> None:
+    path = tmp_path / "r.parquet"
+    others = {
+        MeanStudy("x", bounds=STUDY.bounds, epsilon="1.25"): 'epsilon is "1.25" in the file and ',
+        MeanStudy(STUDY.name, bounds=(0, 77), epsilon=STUDY.privacy.epsilon): "bounds is ",
+    }
+    for other, words in others.items():
+        write_table(_table(), path, study=other.digest, text=other.device_json())
+        with pytest.raises(ProtocolError, match="has reports of study") as caught:
+            _local(path)
+        assert words in str(caught.value)
+        assert "channel is" not in str(caught.value)
+        assert "must all be the same" not in str(caught.value)
+    write_table(_table(), path, study=OTHER.digest, text=STUDY.device_json())  # another text says nothing
+    with pytest.raises(ProtocolError, match="must all be the same"):
+        _local(path)
+    write_table(_table(), path, study=STUDY.digest, text=STUDY.device_json())
+    assert _local(path).tied
 
 
 def test_the_digest_of_a_parquet_file_is_metadata_and_no_column(tmp_path: Path) -> None:
@@ -88,7 +108,6 @@ _HELD: dict[str, Callable[[pl.DataFrame], Any]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("held", _HELD)
 def test_a_digest_is_one_however_it_is_held(held: str) -> None:
     assert _local(_HELD[held](_table(study=STUDY.digest))) == replace(STUDY.summarize_local(CODES), seeded=False)
@@ -126,7 +145,6 @@ def test_two_columns_of_digests_are_refused() -> None:
         _local(_table(study=STUDY.digest, Study=OTHER.digest))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", FORMATS)
 def test_files_know_that_their_reports_were_seeded(tmp_path: Path, kind: str) -> None:
     path, plain = tmp_path / f"reports.{kind}", tmp_path / f"plain.{kind}"
@@ -150,7 +168,7 @@ def test_rows_without_a_report_need_no_digest(engine: Callable[[pl.DataFrame], A
     assert _local(engine(table)).tied
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 def test_parts_take_reports_of_their_own_and_of_the_whole(engine: Callable[[pl.DataFrame], Any]) -> None:
     for column, keys in (
         (pl.lit("DE"), ["DE", "FR"]),

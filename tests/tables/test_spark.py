@@ -13,6 +13,7 @@ from hybriddp.channels import WindowChannel
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.tables import simulate_devices, summarize
+from tests.levels import z_limit
 from tests.tables import (
     test_frames,
     test_groups,
@@ -29,8 +30,6 @@ from tests.tables.frequency import test_query as test_items
 from tests.tables.kmeans import test_points, test_reports, test_study
 from tests.tables.mean import test_query
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
-
 Engine = Callable[[pl.DataFrame], Any]
 
 
@@ -39,15 +38,18 @@ def engine(spark: Any, tmp_path: Path) -> Engine:  # noqa: ANN401
     return lambda frame: on_spark(spark, frame, tmp_path / "table.parquet")
 
 
-CLAIMS: list[Callable[[Engine], None]] = [
+REPRESENTATIVE: list[Callable[[Engine], None]] = [
     test_query.test_hostile_values_give_the_same_bits_on_every_engine,
+    test_query.test_codes_that_are_none_are_counted_or_refused,
+    partial(test_groups.test_every_group_has_the_summaries_of_its_own_rows, dtype=pl.String),
+    partial(test_items.check_integers, other=True),
+]
+CLAIMS: list[Callable[[Engine], None]] = [
     test_query.test_random_values_give_the_same_bits_on_every_engine,
     partial(test_query.test_every_numeric_type_is_a_value, dtype=pl.Decimal(10, 2)),
     test_query.test_integers_beyond_exact_floats,
-    test_query.test_codes_that_are_none_are_counted_or_refused,
     test_query.test_an_empty_table_is_an_empty_summary,
     partial(test_query.test_laplace_reports_are_summed_to_the_last_bit_on_every_engine, dtype=pl.Int64),
-    partial(test_groups.test_every_group_has_the_summaries_of_its_own_rows, dtype=pl.String),
     partial(test_groups.test_groups_can_be_integers, dtype=pl.Int64),
     partial(test_users.test_a_user_with_two_rows_is_refused, ids=None),
     test_users.test_the_first_row_of_a_user_is_kept_where_rows_have_an_order,
@@ -57,7 +59,6 @@ CLAIMS: list[Callable[[Engine], None]] = [
     test_report_files.test_a_column_ties_the_rows_of_any_table,
     test_simulate.test_reports_are_simulated_for_those_who_do_not_trust,
     partial(test_items.check_texts, other=False),
-    partial(test_items.check_integers, other=True),
     partial(test_items.test_reports_of_every_oracle_are_counted_as_from_an_array, k=20),
     partial(test_items.test_reports_of_every_oracle_are_counted_as_from_an_array, k=3000),
     test_items.test_groups_users_and_consent,
@@ -75,7 +76,11 @@ CLAIMS: list[Callable[[Engine], None]] = [
 ]
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: getattr(claim, "func", claim).__name__)
+@pytest.mark.parametrize(
+    "claim",
+    [*(pytest.param(claim, marks=pytest.mark.representative) for claim in REPRESENTATIVE), *CLAIMS],
+    ids=lambda claim: getattr(claim, "func", claim).__name__,
+)
 def test_spark_too(engine: Engine, claim: Callable[[Engine], None]) -> None:
     claim(engine)
 
@@ -88,6 +93,7 @@ def test_files_are_read_by_spark(tmp_path: Path, folder: Path) -> None:
     test_paths.test_a_folder_of_parquet_is_a_table_with_its_partitions(folder, "spark", None)
 
 
+@pytest.mark.representative
 def test_a_study_over_spark(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "rounds").mkdir()
     sizes = {"n_trusted": 100, "n_local": 3000}
@@ -95,6 +101,7 @@ def test_a_study_over_spark(engine: Engine, tmp_path: Path) -> None:
     assert np.abs(np.sort(server.cluster_centers[:, 0]) - [-40, 60]).max() < 30
 
 
+@pytest.mark.representative
 def test_what_spark_says_about_a_row_is_not_passed_on(spark: Any) -> None:  # noqa: ANN401
     frame = spark.sql("SELECT cast(t AS double) x FROM VALUES ('1'), ('HIV-positive') AS rows(t)")
     with pytest.raises(DataError, match="The table cannot be read") as caught:
@@ -134,6 +141,7 @@ def _collected(frame: Any) -> pl.DataFrame:  # noqa: ANN401
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 def test_the_codes_are_those_of_devices(users: Any) -> None:  # noqa: ANN401
     frame = simulate_devices(users, DEVICES, value="minutes")
     assert frame.columns == ["id", "minutes", "tags", "code"]
@@ -145,10 +153,11 @@ def test_the_codes_are_those_of_devices(users: Any) -> None:  # noqa: ANN401
     assert isinstance(DEVICES.channel, WindowChannel)
     values = 240 * np.asarray(DEVICES.channel.values)[codes.drop_nulls().to_numpy()]
     error = values.std() / N**0.5
-    assert abs(values.mean() - MINUTES.mean()) < 6.5 * error
-    assert abs(values.mean() - 1.2 * MINUTES.mean()) > 6.5 * error  # a wrong scale is seen
+    assert abs(values.mean() - MINUTES.mean()) < z_limit() * error
+    assert abs(values.mean() - 1.2 * MINUTES.mean()) > z_limit() * error  # a wrong scale is seen
 
 
+@pytest.mark.representative
 def test_codes_differ_from_run_to_run_unless_there_is_a_seed(spark: Any) -> None:  # noqa: ANN401
     frame = spark.range(0, 2000, numPartitions=2).selectExpr("id", "30 AS minutes")
 

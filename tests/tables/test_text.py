@@ -66,7 +66,7 @@ def test_every_float_survives_a_text_file(tmp_path: Path) -> None:
         assert read_values(write(tmp_path, text, name), csv) == STUDY.summarize_trusted(x)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize(
     ("late", "separator", "first"),
     [
@@ -115,6 +115,13 @@ def test_a_first_row_that_is_no_header_is_not_shown(tmp_path: Path, text: str, k
         assert word not in str(caught.value)
 
 
+def test_columns_are_listed_if_the_first_row_is_a_header_for_certain(tmp_path: Path) -> None:
+    path = write(tmp_path, "minutes,code,country\n1,7,DE\n")
+    with pytest.raises(DataError, match="Did you mean 'code'") as caught:
+        summarize(path, STUDY, value="minutes", report="cod")
+    assert "It has 'minutes', 'code', 'country'." in str(caught.value)
+
+
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     for header in ("x,x", "x, x", "x ,x", " x,x\t"):
         with pytest.raises(DataError, match="two columns of the name 'x'"):
@@ -133,7 +140,6 @@ def test_keys_that_look_like_numbers_stay_words(tmp_path: Path) -> None:
     assert summarize(path, STUDY, value="x", group="region", keys=[7]).other == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("progress", [None, lambda _: None])
 @pytest.mark.parametrize("name", ["users.csv", "users.csv.gz"])
 def test_half_of_a_number_is_not_taken_for_the_whole(tmp_path: Path, name: str, progress: Any) -> None:  # noqa: ANN401

@@ -36,7 +36,7 @@ def _users(kind: str) -> pl.DataFrame:
     return pl.DataFrame({"x": X, "code": codes, "who": TRUSTS[kind][0]})
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("kind", TRUSTS)
 def test_a_column_says_who_trusts_and_others_values_are_not_looked_at(engine: Engine, kind: str) -> None:
     trusted, local = summarize(engine(_users(kind)), STUDY, value="x", report="code", trusted_if=TRUSTS[kind][1])
@@ -45,7 +45,7 @@ def test_a_column_says_who_trusts_and_others_values_are_not_looked_at(engine: En
 
 
 @pytest.mark.parametrize(
-    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in TRUSTS]
+    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.repeated) for kind in TRUSTS]
 )
 def test_a_raw_value_of_somebody_who_does_not_trust_is_refused(engine: Engine, kind: str) -> None:
     users = engine(_users(kind).drop("code"))

@@ -22,7 +22,7 @@ USERS = pl.DataFrame(
 UNIQUE = USERS[:4]  # cy's empty row is no second one
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("ids", [None, pl.Int64])
 def test_a_user_with_two_rows_is_refused(engine: Engine, ids: Any) -> None:  # noqa: ANN401
     names = {"ada": 1, "bob": 2, "cy": 3}

@@ -2,9 +2,13 @@
 
 import { type Offer, type Receipt } from "../../src/index.js";
 import { promiseOf, receiptWords } from "../../src/words.js";
+import { ready } from "./ready.js";
 
 /** Of how many people something is counted. */
 export const PEOPLE = 1000;
+
+/** The beginning of what a person is told if the curator cannot be reached and nothing is kept. */
+export const UNANSWERED = "The curator does not answer now. Nothing was drawn and nothing was sent. ";
 
 /** What a person is told, by the reason of an error. */
 export const SENTENCES: Record<string, string> = {
@@ -38,6 +42,7 @@ export function make(tag: string, content: readonly (string | Node)[] = [], name
 }
 
 export function say(words: string, wrong = false): void {
+  ready();
   said.classList.toggle("wrongly", wrong);
   said.textContent = words;
 }
@@ -50,7 +55,6 @@ export function field(name: string): HTMLInputElement | HTMLSelectElement | null
 /** Leave nothing of what was typed in the form, which is only hidden once somebody has taken part. */
 export function emptyFields(): void {
   for (const one of root.querySelectorAll<HTMLInputElement | HTMLSelectElement>('[name^="value"]')) {
-    one.removeAttribute("value"); // of a form that came back
     one.value = "";
   }
 }
@@ -59,11 +63,18 @@ export function heading(words: string): HTMLElement {
   return make("h2", [words], { tabindex: "-1" });
 }
 
-/** Let a private report be chosen: everything that can be checked is right. */
+/** Let people choose and send: everything that can be checked is right. */
 export function allow(asked: HTMLFormElement): void {
-  const report = asked.querySelector<HTMLInputElement>('[value="report"]')!;
-  report.disabled = "later" in report.dataset;
-  document.getElementById("by-hand")?.removeAttribute("open");
+  for (const choice of asked.querySelectorAll<HTMLInputElement>('[name="choice"]')) choice.disabled = "later" in choice.dataset;
+  button!.disabled = false;
+}
+
+/** What the person chose of what `allow` offers: a choice that was not made stands for nothing, least of all for trust. */
+export function choiceIn(asked: HTMLFormElement): "report" | "trust" | undefined {
+  const chosen = asked.querySelector<HTMLInputElement>('[name="choice"]:checked:enabled')?.value;
+  if (chosen === "report" || chosen === "trust") return chosen;
+  say("Choose whether you trust the curator. Nothing was drawn and nothing was sent.", true);
+  return undefined;
 }
 
 /** How many of 1,000 people, in words. */

@@ -176,6 +176,11 @@ class LocalHashing(OfWindow):
         return other + (self.hit_probability - other) * self.family.collision_probability
 
     @property
+    def code_bounds(self) -> tuple[float, float]:
+        """Least and largest probability of a code, whatever the category is."""
+        return self.window.low / (1 << self.bits) / self.n_functions, self.hit_probability / self.n_functions
+
+    @property
     def gap(self) -> float:
         """$p - q$: by how much counts shrink."""
         return self.hit_probability - self.miss_probability

@@ -18,6 +18,8 @@ that the surpluses of these add up, and so do the shortages below; a replaced re
 of the two sums is a **lower bound of the number of wrong reports**, which is too large with a probability of $\alpha$
 at most. It is post-processing of the reports, and as private as they are.
 
+Rows of bits have a test of their own, of the total of their ones (`hybriddp.channels.ones`).
+
 It does not see wrong reports that look like real ones, of which there may be any number. It counts what was replaced or
 added: if somebody holds back reports by what they are, so that the others look wrong, it says so many, too.
 """
@@ -29,6 +31,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray, IntArray
+from hybriddp.channels.ones import OnesLaw, wrong_in_ones
+from hybriddp.channels.response import SymbolChannel
 from hybriddp.wording import counted
 
 __all__ = [
@@ -41,6 +45,7 @@ __all__ = [
     "short_doubt",
     "wrong_in_codes",
     "wrong_in_intervals",
+    "wrong_in_supports",
 ]
 
 FALSE_ALARM = 5e-7
@@ -96,6 +101,47 @@ def wrong_in_codes(found: Surpluses, *, disjoint: bool = True) -> int:
     if disjoint:
         return max(int(found.above.sum()), int(found.below.sum()))
     return max(int(found.above.max(initial=0)), int(found.below.max(initial=0)))
+
+
+def wrong_in_supports(
+    channel: SymbolChannel, supports: IntArray, users: IntArray, *, false_alarm: float = FALSE_ALARM
+) -> int:
+    """Bound from below the number of forged reports to a channel of symbols, by its kind.
+
+    Reports of one code have disjoint sets. Of rows of bits, each bit is tested, and the total of all bits
+    (`hybriddp.channels.ones`). Reports in different variants are different ones, so that their bounds add up, if it was
+    settled who forges before anybody drew a variant.
+
+    Parameters
+    ----------
+    channel : SymbolChannel
+        The channel of the reports.
+    supports : array of int, shape (n_variants, n_symbols)
+        Number of reports that have each code or bit, in each variant of a question.
+    users : array of int, shape (n_variants,)
+        Number of reports in each variant.
+    false_alarm : float
+        Largest probability of a bound above 0 if all reports are real, all tests together.
+
+    Examples
+    --------
+    >>> from hybriddp.channels import RandomizedResponse, UnaryEncoding
+    >>> channel = RandomizedResponse(epsilon=1, n_categories=4)  # a report has a code with probability .475 at most
+    >>> wrong_in_supports(channel, np.array([[700, 100, 100, 100]]), np.array([1000]))
+    134
+    >>> channel = UnaryEncoding(epsilon=1, n_categories=4)  # and a row has 1.31 ones on average
+    >>> wrong_in_supports(channel, np.array([[450, 450, 450, 450]]), np.array([1000]))
+    82
+    """
+    level = false_alarm / 2 if channel.sends_bits else false_alarm
+    most, least = channel.hit_probability, channel.miss_probability
+    found = count_surpluses(supports, users[:, np.newaxis], least, most, false_alarm=level)
+    rows = (Surpluses(*pair) for pair in zip(found.above, found.below, strict=True))
+    wrong = sum(wrong_in_codes(row, disjoint=not channel.sends_bits) for row in rows)
+    if not channel.sends_bits:
+        return wrong
+    law = OnesLaw(channel.n_symbols, hit=most, miss=least)
+    return max(wrong, wrong_in_ones(int(supports.sum()), int(users.sum()), law, false_alarm=level))
 
 
 def wrong_in_intervals(found: Surpluses, start: IntArray, end: IntArray) -> int:

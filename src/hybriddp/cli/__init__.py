@@ -28,6 +28,7 @@ from hybriddp.cli import (
     quantiles,
     randomize,
     serve,
+    show,
     simulate,
     tokens,
 )
@@ -73,6 +74,7 @@ app.command(name="quantiles")(quantiles.quantiles)
 app.command(name="frequencies")(frequencies.frequencies)
 app.command(name="heavy-hitters")(heavy_hitters.heavy_hitters)
 app.command(name="kmeans")(kmeans.kmeans)
+app.command(name="show")(show.show)
 app.add_typer(ledger.app)
 app.command(name="amplify")(amplify.run_amplify)
 app.command(name="channel")(channel.channel)

@@ -16,6 +16,7 @@ from hybriddp.client.client import AsyncClient
 from hybriddp.client.drivers import conduct_async, http_settings, import_httpx
 from hybriddp.client.exchange import HttpRequest, RetryPolicy, ask
 from hybriddp.client.problems import parse_object
+from hybriddp.client.rounds import turn_of
 from hybriddp.errors import HybridDPError, ParameterError
 from hybriddp.kmeans.protocol.turns import Turns
 from hybriddp.kmeans.study import KMeansStudy
@@ -128,6 +129,10 @@ class _Member:
     point: list[float]
     stays_away: bool
 
+    def round_in(self, turns: Turns) -> int | None:
+        """The number of the round that asks them, as their device knows it; None if none does so far."""
+        return turn_of(self.client._participant, turns)  # noqa: SLF001  (of this package)
+
 
 @dataclass(frozen=True)
 class CrowdInRounds:
@@ -209,7 +214,7 @@ class CrowdInRounds:
         """Let those answer whose turn it is, but for those who stay away."""
         told = await self._get("/round", http)
         turns, number = Turns.from_json(str(told.get("turns"))), int(told["number"])
-        mine = [one for one in people if turns.round_of(one.name) == number]
+        mine = [one for one in people if one.round_in(turns) == number]
         there = [one for one in mine if not one.stays_away]
         found = CrowdRound(number, len(mine), len(mine) - len(there))
         tally.rounds.append(found)

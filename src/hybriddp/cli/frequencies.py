@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from hybriddp.cli import options, releasing, sources
+from hybriddp.cli.keeping import Account
 from hybriddp.cli.options import option
 from hybriddp.cli.releasing import Targets, View
 from hybriddp.cli.sources import Sources, listed, public_keys, study_title
@@ -38,6 +39,8 @@ def frequencies(
     user: sources.User = None,
     repeated: sources.Repeated = "refuse",
     ledger: releasing.LedgerFile = None,
+    count: releasing.Count = "everybody",
+    again: releasing.Again = False,
     name: Annotated[str | None, option("Name of the study; the column's if not given.")] = None,
     max_bytes: MaxBytes = None,
     group: Annotated[str | None, option("Column for one answer per group, with --keys.")] = None,
@@ -89,7 +92,8 @@ def frequencies(
     )
     targets = Targets(plot, None, as_json, full, diagnostics, dry_run)
     view = View(_show, _draw, counts_diagnostics)
-    releasing.release(study, found, view, targets, ledger=ledger, group=group, keys=public_keys(group, keys))
+    account = Account(ledger, count, again)
+    releasing.release(study, found, view, targets, account=account, group=group, keys=public_keys(group, keys))
 
 
 def public_categories(text: str | None, path: Path | None) -> list[str] | list[int]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +11,7 @@ import typer
 
 from hybriddp import tables
 from hybriddp.cli import options, releasing, sources
+from hybriddp.cli.keeping import Account, printing
 from hybriddp.cli.options import option
 from hybriddp.cli.releasing import SIMULATION, Targets, View
 from hybriddp.cli.sources import Sources, study_title
@@ -64,6 +65,8 @@ def heavy_hitters(
     user: sources.User = None,
     repeated: sources.Repeated = "refuse",
     ledger: releasing.LedgerFile = None,
+    count: releasing.Count = "everybody",
+    again: releasing.Again = False,
     name: Annotated[str | None, option("Name of the study; the column's if not given.")] = None,
     single_group: sources.SingleGroup = False,
     engine: sources.Engine = "polars",
@@ -119,14 +122,15 @@ def heavy_hitters(
         CsvFormat(separator=separator, encoding=encoding, missing=missing or ()),
         single_group or first or second,
     )
+    account = Account(ledger, count, again)
     if first:
-        _release_list(study, found, targets, ledger, _Step(write_list, write_question))
+        _release_list(study, found, targets, account, _Step(write_list, write_question))
     elif second:
         _finish(study, found, targets, ledger, _read_list(released_list))
     elif simulate_local and study.domain is None:
         _simulate(study, found, targets)
     else:
-        releasing.release(study, found, _VIEW, targets, ledger=ledger, group=None, keys=[])
+        releasing.release(study, found, _VIEW, targets, account=account, group=None, keys=[])
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,19 +179,25 @@ def _check_apart(written: Sequence[Path | None], read: Sequence[Path | str | Non
 # The steps
 
 
-def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, ledger: Path | None, step: _Step) -> None:
+def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, account: Account, step: _Step) -> None:
     """The first step: the list, and what devices are asked about it."""
     if found.report is not None or found.local_files or found.simulated:
         raise ParameterError("write_list", "given without reports: devices are asked once there is a list", None)
-    releasing.check_ledger(ledger, found, dry_run=targets.dry_run)
+    releasing.check_ledger(account.path, found, dry_run=targets.dry_run)
+    ledger = account.open(study.privacy, dry_run=targets.dry_run)
     check_targets(targets.plot)
     with waiting("counting") as progress:
         counts = found.summarize(study, None, [], progress).trusted
     if targets.diagnostics or targets.dry_run:
         say(_diagnostics([counts], []), err=True)
-    new = ledger is not None and not ledger.exists()
-    spent = releasing.open_ledger(ledger, study.privacy, dry_run=targets.dry_run)
-    released = study.release(counts, ledger=spent)
+    kept = account.keep(
+        None if targets.dry_run else ledger,
+        study.name,
+        study.digest,
+        lambda: study.release(counts, ledger=ledger),
+        lambda released: released.to_json(),
+    )
+    released = kept.value
     if targets.dry_run:
         least, n = study.rule.threshold, counts.n_users  # public numbers
         say(
@@ -197,23 +207,24 @@ def _release_list(study: HeavyHitterStudy, found: Sources, targets: Targets, led
         )
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
         return
-    # The list has been paid for: it is kept before anything else can fail, and shown if it cannot be kept.
     try:
         write_text(Path(str(step.write_list)), released.to_json())
     except DataError as problem:
+        if kept.path is not None:
+            raise DataError(f"{problem} The list is saved: hybriddp show {kept.path} --json.") from None
         typer.echo(released.to_json())
-        raise DataError(f"The list above has been released, but is in no file: save it. {problem}") from None
+        raise DataError(f"The list above has been charged, but is in no file: save it. {problem}") from None
     answer = study.estimate(trusted=released, local=None, single_group=True)
-    _show(answer, targets)
-    if new:
-        releasing.say_new_ledger(ledger, study.privacy)
+    with printing(replace(kept, problem="")):  # the list is in a file
+        _show(answer, targets)
     if step.write_question is not None and released.items:
         write_text(step.write_question, study.question(released).to_json())
     if not targets.as_json:
         say_written(step.write_list, step.write_question if released.items else None)
         if not released.items:
             say("No item is on the list, so there is nothing to ask the local group.")
-    releasing.write_files([answer], _VIEW, targets, ledger)
+        account.say_kept(kept)
+    releasing.write_files([answer], _VIEW, targets)
 
 
 def _finish(
@@ -235,7 +246,7 @@ def _finish(
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
         return
     _show(answer, targets)
-    releasing.write_files([answer], _VIEW, targets, None)
+    releasing.write_files([answer], _VIEW, targets)
 
 
 def _simulate(study: HeavyHitterStudy, found: Sources, targets: Targets) -> None:
@@ -264,7 +275,7 @@ def _simulate(study: HeavyHitterStudy, found: Sources, targets: Targets) -> None
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
         return
     _show(answer, targets, simulated=True)
-    releasing.write_files([answer], _VIEW, targets, None)
+    releasing.write_files([answer], _VIEW, targets)
 
 
 def _simulated(files: list[str], study: Any, **how: Any) -> tuple[Any, Any]:  # noqa: ANN401

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,12 +10,14 @@ import numpy as np
 import typer
 
 from hybriddp.cli import options, releasing, sources
+from hybriddp.cli.keeping import Account, Kept, printing
 from hybriddp.cli.options import option
 from hybriddp.cli.releasing import SIMULATION
 from hybriddp.cli.terminal import check_targets, say, say_written, waiting, write_text
 from hybriddp.errors import DataError, HybridDPError, ParameterError
 from hybriddp.kmeans import HybridKMeansServer, KMeansStudy
 from hybriddp.kmeans.estimator import HybridKMeans
+from hybriddp.release import Ledger
 from hybriddp.tables import CsvFormat, count_reports, trusted_points
 from hybriddp.tables.kmeans.points import TrustedTable, untrusted_points
 
@@ -48,6 +50,8 @@ def kmeans(
     round_file: RoundFile = None,
     reports: ReportsFile = None,
     ledger: releasing.LedgerFile = None,
+    count: releasing.Count = "everybody",
+    again: releasing.Again = False,
     name: Annotated[str, option("Name of the study, part of what a ledger tells it apart by.")] = "points",
     scale: Annotated[
         str, option("What distances are measured by: bounds (each by its range) or none (as they are).")
@@ -78,23 +82,32 @@ def kmeans(
     )
     csv = CsvFormat(separator, decimal, thousands, encoding, missing or ())
     table = _Table(files or [], [one.name for one in named], trusted_if, engine, csv)
+    if again and not single_group:
+        raise ParameterError("again", "given with --single-group only", again)
     _check_options(table, ledger, state, simulate_local=simulate_local, single_group=single_group, seed=seed)
     check_targets(plot, html)
-    new = ledger is not None and not ledger.exists()
+    account = Account(ledger, count, again)
+    spent = account.open(study.privacy, dry_run=False)
+    kept: Kept[HybridKMeans] | None
     if simulate_local:
-        model: HybridKMeans | None = _simulated(study, table, seed, diagnostics=diagnostics)
+        kept = Kept(_simulated(study, table, seed, diagnostics=diagnostics))
     elif state is None:
-        model = _trusted_alone(study, table, ledger, diagnostics=diagnostics)
+        kept = account.keep(
+            spent,
+            study.name,
+            study.digest,
+            lambda: _trusted_alone(study, table, spent, diagnostics=diagnostics),
+            lambda model: json.dumps(model.to_dict(), indent=2),
+        )
     else:
-        steps = _Rounds(study, table, ledger, state, round_file, reports or [], n_local)
-        model = steps.advance(diagnostics=diagnostics, as_json=as_json)
-    if model is not None:
-        model.feature_names_in_ = np.array(table.columns, object)
-        _show(model, as_json=as_json)
-    if new and ledger is not None and ledger.exists():
-        releasing.say_new_ledger(ledger, study.privacy)
-    if model is not None:
-        _write(model, plot, html, ledger, quiet=as_json)
+        steps = _Rounds(study, table, account, spent, state, round_file, reports or [], n_local)
+        kept = steps.advance(diagnostics=diagnostics, as_json=as_json)
+    if kept is not None:
+        with printing(kept):
+            _show(kept.value, as_json=as_json)
+            if not as_json:
+                account.say_kept(kept)
+        _write(kept.value, plot, html, quiet=as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +187,8 @@ def _check_options(
         raise ParameterError("ledger", "left out: a simulation spends nothing", str(ledger))
     if ledger is None and table.files and not simulate_local:
         raise ParameterError("ledger", "given: what is released must be paid for", None)
-    for path in (ledger, state):
-        if path is not None and not path.parent.is_dir():
-            raise DataError(
-                f"There is no folder {path.parent} for {path.name}. Correct its path, or create the folder."
-            )
+    if state is not None and not state.parent.is_dir():
+        raise DataError(f"There is no folder {state.parent} for {state.name}. Correct its path, or create the folder.")
 
 
 def _simulated(study: KMeansStudy, table: _Table, seed: int | None, *, diagnostics: bool) -> HybridKMeans:
@@ -189,18 +199,26 @@ def _simulated(study: KMeansStudy, table: _Table, seed: int | None, *, diagnosti
         trusted=trusted,
         random_state=np.random.default_rng(seed),
     )
-    return HybridKMeans.simulated(server, local, random_state=np.random.default_rng(seed).spawn(1)[0])
+    model = HybridKMeans.simulated(server, local, random_state=np.random.default_rng(seed).spawn(1)[0])
+    model.feature_names_in_ = np.array(table.columns, object)
+    return model
 
 
-def _trusted_alone(study: KMeansStudy, table: _Table, ledger: Path | None, *, diagnostics: bool) -> HybridKMeans:
+def _trusted_alone(study: KMeansStudy, table: _Table, ledger: Ledger | None, *, diagnostics: bool) -> HybridKMeans:
     server = HybridKMeansServer(
         study,
         n_local=0,
         trusted=table.trusted(study, diagnostics=diagnostics),
-        ledger=releasing.open_ledger(ledger, study.privacy, dry_run=False),
+        ledger=ledger,
     )
     server.start()
-    return HybridKMeans.from_server(server)
+    return _model(server, table)
+
+
+def _model(server: HybridKMeansServer, table: _Table) -> HybridKMeans:
+    model = HybridKMeans.from_server(server)
+    model.feature_names_in_ = np.array(table.columns, object)
+    return model
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,21 +227,29 @@ class _Rounds:
 
     study: KMeansStudy
     table: _Table
-    ledger: Path | None
+    account: Account
+    ledger: Ledger | None
     state: Path
     round_file: Path | None
     reports: list[str]
     n_local: int | None
 
-    def advance(self, *, diagnostics: bool, as_json: bool) -> HybridKMeans | None:
+    def advance(self, *, diagnostics: bool, as_json: bool) -> Kept[HybridKMeans] | None:
         """Go on as far as the answers let; the model at the end, else None and a round to answer."""
         given: dict[str, Any] = {
             "trusted": self.table.trusted(self.study, diagnostics=diagnostics) if self.table.files else None,
-            "ledger": releasing.open_ledger(self.ledger, self.study.privacy, dry_run=False),
+            "ledger": self.ledger,
         }
-        server = self._resumed(given) if self.state.exists() else self._begun(given)
+        kept = self.account.keep(
+            self.ledger,
+            self.study.name,
+            self.study.digest,
+            lambda: self._resumed(given) if self.state.exists() else self._begun(given),
+            lambda server: server.to_json(),
+        )
+        server = kept.value
         if server.round is None:
-            return HybridKMeans.from_server(server)
+            return replace(kept, value=_model(server, self.table))  # type: ignore[arg-type,return-value]
         asked = server.round
         if self.round_file is not None:
             write_text(self.round_file, asked.to_json())
@@ -233,6 +259,7 @@ class _Rounds:
         else:
             say(f"Round {asked.number}, {asked.purpose}: {asked.user_fraction} of the local users are to answer it.")
             say_written(self.state, self.round_file)
+            self.account.say_kept(kept)
         return None
 
     def _begun(self, given: dict[str, Any]) -> HybridKMeansServer:
@@ -286,11 +313,11 @@ def _show(model: HybridKMeans, *, as_json: bool) -> None:
     typer.echo(model.explain())
 
 
-def _write(model: HybridKMeans, plot: Path | None, html: Path | None, ledger: Path | None, *, quiet: bool) -> None:
+def _write(model: HybridKMeans, plot: Path | None, html: Path | None, *, quiet: bool) -> None:
     """Write the page and the picture: the answer has been shown by now."""
     if html is not None:
         write_text(html, model.to_html())
     if plot is not None:
         model.plot(plot)
     if not quiet:
-        say_written(ledger, plot, html)
+        say_written(plot, html)

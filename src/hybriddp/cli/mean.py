@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from hybriddp.cli import options, releasing, sources
+from hybriddp.cli.keeping import Account
 from hybriddp.cli.options import option
 from hybriddp.cli.releasing import Targets, View
 from hybriddp.cli.sources import Sources, public_keys, study_title
@@ -30,6 +31,8 @@ def mean(
     user: sources.User = None,
     repeated: sources.Repeated = "refuse",
     ledger: releasing.LedgerFile = None,
+    count: releasing.Count = "everybody",
+    again: releasing.Again = False,
     name: Annotated[str | None, option("Name of the study; the column's if not given.")] = None,
     delta: options.Delta = "0",
     sd_at_most: Annotated[
@@ -82,7 +85,8 @@ def mean(
     )
     targets = Targets(plot, html, as_json, full, diagnostics, dry_run)
     view = View(_show, _draw, mean_diagnostics, page)
-    releasing.release(study, found, view, targets, ledger=ledger, group=group, keys=public_keys(group, keys))
+    account = Account(ledger, count, again)
+    releasing.release(study, found, view, targets, account=account, group=group, keys=public_keys(group, keys))
 
 
 def _draw(estimates: Sequence[Estimate], path: Path) -> None:

@@ -55,6 +55,9 @@ def amount(text: str) -> float:
 def decimal(text: str) -> str:
     """An ε or a δ as the decimal that it is, digit by digit, with the zero before the point that people leave out."""
     bare = str(text).strip()
+    if "," in bare:
+        point = bare.replace(",", ".")
+        raise typer.BadParameter(f"{bare!r} has a comma, which stands between thousands; write a point: {point}.")
     return f"0{bare}" if bare[:1] == "." else bare
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hybriddp.cli import options, releasing, sources
+from hybriddp.cli.keeping import Account
 from hybriddp.cli.options import option
 from hybriddp.cli.releasing import Targets, View
 from hybriddp.cli.saved_quantiles import answer_again
@@ -64,6 +65,8 @@ def quantiles(
     user: sources.User = None,
     repeated: sources.Repeated = "refuse",
     ledger: releasing.LedgerFile = None,
+    count: releasing.Count = "everybody",
+    again: releasing.Again = False,
     name: Annotated[str | None, option("Name of the study; the column's if not given.")] = None,
     group: Annotated[str | None, option("Column for one answer per group, with --keys.")] = None,
     keys: sources.Keys = None,
@@ -143,7 +146,8 @@ def quantiles(
     )
     targets = Targets(plot, html, as_json, full, diagnostics, dry_run)
     how = {"groups_may_differ": groups_may_differ}
-    releasing.release(study, found, view, targets, ledger=ledger, group=group, keys=public_keys(group, keys), how=how)
+    account, public = Account(ledger, count, again), public_keys(group, keys)
+    releasing.release(study, found, view, targets, account=account, group=group, keys=public, how=how)
 
 
 def make_study(

@@ -109,7 +109,8 @@ def randomize(
         raise DataError(f"{file.name} has no rows.")
     sent = _reports(study, frame.get_column(value), seed)
     reports = frame.filter(sent.answers).with_columns(code=sent.codes).select([*kept, "code"])
-    write_table(reports, output, study=study.digest, seeded=seed is not None)
+    text = study.device_json() if isinstance(study, MeanStudy) else study.to_json()
+    write_table(reports, output, study=study.digest, text=text, seeded=seed is not None)
     epsilon_of = study.epsilon if isinstance(study, DiscoveryQuestion) else study.privacy.epsilon
     summary = {
         "simulated": True,

@@ -11,19 +11,25 @@ import numpy as np
 import typer
 
 from hybriddp.channels.plausible import implausible_words
+from hybriddp.cli.keeping import Account, printing
 from hybriddp.cli.options import option
 from hybriddp.cli.sources import Sources
 from hybriddp.cli.terminal import check_targets, say, say_written, waiting, write_text
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger
+from hybriddp.frequency import HeavyHitterStudy
 from hybriddp.tables import GroupedSummaries, Summaries
 
 SIMULATION = (
     "SIMULATION, NOT a private release: the reports of those who do not trust were made here, from their raw values."
 )
 
-LedgerFile = Annotated[Path | None, option("Ledger file; created if missing.")]
+LedgerFile = Annotated[Path | None, option("Ledger file, from `hybriddp ledger create`.")]
+Count = Annotated[
+    str, option("Whom the ledger charges: everybody, or trusted, if users never change groups.", "--count")
+]
+Again = Annotated[
+    bool, option("If a release was charged, and stopped before its result was saved: charge and draw again.", "--again")
+]
 Full = Annotated[bool, option("With --json: unrounded numbers, too. Not for publication.", "--full")]
 FullShares = Annotated[
     bool, option("With --json: what each group says alone, unclipped shares and weights, too.", "--full")
@@ -87,14 +93,15 @@ def release(
     view: View,
     targets: Targets,
     *,
-    ledger: Path | None,
+    account: Account,
     group: str | None,
     keys: list[str],
     how: Mapping[str, Any] | None = None,
 ) -> None:
     """Estimate from the sources, pay, and show the answer, or that of each key; ``how`` is what estimates take."""
     dry_run = targets.dry_run
-    check_ledger(ledger, sources, dry_run=dry_run)
+    check_ledger(account.path, sources, dry_run=dry_run)
+    ledger = account.open(study.privacy, dry_run=dry_run)
     check_targets(targets.plot, targets.html)
     with waiting("counting") as progress:
         summaries = sources.summarize(study, group, keys, progress)
@@ -102,45 +109,69 @@ def release(
         _diagnose(summaries, view)
     if isinstance(summaries, GroupedSummaries) and summaries.other:
         say("Some rows have none of the --keys: they are in no answer. --diagnostics says how many.", err=True)
-    new = ledger is not None and not ledger.exists()
     options = {"single_group": sources.single_group, **(how or {})}
     if sources.simulated:
         options["random_state"] = np.random.default_rng(sources.seed)
     else:
-        options["ledger"] = open_ledger(ledger, study.privacy, dry_run=dry_run)
-    answers, published = _estimate(study, summaries, lambda answer: view.publish(answer, targets.full), **options)
+        options["ledger"] = ledger
+
+    def published(answer: Any) -> dict[str, Any]:  # noqa: ANN401
+        return view.publish(answer, targets.full)
+
+    kept = account.keep(
+        None if dry_run else ledger,
+        study.name,
+        ledger_digest(study),
+        lambda: _estimate(study, summaries, **options),
+        lambda answers: json.dumps(_stated(answers, summaries, lambda answer: view.publish(answer, True)), indent=2),
+    )
+    answers = kept.value
     if dry_run:  # what was computed is thrown away: it was there to be checked on its way
         for answer in answers:  # told from the local reports alone, which are private
             for words in implausible_words(answer.implausible_reports, answer.n_local):
                 say(words, err=True)
         typer.echo("Dry run: everything was checked. Nothing was spent, released or written.", err=True)
         return
-    # The answer has been paid for: it is shown before anything else can fail.
-    if targets.as_json:
-        stated = {"simulation": SIMULATION, **published} if sources.simulated else published
-        typer.echo(json.dumps(stated, indent=2))
-    else:
-        if sources.simulated:
-            say(SIMULATION, bold=True)
-        view.show(answers)
-    if new:
-        say_new_ledger(ledger, study.privacy)
-    write_files(answers, view, targets, ledger)
+    with printing(kept):  # before anything else can fail
+        if targets.as_json:
+            stated = _stated(answers, summaries, published)
+            typer.echo(json.dumps({"simulation": SIMULATION, **stated} if sources.simulated else stated, indent=2))
+        else:
+            if sources.simulated:
+                say(SIMULATION, bold=True)
+            view.show(answers)
+            account.say_kept(kept)
+    write_files(answers, view, targets)
 
 
 def _estimate(
     study: Any,  # noqa: ANN401
     summaries: Summaries[Any, Any] | GroupedSummaries[Any, Any],
-    publish: Callable[[Any], dict[str, Any]],
     **how: Any,  # noqa: ANN401
-) -> tuple[list[Any], dict[str, Any]]:
-    """The estimate, or that of each key, and what is published of it."""
+) -> list[Any]:
+    """Make the estimate, or that of each key."""
     if isinstance(summaries, Summaries):
-        estimate = study.estimate(trusted=summaries.trusted, local=summaries.local, **how)
-        return [estimate], publish(estimate)
-    parts = study.estimate_parts(summaries.by, summaries, **how)
-    published = [{"key": key, "estimate": publish(part)} for key, part in parts.items()]
-    return list(parts.values()), {"by": summaries.by, "parts": published}
+        return [study.estimate(trusted=summaries.trusted, local=summaries.local, **how)]
+    return list(study.estimate_parts(summaries.by, summaries, **how).values())
+
+
+def _stated(
+    answers: Sequence[Any],
+    summaries: Summaries[Any, Any] | GroupedSummaries[Any, Any],
+    publish: Callable[[Any], dict[str, Any]],
+) -> dict[str, Any]:
+    """List what is published of the estimate, or of that of each key."""
+    if isinstance(summaries, Summaries):
+        return publish(answers[0])
+    published = [{"key": key, "estimate": publish(part)} for key, part in zip(summaries, answers, strict=True)]
+    return {"by": summaries.by, "parts": published}
+
+
+def ledger_digest(study: Any) -> str:  # noqa: ANN401
+    """Find the digest by which a ledger knows a study."""
+    if isinstance(study, HeavyHitterStudy):
+        return study.digest if study.domain is None else study.dictionary.whole_digest
+    return str(study.whole_digest)
 
 
 def _diagnose(summaries: Summaries[Any, Any] | GroupedSummaries[Any, Any], view: View) -> None:
@@ -155,37 +186,17 @@ def _diagnose(summaries: Summaries[Any, Any] | GroupedSummaries[Any, Any], view:
 
 
 def check_ledger(ledger: Path | None, sources: Sources, *, dry_run: bool) -> None:
-    """Raise an error if there is a ledger and nothing to pay for, or the other way round; or no folder for it."""
+    """Raise an error if there is a ledger and nothing to charge, or the other way round."""
     if sources.simulated and ledger is not None:
         raise ParameterError("ledger", "left out: a simulation spends nothing", str(ledger))
     if ledger is None and sources.has_trusted and not sources.simulated and not dry_run:
         raise ParameterError("ledger", "given: what is released must be paid for", None)
-    if ledger is not None and not ledger.parent.is_dir():  # a new ledger in a mistyped folder would be a new budget
-        raise DataError(f"There is no folder {ledger.parent} for the ledger. Correct its path, or create the folder.")
-
-
-def open_ledger(path: Path | None, privacy: Privacy, *, dry_run: bool) -> Ledger | None:
-    """The ledger with its own budget, or a new one with the study's; in a dry run a copy, in which nothing is spent."""
-    if dry_run:
-        return Ledger(privacy) if path is None or not path.exists() else Ledger.from_json(Ledger.open(path).to_json())
-    if path is None:
-        return None
-    return Ledger.open(path) if path.exists() else Ledger(privacy, path=path)
-
-
-def say_new_ledger(path: Path | None, privacy: Privacy) -> None:
-    """Tell that there was no ledger, and what the new one allows."""
-    say(
-        f"{path} was not there: it was created with the study's own ε = {privacy.epsilon}, "
-        f"δ = {privacy.delta} as the budget, which is enough for this study alone. For more: hybriddp ledger create.",
-        err=True,
-    )
 
 
 # Files
 
 
-def write_files(answers: Sequence[Any], view: View, targets: Targets, ledger: Path | None) -> None:
+def write_files(answers: Sequence[Any], view: View, targets: Targets) -> None:
     """Write the page and the picture, each even if the other one fails; then say what went wrong."""
     problems: dict[Path | None, str] = {}
     draw, page = view.draw, view.page
@@ -199,6 +210,6 @@ def write_files(answers: Sequence[Any], view: View, targets: Targets, ledger: Pa
         except DataError as problem:
             problems[path] = str(problem)
     if not targets.as_json:
-        say_written(ledger, *(path for path in (targets.plot, targets.html) if path not in problems))
+        say_written(*(path for path in (targets.plot, targets.html) if path not in problems))
     if problems:
         raise DataError(f"The answer above has been released, but a file is missing. {' '.join(problems.values())}")

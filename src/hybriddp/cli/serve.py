@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hybriddp.service.settings import Settings
 
 _PR_SET_DUMPABLE = 4
-_DEMO_FOLDER = ("data", "key_file", "database")
+_DEMO_FOLDER = ("data", "key_file", "database", "admin_key_file")
 
 
 def serve(
@@ -43,6 +43,9 @@ def serve(
     token_public_key: Annotated[
         Path | None, option("Ed25519 public key (PEM) of the backend that signs tokens with EdDSA.")
     ] = None,
+    admin_key_file: Annotated[
+        Path | None, option("File with the admin key of the first start; or set HYBRIDDP_ADMIN_KEY.")
+    ] = None,
     max_body: Annotated[int | None, option("Largest request in bytes: 1000000.")] = None,
     max_batch: Annotated[int | None, option("Most reports in a batch: 1000.")] = None,
     requests_per_minute: Annotated[
@@ -55,6 +58,9 @@ def serve(
     new_admin_key: Annotated[
         bool, option("Replace the admin key, if it is lost; the old one ends.", "--new-admin-key")
     ] = False,
+    clock_ok: Annotated[
+        bool, option("Take the machine's clock for right, though it is not where the last run left it.", "--clock-ok")
+    ] = False,
     check: Annotated[bool, option("Say what is wrong with the settings and exit.", "--check")] = False,
     demo: Annotated[bool, option("Start with a study and simulated people; keeps nothing.", "--demo")] = False,
 ) -> None:
@@ -64,7 +70,9 @@ def serve(
     start creates the data folder and the key file and prints the admin key, once.
     """
     flags = {
-        name: value for name, value in locals().items() if name not in ("config", "new_admin_key", "check", "demo")
+        name: value
+        for name, value in locals().items()
+        if name not in ("config", "new_admin_key", "clock_ok", "check", "demo")
     }
     check_installed()
     from hybriddp.service.settings import Settings
@@ -73,9 +81,16 @@ def serve(
         _refuse_for_demo(flags)
         with tempfile.TemporaryDirectory(prefix="hybriddp-demo-") as folder:
             place = {"data": Path(folder) / "data", "key_file": Path(folder) / "hybriddp.key", "database": ""}
-            _run(Settings.read(flags | place, os.environ, config), check=check, demo=True)
+            environ = {name: text for name, text in os.environ.items() if not name.startswith("HYBRIDDP_ADMIN_KEY")}
+            _run(Settings.read(flags | place, environ, config), check=check, demo=True)
         return
-    _run(Settings.read(flags, os.environ, config), check=check, demo=False, new_admin_key=new_admin_key)
+    _run(
+        Settings.read(flags, os.environ, config),
+        check=check,
+        demo=False,
+        new_admin_key=new_admin_key,
+        clock_ok=clock_ok,
+    )
 
 
 def _refuse_for_demo(flags: dict[str, object]) -> None:
@@ -85,7 +100,7 @@ def _refuse_for_demo(flags: dict[str, object]) -> None:
             raise ParameterError(name, "left out with --demo", str(flags[name]), remedy=remedy)
 
 
-def _run(settings: "Settings", *, check: bool, demo: bool, new_admin_key: bool = False) -> None:
+def _run(settings: "Settings", *, check: bool, demo: bool, new_admin_key: bool = False, clock_ok: bool = False) -> None:
     problems = settings.problems()
     for problem in problems:
         say(f"- {problem}", err=not check)
@@ -103,13 +118,15 @@ def _run(settings: "Settings", *, check: bool, demo: bool, new_admin_key: bool =
         _forbid_core_dumps()
         set_up_logging(settings.log, quiet=demo)  # the demo's people would push the admin key off the screen
         new_key_file = not settings.key_file.exists()
-        prepared = prepare(settings, new_admin_key=new_admin_key)
+        prepared = prepare(settings, new_admin_key=new_admin_key, clock_ok=clock_ok)
         url = _url(listening, settings.host)
         if demo:
             say("Demo: all people are simulated, and nothing is kept.", bold=True)
         elif new_key_file:
             say(f"New key file: {settings.key_file}. Keep a copy of it, but never together with the data.")
         _greet(settings.host, url, prepared.admin_key)
+        if prepared.warning:
+            say(f"Warning: {prepared.warning}", err=True)
         if demo:
             _start_demo(settings, url, prepared.admin_key)
         _serve(prepared.app, settings, listening)

@@ -16,6 +16,7 @@ from typing import Any
 import typer
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -24,6 +25,8 @@ from hybriddp.figures.canvas import import_matplotlib
 
 MOST_COLUMNS = 100
 """Longer lines are hard to read, however wide the window is."""
+
+_WIDEST = 1000
 
 PATIENCE = 2.0
 """Seconds after which somebody who waits would like to see something."""
@@ -100,19 +103,29 @@ def print_table(
     caption: str = "",
     bold: Sequence[bool] = (),
 ) -> None:
-    """Print a table as wide as the words are; rows that are ``bold`` stand out."""
+    """Print a table as wide as the words are; rows that are ``bold`` stand out. No cell is cut or broken."""
     table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     table.caption, table.caption_justify = caption or None, "left"
     for i, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if i else "left", no_wrap=i == 0)
+        texts = [
+            heading,
+            *(row[i] for row in rows),
+        ]  # those of the first column stay on a line, numbers with their unit
+        texts = [_TOGETHER.sub(_HARD, text) if i else text.replace(" ", _HARD) for text in texts]
+        widest = max(len(part) for text in texts for part in text.split(" "))
+        table.add_column(heading, justify="right" if i else "left", no_wrap=i == 0, min_width=widest)
     for i, row in enumerate(rows):
         table.add_row(*row, style="bold green" if bold and bold[i] else None)
     print_wide(table)
 
 
 def print_wide(table: Table | str) -> None:
-    """Print what has its own layout."""
-    Console(highlight=False, width=columns()).print(table)
+    """Print what has its own layout, wider than the window if numbers need that."""
+    console = Console(highlight=False, width=columns())
+    if isinstance(table, Table):
+        wide = console.options.update(width=_WIDEST)
+        console.width = max(console.width, Measurement.get(console, wide, table).minimum)
+    console.print(table)
 
 
 # Options for parameters

@@ -135,7 +135,13 @@ class Contribution:
         return "reports" if self.group == "local" else "values"
 
     def body(self) -> bytes:
-        """What is sent: the same bytes every time."""
+        """What is sent: the same bytes every time. Who enrolls sends the commitment alone, and opens it later."""
+        if not self.enrolls:
+            return self.opening()
+        return json.dumps({"digest": self.digest, "commitment": self.commitment}, separators=(",", ":")).encode()
+
+    def opening(self) -> bytes:
+        """What is sent to withdraw: what the commitment was made of."""
         number: dict[str, Any] = {"code": self.integer} if self.group == "local" else {"value": self.value}
         if self.enrolls:
             number = {}

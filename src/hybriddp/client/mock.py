@@ -15,7 +15,7 @@ from hybriddp.client.client import AsyncClient, Client
 from hybriddp.client.contribution import Contribution
 from hybriddp.client.drivers import import_httpx
 from hybriddp.client.exchange import RetryPolicy
-from hybriddp.client.mock_bodies import content_of, read_contribution, study_of
+from hybriddp.client.mock_bodies import MockEnrollment, content_of, read_contribution, read_enrollment, study_of
 from hybriddp.client.mock_problems import MockTrouble
 from hybriddp.client.mock_rounds import MockAnswer, MockRounds
 from hybriddp.client.mock_signer import MockSigner, base64url
@@ -37,6 +37,8 @@ _STORED = {
     "local": ["This is a test: the code is kept in memory."],
     "trusted": ["This is a test: the value is kept in memory."],
 }
+
+_Taken = Contribution | MockEnrollment
 
 
 class MockCurator:
@@ -93,7 +95,7 @@ class MockCurator:
         self.tokens, self.parts = tokens, parts
         self.state = "open"
         self.part_of: dict[str, str] = {}
-        self.contributions: dict[str, Contribution] = {}
+        self.contributions: dict[str, _Taken] = {}
         self.requests: list[tuple[str, str, bytes]] = []
         self._withdrawn: set[str] = set()
         self._troubles: list[MockTrouble | str] = []
@@ -161,7 +163,7 @@ class MockCurator:
         >>> client = curator.client("alice")
         >>> _ = client.enroll()
         >>> while curator.next_round() is not None:
-        ...     if curator.is_turn_of("alice"):
+        ...     if curator.is_turn_of(client):
         ...         receipt = client.answer([8.5])
         >>> sorted(curator.answers), curator.state
         (['alice'], 'closed')
@@ -172,9 +174,9 @@ class MockCurator:
         self.state = "closed" if asked is None else "asking"
         return asked
 
-    def is_turn_of(self, participant: str) -> bool:
-        """In a study of K-means: whether the round that is asked now asks this participant."""
-        return self._its_rounds.is_turn_of(participant)
+    def is_turn_of(self, client: Client | AsyncClient) -> bool:
+        """In a study of K-means: whether the round that is asked now asks this client, which alone knows its place."""
+        return self._its_rounds.is_turn_of(client._participant)  # noqa: SLF001  (of this package)
 
     @property
     def answers(self) -> dict[str, MockAnswer]:
@@ -239,13 +241,16 @@ class MockCurator:
                 who = self._participant(request, "")
                 return self._answer(self._rounds, who, _claims(request)["sub"], content)
             case [("reports" | "values" | "enrollments") as what]:
-                made = read_contribution(self._asked, what, content)
+                enrolls = what == "enrollments"
+                made: _Taken = (
+                    read_enrollment(self._asked, content) if enrolls else read_contribution(self._asked, what, content)
+                )
                 who = self._participant(request, made.commitment)
                 status = self._take(who, made, _claims(request).get("part") if self.tokens else None)
                 return status, self._receipt(made, part=self.part_of.get(who))
             case [("reports" | "values" | "enrollments") as what, "withdraw"]:
-                made = read_contribution(self._asked, what, content)
-                return 200, self._withdraw(self._participant(request, made.commitment), made)
+                opened = read_contribution(self._asked, what, content)
+                return 200, self._withdraw(self._participant(request, opened.commitment), opened)
         raise MockTrouble(404)
 
     def _participant(self, request: "httpx.Request", commitment: str) -> str:
@@ -266,7 +271,7 @@ class MockCurator:
         enrolled = self.contributions.get(who)
         if enrolled is None or not enrolled.enrolls:
             raise MockTrouble(403)
-        status, made = rounds.take(who, subject, content)
+        status, made = rounds.take(who, subject, enrolled.commitment, content)
         receipt = self._told("local", made.commitment) | {"round": made.round}
         return status, self.sign(receipt | {"digest": self.study.digest})
 
@@ -277,7 +282,7 @@ class MockCurator:
         """Whether the study takes contributions of a group now."""
         return self.state == ("asking" if self._study_of(group) is not self.study else "open")
 
-    def _take(self, who: str, made: Contribution, part: object, missing: int = 401) -> int:
+    def _take(self, who: str, made: _Taken, part: object, missing: int = 401) -> int:
         """Accept a contribution (201) or know it again (200)."""
         place = None if self.parts is None else self.parts.position(part)
         if self.parts is not None and place is None:
@@ -358,7 +363,7 @@ class MockCurator:
         }
 
     def _receipt(
-        self, made: Contribution, *, withdrawn: bool = False, opened: bool = True, part: str | None = None
+        self, made: _Taken, *, withdrawn: bool = False, opened: bool = True, part: str | None = None
     ) -> dict[str, Any]:
         receipt = self._told(made.group, made.commitment if opened else "") | {"digest": made.digest}
         if self.parts is not None and part is not None:

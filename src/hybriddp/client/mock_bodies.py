@@ -1,7 +1,9 @@
 """Bodies that arrive at a mock curator: read, and refused as the real one refuses them."""
 
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hybriddp.client.contribution import Contribution
 from hybriddp.client.mock_problems import MockTrouble
@@ -13,7 +15,22 @@ from hybriddp.errors import DataError, HybridDPError
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["content_of", "read_contribution", "study_of"]
+__all__ = ["MockEnrollment", "content_of", "read_contribution", "read_enrollment", "study_of"]
+
+_HASH = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class MockEnrollment:
+    """Somebody who has enrolled, with the commitment to a nonce that their device keeps until it answers."""
+
+    digest: str
+    commitment: str
+    group: ClassVar[str] = "local"
+    integer: ClassVar[int] = 0
+    nonce: ClassVar[str] = ""  # which the device keeps
+    enrolls: ClassVar[bool] = True
+    value: ClassVar[None] = None
 
 
 def content_of(request: "httpx.Request") -> dict[str, Any]:
@@ -33,8 +50,19 @@ def study_of(asked: StudyQuestion, group: str) -> OfferedStudy:
         raise MockTrouble(409, "closed") from None
 
 
+def read_enrollment(asked: StudyQuestion, content: Mapping[str, Any]) -> MockEnrollment:
+    """The commitment of somebody who enrolls."""
+    commitment = content.get("commitment")
+    right = isinstance(asked, PointQuestion) and set(content) == {"digest", "commitment"}
+    if not right or not isinstance(commitment, str) or not _HASH.fullmatch(commitment):
+        raise MockTrouble(400)
+    if content["digest"] != study_of(asked, "local").digest:
+        raise MockTrouble(409, "wrong-digest")
+    return MockEnrollment(content["digest"], commitment)
+
+
 def read_contribution(asked: StudyQuestion, route: str, content: Mapping[str, Any]) -> Contribution:
-    """What somebody sends to a route of a study: a report, a value, or that they enroll."""
+    """What somebody sends to a route of a study: a report, a value, or the nonce with which they had enrolled."""
     in_rounds = isinstance(asked, PointQuestion)
     if route == ("reports" if in_rounds else "enrollments"):
         raise MockTrouble(400)

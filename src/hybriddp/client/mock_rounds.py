@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hybriddp.client.contribution import answer_commitment
+from hybriddp.client.contribution import Contribution, answer_commitment
 from hybriddp.client.mock_problems import MockTrouble
+from hybriddp.client.participant import Participant
+from hybriddp.client.rounds import turn_of
 from hybriddp.errors import HybridDPError, ProtocolError
 from hybriddp.kmeans.protocol.answer_entries import AnswerEntries
 from hybriddp.kmeans.protocol.answers import Message, received_reports
@@ -51,10 +53,10 @@ class MockRounds:
         """The round that is asked now."""
         return None if self.server is None else self.server.round
 
-    def is_turn_of(self, participant: str) -> bool:
-        """Whether the round that is asked now asks somebody."""
+    def is_turn_of(self, participant: Participant) -> bool:
+        """Whether the round that is asked now asks somebody, as their device knows it."""
         asked = self.asked
-        return asked is not None and self._turns is not None and self._turns.round_of(participant) == asked.number
+        return asked is not None and self._turns is not None and turn_of(participant, self._turns) == asked.number
 
     def advance(self, points: Sequence[Sequence[float]], n_local: int) -> Round | None:
         """Count the answers, and publish the next round; None if there is none.
@@ -98,21 +100,24 @@ class MockRounds:
         told = {"study": study_id, "number": asked.number, "digest": asked.digest, "text": asked.to_json()}
         return {**told, "turns": turns.to_json(), "closes_at": "2099-12-31T00:00:00Z"}
 
-    def take(self, participant: str, subject: str, content: Mapping[str, Any]) -> tuple[int, MockAnswer]:
-        """Accept somebody's answer (201) or know it again (200)."""
-        if set(content) != {*_FIELDS, "nonce"}:
+    def take(self, participant: str, subject: str, enrolled: str, content: Mapping[str, Any]) -> tuple[int, MockAnswer]:
+        """Accept somebody's answer (201) or know it again (200); ``enrolled`` is their commitment."""
+        if set(content) != {*_FIELDS, "nonce", "enrollment_nonce"}:
             raise MockTrouble(400)
         message = {name: content[name] for name in _FIELDS}
         try:
             commitment = answer_commitment(message, content["nonce"])
+            opened = Contribution(self._study.digest, "local", 0, content["enrollment_nonce"], enrolls=True)
         except (HybridDPError, TypeError, ValueError):
             raise MockTrouble(400) from None
+        if opened.commitment != enrolled:
+            raise MockTrouble(403)
         known = self.answers.get(participant)
         if known is not None:
             if known.commitment != commitment:
                 raise MockTrouble(409, "duplicate")
             return 200, known
-        asked = self._require_turn(subject)
+        asked = self._require_turn(subject, opened.nonce)
         if message["round"] != asked.digest:
             raise MockTrouble(409, "wrong-digest")
         if AnswerEntries(asked).integer(message) is None:
@@ -120,11 +125,11 @@ class MockRounds:
         made = self.answers[participant] = MockAnswer(message, asked.number, commitment)
         return 201, made
 
-    def _require_turn(self, subject: str) -> Round:
+    def _require_turn(self, subject: str, nonce: str) -> Round:
         asked, turns = self.asked, self._turns
         if asked is None or turns is None:
             raise MockTrouble(409, "early" if self.server is None else "late")
-        turn = turns.round_of(subject)
+        turn = turns.round_of(subject, nonce)
         if turn is None:
             raise MockTrouble(409, "early")
         if turn != asked.number:

@@ -166,7 +166,7 @@ class Participant:
     def _send_kept(self, entry: JournalEntry, made: Contribution, *, resent: bool) -> Conversation[Receipt]:
         yield from self.public_keys()
         try:
-            document = yield from self._post(f"/studies/{self.study}/{made.route}", made)
+            document = yield from self._post(f"/studies/{self.study}/{made.route}", made, made.body())
         except RejectedError as error:
             # Nothing was drawn for a value, so whoever finds the trusted group full may choose again. A report stays
             # whatever the curator says: it would be drawn anew.
@@ -178,9 +178,9 @@ class Participant:
         yield from self.update(entry, receipt=receipt.document)
         return replace(receipt, resent=resent)
 
-    def _post(self, path: str, made: Contribution) -> Conversation[dict[str, Any]]:
+    def _post(self, path: str, made: Contribution, body: bytes) -> Conversation[dict[str, Any]]:
         hide = "" if made.value is None else str(list(made.value) if isinstance(made.value, tuple) else made.value)
-        answer = yield from ask(HttpRequest("POST", path, made.body(), self.token, hide), self.retries)
+        answer = yield from ask(HttpRequest("POST", path, body, self.token, hide), self.retries)
         return parse_object(answer.body)
 
     # Afterwards
@@ -218,7 +218,7 @@ class Participant:
             return Receipt.from_document(entry.withdrawal or {}, resent=True)
         yield from self.public_keys()
         try:
-            document = yield from self._post(f"/studies/{self.study}/{made.route}/withdraw", made)
+            document = yield from self._post(f"/studies/{self.study}/{made.route}/withdraw", made, made.opening())
         except RejectedError as error:  # in a pilot that never got it, or by an older curator for a second withdrawal
             if error.reason != "not-found":
                 raise

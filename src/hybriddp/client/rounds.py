@@ -26,7 +26,7 @@ from hybriddp.kmeans.study import KMeansStudy
 if TYPE_CHECKING:
     from hybriddp.client.participant import Participant
 
-__all__ = ["answer"]
+__all__ = ["answer", "turn_of"]
 
 _NOT_ENROLLED = "Only those who have enrolled in the local group answer a round. Call enroll() first."
 _EARLY = "A later round asks you. Nothing was drawn; call again when the next round is published."
@@ -40,15 +40,16 @@ def answer(participant: "Participant", point: Sequence[float]) -> Conversation[R
     entry = yield from participant.entry()
     if entry is None or entry.contribution is None or not entry.contribution.enrolls:
         raise ProtocolError(_NOT_ENROLLED)
-    resent = entry.answer is not None
+    resent, enrolled = entry.answer is not None, entry.contribution
     while entry.answer is None:  # another process may be first: then theirs is the one that counts
-        entry = yield from _drawn(participant, entry, point)
+        entry = yield from _drawn(participant, entry, enrolled.nonce, point)
         if entry.contribution is None:
             raise ProtocolError("You have withdrawn from this study.")
     made = entry.answer
     if not resent:
         yield from participant.public_keys()
-    body = json.dumps({**made["message"], "nonce": made["nonce"]}, separators=(",", ":")).encode()
+    opened = {"nonce": made["nonce"], "enrollment_nonce": enrolled.nonce}
+    body = json.dumps({**made["message"], **opened}, separators=(",", ":")).encode()
     sent = HttpRequest("POST", f"/studies/{participant.study}/answers", body, participant.token)
     document = parse_object((yield from ask(sent, participant.retries)).body)
     commitment = answer_commitment(made["message"], made["nonce"])
@@ -57,7 +58,17 @@ def answer(participant: "Participant", point: Sequence[float]) -> Conversation[R
     return replace(receipt, resent=resent, enrolled=False)
 
 
-def _drawn(participant: "Participant", entry: JournalEntry, point: Sequence[float]) -> Conversation[JournalEntry]:
+def turn_of(participant: "Participant", turns: Turns) -> int | None:
+    """Find the round that asks a person; None if it is not published yet, or if they have not enrolled from here."""
+    entry = participant.journal.read()
+    if entry is None or entry.contribution is None or not entry.contribution.enrolls:
+        return None
+    return turns.round_of(participant.subject, entry.contribution.nonce)
+
+
+def _drawn(
+    participant: "Participant", entry: JournalEntry, nonce: str, point: Sequence[float]
+) -> Conversation[JournalEntry]:
     """The journal's entry with an answer in it, on disk."""
     offer = yield from participant.offer()
     if not isinstance(offer.study, KMeansStudy) or offer.digest != entry.digest:
@@ -67,12 +78,12 @@ def _drawn(participant: "Participant", entry: JournalEntry, point: Sequence[floa
     if entry.turns and not turns.follows(Turns.from_json(entry.turns)):
         raise ProtocolError("The curator has changed whose turn it is. Nothing was drawn.")
     after = replace(entry, turns=turns.to_json())
-    turn = turns.round_of(participant.subject)
+    turn = turns.round_of(participant.subject, nonce)
     if turn != asked.number:
         yield from stored(partial(participant.journal.update, entry, after))
         late = turn is not None and turn < asked.number
         raise RejectedError(_LATE if late else _EARLY, reason="late" if late else "early", status=409)
-    turns.require_turn(asked, participant.subject)
+    turns.require_turn(asked, participant.subject, nonce)
     (message,) = messages_of(asked, asked.answer([list(point)]))
     after = replace(after, answer={"message": message, "nonce": secrets.token_hex(16)})
     return (yield from stored(partial(participant.journal.update, entry, after)))

@@ -5,6 +5,7 @@ curator's noise: the only release about the trusted group. The fits are post-pro
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from hybriddp.mean.estimate import Statement
 from hybriddp.mean.summary import LocalSummary
 from hybriddp.privacy import Neighbors, Privacy
 from hybriddp.randomness import simulation_generator
+from hybriddp.release.charging import Charged, charge_study
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.reports import Reports
 from hybriddp.study import refused_parts
@@ -48,7 +50,17 @@ def answer_distribution(
     require_ledger(ledger)
     checked = check_groups(study, trusted, local, single_group=single_group, groups_may_differ=groups_may_differ)
     released = pay(checked, ledger=ledger, random_state=random_state)
-    return estimate_from(checked, released, groups_may_differ, seeded=random_state is not None)
+    charged = Charged.NOT
+    if ledger is not None and random_state is None and _is_from_reports(checked):
+        charged = charge_study(ledger, [], [study.reports_event()], promised=study.privacy)
+    estimate = estimate_from(checked, released, groups_may_differ, seeded=random_state is not None)
+    return replace(estimate, privacy=estimate.privacy.charged(charged))
+
+
+def _is_from_reports(checked: CheckedGroups) -> bool:
+    """Whether there is no trusted group, and reports that are no simulation."""
+    reports = checked.local
+    return not checked.n_trusted and reports is not None and reports.count > 0 and not reports.seeded
 
 
 def answer_distribution_parts(
@@ -80,8 +92,9 @@ def answer_distribution_parts(
     paid = ledger is not None and rng is None
     if ledger is not None and paid:
         asked = [part.study for part in parts.values() if part.n_trusted]
-        events = [histogram_event(one.whole_digest, one.privacy, one.users) for one in asked]
-        ledger.spend_all(events, promised=study.privacy)
+        releases = [histogram_event(one.whole_digest, one.privacy, one.users, one.name) for one in asked]
+        reports = [part.study.reports_event() for part in parts.values() if _is_from_reports(part)]
+        charge_study(ledger, releases, reports, promised=study.privacy)
     return {
         key: estimate_from(part, pay(part, paid=paid, random_state=rng), groups_may_differ, seeded=rng is not None)
         for key, part in parts.items()
@@ -118,6 +131,7 @@ def pay(
         study=study.whole_digest,
         privacy=privacy or study.privacy,
         part=study.users,
+        name=study.name,
         ledger=ledger,
         paid=paid,
         random_state=random_state,

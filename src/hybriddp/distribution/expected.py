@@ -14,7 +14,16 @@ import numpy as np
 from hybriddp._check import FloatArray
 from hybriddp.channels.masked import MaskedResponse
 from hybriddp.distribution.fit import DistributionFit, pilot_of, spread
-from hybriddp.distribution.least_squares import Information, MaskedEvidence, of_known_covariance, prior, solve
+from hybriddp.distribution.least_squares import (
+    Information,
+    MaskedEvidence,
+    code_influence,
+    inverse_on_sum_zero,
+    of_known_covariance,
+    prior,
+    solve,
+    walsh,
+)
 from hybriddp.distribution.release import SENSITIVITY, noise_shape
 from hybriddp.grid import read_only
 from hybriddp.privacy import Privacy
@@ -44,6 +53,30 @@ def expected_fits(
         else:
             fits.append(None)
     return ExpectedFits(_fit(masses, Information(both.matrix, nothing)), fits[0], fits[1])
+
+
+def forged_rank_shift(
+    channel: MaskedResponse, masses: FloatArray, edge: int, *, n_trusted: int, n_local: int, up: bool
+) -> float:
+    r"""Compute how far one forged report moves the CDF at an edge, on average over the pattern that it draws.
+
+    The estimate is linear in the counts of patterns and labels, its variances held fixed. A forged report replaces one
+    of an honest user by the label that moves the CDF most, of the pattern that the device draws as it should. With
+    patterns of its choice it moves the CDF farther, and too many of them are noticed.
+    """
+    pilot, information = pilot_of(masses), prior()
+    for count, said in ((n_trusted, _of_trusted), (n_local, _of_local)):
+        if count:
+            information = information.plus(said(channel, pilot, count))
+    below = (np.arange(len(masses)) < edge).astype(np.float64)
+    influence = code_influence(channel, pilot, inverse_on_sum_zero(information.matrix) @ (walsh() @ below))
+    response, labels = channel.response, np.arange(channel.n_labels)
+    bins, patterns = np.arange(len(masses), dtype=np.uint8), np.arange(channel.n_patterns)
+    held = np.stack([channel.labels(bins, np.full(len(bins), pattern)) for pattern in patterns])
+    mass = np.stack([(held == label) @ masses for label in labels], axis=1)
+    honest = ((response.miss_probability + response.gap * mass) * influence).sum(axis=1)
+    best = influence.max(axis=1) if up else influence.min(axis=1)
+    return float(pattern_chances(channel) @ (best - honest))
 
 
 def _fit(masses: FloatArray, information: Information) -> DistributionFit:

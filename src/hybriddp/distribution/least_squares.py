@@ -154,6 +154,17 @@ class MaskedEvidence:
         """They stand alone."""
 
 
+def code_influence(channel: MaskedResponse, masses: FloatArray, direction: FloatArray) -> FloatArray:
+    """Compute how far one report of each code moves a sum of what `MaskedEvidence.information` says.
+
+    The sum is ``direction @ side``; shape (n_patterns, n_labels).
+    """
+    design, g = _design(channel.label_bits), channel.n_labels
+    a, b = channel.response.miss_probability, channel.response.gap
+    label_masses = (walsh() @ masses * _SIDE)[design.masks] @ design.signs / g
+    return np.asarray(b * _SIDE / g * (direction[design.masks] @ design.signs) / (a + b * label_masses))
+
+
 class _Design(NamedTuple):
     """What the patterns of so many label bits look at, for subsets *s* and *t* of their masks."""
 

@@ -30,6 +30,7 @@ from hybriddp.mean.study import MeanStudy
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.privacy import Privacy, plain_decimal
 from hybriddp.randomness import simulation_generator
+from hybriddp.release.charging import charge_study
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.release.mechanisms import total_event
 from hybriddp.reports import Reports
@@ -150,10 +151,10 @@ class MeanAndDistribution:
         if ledger is not None and paid:
             study, users = self.mean.whole_digest, self.mean.users
             events = [
-                total_event(study, self.mean_privacy, users),
-                histogram_event(study, self.distribution_privacy, users),
+                total_event(study, self.mean_privacy, users, self.mean.name),
+                histogram_event(study, self.distribution_privacy, users, self.mean.name),
             ]
-            ledger.spend_all(events, promised=self.mean.privacy)
+            charge_study(ledger, events, promised=self.mean.privacy)
         total = pay_for_mean(checked, paid=paid, random_state=rng, privacy=self.mean_privacy)
         histogram = pay(counted, paid=paid, random_state=rng, privacy=self.distribution_privacy)
         mean = mean_from(checked, total, seeded=rng is not None)

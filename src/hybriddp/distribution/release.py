@@ -25,6 +25,7 @@ from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.masked import N_BINS
 from hybriddp.grid import read_only
 from hybriddp.privacy import Privacy
+from hybriddp.release.charging import charge_study
 from hybriddp.release.event import Event, Part
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanisms import release_vector
@@ -78,9 +79,10 @@ def noise_shape() -> FloatArray:
     return read_only(inverse - np.outer(ones, ones) / ones.sum())
 
 
-def histogram_event(study: str, privacy: Privacy, part: Part | None) -> Event:
-    """The event that `release_histogram` writes into the ledger."""
-    return Event.now("histogram of the trusted group", who="trusted", study=study, privacy=privacy, part=part)
+def histogram_event(study: str, privacy: Privacy, part: Part | None, name: str | None = None) -> Event:
+    """Make the event that `release_histogram` charges."""
+    what = "histogram of the trusted group"
+    return Event.now(what, who="trusted", study=study, privacy=privacy, part=part, name=name)
 
 
 def release_histogram(
@@ -89,6 +91,7 @@ def release_histogram(
     study: str,
     privacy: Privacy,
     part: Part | None = None,
+    name: str | None = None,
     ledger: Ledger | None = None,
     paid: bool = False,
     random_state: int | np.random.Generator | None = None,
@@ -105,6 +108,8 @@ def release_histogram(
         What the release may cost each user; δ is 0.
     part : Part, optional
         Which part of the trusted group it is about, for the ledger.
+    name : str, optional
+        The name of the study, for the ledger.
     ledger : Ledger, optional
         Where the cost is written down before the noise is drawn; `BudgetError` if there is not enough left.
     paid : bool
@@ -114,7 +119,7 @@ def release_histogram(
     """
     seeded = random_state is not None
     if ledger is not None and not seeded and not paid:
-        ledger.spend(histogram_event(study, privacy, part), promised=privacy)
+        charge_study(ledger, [histogram_event(study, privacy, part, name)], promised=privacy)
     noisy = release_vector(tree(counts), sensitivity=SENSITIVITY, privacy=privacy, random_state=random_state)
     counted = (ledger is not None or paid) and not seeded
     return PrivateHistogram(int(counts.sum()), noisy.values, noisy.variance, counted=counted, seeded=seeded)

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.figures.canvas import HYBRID, INK, LOCAL, MUTED, TRUSTED, canvas, save
 from hybriddp.frequency.blend import Blend
 from hybriddp.frequency.estimate import Frequencies
 from hybriddp.frequency.heavy_estimate import HeavyHitters
 from hybriddp.frequency.heavy_explain import name_of
 from hybriddp.frequency.law import GroupShares, quantile
+from hybriddp.frequency.selection import largest, level_words, selected_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,6 @@ _MOST_BARS = 50
 _MOST_PARTS = 12
 _LONGEST = 32  # characters of a label
 _FEW = 15  # items up to which there is room for wide bars
-_LEVEL = 0.95
 _TITLE, _PANEL_TITLE = 80, 34  # characters of a line
 
 
@@ -50,12 +49,13 @@ class Bars:
     upper: FloatArray
     groups: list[GroupMarks]
     title: str
+    level: float  # of each interval
     more: int = 0  # items that are not shown
     seeded: bool = False
 
 
 def draw(found: Frequencies, *, path: Path | None = None) -> "Figure":
-    """The shares as bars with 95 % intervals: all in the study's order, or the largest ones if there are many."""
+    """The shares as bars with intervals: all in the study's order, or the largest ones if there are many."""
     return draw_parts([found], path=path)
 
 
@@ -65,17 +65,19 @@ def draw_parts(parts: Sequence[Frequencies], *, path: Path | None = None) -> "Fi
 
 
 def draw_items(found: HeavyHitters, *, path: Path | None = None) -> "Figure":
-    """The most frequent items as bars with 95 % intervals."""
+    """The most frequent items as bars with intervals."""
     n = min(len(found), _MOST_BARS)
     order, f = np.arange(n), np.clip(found.blend.shares, 0.0, 1.0)
-    ends, factor = found.intervals(_LEVEL), found.study.form.counted
+    level, factor = selected_level(n, len(found)), found.study.form.counted
+    ends = found.stated_intervals(level)
     bars = Bars(
         [short(name_of(item)) for item in found.items[:n]],
         100 * found.shares[:n],
         100 * ends.lower[:n],
         100 * ends.upper[:n],
-        _both_groups(found.blend, f, order, factor),
+        _both_groups(found.blend, f, order, level, factor),
         f"{found.study.name}, ε = {found.privacy.epsilon}, δ = {found.privacy.delta}",
+        level,
         len(found) - n,
         found.privacy.seeded,
     )
@@ -85,35 +87,37 @@ def draw_items(found: HeavyHitters, *, path: Path | None = None) -> "Figure":
 def bars_of(found: Frequencies) -> Bars:
     """What a picture shows of shares."""
     n = len(found)
-    order = np.arange(n) if n <= _MOST_BARS else np.argsort(-found.unbiased, kind="stable")[:_MOST_BARS]
-    ends, f = found.stated_intervals(_LEVEL), found.shares
+    order = np.arange(n) if n <= _MOST_BARS else largest(found.unbiased, _MOST_BARS)
+    level, f = selected_level(len(order), n), found.shares
+    ends = found.stated_intervals(level)
     return Bars(
         [short(str(found.items[i])) for i in order.tolist()],
         100 * f[order],
         100 * ends.lower[order],
         100 * ends.upper[order],
-        _both_groups(found.blend, f, order),
+        _both_groups(found.blend, f, order, level),
         f"{found.study.title}, ε = {found.privacy.epsilon}",
+        level,
         n - len(order),
         found.privacy.seeded,
     )
 
 
-def _both_groups(blend: Blend, f: FloatArray, order: NDArray[np.intp], factor: int = 1) -> list[GroupMarks]:
+def _both_groups(blend: Blend, f: FloatArray, order: IntArray, level: float, factor: int = 1) -> list[GroupMarks]:
     """Both groups, or none: a single one is the answer already."""
     if blend.trusted is None or blend.local is None:
         return []
     named = (("trusted group", TRUSTED, blend.trusted), ("local group", LOCAL, blend.local))
-    return [_group_marks(name, color, group, f, order, factor) for name, color, group in named]
+    return [_group_marks(name, color, group, f, order, level, factor) for name, color, group in named]
 
 
 def _group_marks(
-    name: str, color: str, group: GroupShares, f: FloatArray, order: NDArray[np.intp], factor: int
+    name: str, color: str, group: GroupShares, f: FloatArray, order: IntArray, level: float, factor: int
 ) -> GroupMarks:
     """The shares of one group alone, which may be negative, and how far they may be off if these are the shares."""
     variance = group.variance(f)
     laplace = np.full_like(f, 1.0) * group.noise / variance if group.laplace else np.zeros_like(f)
-    half = quantile(_LEVEL, np.clip(laplace, 0.0, 1.0)) * np.sqrt(variance)
+    half = quantile(level, np.clip(laplace, 0.0, 1.0)) * np.sqrt(variance)
     x, h = 100 * factor * group.shares[order], 100 * factor * half[order]
     return GroupMarks(name, color, x, x - h, x + h)
 
@@ -163,7 +167,7 @@ def _panel(axes: "Axes", bars: Bars, *, alone: bool) -> None:
         ecolor=INK,
         elinewidth=1.6 if few else 1.2,
         capsize=3.5 if few else 2,
-        label="both groups, 95 % intervals",
+        label=f"both groups, {level_words(bars.level)} intervals",
     )
     offsets = (-0.36, 0.36) if few else (-0.33, 0.33)
     for group, offset in zip(bars.groups, offsets, strict=False):

@@ -11,6 +11,7 @@ import numpy as np
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
+from hybriddp.channels.plausible import short_doubt
 from hybriddp.errors import ParameterError
 from hybriddp.figures.canvas import HYBRID, INK, MUTED, canvas, note, save
 from hybriddp.kmeans.explain import DOUBTFUL, doubt_words
@@ -88,7 +89,8 @@ def draw_centers(model: "HybridKMeans", path: Path | None, dimensions: tuple[int
         axes = figure.subplots()
         drawn.draw(axes, x, y)
         seeded = "" if model.private_release_ else " (a simulation)"
-        title = f"{model.study_.name}: {_counted(drawn)}, ε = {model.privacy_.epsilon}{seeded}"
+        forged = short_doubt(model.implausible_reports_)
+        title = f"{model.study_.name}: {_counted(drawn)}, ε = {model.privacy_.epsilon}{forged}{seeded}"
         axes.set_title(title, parse_math=False)
         axes.text(0.0, -0.13, _READING, transform=axes.transAxes, color=MUTED, fontsize=8.5)
         if model.doubtful_:

@@ -24,6 +24,7 @@ from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.mean.estimate import Statement
 from hybriddp.privacy import Neighbors
 from hybriddp.randomness import simulation_generator
+from hybriddp.release.charging import charge_study
 from hybriddp.release.event import Event, Part
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.release.mechanisms import release_vector
@@ -33,7 +34,6 @@ from hybriddp.study import refused_parts
 if TYPE_CHECKING:
     from hybriddp.frequency.study import FrequencyStudy
 
-_LONGEST_NAME = 60  # of a study, in a ledger
 CountsPair = tuple[TrustedCounts | None, LocalCounts | None]
 """The summaries of one part of the users."""
 
@@ -70,7 +70,7 @@ def release_counts(
     exact, n, bound = raw.array(), raw.count, sensitivity(len(raw.counts))
     seeded = random_state is not None
     if ledger is not None and not seeded and not paid:
-        ledger.spend(counts_event(study, study.users), promised=study.privacy)
+        charge_study(ledger, [counts_event(study, study.users)], promised=study.privacy)
     released = exact[:1] if bound == 1 else exact
     private = release_vector(released, sensitivity=bound, privacy=study.privacy, random_state=random_state)
     noisy = private.values.astype(np.float64)
@@ -80,10 +80,9 @@ def release_counts(
 
 
 def counts_event(study: "FrequencyStudy", part: Part | None) -> Event:
-    """The event that `release_counts` writes into the ledger."""
-    name = study.name if len(study.name) <= _LONGEST_NAME else f"{study.name[: _LONGEST_NAME - 1]}…"
-    what = f"counts of the trusted group, study {name!r}"
-    return Event.now(what, who="trusted", study=study.whole_digest, privacy=study.privacy, part=part)
+    """Make the event that `release_counts` charges."""
+    what, digest = "counts of the trusted group", study.whole_digest
+    return Event.now(what, who="trusted", study=digest, privacy=study.privacy, part=part, name=study.name)
 
 
 def answer_shares(
@@ -128,8 +127,9 @@ def answer_share_parts(
     rng = None if random_state is None else simulation_generator(random_state, "parts")
     paid = ledger is not None and rng is None
     if ledger is not None and paid:
-        asked = [part.study.users for part in parts.values() if part.n_trusted]
-        ledger.spend_all([counts_event(study, users) for users in asked], promised=study.privacy)
+        releases = [counts_event(study, part.study.users) for part in parts.values() if part.n_trusted]
+        reports = [part.study.reports_event() for part in parts.values() if _is_from_reports(part)]
+        charge_study(ledger, releases, reports, promised=study.privacy)
     return {key: _estimate(part, ledger=None, paid=paid, random_state=rng) for key, part in parts.items()}
 
 
@@ -155,6 +155,14 @@ def _estimate(
         counted=released is not None and released.counted,
         seeded=seeded,
     )
+    if ledger is not None and random_state is None and _is_from_reports(checked):
+        statement = statement.charged(charge_study(ledger, [], [study.reports_event()], promised=study.privacy))
     tied = reports is None or not reports.count or reports.tied
     blended = blend(trusted_shares, local_shares)
     return Frequencies(study, blended, statement, tied=tied, implausible_reports=checked.implausible)
+
+
+def _is_from_reports(checked: CheckedCounts) -> bool:
+    """Whether there is no trusted group, and reports that are no simulation."""
+    reports = checked.local
+    return not checked.n_trusted and reports is not None and reports.count > 0 and not reports.seeded

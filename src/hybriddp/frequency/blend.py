@@ -19,7 +19,7 @@ and $t$ that limit, $w$ becomes $c + (w - c)\,t^2/z^2$, where $c$ is the fractio
 weighs the same, which is right however much the groups differ.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import DataError
 from hybriddp.frequency.divergence import ShareDivergence, compare_groups
 from hybriddp.frequency.law import GroupShares, ShareIntervals, ShareLaw, quantile
+from hybriddp.frequency.listed_intervals import lower_ends, lower_ends_if_groups_differ
 
 _ITERATIONS = 3
 _FAMILY = 0.0027  # the chance that any category is taken for different: three standard errors of one
@@ -89,6 +90,22 @@ class Blend:
         steeper = 1 / (1 - c) if c < 1 else 1.0
         return ShareLaw.of(self.equal_shares, w, self.trusted, self.local, sampling, rounding, steeper=steeper)
 
+    def intervals(self, level: float, *, population: bool = False, groups_may_differ: bool = False) -> ShareIntervals:
+        """Where each share lies; of listed items, given that they are listed."""
+        law = self.law_if_groups_differ if groups_may_differ else self.law
+        errors = law(population=population)
+        plain = errors.intervals(level)
+        if self.trusted is None or self.trusted.listing is None:
+            return plain
+        listing, n = self.trusted.listing, self.trusted.count
+        if groups_may_differ and self.local is not None:
+            shares, c = self.trusted.shares, self._trusted_fraction
+            lower = lower_ends_if_groups_differ(plain.lower, level, c, listing, shares, n)
+        else:
+            others = self.n_users - n
+            lower = lower_ends(errors, plain.lower, level, self.weight, listing, n, others, population=population)
+        return replace(plain, lower=lower)
+
     def stated_intervals(self, level: float, *, population: bool = False) -> ShareIntervals:
         """The intervals that are stated beside the shares: how much the groups differ decides which ones these are.
 
@@ -96,10 +113,10 @@ class Blend:
         from four on, those that do not. In between nobody can tell, so both are inside. A category that clearly differs
         has the interval that assumes nothing, whatever the others do.
         """
-        alike, gap = self.law(population=population).intervals(level), self.divergence
+        alike, gap = self.intervals(level, population=population), self.divergence
         if gap is None or not (gap.differ or gap.differing.any()):
             return alike
-        honest = self.law_if_groups_differ(population=population).intervals(level)
+        honest = self.intervals(level, population=population, groups_may_differ=True)
         lower, upper = np.minimum(alike.lower, honest.lower), np.maximum(alike.upper, honest.upper)
         alone = gap.differing | gap.clearly_differ
         if not gap.differ:  # only some categories do

@@ -2,16 +2,18 @@
 
 Among it, whether the reports can have come out of the study's channel at all (`hybriddp.channels.plausible`). Whatever
 a user's category is, their report has each code, or sets each bit, with a probability between two that are public. Raw
-categories, a constant, or codes of a larger ε are too many on some codes and too few on others.
+categories, a constant, or codes of a larger ε are too many on some codes and too few on others; rows of bits with too
+many or too few ones are noticed by their total.
 """
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from hybriddp.channels.plausible import REMEDY, count_surpluses, wrong_in_codes
-from hybriddp.channels.unary import UnaryEncoding
+from hybriddp.channels.plausible import REMEDY, count_surpluses, wrong_in_codes, wrong_in_supports
+from hybriddp.channels.response import SymbolChannel
 from hybriddp.errors import DataError, ProtocolError
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.reports import Reports
@@ -21,7 +23,7 @@ from hybriddp.wording import counted
 if TYPE_CHECKING:
     from hybriddp.frequency.study import FrequencyStudy
 
-_FALSE_ALARM = 1e-6  # there is one test only
+_FALSE_ALARM = 1e-6  # of all tests of a study together
 _CONSTANT = 0.9  # a fraction of all reports that have one code
 
 
@@ -103,9 +105,13 @@ def implausible_counts(study: "FrequencyStudy", reports: LocalCounts | None) -> 
     """
     if reports is None or not reports.count:
         return 0
-    counts, (least, most) = reports.array(), study.oracle.count_bounds
-    found = count_surpluses(counts, reports.count, least, most, false_alarm=_FALSE_ALARM)
-    wrong = wrong_in_codes(found, disjoint=not isinstance(study.channel, UnaryEncoding))
+    counts, channel = reports.array(), study.channel
+    if isinstance(channel, SymbolChannel):
+        users = np.array([reports.count])
+        wrong = wrong_in_supports(channel, counts[np.newaxis], users, false_alarm=_FALSE_ALARM)
+    else:
+        least, most = channel.code_bounds
+        wrong = wrong_in_codes(count_surpluses(counts, reports.count, least, most, false_alarm=_FALSE_ALARM))
     if wrong and not reports.tied:
         constant = counts.max() > _CONSTANT * reports.count and study.oracle.hit < 0.8
         looks = "a constant" if constant else "raw categories, or like codes of a larger ε"

@@ -184,8 +184,7 @@ class DiscoveryQuestion:
 
         `DataError` if there are any and nothing ties the reports to the question: they are something else altogether.
         """
-        channel, n_questions = self.channel, len(LEVELS) * self.channel.n_functions
-        least, most = channel.window.low / (1 << channel.bits) / n_questions, channel.hit_probability / n_questions
+        least, most = (bound / len(LEVELS) for bound in self.channel.code_bounds)
         wrong = wrong_in_codes(count_surpluses(reports.tally, reports.count, least, most))
         if wrong and not reports.tied:
             raise DataError(f"The local reports cannot come from this study's channel. {REMEDY}")

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.frequency.law import GroupShares
+from hybriddp.frequency.listed_comparison import score_listed
 from hybriddp.mean.interval import exceeds
 
 _LARGEST_Z = 37.0  # beyond, a probability is 0 in floating point
@@ -93,6 +94,10 @@ def compare_groups(trusted: GroupShares, local: GroupShares, f: FloatArray) -> S
     difference = trusted.shares - local.shares
     z = difference / np.sqrt(variance)
     laplace = np.clip((trusted.noise if trusted.laplace else 0.0) / variance, 0.0, 1.0)
+    if trusted.listing is not None:
+        listed = score_listed(trusted, local, f, _variance(local, f))
+        z[-1] = (difference[-1] + listed.excess) / math.sqrt(variance[-1] + listed.variance)
+        z[listed.items], laplace[listed.items] = listed.scores, 0.0
     if len(f) == 2 and np.isclose(z[0], -z[1]):  # one number, and its complement
         tail = _largest(z[:1], laplace[:1])
     else:

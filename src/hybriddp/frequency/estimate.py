@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hybriddp import _check
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.plausible import short_doubt
 from hybriddp.errors import ParameterError
 from hybriddp.frequency import explain
@@ -19,7 +18,8 @@ from hybriddp.frequency.blend import Blend, project_to_simplex
 from hybriddp.frequency.categories import Item
 from hybriddp.frequency.divergence import ShareDivergence
 from hybriddp.frequency.law import GroupShares, ShareIntervals
-from hybriddp.frequency.published import PublishedShares, publish_shares, step_of_shares
+from hybriddp.frequency.published import MOST_LARGEST, PublishedShares, publish_shares, share_table, step_of_shares
+from hybriddp.frequency.selection import largest, selected_level
 from hybriddp.mean.estimate import Statement
 from hybriddp.mean.interval import Interval
 
@@ -32,12 +32,16 @@ if TYPE_CHECKING:
 
 
 class ShareRow(NamedTuple):
-    """One category: its share, the standard error of that, and the 95 % interval that is stated beside it."""
+    """One category: its share, the standard error of that, and the interval that is stated beside it.
+
+    The interval of a ``selected`` row, one of the largest, has a higher level (`hybriddp.frequency.selection`).
+    """
 
     item: Item
     share: float
     standard_error: float
     interval: Interval
+    selected: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -118,9 +122,7 @@ class Frequencies:
             By default the intervals assume that those who trust are like those who do not. With True they assume
             nothing: they are made from the shares in which every user weighs the same, and are wider.
         """
-        if groups_may_differ:
-            return self.blend.law_if_groups_differ(population=population).intervals(level)
-        return self.blend.law(population=population).intervals(level)
+        return self.blend.intervals(level, population=population, groups_may_differ=groups_may_differ)
 
     def stated_intervals(self, level: float = 0.95, *, population: bool = False) -> ShareIntervals:
         """The intervals that are stated beside the shares: how much the groups differ decides which ones these are.
@@ -158,23 +160,30 @@ class Frequencies:
         return Interval(float(found.lower[number]), float(found.upper[number]), level)
 
     def top(self, n: int = 10) -> list[ShareRow]:
-        """The categories with the largest shares, the largest first; those of equal shares in the study's order."""
-        _check.integer("n", n, at_least=1)
-        order = np.argsort(-self.unbiased, kind="stable")[:n]
-        return self._rows(order)
+        """The categories with the largest shares, the largest first; those of equal shares in the study's order.
+
+        Noise helps to be among the largest. So the level of their intervals is higher, and of intervals selected like
+        this 95 % hold.
+        """
+        return self._rows(self._largest(n, "n"))
+
+    def _largest(self, n: int, name: str = "top") -> IntArray:
+        return largest(self.unbiased, _check.integer(name, n, at_least=1))
 
     def rows(self) -> list[ShareRow]:
         """All categories, in the study's order."""
         return self._rows(np.arange(len(self.items)))
 
-    def _rows(self, order: NDArray[np.intp]) -> list[ShareRow]:
-        shares, errors, ends = self.shares, self.standard_errors, self.stated_intervals()
+    def _rows(self, order: IntArray) -> list[ShareRow]:
+        shares, errors = self.shares, self.standard_errors
+        ends = self.stated_intervals(selected_level(len(order), len(self)))
         return [
             ShareRow(
                 self.items[i],
                 float(shares[i]),
                 float(errors[i]),
                 Interval(float(ends.lower[i]), float(ends.upper[i]), ends.level),
+                len(order) < len(self),
             )
             for i in order.tolist()
         ]
@@ -187,7 +196,11 @@ class Frequencies:
         return project_to_simplex(self.unbiased)
 
     def published(
-        self, *, level: float = 0.95, step: Fraction | Decimal | str | float | None = None
+        self,
+        *,
+        level: float = 0.95,
+        step: Fraction | Decimal | str | float | None = None,
+        top: int | None = None,
     ) -> PublishedShares:
         """What may be published: shares, standard errors and the stated intervals, rounded, and nothing else.
 
@@ -198,9 +211,13 @@ class Frequencies:
         step : Fraction, Decimal, str or float, optional
             What to round to. If not given, 1, 2 or 5 times a power of ten, at most a tenth of the noise's standard
             deviation.
+        top : int, optional
+            Only this number of the largest shares, with the intervals of `top`.
         """
-        chosen = step_of_shares(self.blend, step)
-        return publish_shares(self.items, self.shares, self.standard_errors, self.stated_intervals(level), chosen)
+        chosen, order = step_of_shares(self.blend, step), None if top is None else self._largest(top)
+        _check.number("level", level, _check.FRACTION)
+        ends = self.stated_intervals(level if order is None else selected_level(len(order), len(self), level))
+        return publish_shares(self.items, self.shares, self.standard_errors, ends, chosen, order=order)
 
     def _number(self, item: Item) -> int:
         try:
@@ -242,19 +259,18 @@ class Frequencies:
         """What `to_dict` gives, as text."""
         return json.dumps(self.to_dict(full=full), indent=2, ensure_ascii=False)
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """A table with a row for each category. Needs pandas."""
-        import pandas as pd
-
-        ends = self.stated_intervals()
-        columns = {"item": list(self.items), "share": self.shares, "standard_error": self.standard_errors}
-        return pd.DataFrame({**columns, "lower_95": ends.lower, "upper_95": ends.upper, "weight": self.weight})
+    def to_pandas(self, *, top: int | None = None) -> "pd.DataFrame":
+        """Make a table with a row for each category, or for this number of the largest ones. Needs pandas."""
+        order = np.arange(len(self)) if top is None else self._largest(top)
+        ends = self.stated_intervals(selected_level(len(order), len(self)))
+        return share_table(self.items, self.shares, self.standard_errors, ends, self.weight, order)
 
     def to_dict(self, *, full: bool = False) -> dict[str, Any]:
         """What may be published, as plain values: the rounded shares with errors and intervals, and the promise.
 
-        With ``full`` all that the curator has beside it, unrounded: what each group says alone, unclipped shares and
-        weights.
+        Rows of the full table have plain intervals. Where there are more than 30, ``"largest"`` has the 30 largest with
+        those of selected rows. With ``full`` all that the curator has beside it, unrounded: what each group says alone,
+        unclipped shares and weights.
         """
         users, p = self.study.users, self.published()
         found = {
@@ -262,12 +278,8 @@ class Frequencies:
             "study": self.study.name,
             "digest": self.study.digest,
             "users": users and asdict(users),
-            "items": list(self.items),
-            "shares": p.shares.tolist(),
-            "standard_errors": p.standard_errors.tolist(),
-            "lower_95": p.lower.tolist(),
-            "upper_95": p.upper.tolist(),
-            "step": float(p.step),
+            **p.to_dict(),
+            "largest": self.published(top=MOST_LARGEST).to_dict() if len(self) > MOST_LARGEST else None,
             "intervals_assume_groups_alike": explain.assumes_alike(self),
             "n_trusted": self.n_trusted,
             "n_local": self.n_local,
@@ -283,8 +295,8 @@ class Frequencies:
         return {
             "shares": self.shares.tolist(),
             "standard_errors": self.standard_errors.tolist(),
-            "lower_95": ends.lower.tolist(),
-            "upper_95": ends.upper.tolist(),
+            "lower": ends.lower.tolist(),
+            "upper": ends.upper.tolist(),
             "unbiased": self.unbiased.tolist(),
             "weights": self.weight.tolist(),
             "trusted_shares": None if self.trusted is None else self.trusted.shares.tolist(),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybriddp.channels.plausible import implausible_words
+from hybriddp.frequency.selection import selection_lines
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.mean.explain import FAR_APART, HEADING, UNTIED
 from hybriddp.wording import percent, to_precision_of
@@ -63,8 +64,9 @@ def one_line(found: "Frequencies") -> str:
 def _largest(found: "Frequencies") -> str:
     rows = found.rows() if len(found) <= TOLD else found.top(TOLD)
     rest = "" if len(found) <= TOLD else f"; {len(found) - TOLD:,} more"
-    alike = "95 % intervals, if the groups are alike" if assumes_alike(found) else "95 % intervals"
-    return f"{'; '.join(map(answer, rows))}{rest} [{alike}]"
+    selected = f" for the {len(rows):,} largest of {len(found):,}" if rest else ""
+    alike = ", if the groups are alike" if assumes_alike(found) else ""
+    return f"{'; '.join(map(answer, rows))}{rest} [95 % intervals{selected}{alike}]"
 
 
 def _assumption(found: "Frequencies") -> list[str]:
@@ -93,6 +95,7 @@ def explanation(found: "Frequencies") -> str:
     lines = [
         *warnings(found),
         f"{found.study.title}: {_largest(found)}.",
+        *selection_lines(TOLD, len(found)),
         *_assumption(found),
         f"Of {n:,} users {found.n_trusted:,} trusted the curator and {found.n_local:,} reported locally.",
         "An interval is about the share among these users, of one category alone; that of the population they come "
@@ -161,7 +164,8 @@ def table(found: "Frequencies") -> "Table":
 
     rows = found.rows() if len(found) <= _SHOWN else found.top(_SHOWN)
     title = Text("\n".join([*warnings(found), found.study.title]))  # shown as it is: a name is no markup
-    view = Table(title=title, caption=Text(str(found.privacy)), title_justify="left", box=box.SIMPLE_HEAD)
+    caption = Text("\n".join([*selection_lines(len(rows), len(found)), str(found.privacy)]))
+    view = Table(title=title, caption=caption, title_justify="left", box=box.SIMPLE_HEAD)
     for heading in ("", "share", "standard error", "95 % interval"):
         view.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for row in rows:

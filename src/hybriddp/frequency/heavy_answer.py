@@ -19,7 +19,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.channels.hashing import LocalHashing
@@ -33,11 +33,13 @@ from hybriddp.frequency.discovery import DiscoveryCounts
 from hybriddp.frequency.heavy_estimate import HeavyHitters
 from hybriddp.frequency.item_counts import ItemCounts
 from hybriddp.frequency.law import GroupShares
-from hybriddp.frequency.open_release import PrivateItems, release_items
+from hybriddp.frequency.listing import Listing
+from hybriddp.frequency.open_release import PrivateItems, ThresholdRule, release_items
 from hybriddp.frequency.prefix_search import local_shares, search_prefixes
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.mean.estimate import Statement
 from hybriddp.privacy import Neighbors
+from hybriddp.release.charging import charge_study, reports_event
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.reports import Reports
 from hybriddp.wording import counted
@@ -83,7 +85,8 @@ def answer_list(
 ) -> HeavyHitters:
     """The shares of the trusted group's list, which has been paid for."""
     seeded = random_state is not None or released.seeded
-    trusted = trusted_shares(released.counts, released.n_users, released.rule.variance, study.form.counted)
+    listed = np.ones(len(released), np.bool_)
+    trusted = trusted_shares(released.counts, released.n_users, released.rule, study.form.counted, listed)
     reports, question = None, study.question(released) if released.items else None
     if local is not None and question is not None:
         reports = local if isinstance(local, LocalCounts) else question.summarize_local(local)  # type: ignore[arg-type]
@@ -142,6 +145,7 @@ def answer_discovery(
             n_trusted,
             study.rule,
             study=study.digest,
+            name=study.name,
             candidates=items,
             ledger=ledger,
             random_state=random_state,
@@ -156,13 +160,17 @@ def answer_discovery(
     of_local = of_local.of_places(study.form.counted, drawn=True)
     of_trusted = None
     if released is not None:
-        of_trusted = trusted_shares(counts, n_trusted, released.rule.variance, study.form.counted)
-    seeded = random_state is not None or reports.seeded
+        listed = np.array([item not in scores for item in items], np.bool_)
+        of_trusted = trusted_shares(counts, n_trusted, released.rule, study.form.counted, listed)
+    statement = _statement(study, released, seeded=random_state is not None or reports.seeded)
+    if ledger is not None and released is None and not statement.seeded:
+        event = reports_event(study.digest, study.privacy, None, study.name)
+        statement = statement.charged(charge_study(ledger, [], [event], promised=study.privacy))
     return HeavyHitters.of(
         study,
         items,
         blend(of_trusted, of_local),
-        _statement(study, released, seeded=seeded),
+        statement,
         "discovery",
         tied=reports.tied,
         n_without_code=int(np.count_nonzero(~has_code)),
@@ -176,12 +184,18 @@ def report_evidence(scores: FloatArray, channel: LocalHashing) -> FloatArray:
     return bernoulli_divergence(np.clip(q + np.maximum(scores, 0.0) * (p - q), q, 1.0), q)
 
 
-def trusted_shares(counts: ArrayLike, n_users: int, variance: float, places: int) -> GroupShares:
-    """The trusted group's share of every item, and of all others, among so many places for records per user."""
+def trusted_shares(
+    counts: ArrayLike, n_users: int, rule: ThresholdRule, places: int, listed: NDArray[np.bool_]
+) -> GroupShares:
+    """Trusted group's share of every item, and of all others, among the places for records of a user.
+
+    ``listed`` are the items that are there because their counts reached the threshold.
+    """
     shares: FloatArray = np.asarray(counts, np.float64) / (n_users * places)
-    noise = variance / (n_users * places) ** 2
+    noise = rule.variance / (n_users * places) ** 2
     each = np.append(np.full(len(shares), noise), max(len(shares), 1) * noise)
-    group = GroupShares(n_users, np.append(shares, 1 - shares.sum()), each, laplace=True)
+    listing = Listing(rule.threshold, rule.scale, np.append(listed, False), places)
+    group = GroupShares(n_users, np.append(shares, 1 - shares.sum()), each, laplace=True, listing=listing)
     return group.of_places(places, drawn=False)
 
 

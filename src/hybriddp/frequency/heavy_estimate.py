@@ -19,8 +19,16 @@ from hybriddp.frequency.blend import Blend, project_to_simplex
 from hybriddp.frequency.categories import OTHER, Item
 from hybriddp.frequency.divergence import ShareDivergence
 from hybriddp.frequency.law import ShareIntervals
-from hybriddp.frequency.published import PublishedShares, publish_shares, rounded_share, step_of_shares
+from hybriddp.frequency.published import (
+    MOST_LARGEST,
+    PublishedShares,
+    publish_shares,
+    rounded_share,
+    share_table,
+    step_of_shares,
+)
 from hybriddp.frequency.records import Record
+from hybriddp.frequency.selection import selected_level
 from hybriddp.mean.estimate import Statement
 from hybriddp.mean.interval import Interval
 
@@ -33,13 +41,17 @@ if TYPE_CHECKING:
 
 
 class ItemRow(NamedTuple):
-    """One item: its share, the standard error of that, its 95 % interval, and the weight on the trusted group."""
+    """One item: its share, the standard error of that, its interval, and the weight on the trusted group.
+
+    The interval of a ``selected`` row, one of the largest, has a higher level (`hybriddp.frequency.selection`).
+    """
 
     item: Record
     share: float
     standard_error: float
     interval: Interval
     weight: float
+    selected: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -138,10 +150,11 @@ class HeavyHitters:
         """Where the share of each item lies, one by one; see `Frequencies.intervals`.
 
         An item is on the list because its count, noise included, is large. So shares of items just above the threshold
-        are too large on average, and their intervals hold less often than others.
+        are too large on average. Their intervals reach further down, so that they hold as often as others, given that
+        the item is listed. Nothing allows for local discovery: intervals of items that it found by luck hold less
+        often.
         """
-        law = self.blend.law_if_groups_differ if groups_may_differ else self.blend.law
-        return self._of_items(law(population=population).intervals(level))
+        return self._of_items(self.blend.intervals(level, population=population, groups_may_differ=groups_may_differ))
 
     def stated_intervals(self, level: float = 0.95, *, population: bool = False) -> ShareIntervals:
         """The intervals that are stated beside the shares, by how much the groups differ: see `Frequencies`."""
@@ -168,27 +181,36 @@ class HeavyHitters:
         return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
     def top(self, n: int = 10) -> list[ItemRow]:
-        """The most frequent items."""
-        _check.integer("n", n, at_least=1)
-        return self.rows()[:n]
+        """The most frequent items, with intervals whose level allows for that selection: see `Frequencies.top`."""
+        return self._rows(_check.integer("n", n, at_least=1))
 
     def rows(self) -> list[ItemRow]:
-        """All items, the most frequent first."""
-        ends = self.stated_intervals()
+        """All items, the most frequent first, with plain intervals."""
+        return self._rows(len(self))
+
+    def _rows(self, n: int) -> list[ItemRow]:
+        ends, n = self.stated_intervals(selected_level(n, len(self))), min(n, len(self))
         columns = (self.shares, self.standard_errors, ends.lower, ends.upper, self.weight)
         return [
-            ItemRow(item, share, error, Interval(lower, upper, ends.level), weight)
+            ItemRow(item, share, error, Interval(lower, upper, ends.level), weight, n < len(self))
             for item, share, error, lower, upper, weight in zip(
-                self.items, *(column.tolist() for column in columns), strict=True
+                self.items[:n], *(column[:n].tolist() for column in columns), strict=True
             )
         ]
 
     def published(
-        self, *, level: float = 0.95, step: Fraction | Decimal | str | float | None = None
+        self,
+        *,
+        level: float = 0.95,
+        step: Fraction | Decimal | str | float | None = None,
+        top: int | None = None,
     ) -> PublishedShares:
         """What may be published: shares, standard errors and the stated intervals, rounded: see `Frequencies`."""
         chosen = step_of_shares(self.blend, step, factor=self._factor)
-        return publish_shares(self.items, self.shares, self.standard_errors, self.stated_intervals(level), chosen)
+        order = None if top is None else np.arange(min(_check.integer("top", top, at_least=1), len(self)))
+        _check.number("level", level, _check.FRACTION)
+        ends = self.stated_intervals(level if order is None else selected_level(len(order), len(self), level))
+        return publish_shares(self.items, self.shares, self.standard_errors, ends, chosen, order=order)
 
     # How it is shown
 
@@ -220,13 +242,11 @@ class HeavyHitters:
 
         return picture.draw_items(self, path=None if path is None else Path(path))
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """A table with a row for each item. Needs pandas."""
-        import pandas as pd
-
-        ends = self.stated_intervals()
-        columns = {"item": list(self.items), "share": self.shares, "standard_error": self.standard_errors}
-        return pd.DataFrame({**columns, "lower_95": ends.lower, "upper_95": ends.upper, "weight": self.weight})
+    def to_pandas(self, *, top: int | None = None) -> "pd.DataFrame":
+        """Make a table with a row for each item, or for this number of the most frequent ones. Needs pandas."""
+        order = np.arange(len(self) if top is None else min(_check.integer("top", top, at_least=1), len(self)))
+        ends = self.stated_intervals(selected_level(len(order), len(self)))
+        return share_table(self.items, self.shares, self.standard_errors, ends, self.weight, order)
 
     def to_json(self, *, full: bool = False) -> str:
         """What `to_dict` gives, as text."""
@@ -244,12 +264,8 @@ class HeavyHitters:
             "study": self.study.name,
             "digest": self.study.digest,
             "method": self.method,
-            "items": p.to_dict()["items"],
-            "shares": p.shares.tolist(),
-            "standard_errors": p.standard_errors.tolist(),
-            "lower_95": p.lower.tolist(),
-            "upper_95": p.upper.tolist(),
-            "step": float(p.step),
+            **p.to_dict(),
+            "largest": self.published(top=MOST_LARGEST).to_dict() if len(self) > MOST_LARGEST else None,
             "intervals_assume_groups_alike": self.divergence is not None and not self.divergence.differ,
             "other_share": rounded_share(self.other_share, p.step),
             "n_trusted": self.n_trusted,
@@ -266,8 +282,8 @@ class HeavyHitters:
         return {
             "shares": self.shares.tolist(),
             "standard_errors": self.standard_errors.tolist(),
-            "lower_95": ends.lower.tolist(),
-            "upper_95": ends.upper.tolist(),
+            "lower": ends.lower.tolist(),
+            "upper": ends.upper.tolist(),
             "other_share": self.other_share,
             "unbiased": self.unbiased.tolist(),
             "weights": self.weight.tolist(),

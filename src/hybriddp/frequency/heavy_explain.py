@@ -9,6 +9,7 @@ from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.plausible import implausible_words
 from hybriddp.frequency.blend import Blend
 from hybriddp.frequency.law import GroupShares
+from hybriddp.frequency.selection import selection_lines
 from hybriddp.mean.explain import FAR_APART, UNTIED
 from hybriddp.wording import counted, percent, to_precision_of
 
@@ -43,6 +44,7 @@ def explanation(found: "HeavyHitters") -> str:
     lines = [
         *warnings(found),
         f"{study.name}: {_largest(found)}.",
+        *selection_lines(_TOLD, len(found)),
         *_found_by(found),
         f"All other items together have a share of {percent(found.other_share, 2)}."
         if study.form.counted == 1
@@ -55,6 +57,11 @@ def explanation(found: "HeavyHitters") -> str:
         lines.append(UNTIED)
     if found.divergence is None:
         lines.append("There was only one group, so these are the shares of a single model, not a hybrid.")
+        if noise_only(found):
+            lines.append(
+                "The intervals are about the shares among these trusted users and contain the noise only: among all "
+                "users, and in the population, shares may lie outside of them."
+            )
     elif len(found):
         low, high = float(found.weight.min()), float(found.weight.max())
         got = f"{100 * low:.3g} %" if np.isclose(low, high, rtol=0.01) else f"{100 * low:.3g} to {100 * high:.3g} %"
@@ -67,6 +74,11 @@ def explanation(found: "HeavyHitters") -> str:
         lines.append(f"The intervals {assumption}.")
     lines.append(str(found.privacy))
     return "\n".join(lines)
+
+
+def noise_only(found: "HeavyHitters") -> bool:
+    """Whether the intervals contain no sampling, as in the first step, when only the trusted group is there."""
+    return found.n_local == 0
 
 
 def _found_by(found: "HeavyHitters") -> list[str]:
@@ -90,6 +102,7 @@ def _found_by(found: "HeavyHitters") -> list[str]:
     lines = [
         f"Few people trust, so items were discovered from local reports. Only {study.alphabet.words} can be found like "
         "this: longer ones, and those with other characters, count as other unless the trusted group shows them.",
+        "Intervals do not allow for having been discovered: those of the last items hold less often.",
     ]
     if found.n_trusted:
         lines += [f"The trusted group counted what was found, and shows other items that reached {threshold}.", single]
@@ -103,7 +116,9 @@ def _largest(found: "HeavyHitters") -> str:
         return "no item is frequent enough to be shown"
     rows = found.top(_TOLD)
     rest = "" if len(found) <= _TOLD else f"; {len(found) - _TOLD:,} more"
-    return f"{'; '.join(map(_answer, rows))}{rest} [95 % intervals]"
+    selected = f" for the {len(rows):,} largest of {len(found):,}" if rest else ""
+    about = f"95 % intervals{selected}{' of the noise only' if noise_only(found) else ''}"
+    return f"{'; '.join(map(_answer, rows))}{rest} [{about}]"
 
 
 def name_of(item: object) -> str:
@@ -123,9 +138,10 @@ def table(found: "HeavyHitters") -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    rows = found.rows()[:_SHOWN]
+    rows = found.top(_SHOWN)
     title = Text("\n".join([*warnings(found), found.study.name]))  # shown as it is: a name is no markup
-    view = Table(title=title, caption=Text(str(found.privacy)), title_justify="left", box=box.SIMPLE_HEAD)
+    caption = Text("\n".join([*selection_lines(len(rows), len(found)), str(found.privacy)]))
+    view = Table(title=title, caption=caption, title_justify="left", box=box.SIMPLE_HEAD)
     for heading in ("", "share", "standard error", "95 % interval"):
         view.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for row in rows:
@@ -156,4 +172,5 @@ def _reordered_group(group: GroupShares | None, order: IntArray) -> GroupShares 
         value = getattr(group, name)
         if np.ndim(value):
             arrays[name] = value[order]
-    return replace(group, shares=group.shares[order], **arrays)  # type: ignore[arg-type]
+    listing = None if group.listing is None else group.listing.reordered(order)
+    return replace(group, shares=group.shares[order], listing=listing, **arrays)  # type: ignore[arg-type]

@@ -256,7 +256,13 @@ class HeavyHitterStudy:
         summary = self._summary(trusted, random_state)
         self.check_size("trusted", summary.n_users)
         return release_items(
-            summary.counts, summary.n_users, self.rule, study=self.digest, ledger=ledger, random_state=random_state
+            summary.counts,
+            summary.n_users,
+            self.rule,
+            study=self.digest,
+            name=self.name,
+            ledger=ledger,
+            random_state=random_state,
         )
 
     def estimate(

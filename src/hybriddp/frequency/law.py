@@ -26,6 +26,7 @@ import numpy as np
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
+from hybriddp.frequency.listing import Listing
 from hybriddp.grid import read_only
 from hybriddp.mean.interval import NoiseLaw
 
@@ -51,6 +52,8 @@ class GroupShares:
     """$q/(p - q)$ if a report supports exactly one category, by which the shares of two others are correlated."""
     cap: float | FloatArray = 1.0
     """The largest share that there can be: $1/m$ where a category fills at most one of a user's $m$ places."""
+    listing: Listing | None = None
+    """Condition on which its shares were released; None if there was none."""
 
     @classmethod
     def of_counts(cls, counts: FloatArray, n_users: int, variance: float) -> "GroupShares":

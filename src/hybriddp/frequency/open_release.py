@@ -52,6 +52,7 @@ from hybriddp import _check
 from hybriddp.errors import NumericalError, ParameterError, ProtocolError
 from hybriddp.frequency.categories import is_shown
 from hybriddp.privacy import SHIFT, Privacy, exponential
+from hybriddp.release.charging import charge_study
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.release.mechanism_record import MechanismRecord
@@ -217,6 +218,7 @@ def release_items(
     rule: ThresholdRule,
     *,
     study: str,
+    name: str | None = None,
     candidates: Sequence[str] = (),
     ledger: Ledger | None = None,
     random_state: int | np.random.Generator | None = None,
@@ -233,6 +235,8 @@ def release_items(
         The noise and the threshold.
     study : str
         The digest of the study, for the ledger.
+    name : str, optional
+        The name of the study, for the ledger.
     candidates : sequence of str
         Public items that are shown without a threshold, whether anybody has them or not.
     ledger : Ledger, optional
@@ -244,7 +248,7 @@ def release_items(
     rule.verify()
     seeded = random_state is not None
     if ledger is not None and not seeded:
-        ledger.spend(items_event(study, rule.privacy), promised=rule.privacy)
+        charge_study(ledger, [items_event(study, rule.privacy, name)], promised=rule.privacy)
     # Sorted, so that seeded noise does not depend on the order of the data either.
     public = set(candidates)
     seen = sorted(public | counts.keys())
@@ -256,10 +260,10 @@ def release_items(
     return PrivateItems(study, tuple(kept), tuple(noisy[item] for item in kept), n_users, rule, counted, seeded)
 
 
-def items_event(study: str, privacy: Privacy) -> Event:
-    """The event that `release_items` writes into the ledger."""
-    mechanism = MechanismRecord("thresholded")
-    return Event.now("list of frequent items", who="trusted", study=study, privacy=privacy, mechanism=mechanism)
+def items_event(study: str, privacy: Privacy, name: str | None = None) -> Event:
+    """Make the event that `release_items` charges."""
+    what, mechanism = "list of frequent items", MechanismRecord("thresholded")
+    return Event.now(what, who="trusted", study=study, privacy=privacy, mechanism=mechanism, name=name)
 
 
 @lru_cache(maxsize=256)

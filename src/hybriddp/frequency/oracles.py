@@ -54,11 +54,6 @@ class FrequencyOracle(ABC):
         r = share * self.hit + (1 - share) * self.miss
         return r * (1 - r) / self.gap**2
 
-    @property
-    def count_bounds(self) -> tuple[float, float]:
-        """Between which probabilities a report adds to each count, whatever its user's category is."""
-        return self.miss, self.hit
-
     @abstractmethod
     def randomize(self, categories: IntArray, random_state: int | np.random.Generator | None) -> NDArray[Any]:
         """One report for each category, given by its number."""
@@ -108,14 +103,9 @@ class SubsetOracle(FrequencyOracle):
         self.n_codes = self.n_counts = n
         self.report_bytes = channel.report_bytes
         self._shape = (n, k)
-        self._one = channel.miss_probability, channel.hit_probability
         total = 1 << channel.bits
         self.hit = k * (w.low + w.extra) / total
         self.miss = (k * w.low + designs.common_codes(n, k) * w.extra) / total
-
-    @property
-    def count_bounds(self) -> tuple[float, float]:
-        return self._one
 
     def randomize(self, categories: IntArray, random_state: int | np.random.Generator | None) -> NDArray[Any]:
         return self.channel.sample(designs.code_sets(*self._shape)[categories], random_state=random_state)
@@ -160,12 +150,6 @@ class HashingOracle(FrequencyOracle):
         self.report_bytes = channel.report_bytes
         self.hit, self.miss = channel.hit_probability, channel.miss_probability
         self._functions = channel
-
-    @property
-    def count_bounds(self) -> tuple[float, float]:
-        channel = self._functions
-        low = channel.window.low / (1 << channel.bits)
-        return low / channel.n_functions, channel.hit_probability / channel.n_functions
 
     def randomize(self, categories: IntArray, random_state: int | np.random.Generator | None) -> NDArray[Any]:
         return self.channel.sample(categories, random_state=random_state)

@@ -7,20 +7,26 @@ deviation of the noise, and intervals are rounded outwards.
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hybriddp._check import FloatArray
+from hybriddp._check import FloatArray, IntArray
 from hybriddp.frequency.blend import Blend
 from hybriddp.frequency.categories import Item
 from hybriddp.frequency.law import ShareIntervals
 from hybriddp.frequency.records import Record
 from hybriddp.mean.published import exact_step, nice_below
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_LARGEST = 30
+"""Rows of the largest shares in a result, and in its picture."""
 _STEPS_PER_SD = 10
 _LARGEST_STEP = 0.02
 _SMALLEST_STEP = 1e-12  # floats have no digits of a share beyond
@@ -42,6 +48,8 @@ class PublishedShares:
     """The other end."""
     level: float
     """The level of confidence of each interval."""
+    selected: bool
+    """Whether these are the largest of more rows, which raises the level of each interval."""
     step: Fraction
     """What all of them are a multiple of, exactly."""
 
@@ -56,7 +64,8 @@ class PublishedShares:
             "standard_errors": self.standard_errors.tolist(),
             "lower": self.lower.tolist(),
             "upper": self.upper.tolist(),
-            "level": self.level,
+            "level": [self.level] * len(self.items),
+            "selected": [self.selected] * len(self.items),
             "step": float(self.step),
         }
 
@@ -71,15 +80,45 @@ def publish_shares(
     errors: FloatArray,
     intervals: ShareIntervals,
     step: Fraction,
+    *,
+    order: IntArray | None = None,
 ) -> PublishedShares:
-    """Shares, their standard errors and intervals, rounded."""
+    """Round shares, their standard errors and intervals; with ``order`` only these rows, which were selected."""
+    selected = order is not None and len(order) < len(items)
+    if order is not None:
+        items = tuple(items[i] for i in order.tolist())
+        shares, errors = shares[order], errors[order]
+        intervals = ShareIntervals(intervals.lower[order], intervals.upper[order], intervals.level)
     value = multiples(np.floor(_steps(shares, step) + 0.5), step)
     lower = np.minimum(multiples(np.floor(_steps(intervals.lower, step)), step), value)
     upper = np.maximum(multiples(np.ceil(_steps(intervals.upper, step)), step), value)
     up = multiples(np.ceil(_steps(errors, step)), step)
     ends = (np.clip(x, 0.0, 1.0) for x in (value, lower, upper))
     value, lower, upper = ends
-    return PublishedShares(items, value, up, lower, upper, intervals.level, step)
+    return PublishedShares(items, value, up, lower, upper, intervals.level, selected, step)
+
+
+def share_table(
+    items: Sequence[Item | Record],
+    shares: FloatArray,
+    errors: FloatArray,
+    intervals: ShareIntervals,
+    weight: FloatArray,
+    order: IntArray,
+) -> "pd.DataFrame":
+    """Make a data frame of these rows, which were selected unless they are all."""
+    import pandas as pd
+
+    columns = {
+        "item": [items[i] for i in order.tolist()],
+        "share": shares[order],
+        "standard_error": errors[order],
+        "lower": intervals.lower[order],
+        "upper": intervals.upper[order],
+        "level": np.full(len(order), intervals.level),
+        "selected": np.full(len(order), len(order) < len(items)),
+    }
+    return pd.DataFrame({**columns, "weight": weight[order]})
 
 
 def step_of_shares(

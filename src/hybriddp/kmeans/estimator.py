@@ -99,6 +99,9 @@ class HybridKMeans:
         The names of the columns, if the bounds or the points had any.
     n_trusted_, n_local_ : int
         The sizes of the groups; that of the trusted group as released, if it is not public.
+    implausible_reports_ : int
+        Lower bound on the number of local answers that did not come out of the study's channels. If it is above 0, the
+        result begins with a warning wherever it is shown.
     spending_ : tuple of Spending
         What each step cost whom.
     study_ : KMeansStudy
@@ -257,6 +260,7 @@ class HybridKMeans:
         self.in_ledger_ = server.in_ledger
         self.trusted_used_ = server.trusted_used
         self.n_trusted_, self.n_local_ = server.n_trusted or 0, server.n_local
+        self.implausible_reports_ = server.implausible_reports
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:  # noqa: N803  (scikit-learn's name)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hybriddp.channels.plausible import implausible_words
 from hybriddp.kmeans.study import NEIGHBORS
 from hybriddp.wording import significant
 
@@ -26,7 +27,7 @@ def story(model: "HybridKMeans") -> str:
     head = f"{model.study_.name}: {k} center{'s' if k > 1 else ''} in {d} dimension{'s' if d > 1 else ''}."
     at_bounds, uncertain = _at_bounds(model), _uncertain(model)
     parts = [
-        [head, *_groups(model), *_scaling(model)],
+        [*forgery_warning(model), head, *_groups(model), *_scaling(model)],
         _spending(model),
         [*_centers(model, uncertain, at_bounds), *at_bounds],
         _doubt(model, uncertain, at_bounds),
@@ -51,12 +52,23 @@ def html_table(model: "HybridKMeans") -> str:
         rows.append(_row("td", [f"and {k - _MOST_ROWS:,} more"]))
     seeded = "" if model.private_release_ else " A simulation, not a private release."
     doubtful = f" {DOUBTFUL}: {doubt_words(model)}." if model.doubtful_ else ""
+    forged = "".join(f"{words} " for words in forgery_warning(model))
     caption = f"{model.study_.name}: {k} center{'s' if k > 1 else ''}, ε = {model.privacy_.epsilon}.{doubtful}{seeded}"
-    return f"<table><caption>{escape(caption)}</caption>{_row('th', heads)}{''.join(rows)}</table>"
+    return f"<table><caption>{escape(forged + caption)}</caption>{_row('th', heads)}{''.join(rows)}</table>"
 
 
 def _row(cell: str, texts: list[str]) -> str:
     return "<tr>" + "".join(f"<{cell}>{escape(text)}</{cell}>" for text in texts) + "</tr>"
+
+
+def n_answered(model: "HybridKMeans") -> int:
+    """Count the local users who answered a round."""
+    return sum(step.local_users for step in model.spending_)
+
+
+def forgery_warning(model: "HybridKMeans") -> list[str]:
+    """Warn of answers that no device has drawn; empty if all may be real."""
+    return implausible_words(model.implausible_reports_, n_answered(model))
 
 
 def _groups(model: "HybridKMeans") -> list[str]:
@@ -114,6 +126,7 @@ def _centers(model: "HybridKMeans", uncertain: list[int], at_bounds: list[str]) 
         shown = _first([f"{name} {number}" if name else number for name, number in numbers])
         empty = "; may be empty" if k in model.doubts_.empty else ""
         lines.append(f"center {k}: ({shown}), {_size(model, k)} of the users{empty}")
+    lines.append("± is one standard error, of noise and sampling; an interval of 95 % is twice as wide on each side.")
     if model.n_features_in_ > _SHOWN:
         lines.append("All coordinates are in cluster_centers_ and standard_errors_.")
     if uncertain:

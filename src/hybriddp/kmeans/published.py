@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hybriddp.kmeans.explain import DOUBTFUL, center_cells, story
+from hybriddp.kmeans.explain import DOUBTFUL, center_cells, forgery_warning, n_answered, story
 from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
 from hybriddp.wording import percent, significant
 
@@ -46,7 +46,8 @@ def as_dict(model: "HybridKMeans") -> dict[str, Any]:
         "doubtful": bool(model.doubtful_),
         "n_trusted": int(model.n_trusted_),
         "n_local": int(model.n_local_),
-        "n_answered": sum(step.local_users for step in model.spending_),
+        "n_answered": n_answered(model),
+        "implausible_reports": int(model.implausible_reports_),
         "trusted_used": bool(model.trusted_used_),
         "epsilon": model.privacy_.epsilon,
         "delta": model.privacy_.delta,
@@ -69,7 +70,7 @@ def _known(number: float) -> float | None:
 def warnings(model: "HybridKMeans") -> list[str]:
     """What a reader must know before the centers."""
     told = [] if model.private_release_ else ["A simulation, not a private release."]
-    return [*told, *([f"{DOUBTFUL}."] if model.doubtful_ else [])]
+    return [*forgery_warning(model), *told, *([f"{DOUBTFUL}."] if model.doubtful_ else [])]
 
 
 def sentence(model: "HybridKMeans") -> str:

@@ -35,6 +35,7 @@ from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics, VarianceRange, Weighting
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import simulation_generator
+from hybriddp.release.charging import Charged, charge_study
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.release.mechanisms import PrivateTotal, release_total, total_event
@@ -63,9 +64,19 @@ def answer(
     if rule.weight == "full-local":
         return _full_local(study, trusted, check_local(study, local), rule, ledger, random_state)
     checked = check(study, trusted, local, rule, single_group=single_group)
-    return estimate_from(
-        checked, pay(checked, ledger=ledger, random_state=random_state), seeded=random_state is not None
-    )
+    released = pay(checked, ledger=ledger, random_state=random_state)
+    charged = Charged.NOT
+    if ledger is not None and random_state is None and _is_from_reports(checked):
+        charged = charge_study(ledger, [], [study.reports_event()], promised=study.privacy)
+    estimate = estimate_from(checked, released, seeded=random_state is not None)
+    return replace(estimate, privacy=estimate.privacy.charged(charged))
+
+
+def _is_from_reports(checked: Checked) -> bool:
+    """Whether an estimate takes nothing from the trusted group, and reports that are no simulation."""
+    reports = checked.local
+    asked = checked.n_trusted and checked.rule.needs_trusted
+    return not asked and reports is not None and reports.count > 0 and not reports.seeded
 
 
 def answer_parts(
@@ -95,7 +106,9 @@ def answer_parts(
     paid = ledger is not None and rng is None
     if ledger is not None and paid:
         asked = [part.study.users for part in parts.values() if part.n_trusted]
-        ledger.spend_all([total_event(study.digest, study.privacy, users) for users in asked], promised=study.privacy)
+        releases = [total_event(study.digest, study.privacy, users, study.name) for users in asked]
+        reports = [part.study.reports_event() for part in parts.values() if _is_from_reports(part)]
+        charge_study(ledger, releases, reports, promised=study.privacy)
     return {
         key: estimate_from(part, pay(part, paid=paid, random_state=rng), seeded=rng is not None)
         for key, part in parts.items()
@@ -133,6 +146,7 @@ def pay(
         study=study.whole_digest,
         privacy=privacy or study.privacy,
         part=study.users,
+        name=study.name,
         ledger=ledger,
         paid=paid,
         random_state=random_state,
@@ -186,8 +200,8 @@ def _full_local(
     counted = ledger is not None and random_state is None
     if ledger is not None and counted and len(units):
         what, whole = "reports for the trusted group", study.whole_digest
-        event = Event.now(what, who="trusted", study=whole, privacy=study.privacy, part=study.users)
-        ledger.spend(event, promised=study.privacy)
+        event = Event.now(what, who="trusted", study=whole, privacy=study.privacy, part=study.users, name=study.name)
+        charge_study(ledger, [event], promised=study.privacy)
     generator = None if random_state is None else simulation_generator(random_state, "full-local")
     theirs = study.summarize_local(study.channel.sample(units, random_state=generator))
     everybody = theirs if reports is None else theirs + reports

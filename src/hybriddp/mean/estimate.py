@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +16,7 @@ from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Interval, Laws
 from hybriddp.mean.published import Published, publish, rounded, step_of
 from hybriddp.mean.weights import Divergence, Weighting
 from hybriddp.privacy import Neighbors
+from hybriddp.release.charging import Charged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +37,8 @@ class Statement:
     counted: bool  # whether a ledger has that release
     seeded: bool  # whether this is a simulation, and no release at all
     shared_with: str = ""  # the other release that the promise holds for, both together
+    already_charged: bool = field(default=False, repr=False)
+    """Whether a ledger had charged the study before, so that this was free."""
 
     @classmethod
     def of(cls, study: "MeanStudy", *, released: bool, counted: bool, seeded: bool) -> "Statement":
@@ -43,10 +46,18 @@ class Statement:
         promise, neighbors = study.privacy, Neighbors.REPLACE_ONE.value
         return cls(promise.epsilon, promise.delta, neighbors, released=released, counted=counted, seeded=seeded)
 
+    def charged(self, charged: Charged) -> "Statement":
+        """State whether a ledger was charged for an estimate without a release."""
+        return (
+            self if charged is Charged.NOT else replace(self, counted=True, already_charged=charged is Charged.BEFORE)
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         plain = asdict(self)
         seeded, shared = plain.pop("seeded"), plain.pop("shared_with")
+        if not plain["already_charged"]:
+            del plain["already_charged"]
         return {**plain, "private_release": not seeded, **({"shared_with": shared} if shared else {})}
 
     def __str__(self) -> str:
@@ -54,10 +65,11 @@ class Statement:
             return "A simulation: NOT a private release."
         alone = self.released and not self.counted
         advice = " Nobody is counting: give a ledger to make sure that it stays one release." if alone else ""
+        free = " The ledger was already charged for this study: this estimate is free." if self.already_charged else ""
         what = f"this release and that of {self.shared_with} together" if self.shared_with else "this one release"
         return (
             f"Every user, trusted or local, is promised ε = {self.epsilon}, δ = {self.delta} for {what} "
-            f"({self.neighbors}).{advice}"
+            f"({self.neighbors}).{advice}{free}"
         )
 
 

@@ -85,7 +85,7 @@ class Poisoning:
     """How far so many forged contributions can move our estimate at most, its weight held fixed."""
 
     forged: int
-    local: float  # in the units of the values, if they are local reports
+    local: float  # in the units of the values, or as a share, if they are local reports
     trusted: float  # the same, if they are trusted values
 
 

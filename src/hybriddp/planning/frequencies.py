@@ -35,6 +35,7 @@ from hybriddp.frequency.heavy_study import DICTIONARY, DISCOVERY, LIST
 from hybriddp.frequency.law import GroupShares
 from hybriddp.frequency.open_release import ThresholdRule
 from hybriddp.frequency.oracle import frequency_channel, oracle_of
+from hybriddp.planning.alternatives import Poisoning
 from hybriddp.planning.scenario import MOST_USERS
 from hybriddp.privacy import Privacy
 from hybriddp.release.mechanisms import laplace_scale, laplace_variance
@@ -134,24 +135,67 @@ class FrequencyPlan:
     def _groups(self) -> tuple[GroupShares, GroupShares]:
         """What either group would know about all items, were they all listed."""
         epsilon, f = self.privacy.epsilon, self._f
-        k = len(f) if self.method == DICTIONARY else max(round(self.list_length), 1) + 1
+        k = self._n_asked
         changed = sensitivity(k) if self.method == DICTIONARY else 2
         noise = laplace_variance(laplace_scale(changed, Privacy(epsilon=epsilon)))
         trusted = GroupShares.of_counts(f * self.n_trusted, self.n_trusted, noise)
-        if self.method == DISCOVERY:
-            factor = math.exp(float(epsilon))
-            hit, miss = 0.5, 1 / (factor + 1)
-        else:
-            oracle = oracle_of(frequency_channel(epsilon, k), k)
-            hit, miss = oracle.hit, oracle.miss
+        hit, miss = self._local_channel
         return trusted, GroupShares.of_reports(f, self.n_local, hit=hit, miss=miss)
+
+    @property
+    def _n_asked(self) -> int:
+        """How many categories local users are asked about."""
+        return len(self._f) if self.method == DICTIONARY else max(round(self.list_length), 1) + 1
+
+    @cached_property
+    def _local_channel(self) -> tuple[float, float]:
+        """How likely a report is to support its own category, and another one."""
+        if self.method == DISCOVERY:
+            return 0.5, 1 / (math.exp(float(self.privacy.epsilon)) + 1)
+        oracle = oracle_of(frequency_channel(self.privacy.epsilon, self._n_asked), self._n_asked)
+        return oracle.hit, oracle.miss
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """The weight of the trusted group in each share."""
+        trusted, local = self._groups
+        v_t, v_l = trusted.variance(self._f), local.variance(self._f)
+        return np.asarray(v_l / (v_t + v_l))
 
     @cached_property
     def standard_errors(self) -> FloatArray:
         """The typical error of each share, if it is listed, against that of all users."""
-        trusted, local = self._groups
-        v_t, v_l = trusted.variance(self._f), local.variance(self._f)
-        return Blend(trusted, local, v_l / (v_t + v_l), None, self.n_users).law().standard_errors
+        return Blend(*self._groups, self.weights, None, self.n_users).law().standard_errors
+
+    def poisoning(self, forged: int) -> Poisoning:
+        r"""How far ``forged`` contributions can move the share that they move most.
+
+        A report supports a category or not, which moves the local share by $1/((p - q) n_L)$ at most. Forged ones make
+        the groups differ, and then the weight of the trusted group yields, to its fraction of the users at most. A
+        trusted item moves the share of its group by $1/n_T$.
+        """
+        count = _check.integer("forged", forged, at_least=0)
+        hit, miss = self._local_channel
+        least_weight = min(float(self.weights.min()), self.n_trusted / self.n_users)
+        return Poisoning(
+            forged=count,
+            local=(1 - least_weight) * min(count / self.n_local, 1.0) / (hit - miss),
+            trusted=float(self.weights.max()) * min(count / self.n_trusted, 1.0),
+        )
+
+    @property
+    def forged_to_list(self) -> int | None:
+        r"""How many forged contributions list an item that nobody has, about half of the time; None if all are public.
+
+        Trusted ones must reach the threshold. In local discovery forged reports all support their item, and count as
+        $(1 - q)/(p - q)$ honest ones each.
+        """
+        if self.method == DICTIONARY:
+            return None
+        if self.method == LIST:
+            return math.ceil(ThresholdRule.of(self.privacy).threshold)
+        hit, miss = self._local_channel
+        return math.ceil(self._discovery_share * self.n_local * (hit - miss) / (1 - miss))
 
     def errors_alone(self) -> tuple[FloatArray, FloatArray]:
         """The typical errors of the trusted group alone, and of the local one."""

@@ -15,7 +15,20 @@ _FEWER = 0.95  # an error below this fraction of another one is worth a word
 
 def explanation(made: "FrequencyPlan") -> str:
     """The plan, a sentence per line."""
-    return "\n".join([what_you_get(made), how_wrong(made), *what_helps(made), assumptions(made)])
+    lines = [what_you_get(made), how_wrong(made), *what_helps(made), *forgery(made), assumptions(made)]
+    return "\n".join(lines)
+
+
+def forgery(made: "FrequencyPlan") -> list[str]:
+    """How far one in a hundred local users could move a share with forged reports, and how many could list an item."""
+    count = max(made.n_local // 100, 1)
+    moved = percent(made.poisoning(count).local, 2)
+    lines = [f"{counted(count, 'forged local report')} could move a share by at most {moved} of the users."]
+    listed = made.forged_to_list
+    if listed is not None:
+        kind = "local report" if made.method == DISCOVERY else "trusted contribution"
+        lines.append(f"About {counted(listed, f'forged {kind}')} could list an item that nobody has.")
+    return lines
 
 
 def what_you_get(made: "FrequencyPlan") -> str:

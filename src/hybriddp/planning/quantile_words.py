@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from hybriddp.distribution.explain import COARSE_BIN, LARGE_RANK_ERROR
-from hybriddp.wording import percent, significant, to_precision_of
+from hybriddp.wording import counted, percent, significant, to_precision_of
 
 if TYPE_CHECKING:
     from hybriddp.planning.quantiles import QuantilePlan, QuantileRow
@@ -34,7 +34,20 @@ def cells(row: "QuantileRow") -> tuple[str, ...]:
 
 def explanation(made: "QuantilePlan") -> str:
     """The plan, a sentence per line."""
-    return "\n".join([*what_you_get(made), *worth(made), *doubts(made), assumptions(made)])
+    return "\n".join([*what_you_get(made), *worth(made), *doubts(made), *forgery(made), assumptions(made)])
+
+
+def forgery(made: "QuantilePlan") -> list[str]:
+    """How far one in a hundred local users could move each quantile with forged reports."""
+    if not made.n_local:
+        return []
+    count = max(made.n_local // 100, 1)
+    moved = []
+    for row in made.rows:
+        found = made.poisoning(count, row.q)
+        rank = f"{percent(found.rank, 2)} of rank"
+        moved.append(f"{name(row)} by {rank if found.value is None else f'{significant(found.value, 2)} ({rank})'}")
+    return [f"{counted(count, 'forged local report')} could move {', '.join(moved)} at most."]
 
 
 def what_you_get(made: "QuantilePlan") -> list[str]:

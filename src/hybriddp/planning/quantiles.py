@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from hybriddp import _check
 from hybriddp.channels.masked import N_BINS, MaskedResponse
 from hybriddp.distribution.bins import Bins
-from hybriddp.distribution.expected import ExpectedFits, expected_fits
+from hybriddp.distribution.expected import ExpectedFits, expected_fits, forged_rank_shift
 from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit
 from hybriddp.distribution.quantile import asked, quantile
@@ -60,6 +60,17 @@ class QuantileRow:
     """Where the 95 % interval would begin on average, at an edge."""
     upper: float | None
     """Where it would end."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgedRank:
+    """How far forged local reports can move a quantile, the weights of the estimate held fixed."""
+
+    forged: int
+    rank: float
+    """By which fraction of the users."""
+    value: float | None
+    """By how much, in the units of the values; None without a shape."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -145,6 +156,25 @@ class QuantilePlan:
         noise = float(np.interp(answer, self.bins.edges, fit.standard_errors))
         inside = 0.0 if self.crowd is None else self.crowd.rank_error(answer, q)
         return float(np.hypot(noise, inside))
+
+    def poisoning(self, forged: int, q: float) -> "ForgedRank":
+        """How far ``forged`` local reports can move a quantile, in either direction."""
+        count = min(_check.integer("forged", forged, at_least=0), self.n_local)
+        edge = int(np.argmin(np.abs(self.bins.edges - quantile(self._both, self.bins, q, 0.95).value)))
+        masses = np.full(N_BINS, 1 / N_BINS) if self.crowd is None else self.crowd.masses
+        edge = min(max(edge, 1), N_BINS - 1)
+        sizes = {"n_trusted": self.n_trusted, "n_local": self.n_local}
+        lowest, highest = (
+            q - count * forged_rank_shift(_channel(self.privacy.epsilon), masses, edge, **sizes, up=up) if count else q
+            for up in (True, False)
+        )
+        rank = max(q - lowest, highest - q)
+        if self.crowd is None:
+            return ForgedRank(count, rank, None)
+        grid, value = self.bins.grid, self.crowd.between(q)
+        low = self.crowd.between(lowest) if lowest > 0 else grid.lower
+        high = self.crowd.between(highest) if highest < 1 else grid.upper
+        return ForgedRank(count, rank, max(value - low, high - value))
 
     # How it is shown
 

@@ -1,5 +1,6 @@
 """Events: what a ledger holds, something that cost some users privacy."""
 
+import re
 import unicodedata
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -12,7 +13,9 @@ from hybriddp.errors import ParameterError
 from hybriddp.privacy import Privacy
 from hybriddp.release.mechanism_record import MechanismRecord
 
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-]+\.json")
 _MOST_BITS = 2000
+_LONGEST_NAME, _SHORT_DIGEST = 60, 12  # characters in words
 GROUPS = ("trusted", "local")
 EVERYBODY = "everybody"
 """The users of both groups. Who may choose a group in every study pays for each of them, whatever they choose."""
@@ -70,6 +73,10 @@ class Event:
         Which users it is about: ``"trusted"`` or ``"local"``; or ``"everybody"``, whichever group they choose.
     study : str
         The digest of the study.
+    name : str or None
+        The name of the study, for people.
+    result : str or None
+        The file of its result, beside the ledger (`hybriddp.release.results`).
     epsilon, delta : str
         What it cost each of these users, as decimals.
     part : Part or None
@@ -86,8 +93,15 @@ class Event:
     when: str
     part: Part | None = None
     mechanism: MechanismRecord | None = None
+    name: str | None = None
+    result: str | None = None
 
     def __post_init__(self) -> None:
+        for name, text in (("name", self.name), ("result", self.result)):
+            if not (text is None or isinstance(text, str)):
+                raise ParameterError(name, "a text", type(text).__name__, shown_as="a")
+        if self.result is not None and not _FILE_NAME.fullmatch(self.result):
+            raise ParameterError("result", "the name of a file", self.result)
         groups(self.who)  # an error if there are no such users
         _privacy(epsilon=self.epsilon, delta=self.delta)  # an error if that is not a cost
         if self.mechanism is not None:
@@ -103,10 +117,11 @@ class Event:
         privacy: Privacy,
         part: Part | None = None,
         mechanism: MechanismRecord | None = None,
+        name: str | None = None,
     ) -> "Event":
-        """An event that happens now."""
+        """Make an event that happens now."""
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls(what, who, study, privacy.epsilon, privacy.delta, when, part, mechanism)
+        return cls(what, who, study, privacy.epsilon, privacy.delta, when, part, mechanism, name)
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> "Event":
@@ -129,9 +144,20 @@ class Event:
         return who if self.part is None else f"{who} with {self.part}"
 
     @property
+    def title(self) -> str:
+        """What happened in which study, in words."""
+        digest = self.study if len(self.study) <= _SHORT_DIGEST else f"{self.study[:_SHORT_DIGEST]}…"
+        study = digest if self.name is None else f"{_shorten(check.shown(self.name))!r} ({digest})"
+        return f"{self.what}, study {study}"
+
+    @property
     def privacy(self) -> Privacy:
         """The cost."""
         return _privacy(epsilon=self.epsilon, delta=self.delta)
+
+
+def _shorten(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 # A ledger has many events, few different costs and not many parts: each is read and checked once.

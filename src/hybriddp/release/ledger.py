@@ -7,7 +7,8 @@ the most expensive part of each partition. By default the arithmetic is a sum, a
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from secrets import token_hex
@@ -15,33 +16,37 @@ from threading import Lock
 
 from hybriddp import _check
 from hybriddp.errors import BudgetError, DataError, ParameterError
-from hybriddp.privacy import Neighbors, Privacy
+from hybriddp.privacy import Privacy
+from hybriddp.release import ledger_words
 from hybriddp.release.accountant import Accountant
+from hybriddp.release.charging import COUNTS, Charge
 from hybriddp.release.event import EVERYBODY, GROUPS, Event, Part, Spent, groups
 from hybriddp.release.history import Exposure
 from hybriddp.release.ledger_file import FileLedgerStore
 from hybriddp.release.ledger_store import LedgerStore, MemoryLedgerStore
-from hybriddp.release.ledger_text import Header, LedgerContents, Position, from_fields, to_fields
+from hybriddp.release.ledger_text import Header, LedgerContents, Position, from_fields, gone, to_fields
+from hybriddp.release.ledger_words import about, budget_words, refusal, story
 
-_TOLD = 5  # events that a refusal lists
+_FILES = "For a file: Ledger.open(path), or Ledger.create(path, budget) if there is none yet."
 _AGAIN = "read the saved result. To ask again, make a new study (another name), which needs new reports."
 
 
 class Ledger:
     """The events of some studies about the same users, and what these users have left.
 
+    A ledger that is constructed is in memory, and ends with the program. `Ledger.create` makes one in a file or in
+    another store, and `Ledger.open` takes up one that exists: every event is written to it before `spend` returns.
+
     Parameters
     ----------
     budget : Privacy
         What every user may spend in total; `Privacy.total` for more than ε = 20.
-    path : Path or str, optional
-        Ledger file; created if missing, with the first event. Every event is written to it before `spend` returns.
-        `Ledger.open` takes the budget from the file.
-    store : LedgerStore, optional
-        Where else the events lie, for example in a database.
     accountant : str
         ``"basic"`` adds up ε and δ, exactly. ``"zcdp"`` and ``"pld"`` know that many releases, of Gaussian noise above
         all, cost less together than their sum, and say what ε they cost at the budget's δ. See `Accountant`.
+    count : str
+        Whom studies are charged to that release something with this ledger: ``"everybody"``, since a user may be in
+        another group in every study; or ``"trusted"``, if users never change groups. It is not stored.
 
     Examples
     --------
@@ -53,52 +58,51 @@ class Ledger:
     (Fraction(3, 5), Fraction(1, 1))
     """
 
-    def __init__(
-        self,
-        budget: Privacy,
-        *,
-        path: Path | str | None = None,
-        store: LedgerStore | None = None,
-        accountant: str = "basic",
-    ) -> None:
+    def __init__(self, budget: Privacy, *, accountant: str = "basic", count: str = EVERYBODY) -> None:
         if not isinstance(budget, Privacy):
-            raise ParameterError("budget", "a Privacy", budget)
+            raise ParameterError("budget", "a Privacy", budget, remedy=_FILES)
+        if count not in COUNTS:
+            raise ParameterError("count", '"everybody" or "trusted"', count)
+        self.count = count
+        self._result: str | None = None
+        self._complete: frozenset[str] | None = None
         self._header = Header(budget, Accountant(accountant), nonce=token_hex(16))
         self._events: list[Event] = []
         self._studies: dict[tuple[str, str], list[Event]] = {}
         self._exposures: dict[tuple[str, str | None], Exposure] = {}
         self._position: Position | None = None
         self._lock = Lock()
-        if path is not None and store is not None:
-            raise ParameterError("store", "left out if there is a path", type(store).__name__)
-        place = store if path is None else path
-        self._store = MemoryLedgerStore(self._header) if place is None else _store(place)
-        if self._read():  # if there is none yet, the first event creates it
-            self._require_within_budget()
+        self._store: LedgerStore = MemoryLedgerStore(self._header)
 
     @classmethod
-    def open(cls, path: Path | str | LedgerStore) -> "Ledger":
-        """The ledger in a file or a store, with the budget and the accountant that it was created with."""
+    def open(cls, path: Path | str | LedgerStore, *, count: str = EVERYBODY) -> "Ledger":
+        """Open the ledger in a file or a store, with the budget and the accountant that it was created with.
+
+        `DataError` if there is none: a ledger that appears by itself would be a new budget for every typing error.
+        """
         store = _store(path)
         contents = store.read()
         if contents is None:
             raise DataError(
-                f"There is no ledger {path}. Create it with its budget: hybriddp ledger create, or Ledger.create."
+                f"There is no ledger {path}. Check its path, or create it with all that its users may spend: hybriddp "
+                f"ledger create {path} --epsilon … (in Python: Ledger.create)."
             )
         header = contents.position.header
-        ledger = cls(header.budget, accountant=header.accountant.name)
+        ledger = cls(header.budget, accountant=header.accountant.name, count=count)
         ledger._store = store
         ledger._take_contents(contents)
         ledger._require_within_budget()
         return ledger
 
     @classmethod
-    def create(cls, path: Path | str | LedgerStore, budget: Privacy, *, accountant: str = "basic") -> "Ledger":
-        """A new ledger: in a file, on disk before this returns, or in a store; `DataError` if there is one already."""
-        store, new = _store(path), cls(budget, accountant=accountant)
+    def create(
+        cls, path: Path | str | LedgerStore, budget: Privacy, *, accountant: str = "basic", count: str = EVERYBODY
+    ) -> "Ledger":
+        """Create a ledger in a file, on disk before this returns, or in a store. `DataError` if there is one."""
+        store, new = _store(path), cls(budget, accountant=accountant, count=count)
         if not store.create(new._header):
             raise DataError(f"{path} exists already, and was left as it is. Choose another name, or open it.")
-        return cls(budget, store=store, accountant=accountant)
+        return cls.open(store, count=count)
 
     @property
     def budget(self) -> Privacy:
@@ -120,6 +124,10 @@ class Ledger:
         """What has happened, oldest first, as far as this program has read: `spend` looks for more."""
         return tuple(self._events)
 
+    def of_study(self, who: str, study: str) -> tuple[Event, ...]:
+        """List the events that cost these users something in the study with this digest."""
+        return tuple(event for group in groups(who) for event in self._studies.get((group, study), ()))
+
     def spent(self, who: str, *, part: Part | None = None, study: str | None = None) -> Spent:
         """The most that any of these users has spent, in all studies or in one; of one part, if it is given.
 
@@ -140,6 +148,20 @@ class Ledger:
         left = Spent.of(self.budget) - self.spent(who, part=part)
         return left if self.accountant.adds_up else Spent(left.epsilon, self.budget.exact_delta)
 
+    def begin_result(self, result: str | None, *, again_unless: Iterable[str] | None = None) -> None:
+        """Name the file of the result that everything charged from now on is for; None if there is none.
+
+        With ``again_unless`` a study that was charged is charged again, unless one of these results, which are
+        complete, is its own.
+        """
+        self._result = result
+        self._complete = None if again_unless is None else frozenset(again_unless)
+
+    @property
+    def complete_results(self) -> frozenset[str] | None:
+        """Results that need not be drawn again, if others may be; None if nothing is charged again."""
+        return self._complete
+
     def spend(self, event: Event, *, promised: Privacy | None = None) -> None:
         """Write the event down, or raise `BudgetError` and change nothing if it costs more than is left.
 
@@ -151,22 +173,25 @@ class Ledger:
 
     def spend_all(self, events: Iterable[Event], *, promised: Privacy | None = None) -> None:
         """Write all of these events down, or raise `BudgetError` and write none if one costs more than is left."""
-        events = _events(events)
-        if not events:
-            return
-        with self._lock:
-            if self._position is None and not self._read():
-                self._admit(events, promised)  # what is refused creates no ledger
-                self._take_back(len(events))
-                self._store.create(self._header)
-            with self._store.writing(self._position) as opened:
-                self._take_contents(opened.contents)  # others may have spent in the meantime
-                self._admit(events, promised)
-                try:
-                    self._position = opened.append(events)
-                except BaseException:
-                    self._take_back(len(events))  # if it was written after all, it is read again
-                    raise
+        charges = [Charge(event, promised) for event in _events(events)]
+        if charges:
+            self.spend_decided(lambda: charges)
+
+    def spend_decided(self, decide: Callable[[], Sequence[Charge]]) -> None:
+        """Write events down that depend on what is in the ledger: nobody else writes between decision and event."""
+        with self._lock, self._store.writing(self._position) as opened:
+            self._take_contents(opened.contents)  # others may have spent in the meantime
+            charges = decide()
+            if not charges:
+                return
+            if self._result is not None:
+                charges = [replace(charge, event=replace(charge.event, result=self._result)) for charge in charges]
+            self._admit(charges)
+            try:
+                self._position = opened.append([charge.event for charge in charges])
+            except BaseException:
+                self._take_back(len(charges))  # if it was written after all, it is read again
+                raise
 
     def require(self, event: Event, *, promised: Privacy | None = None) -> None:
         """Raise `BudgetError` if `spend` would, as far as this program has read, and write nothing down.
@@ -174,43 +199,20 @@ class Ledger:
         What is left, as `remaining` has it, says this only if costs add up.
         """
         with self._lock:
-            self._admit(_events([event]), promised)
+            self._admit([Charge(one, promised) for one in _events([event])])
             self._take_back(1)
-
-    def identify(self) -> str | None:
-        """The `nonce`, for good: a ledger that is still to be created is created now."""
-        with self._lock:
-            if self._position is None:
-                self._store.create(self._header)
-                self._read()
-            return self._header.nonce
 
     def refresh(self) -> None:
         """Read what others have written into the same file or store in the meantime."""
         with self._lock:
-            self._read()
-
-    def _read(self) -> bool:
-        """Read on; whether there is a ledger."""
-        contents = self._store.read(self._position)
-        if contents is not None:
+            contents = self._store.read(self._position)
+            if contents is None:
+                raise gone(str(self._store))
             self._take_contents(contents)
-        return contents is not None
 
     def _take_contents(self, contents: LedgerContents) -> None:
         """Go on from what was read; the position last, so that an interruption counts too much, never too little."""
         header = contents.position.header
-        if header.budget != self.budget:
-            raise BudgetError(
-                f"{self._store} is the ledger of another budget: {header.budget} instead of {self.budget}. "
-                "Ledger.open takes the budget from the file."
-            )
-        if header.accountant != self.accountant:
-            name = header.accountant.name
-            raise BudgetError(
-                f"{self._store} was written with the accountant {name!r}, not {self.accountant.name!r}. "
-                f"Open it with accountant={name!r}, or begin a new ledger."
-            )
         # What this ledger has counted behind the point from which was read has been rolled back.
         self._take_back(len(self._events) - (contents.position.events - len(contents.events)))
         self._take(contents.events)
@@ -240,15 +242,15 @@ class Ledger:
         studies = [self._exposures.get((group, event.study)) for group in whos]
         return [self._exposure(group) for group in whos] + [study for study in studies if study is not None]
 
-    def _admit(self, events: Sequence[Event], promised: Privacy | None) -> None:
+    def _admit(self, charges: Sequence[Charge]) -> None:
         """Take all of these events, or none and raise `BudgetError`."""
         before = len(self._events)
         try:
-            for event in events:
-                self._check_sums(event, promised)
-                self._take([event])
+            for charge in charges:
+                self._check_sums(charge.event, charge.promised)
+                self._take([charge.event])
             if not self.accountant.adds_up:
-                self._check_cost(events, before)
+                self._check_cost([charge.event for charge in charges], before)
         except BaseException:
             self._take_back(len(self._events) - before)
             raise
@@ -269,7 +271,7 @@ class Ledger:
             if not spent.within(Spent.of(self.budget)):
                 raise BudgetError(
                     f"{self._store} has events that cost {who} users {spent}, more than its "
-                    f"budget of {_budget(self.budget)}. It was edited by hand, or written by another program."
+                    f"budget of {budget_words(self.budget)}. It was edited by hand, or written by another program."
                 )
 
     def _check_sums(self, event: Event, promised: Privacy | None) -> None:
@@ -278,73 +280,46 @@ class Ledger:
             before = self.sums(event.who, part=event.part, study=event.study)
             left = Spent.of(promised) - before
             if not Spent.of(event.privacy).within(left):
-                promise = f"of the {_budget(promised)} that this study promised them they have {left} left"
+                promise = f"of the {budget_words(promised)} that this study promised them they have {left} left"
                 again = f" It has been released already: {_AGAIN}" if before.epsilon else ""
-                raise BudgetError(self._refusal(event, f"{promise}.{again}"))
+                raise BudgetError(refusal(event, f"{promise}.{again}", self._events))
         if self.accountant.adds_up:
             left = self.remaining(event.who, part=event.part)
             if not Spent.of(event.privacy).within(left):
-                raise BudgetError(self._refusal(event, f"they have {left} left."))
+                raise BudgetError(refusal(event, f"they have {left} left.", self._events))
 
     def _check_cost(self, events: Sequence[Event], before: int) -> None:
         """Raise `BudgetError` if all that is written now costs more than the budget, by an accountant without sums."""
         for who in dict.fromkeys(group for event in events for group in groups(event.who)):
             spent = self.spent(who)
             if not spent.within(Spent.of(self.budget)):
-                what = "; ".join(dict.fromkeys(f"{e.what} ({e.users})" for e in _about(events, who)))
+                what = "; ".join(dict.fromkeys(f"{e.title} ({e.users})" for e in about(events, who)))
                 raise BudgetError(
                     f"With {what}, {who} users would have spent {spent} by the accountant "
-                    f"{self.accountant.name!r}, of {_budget(self.budget)}. "
-                    f"Spent before: {_story(self._events[:before], who)}."
+                    f"{self.accountant.name!r}, of {budget_words(self.budget)}. "
+                    f"Spent before: {story(self._events[:before], who)}."
                 )
 
     def explain(self, *, latest: int = 20) -> str:
-        """The ledger in plain words, with the ``latest`` events."""
-        lines = [f"Every user may spend {_budget(self.budget)}. Neighbors: {Neighbors.REPLACE_ONE.value}."]
-        told = self._events[max(0, len(self._events) - latest) :]
-        if len(told) < len(self._events):
-            lines.append(f"{len(self._events) - len(told):,} earlier events.")
-        lines += [f"{e.when}: {e.what} ({e.users}): ε = {e.epsilon}, δ = {e.delta}" for e in told]
-        lines.append(self.accountant.explain(self.budget.exact_delta))
-        for who in self._who():
-            left = str(self.remaining(who))
-            left = left if self.accountant.adds_up else left.replace(", ", " at ")
-            lines.append(f"Left to every one of the {who} users: {left}")
-        return "\n".join(lines if self._events else [*lines, "Nothing has been spent."])
+        """Describe the ledger in plain words, with the ``latest`` events."""
+        return ledger_words.explain(self, latest)
 
     def __repr__(self) -> str:
-        n, at = len(self._events), float(self.budget.exact_delta)
-
-        def short(spent: Spent) -> str:
-            epsilon = f"ε = {float(spent.epsilon):g}"  # at the budget's δ, if δ does not add up
-            return f"{epsilon}, δ = {float(spent.delta):.3g}" if at and self.accountant.adds_up else epsilon
-
-        budget = f"ε = {float(self.budget.exact_epsilon):g}" + (f", δ = {at:.3g}" if at else "")
-        groups = [f"; {who}: spent {short(self.spent(who))}, left {short(self.remaining(who))}" for who in self._who()]
-        return f"<Ledger: budget {budget}; {n:,} event{'s' * (n != 1)}{''.join(groups)}>"
-
-    def _who(self) -> list[str]:
-        return [who for who in GROUPS if any(event.who in (who, EVERYBODY) for event in self._events)]
+        return ledger_words.short(self)
 
     def to_json(self) -> str:
         """The whole ledger as text."""
         return json.dumps(to_fields(self._header, self._events), indent=1)
 
     @classmethod
-    def from_json(cls, text: str) -> "Ledger":
-        """The ledger that a text describes; refused if its events cost more than its budget."""
+    def from_json(cls, text: str, *, count: str = EVERYBODY) -> "Ledger":
+        """Read the ledger that a text describes; refused if its events cost more than its budget."""
         try:
             stored = _check.json_fields(text)
         except ValueError:
             raise DataError("The text is not a ledger.") from None
         header, events = from_fields(stored)
-        return cls.open(MemoryLedgerStore(header, events))
-
-    def _refusal(self, event: Event, reason: str) -> str:
-        return (
-            f"{event.what} would cost {event.users} ε = {event.epsilon}, δ = {event.delta}, but {reason} "
-            f"Spent before: {_story(self._events, event.who)}."
-        )
+        return cls.open(MemoryLedgerStore(header, events), count=count)
 
 
 def require_ledger(ledger: object) -> None:
@@ -363,26 +338,9 @@ def _events(events: Iterable[Event]) -> tuple[Event, ...]:
     return listed
 
 
-def _budget(budget: Privacy) -> str:
-    return f"ε = {budget.epsilon}, δ = {budget.delta}"
-
-
 def _most(spent: Iterable[Spent]) -> Spent:
     return reduce(Spent.at_least, spent)
 
 
 def _store(path: Path | str | LedgerStore) -> LedgerStore:
     return path if isinstance(path, LedgerStore) else FileLedgerStore(path)
-
-
-def _about(events: Iterable[Event], who: str) -> list[Event]:
-    """The events that cost any of these users something."""
-    return [event for event in events if EVERYBODY in (event.who, who) or event.who == who]
-
-
-def _story(events: Sequence[Event], who: str) -> str:
-    mine = _about(events, who)
-    told = [f"{e.what} ({e.users}), ε = {e.epsilon}, {e.when}" for e in mine[-_TOLD:]]
-    if len(mine) > _TOLD:
-        told.insert(0, f"{len(mine) - _TOLD:,} earlier events")
-    return "; ".join(told) or "nothing"

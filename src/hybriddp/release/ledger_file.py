@@ -106,7 +106,7 @@ def _create(path: Path, header: Header) -> None:
             with suppress(PermissionError):
                 path.unlink(missing_ok=True)
             raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def read_after(file: BinaryIO, path: Path, known: Position | None) -> LedgerContents:
@@ -187,7 +187,7 @@ def write(file: BinaryIO, path: Path, offset: int, data: bytes, *, truncate: boo
         raise DataError(f"{path} cannot be written ({reason.strerror}). Nothing has been spent.") from None
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Put a new file's name on disk too, where the system can be told to."""
     if os.name == "nt":
         return

@@ -2,11 +2,11 @@
 
 `Ledger.to_json` writes one text. Version 2 leaves out what is None; version 1, which did not, is still read.
 
-Ledger files have lines. The first says what the ledger was created with, every other is an event (or the note of a
-repair). The last field of a line, ``"chain"``, is the SHA-256 of the checksum before it followed by the line without
-this field: a line that was edited, removed, added or moved breaks the chain there. A truncated file breaks nothing; to
-notice that, one checksum has to be kept elsewhere. There is no key: the chain finds accidents and edits by hand, not
-somebody who computes all checksums anew.
+Ledger files have lines. The first says what the ledger was created with, every other is an event, or the note of a
+repair or of a saved result. The last field of a line, ``"chain"``, is the SHA-256 of the checksum before it followed by
+the line without this field: a line that was edited, removed, added or moved breaks the chain there. A truncated file
+breaks nothing; to notice that, one checksum has to be kept elsewhere. There is no key: the chain finds accidents and
+edits by hand, not somebody who computes all checksums anew.
 
 Ledger files of earlier versions are one text each. The first event that is added to one is preceded by a first line
 whose checksum continues from the text, so that nothing is rewritten and nothing can be lost half-way.
@@ -27,9 +27,12 @@ from hybriddp.release.accountant import Accountant
 from hybriddp.release.event import Event
 
 VERSION = 2
+SAVED = "saved"
+"""How the note of a saved result begins (`hybriddp.release.results`)."""
 START = ""
 """The checksum before the first line."""
 
+_NOTES = {"repair", SAVED}
 _NONCE = re.compile(r"[0-9a-f]{32}")
 _FIRST = b'{"ledger":'  # how a first line begins
 _FIELD, _END = b',"chain":"', b'"}'
@@ -300,11 +303,11 @@ def parse_lines(
 
 
 def _parse_event(line: bytes, head: str, path: Path | str, number: int) -> tuple[Event | None, str]:
-    """The event of a line, None for the note of a repair, and its checksum."""
+    """The event of a line, None for a note, and its checksum."""
     try:
         fields = unlink(line, head)
         new = fields.pop("chain")
-        return None if "repair" in fields else Event.of(fields), new
+        return None if fields.keys() & _NOTES else Event.of(fields), new
     except (HybridDPError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
         raise _broken(path, number) from None
 

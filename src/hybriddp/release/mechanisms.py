@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from hybriddp.grid import UNITS
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import simulation_generator
+from hybriddp.release.charging import charge_study
 from hybriddp.release.event import Event, Part
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanism_record import MechanismRecord
@@ -153,6 +154,7 @@ def release_total(
     study: str,
     privacy: Privacy,
     part: Part | None = None,
+    name: str | None = None,
     ledger: Ledger | None = None,
     paid: bool = False,
     random_state: int | np.random.Generator | None = None,
@@ -169,6 +171,8 @@ def release_total(
         What the release may cost each user.
     part : Part, optional
         Which part of the trusted group it is about, for the ledger.
+    name : str, optional
+        The name of the study, for the ledger.
     ledger : Ledger, optional
         Where the cost is written down before the noise is drawn; `BudgetError` if there is not enough left.
     paid : bool
@@ -180,17 +184,17 @@ def release_total(
     seeded = random_state is not None
     counted = (ledger is not None or paid) and not seeded
     if ledger is not None and not seeded and not paid:
-        ledger.spend(total_event(study, privacy, part), promised=privacy)
+        charge_study(ledger, [total_event(study, privacy, part, name)], promised=privacy)
     noisy = total + int(mechanism.draw((), random_state))
     return PrivateTotal(count, noisy, mechanism, privacy, counted=counted, seeded=seeded)
 
 
-def total_event(study: str, privacy: Privacy, part: Part | None) -> Event:
-    """The event that `release_total` writes into the ledger."""
+def total_event(study: str, privacy: Privacy, part: Part | None, name: str | None = None) -> Event:
+    """Make the event that `release_total` charges."""
     noise = mechanism_for(privacy)
     mechanism = MechanismRecord.noise(noise.kind, sensitivity=UNITS, scale=noise.scale)
     what = "total of the trusted group"
-    return Event.now(what, who="trusted", study=study, privacy=privacy, part=part, mechanism=mechanism)
+    return Event.now(what, who="trusted", study=study, privacy=privacy, part=part, mechanism=mechanism, name=name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,37 +8,40 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
 
-from alembic.util import CommandError
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
-from litestar.enums import ScopeType
+from litestar.enums import HttpMethod, ScopeType
 from litestar.exceptions import MethodNotAllowedException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
-from sqlalchemy import Engine
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import Connection, Engine
 
 from hybriddp import __version__
-from hybriddp.errors import DataError, raise_unchained
+from hybriddp.errors import DataError
 from hybriddp.service import life
+from hybriddp.service.clock import CertainTime, Clock
 from hybriddp.service.curator import Curator
+from hybriddp.service.documents import RECEIPTS_KEY
 from hybriddp.service.folder_lock import FolderLock
+from hybriddp.service.key_checks import require_same_keys
 from hybriddp.service.keys import MasterKey, key_hash, new_key, same_key
-from hybriddp.service.life import RECEIPTS_KEY
 from hybriddp.service.observe import Metrics, log_failure, log_request, new_request_id
 from hybriddp.service.planner import Planner
 from hybriddp.service.problems import MEDIA_TYPE, SECURITY_HEADERS, Refusal, problem
+from hybriddp.service.readiness import Readiness
 from hybriddp.service.round_timer import RoundTimer
 from hybriddp.service.routes import contributions, health, new_study, operator, plan, static, studies, take_part
 from hybriddp.service.routes.access import ADMIN, RateLimit, TooManyRequests
 from hybriddp.service.routes.strict import StrictRequest
 from hybriddp.service.routes.wire import BODIES, in_our_words
 from hybriddp.service.settings import Settings
+from hybriddp.service.static_files import static_files
 from hybriddp.service.store import studies as stored
 from hybriddp.service.store.engine import open_engine, writing
+from hybriddp.service.store.facts import TIME, known_fact, set_fact
 from hybriddp.service.tokens import TokenKeys
 
 _RECOVERY = 5  # seconds until a database or a server may be back; clients give up if they are told to wait for long
@@ -47,43 +50,49 @@ _SAME_ORIGIN = [(b"cross-origin-resource-policy", b"same-origin")]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The application, and the admin key if this is the first start: it is shown once, and only its hash is stored."""
+    """The application, and the admin key if this start has made it: it is shown once, and only its hash is stored."""
 
     app: Litestar
     admin_key: str | None
+    warning: str = ""
 
 
-def prepare(settings: Settings, *, new_admin_key: bool = False) -> Prepared:
+def prepare(settings: Settings, *, new_admin_key: bool = False, clock_ok: bool = False) -> Prepared:
     """Open key and database, creating what is missing; the application on them.
 
-    With ``new_admin_key`` the admin key is replaced: for operators who have lost theirs.
+    With ``new_admin_key`` the admin key is replaced: for operators who have lost theirs. `DataError` if the settings
+    hold another admin key than the one in use. With ``clock_ok`` the machine's clock is taken for right.
     """
     if wrong := settings.problems():
         raise DataError(" ".join(wrong))
+    static_files()  # before anything is created: `DataError` if one is missing
     with ExitStack() as until_closed:
         if not settings.database:
             settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
             until_closed.callback(FolderLock(settings.data).release)
-        engine = _engine(settings)
+        engine = open_engine(settings.database_url)
         until_closed.callback(engine.dispose)
         master = _master(settings)
         with writing(engine) as connection:
-            if stored.credential(connection, "master key", master.fingerprint) != master.fingerprint:
-                raise DataError(
-                    f"{settings.key_file} is not the key that this database was used with: with another one people "
-                    "could take part twice, and totals could not be read. Restore the key file, or start with a new "
-                    "database."
-                )
+            require_same_keys(connection, master, settings.key_file)
             if new_admin_key:
                 stored.forget_credential(connection, "admin")
-            admin_key = new_key(ADMIN)
+            given = settings.given_admin_key()
+            admin_key = given or new_key(ADMIN)
             admin_hash = stored.credential(connection, "admin", key_hash(admin_key))
+            if given is not None and not same_key(given, admin_hash):
+                raise DataError(
+                    "The admin key in the settings is not that of this database. Remove it from the settings, or "
+                    "replace the one in use: --new-admin-key."
+                )
+            clock = _clock(connection, clock_ok=clock_ok)
         metrics, tokens, replica = Metrics(), _token_keys(settings, master), _replica(engine)
         released = until_closed.pop_all().close  # from here on the curator's
-    curator = Curator(engine, master, tokens, replica=replica, committed=metrics.commit, closed=released)
+    curator = Curator(engine, master, tokens, replica=replica, clock=clock, committed=metrics.commit, closed=released)
     state = {
         "curator": curator,
         "round_timer": RoundTimer(curator, metrics),
+        "readiness": Readiness(curator, None if settings.database else settings.data),
         "settings": settings,
         "admin_hash": admin_hash,
         "session_key": master.sessions,
@@ -92,27 +101,25 @@ def prepare(settings: Settings, *, new_admin_key: bool = False) -> Prepared:
         "planner": Planner(2 * settings.requests_per_minute),
         "draining": False,
     }
-    first = same_key(admin_key, admin_hash)
-    return Prepared(_application(settings, state), admin_key if first else None)
-
-
-def _engine(settings: Settings) -> Engine:
-    try:
-        return open_engine(settings.database_url)
-    except OperationalError:
-        raise_unchained(DataError("The database cannot be reached. Start it, or correct its URL: --database."))
-    except CommandError:
-        raise_unchained(
-            DataError(
-                "The database was used with a newer hybriddp, whose tables this one does not know. Update hybriddp."
-            )
-        )
+    first = given is None and same_key(admin_key, admin_hash)
+    doubt = clock.doubt()
+    warning = f"{doubt} Nothing is closed in time until it is right. If it is: --clock-ok." if doubt else ""
+    return Prepared(_application(settings, state), admin_key if first else None, warning)
 
 
 def _master(settings: Settings) -> MasterKey:
     if settings.key_file.exists():
         return MasterKey.load(settings.key_file)
     return MasterKey.create(settings.key_file, data=settings.data)
+
+
+def _clock(connection: Connection, *, clock_ok: bool) -> Clock:
+    """Return the clock, compared with the time that an earlier start has stored, unless it is known to be right."""
+    last = None if clock_ok else CertainTime.from_json(known_fact(connection, TIME))
+    clock = Clock(last)
+    if (certain := clock.to_store(last)) is not None:
+        set_fact(connection, TIME, certain.to_json())
+    return clock
 
 
 def _replica(engine: Engine) -> str:
@@ -207,7 +214,8 @@ def _refuse(request: Request[Any, Any, State], error: Exception) -> Response[dic
     if document["status"] in (429, 503):
         headers["retry-after"] = str(error.seconds if isinstance(error, TooManyRequests) else _RECOVERY)
     if isinstance(error, MethodNotAllowedException):
-        headers["allow"] = (error.headers or {}).get("allow", "")
+        allowed = (error.headers or {}).get("allow", "")
+        headers["allow"] = f"{allowed}, HEAD" if "GET" in allowed else allowed
     if document["status"] == 401:
         headers["www-authenticate"] = "Bearer"
     return Response(document, status_code=document["status"], media_type=MEDIA_TYPE, headers=headers)
@@ -227,22 +235,27 @@ class _Envelope:
         state: Any = scope.setdefault("state", {})
         state["request_id"] = new_request_id()
 
+        head = scope["method"] == HttpMethod.HEAD  # what GET answers, without its body
+        asked: Any = {**scope, "method": HttpMethod.GET} if head else scope
+
         async def sending(message: Message) -> None:
             nonlocal status
+            if head and message["type"] == "http.response.body":
+                message["body"] = b""
             if message["type"] == "http.response.start":
                 status = message["status"]
                 said = {name.lower() for name, _ in message["headers"]}
                 usual = (header for header in SECURITY_HEADERS if header[0] not in said)
-                message["headers"] = [*message["headers"], *usual, *await _cors(scope)]
+                message["headers"] = [*message["headers"], *usual, *await _cors(asked)]
             await send(message)
 
         try:
-            await self._app(scope, receive, sending)
+            await self._app(asked, receive, sending)
         finally:
-            _observe(scope, status, time.perf_counter() - started)
+            _observe(asked, scope["method"], status, time.perf_counter() - started)
 
 
-def _observe(scope: HTTPScope, status: int, seconds: float) -> None:
+def _observe(scope: HTTPScope, method: str, status: int, seconds: float) -> None:
     """Count and log an answer by the template of its route: what was asked for in its place may be anything."""
     state, metrics = scope["state"], scope["litestar_app"].state.metrics
     handler = scope.get("route_handler")
@@ -251,14 +264,14 @@ def _observe(scope: HTTPScope, status: int, seconds: float) -> None:
     if study is not None and not scope["litestar_app"].state.curator.has_read(study):
         study = None
     reason = state.get("reason")
-    metrics.request(route, scope["method"], status, seconds)
+    metrics.request(route, method, status, seconds)
     if reason is not None and not state.get("counted", False):
         metrics.reject(reason, route, study=study, round_number=state.get("round_number"))
-    if reason is None and status < 300 and route in contributions.QUIET | take_part.QUIET:
+    if reason is None and status < 300 and route in contributions.QUIET:
         return  # taken: when that was could be linked with the log of a proxy, so it is counted and not logged
     log_request(
         route=route,
-        method=scope["method"],
+        method=method,
         status=status,
         ms=1000 * seconds,
         request=state["request_id"],

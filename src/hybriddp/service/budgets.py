@@ -50,7 +50,8 @@ def create(connection: Connection, name: str, privacy: Privacy) -> Ledger:
 def ledger(connection: Connection, name: str) -> Ledger:
     """The ledger with this name."""
     try:
-        return Ledger.open(DatabaseLedgerStore(connection, name))
+        # A study's own ledger counts trusted users; a shared one is charged by `charge_everybody`.
+        return Ledger.open(DatabaseLedgerStore(connection, name), count="trusted")
     except DataError:
         words = "There is no budget with this name. Create it first: POST /budgets."
         raise Refusal("not-found", words, field="budget") from None

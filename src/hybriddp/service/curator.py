@@ -4,15 +4,15 @@
 """
 
 import asyncio
-import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Lock
 
 from sqlalchemy import Connection, Engine
 
 from hybriddp.frequency.open_release import PrivateItems
 from hybriddp.service import receipts
+from hybriddp.service.clock import Clock
 from hybriddp.service.keys import MasterKey
 from hybriddp.service.kinds import FrequencyKind, HeavyHitterKind, KMeansKind, StudyKind, kind_of
 from hybriddp.service.problems import Refusal
@@ -25,19 +25,6 @@ from hybriddp.service.tokens import TokenKeys
 from hybriddp.service.writer import Writer
 
 _MOST_KNOWN = 1024
-
-
-class Clock:
-    """Seconds since 1970 that never run backward, whatever happens to the machine's clock: what has closed stays so."""
-
-    def __init__(self) -> None:
-        self._latest, self._lock = 0, Lock()
-
-    def __call__(self) -> int:
-        """The time, in whole seconds."""
-        with self._lock:
-            self._latest = max(self._latest, int(time.time()))
-            return self._latest
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +82,8 @@ class Curator:
         What participants' tokens are verified with.
     replica : str
         The name of this process among those that share the database.
+    clock : Clock, optional
+        The time; by default without a stored one.
     committed : callable
         Told how many contributions each transaction had.
     closed : callable
@@ -108,19 +97,29 @@ class Curator:
         tokens: TokenKeys,
         *,
         replica: str,
+        clock: Clock | None = None,
         committed: Callable[[int], None] = lambda _: None,
         closed: Callable[[], None] = lambda: None,
     ) -> None:
         self.engine, self.tokens, self.replica = engine, tokens, replica
-        self.clock, self.signer = Clock(), receipts.Signer(master.signing_key())
+        self.clock, self.signer = clock or Clock(), receipts.Signer(master.signing_key())
         self.hash_key, self.seal = master.participants, TotalSeal(master.total_key)
         self._known: dict[str, KnownStudy] = {}
         self._asked: dict[str, AskedRound] = {}
         self._closed = closed
-        self.writer = Writer(engine, replica=replica, seal=self.seal, clock=self.clock, committed=committed)
+        self.drawing = ThreadPoolExecutor(1, thread_name_prefix="hybriddp-drawing")
+        self.writer = Writer(
+            engine,
+            replica=replica,
+            seal=self.seal,
+            clock=self.clock,
+            certain=self.clock.certain,
+            committed=committed,
+        )
 
     def close(self) -> None:
-        """Write what has arrived, then let go of the database."""
+        """Write what has arrived, then let go of the database. A release that is being drawn is dropped."""
+        self.drawing.shutdown(wait=False, cancel_futures=True)
         self.writer.close()
         self.engine.dispose()
         self._closed()

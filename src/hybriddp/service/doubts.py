@@ -9,7 +9,8 @@ import asyncio
 
 from hybriddp.channels.plausible import implausible_words
 from hybriddp.service.curator import Curator
-from hybriddp.service.kinds import Gathered
+from hybriddp.service.kinds import Gathered, KMeansKind
+from hybriddp.service.rounds import record_of
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.engine import reading
 
@@ -24,8 +25,15 @@ async def doubt_of(curator: Curator, study_id: str) -> str:
 
     def work() -> str:
         with reading(curator.engine) as connection:
+            if isinstance(known.kind, KMeansKind):  # counted when each round ended
+                record = record_of(connection, known.stored.number)
+                return "" if record is None else _told(record.implausible, record.answered)
             gathered = Gathered(0, 0, stored.tally(connection, known.stored.number))
-        told = implausible_words(known.local_kind.implausible(gathered), gathered.n_local)
-        return "".join(told) + (_INSTEAD if told else "")
+        return _told(known.local_kind.implausible(gathered), gathered.n_local)
 
     return await asyncio.to_thread(work)
+
+
+def _told(at_least: int, n_reports: int) -> str:
+    told = implausible_words(at_least, n_reports)
+    return "".join(told) + (_INSTEAD if told else "")

@@ -3,21 +3,23 @@
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from hybriddp.figures.intervals import IntervalRow, draw
 from hybriddp.figures.kmeans import DrawnCenters, draw_published
+from hybriddp.frequency.published import MOST_LARGEST
+from hybriddp.frequency.selection import LEVEL, level_words
 
 __all__ = ["result_csv", "result_png", "result_rows"]
 
-_MOST_DRAWN = 30
+_MOST_DRAWN = MOST_LARGEST
 _HALF_OF_95_PERCENT = 1.96  # standard errors
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets would compute
 
 
 def result_rows(result: Mapping[str, Any]) -> list[IntervalRow]:
-    """The numbers of a result of any kind, each with its 95 % interval.
+    """The numbers of a result of any kind, all of them, each with its plain 95 % interval.
 
     Examples
     --------
@@ -37,7 +39,11 @@ def result_rows(result: Mapping[str, Any]) -> list[IntervalRow]:
         return [IntervalRow(f"p{100 * one['q']:g}", one["value"], *one["interval_95"]) for one in found["quantiles"]]
     if "centers" in found:
         return _center_rows(DrawnCenters.published(found))
-    columns = (found["items"], found["shares"], found["lower_95"], found["upper_95"])
+    return _share_rows(found)
+
+
+def _share_rows(shares: Mapping[str, Any]) -> list[IntervalRow]:
+    columns = (shares["items"], shares["shares"], shares["lower"], shares["upper"])
     return [IntervalRow(_name(item), *numbers) for item, *numbers in zip(*columns, strict=True)]
 
 
@@ -80,15 +86,11 @@ def result_png(result: Mapping[str, Any]) -> bytes:
     if "centers" in found:
         draw_published(found).savefig(made, format="png")
         return made.getvalue()
-    rows = result_rows(result)
+    # The largest shares have been selected, and have intervals of their own.
+    selected = found.get("largest")
+    rows = _share_rows(selected) if selected else result_rows(result)
     people = f"{found['n_trusted']:,} trusted and {found['n_local']:,} local participants"
-    below = f"95 % intervals; {people}; ε = {found['privacy']['epsilon']}"
-    chosen = rows[:_MOST_DRAWN] if "parts" in found else _largest(rows)
-    draw(chosen, title=str(found["study"]), below=below).savefig(made, format="png")
+    level = level_words(selected["level"][0] if selected else LEVEL)
+    below = f"{level} intervals; {people}; ε = {found['privacy']['epsilon']}"
+    draw(rows[:_MOST_DRAWN], title=str(found["study"]), below=below).savefig(made, format="png")
     return made.getvalue()
-
-
-def _largest(rows: Sequence[IntervalRow]) -> Sequence[IntervalRow]:
-    if len(rows) <= _MOST_DRAWN:
-        return rows
-    return sorted(rows, key=lambda row: -row.value)[:_MOST_DRAWN]

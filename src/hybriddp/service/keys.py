@@ -12,6 +12,7 @@ import hmac
 import os
 import re
 import secrets
+import unicodedata
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,13 +23,25 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from hybriddp.errors import DataError, ParameterError, raise_unchained
 
-__all__ = ["ADMIN", "RELAY", "MasterKey", "is_master_key", "key_hash", "new_key", "same_key", "write_secret"]
+__all__ = [
+    "ADMIN",
+    "RELAY",
+    "MasterKey",
+    "is_admin_key",
+    "is_master_key",
+    "key_hash",
+    "new_key",
+    "participant_hash",
+    "same_key",
+    "write_secret",
+]
 
 ADMIN, RELAY = "hdpa_", "hdpr_"
 """How the keys of operators and of relays begin."""
 
 _BYTES = 32
 _PREFIX = "hybriddp-master-key-1 "
+_ADMIN_KEY = re.compile(r"hdpa_[A-Za-z0-9_-]{43}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -104,6 +117,16 @@ class MasterKey:
         return HKDF(algorithm=SHA256(), length=_BYTES, salt=None, info=info).derive(self._secret)
 
 
+def participant_hash(key: bytes, digest: str, name: str) -> bytes:
+    """Return the 16 bytes by which a person is known in a study.
+
+    Two spellings of one letter are one letter: better to count a person too seldom than twice.
+    """
+    named = unicodedata.normalize("NFC", f"{digest}\n{name}")
+    # Keyed BLAKE2b (RFC 7693): OpenSSL's HMAC gives the interpreter away and waits for it again with every report.
+    return hashlib.blake2b(named.encode(), key=key, digest_size=16).digest()
+
+
 def is_master_key(text: str) -> bool:
     """Whether a text is that of a master key's file, given perhaps where the secret of tokens belongs."""
     return text.lstrip("\ufeff \t\r\n").startswith(_PREFIX.strip())
@@ -121,6 +144,11 @@ def new_key(prefix: str) -> str:
     if prefix not in (ADMIN, RELAY):
         raise ParameterError("prefix", f"{ADMIN!r} or {RELAY!r}", prefix)
     return prefix + secrets.token_urlsafe(_BYTES)
+
+
+def is_admin_key(text: str) -> bool:
+    """Whether a text has the form of an admin key: whoever made it, it is as long as one of 256 bits."""
+    return _ADMIN_KEY.fullmatch(text) is not None
 
 
 def key_hash(key: str) -> str:

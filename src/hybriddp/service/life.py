@@ -1,16 +1,16 @@
 """The life of a study: created, opened, closed and released, or withdrawn.
 
-What a study asks and promises never changes, and everybody is shown the same. A release is one transaction: ledger,
-result and state are written together, and nothing leaves the process before. So a crash before the
-commit costs nothing, since nobody saw the draw, and a crash after it loses nothing: asking again returns the stored
-bytes.
+What a study asks and promises never changes, and everybody is shown the same. A release is drawn beside the writer (see
+`drafts`) and committed in one transaction: ledger, result and state are written together, and nothing leaves the
+process before. So a crash before the commit costs nothing, since nobody saw the draw, and a crash after it loses
+nothing: asking again returns the stored bytes.
 """
 
 import asyncio
 import json
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -19,10 +19,12 @@ from sqlalchemy import Connection
 
 from hybriddp.errors import DataError
 from hybriddp.frequency.open_release import PrivateItems
-from hybriddp.mean.parts import PART_NAME, StudyParts, is_part_name
-from hybriddp.planning.words import promise
-from hybriddp.service import budgets, receipts
-from hybriddp.service.curator import Curator, KnownStudy, known_study, list_of
+from hybriddp.mean.parts import PART_NAME, is_part_name
+from hybriddp.release.ledger import Ledger
+from hybriddp.service import budgets
+from hybriddp.service.curator import Curator, KnownStudy, list_of
+from hybriddp.service.documents import PILOT, document_of, keep_closed, study_document
+from hybriddp.service.drafts import Draft, draw
 from hybriddp.service.kinds import (
     Gathered,
     HeavyHitterKind,
@@ -37,19 +39,13 @@ from hybriddp.service.kinds import (
     usable,
 )
 from hybriddp.service.problems import Refusal
-from hybriddp.service.rounds import NO_ROUNDS, AskedRound, PublishedRound, RoundsOfStudy, asked_round
+from hybriddp.service.round_steps import RoundsOfStudy
+from hybriddp.service.rounds import NO_ROUNDS
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store import studies
-from hybriddp.service.store.contributions import GroupSizes
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.studies import ASKING, CLOSED, CREATED, OPEN, RELEASED, TAKING, WITHDRAWN, StoredStudy
 
-RECEIPTS_KEY = "/.well-known/hybriddp-receipts.json"
-PILOT = (
-    "This study takes contributions without tokens. Nothing stops a person from taking part many times, or in both "
-    "groups: what it promises holds for one contribution, not for one person, and whoever sends many can move the "
-    "answer."
-)
 _DAY = 86_400
 _LARGEST = 10**12  # more people than there are
 LATEST = 253_402_300_799
@@ -92,7 +88,7 @@ async def create(curator: Curator, kind: StudyKind, fields: dict[str, Any], *, o
         return _locked(connection, fields["id"])
 
     study = await curator.writer.run(work)
-    return _document(KnownStudy(study, kind), study.state, None)
+    return document_of(KnownStudy(study, kind), study.state)
 
 
 def _require_dimensions(names: Sequence[str], numbers: int) -> None:
@@ -104,11 +100,14 @@ def _require_dimensions(names: Sequence[str], numbers: int) -> None:
 
 
 async def move(curator: Curator, study_id: str, action: str) -> dict[str, Any]:
-    """Open, close or withdraw a study."""
+    """Open, close or withdraw a study, or release its list."""
     await curator.known(study_id)  # so that a refusal is counted as this study's
-    work = {"open": _open, "list": _release_list, "close": _close, "withdraw": _withdraw}[action]
-    await curator.writer.run(lambda connection: work(curator, connection, study_id))
-    return await document(curator, study_id, counts=True)
+    if action == "list":
+        await _release_list(curator, study_id)
+    else:
+        work = {"open": _open, "close": _close, "withdraw": _withdraw}[action]
+        await curator.writer.run(lambda connection: work(curator, connection, study_id))
+    return await study_document(curator, study_id, counts=True)
 
 
 async def close_round(curator: Curator, study_id: str, round_number: int) -> dict[str, Any]:
@@ -120,7 +119,7 @@ async def close_round(curator: Curator, study_id: str, round_number: int) -> dic
             _close(curator, connection, study_id)
 
     await curator.writer.run(work)
-    return await document(curator, study_id, counts=True)
+    return await study_document(curator, study_id, counts=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,8 @@ async def release(curator: Curator, study_id: str) -> ReleaseAnswer:
     """The result: made and paid for once, the same bytes ever after."""
     await curator.known(study_id)
     await keep_closed(curator, study_id, curator.clock())  # even if the release is then refused
-    return await curator.writer.run(lambda connection: _release(curator, connection, study_id))
+    draft = await draw(curator, study_id, partial(_release_of, curator))
+    return await curator.writer.run(lambda connection: _publish(curator, connection, study_id, draft))
 
 
 def _open(curator: Curator, connection: Connection, study_id: str) -> None:
@@ -179,33 +179,69 @@ def _fold(curator: Curator, connection: Connection, study: StoredStudy, kind: St
     stored.fold(connection, study.number, study.digest, replica=curator.replica, seal=curator.seal, sums=kind.sums)
 
 
-def _release_list(curator: Curator, connection: Connection, study_id: str) -> None:
-    """Release the list of a study in two steps and ask the local group; if nothing is on it, close the study."""
+async def _release_list(curator: Curator, study_id: str) -> None:
+    """Release the list of a study in two steps and ask the local group; if nothing is on it, close the study.
+
+    The study asks from the moment at which the list is drawn: trusted people come too late then, and local ones too
+    early until there is a list. If this process dies in between, the list is released when it is asked for again.
+    """
+    await curator.writer.run(lambda connection: _wait_for_list(curator, connection, study_id))
+    draft = await draw(curator, study_id, partial(_list_draft, curator))
+
+    def work(connection: Connection) -> None:
+        study = _locked(connection, study_id)
+        if draft is None or list_of(connection, study) is not None:
+            return  # another replica was first
+        _require_state(study.state, (ASKING,), "asked about its list")
+        kind = _heavy_kind(study)
+        draft.charge(connection, study, kind.privacy)
+        _store_list(connection, study, draft.drawn)
+        if not draft.drawn.items:
+            studies.set_state(connection, study.number, CLOSED)
+
+    await curator.writer.run(work)
+
+
+def _wait_for_list(curator: Curator, connection: Connection, study_id: str) -> None:
+    """Take no more trusted people: what they have is about to be released."""
     study = _locked(connection, study_id)
+    kind, state = _heavy_kind(study), study.state_at(curator.clock())
+    if state == ASKING and list_of(connection, study) is None:
+        return  # somebody began before
+    _require_state(state, (OPEN,), "asked about its list")
+    _require_trusted(_gathered(curator, connection, study, kind).n_trusted, study)
+    _fold(curator, connection, study, kind)
+    studies.set_state(connection, study.number, ASKING)
+
+
+def _list_draft(
+    curator: Curator, connection: Connection, study: StoredStudy, ledger: Ledger | None
+) -> Callable[[], PrivateItems] | None:
+    """Return what draws the list; None if there is one, or the study does not wait for it any more."""
+    if study.state != ASKING or list_of(connection, study) is not None:
+        return None
+    kind = _heavy_kind(study)
+    return partial(kind.release_list, _gathered(curator, connection, study, kind), ledger)
+
+
+def _heavy_kind(study: StoredStudy) -> HeavyHitterKind:
     kind = kind_of(study)
     if not isinstance(kind, HeavyHitterKind):
         raise Refusal("refused", "This study has no list: it is closed and released in one step.")
-    _require_state(study.state_at(curator.clock()), (OPEN,), "asked about its list")
-    items = _items(curator, connection, study, kind)
-    studies.set_state(connection, study.number, ASKING if items.items else CLOSED)
+    return kind
 
 
-def _items(curator: Curator, connection: Connection, study: StoredStudy, kind: HeavyHitterKind) -> PrivateItems:
-    """The list: made and paid for once; then what the trusted group has is forgotten."""
-    known = list_of(connection, study)
-    if known is not None:
-        return known
-    gathered = _gathered(curator, connection, study, kind)
-    missing = shortfall(
-        n_trusted=gathered.n_trusted, n_local=0, min_trusted=study.min_trusted, min_local=0, single_group=False
-    )
+def _require_trusted(n_trusted: int, study: StoredStudy) -> None:
+    """Raise `DataError` if too few trusted people have come for a list."""
+    missing = shortfall(n_trusted=n_trusted, n_local=0, min_trusted=study.min_trusted, min_local=0, single_group=False)
     if missing:
         raise DataError(f"{missing} Nothing was released.")
-    _fold(curator, connection, study, kind)
-    items = kind.release_list(gathered, budgets.ledger_of(connection, study))
+
+
+def _store_list(connection: Connection, study: StoredStudy, items: PrivateItems) -> None:
+    """Keep a list that has been paid for, and forget what the trusted group has."""
     studies.store_result(connection, study.number, 0, result=items.to_json().encode(), page=b"", curator_page=b"")
     stored.forget_total(connection, study.number)
-    return items
 
 
 def _gathered(curator: Curator, connection: Connection, study: StoredStudy, kind: StudyKind) -> Gathered:
@@ -222,16 +258,79 @@ def _withdraw(_: Curator, connection: Connection, study_id: str) -> None:
     studies.erase(connection, study.number)
 
 
-def _release(curator: Curator, connection: Connection, study_id: str) -> ReleaseAnswer:
+@dataclass(frozen=True, slots=True, repr=False)
+class _Drawn:
+    """What a release has drawn; with a list, if that was drawn with it."""
+
+    released: Released
+    items: PrivateItems | None = None
+
+
+def _release_of(
+    curator: Curator, connection: Connection, study: StoredStudy, ledger: Ledger | None
+) -> Callable[[], _Drawn] | None:
+    """Return what draws the release of a study, from all that was read of it here; None if it has been released."""
+    if study.state == WITHDRAWN:
+        raise Refusal("refused", "The study was withdrawn, and what people contributed is gone.")
+    if studies.study_steps(connection, study.number)[-1].result is not None:
+        return None
+    if study.state != CLOSED:
+        raise Refusal("refused", "The study is not closed yet. Close it first, or wait for its closing time.")
+    kind = kind_of(study)
+    if isinstance(kind, KMeansKind):
+        clusters = RoundsOfStudy.of(connection, study, curator.seal, ledger).released(_warning(study, ""))
+        return lambda: _Drawn(clusters())
+    if isinstance(kind, HeavyHitterKind):
+        return _shares_of(curator, connection, study, kind, ledger)
+    wanted: dict[str, Any] = {"min_trusted": study.min_trusted, "min_local": study.min_local}
+    gathered, alone = _gathered(curator, connection, study, kind), study.single_group
+    if isinstance(kind, MeanKind) and kind.parts is not None:
+        told: dict[str, Any] = {"single_group": alone, "ledger": ledger, "warning": _warning(study, "")}
+        return lambda: _Drawn(release_parts(kind, gathered, **wanted, **told))
+    require_sizes(gathered, **wanted, single_group=alone)
+    used = usable(gathered, **wanted, single_group=alone)
+    warning = _warning(study, used.warning)
+    return lambda: _Drawn(kind.release(used.gathered, single_group=alone, ledger=ledger, warning=warning))
+
+
+def _shares_of(
+    curator: Curator, connection: Connection, study: StoredStudy, kind: HeavyHitterKind, ledger: Ledger | None
+) -> Callable[[], _Drawn]:
+    """Return what draws the shares of a list; the list too, if the study was closed before it was released."""
+    known, n_trusted = list_of(connection, study), stored.sizes(connection, study.number).trusted
+    gathered = Gathered(n_trusted, 0, stored.tally(connection, study.number))
+    whole = _gathered(curator, connection, study, kind) if known is None else gathered  # a list forgets the total
+    alone = study.single_group or (known is not None and not known.items)  # nobody could be asked
+    wanted: dict[str, Any] = {"min_trusted": study.min_trusted, "min_local": study.min_local, "single_group": alone}
+    require_sizes(gathered, **wanted)
+    if known is None:
+        _require_trusted(n_trusted, study)
+    used = usable(gathered, **wanted)
+    warning = _warning(study, used.warning)
+
+    def compute() -> _Drawn:
+        items = kind.release_list(whole, ledger) if known is None else known
+        shares = kind.release_shares(items, used.gathered, single_group=alone, warning=warning)
+        return _Drawn(shares, items if known is None else None)
+
+    return compute
+
+
+def _publish(curator: Curator, connection: Connection, study_id: str, draft: Draft[_Drawn] | None) -> ReleaseAnswer:
+    """Charge and store what has been drawn, unless somebody was first: then their bytes are the result."""
     study = _locked(connection, study_id)
     if study.state == WITHDRAWN:
         raise Refusal("refused", "The study was withdrawn, and what people contributed is gone.")
     step = studies.study_steps(connection, study.number)[-1]
     if step.result is not None:
         return ReleaseAnswer(step.result, new=False)
-    if study.state_at(curator.clock()) != CLOSED:
-        raise Refusal("refused", "The study is not closed yet. Close it first, or wait for its closing time.")
-    released = _released(curator, connection, study)
+    if draft is None or study.state != CLOSED:
+        raise Refusal("refused", "The study has changed while its result was drawn. Nothing was released.")
+    kind = kind_of(study)
+    draft.charge(connection, study, kind.privacy)
+    if draft.drawn.items is not None:
+        _store_list(connection, study, draft.drawn.items)
+    released = draft.drawn.released
     told = {"id": study.id, "digest": study.digest, "released_on": _date(curator.clock() // _DAY), **released.result}
     result = json.dumps(told, ensure_ascii=False, indent=1).encode()
     page, curator_page = released.page.encode(), released.curator_page.encode()
@@ -239,30 +338,6 @@ def _release(curator: Curator, connection: Connection, study_id: str) -> Release
     studies.set_state(connection, study.number, RELEASED)
     stored.forget_total(connection, study.number)
     return ReleaseAnswer(result, new=True)
-
-
-def _released(curator: Curator, connection: Connection, study: StoredStudy) -> Released:
-    kind = kind_of(study)
-    wanted: dict[str, Any] = {"min_trusted": study.min_trusted, "min_local": study.min_local}
-    if isinstance(kind, KMeansKind):
-        return RoundsOfStudy.of(connection, study, curator.seal).released(_warning(study, ""))
-    if isinstance(kind, HeavyHitterKind):
-        sizes = stored.sizes(connection, study.number)
-        known = list_of(connection, study)
-        gathered = Gathered(sizes.trusted, 0, stored.tally(connection, study.number))
-        alone = study.single_group or (known is not None and not known.items)  # nobody could be asked
-        require_sizes(gathered, **wanted, single_group=alone)
-        items = _items(curator, connection, study, kind)
-        used = usable(gathered, **wanted, single_group=alone)
-        return kind.release_shares(items, used.gathered, single_group=alone, warning=_warning(study, used.warning))
-    gathered, alone = _gathered(curator, connection, study, kind), study.single_group
-    if isinstance(kind, MeanKind) and kind.parts is not None:
-        ledger, warning = budgets.ledger_of(connection, study), _warning(study, "")
-        return release_parts(kind, gathered, **wanted, single_group=alone, ledger=ledger, warning=warning)
-    require_sizes(gathered, **wanted, single_group=alone)
-    used = usable(gathered, **wanted, single_group=alone)
-    ledger, warning = budgets.ledger_of(connection, study), _warning(study, used.warning)
-    return kind.release(used.gathered, single_group=alone, ledger=ledger, warning=warning)
 
 
 def _warning(study: StoredStudy, left_out: str) -> str | None:
@@ -303,126 +378,6 @@ async def budget_left(curator: Curator, name: str) -> budgets.RemainingBudget | 
     return await asyncio.to_thread(work)
 
 
-async def document(curator: Curator, study_id: str, *, counts: bool = False) -> dict[str, Any]:
-    """What everybody may see of a study; with ``counts`` also how many have taken part, before it closes."""
-    return (await _documents(curator, study_id, counts=counts))[0]
-
-
-async def documents(curator: Curator) -> list[dict[str, Any]]:
-    """All studies, the newest first, for the operator."""
-    return await _documents(curator, None, counts=True)
-
-
-async def _documents(curator: Curator, study_id: str | None, *, counts: bool) -> list[dict[str, Any]]:
-    now = curator.clock()
-    await keep_closed(curator, study_id, now)
-
-    def described() -> list[dict[str, Any]]:
-        with reading(curator.engine) as connection:
-            found = _found(connection, study_id)
-            return [_read_document(connection, study, study.state_at(now), counts=counts) for study in found]
-
-    return await asyncio.to_thread(described)
-
-
-async def keep_closed(curator: Curator, study_id: str | None, now: int) -> None:
-    """Before anybody hears that a study has closed, write it down: it must not open again when a clock is set back."""
-
-    def overdue() -> list[int]:
-        with reading(curator.engine) as connection:
-            found = _found(connection, study_id)
-            return [study.number for study in found if study.state_at(now) != study.state]
-
-    if numbers := await asyncio.to_thread(overdue):
-        await curator.writer.run(lambda connection: studies.close_overdue(connection, numbers, now))
-
-
-def _found(connection: Connection, study_id: str | None) -> list[StoredStudy]:
-    """One study, or all."""
-    if study_id is None:
-        return studies.all_studies(connection)
-    one = studies.study(connection, study_id)
-    if one is None:
-        raise Refusal("not-found", "There is no study with this id.")
-    return [one]
-
-
-def _read_document(connection: Connection, study: StoredStudy, state: str, *, counts: bool) -> dict[str, Any]:
-    shown = counts or state in (CLOSED, RELEASED) or study.round_number > 0  # whoever enrolled is known by then
-    sizes = stored.sizes(connection, study.number) if shown else None
-    known = known_study(connection, study)
-    of_parts = None
-    if shown and isinstance(known.kind, MeanKind) and known.kind.parts is not None:
-        of_parts = stored.part_sizes(connection, study.number, known.kind.part_sums)
-    asked = asked_round(known.kind, known.rounds) if isinstance(known.kind, KMeansKind) else None
-    answered = asked.counts.n_users(stored.tally(connection, study.number)) if asked is not None and counts else None
-    return _document(known, state, sizes, of_parts, asked, answered)
-
-
-def _document(
-    known: KnownStudy,
-    state: str,
-    counts: GroupSizes | None,
-    of_parts: Sequence[GroupSizes] | None = None,
-    asked: AskedRound | None = None,
-    answered: int | None = None,
-) -> dict[str, Any]:
-    """The document, with the round that was asked last and, for the operator, how many have answered it so far."""
-    study, kind = known.stored, known.kind
-    parts = kind.parts
-    asking = asked if state == ASKING else None
-    rounds = known.rounds.rounds if known.rounds is not None else ()
-    n_local = 0 if counts is None else counts.local
-    done = len(kind.steps) if state == RELEASED else int(known.listed)
-    return {
-        "id": study.id,
-        "kind": study.kind,
-        "title": kind.title,
-        "digest": study.digest,
-        "text": kind.device_text,
-        "epsilon": kind.privacy.epsilon,
-        "delta": kind.privacy.delta,
-        "promise": promise(kind.privacy),
-        "consent": study.consent,
-        "dimensions": list(study.dimensions),
-        "stored": {
-            group: receipts.stored(group, kind=study.kind, tokens=study.tokens, parts=parts)
-            for group in ("local", "trusted")
-        },
-        "tokens": study.tokens,
-        "warning": None if study.tokens else PILOT,
-        "state": state,
-        "steps": [{"name": name, "state": "released" if i < done else "pending"} for i, name in enumerate(kind.steps)],
-        "closes_at": _time(study.closes_at),
-        "min_trusted": study.min_trusted,
-        "min_local": study.min_local,
-        "single_group": study.single_group,
-        "budget": study.budget,
-        "parts": parts and parts.to_dict(),
-        "counts": None if counts is None else asdict(counts),
-        "part_counts": _part_counts(parts, of_parts),
-        "receipts_key": RECEIPTS_KEY,
-        "round": asking and asking.described(),
-        "rounds": [_round(number, one, n_local, answered) for number, one in enumerate(rounds, 1)],
-        "round_hours": None if study.round_seconds is None else study.round_seconds / 3600,
-        "release_at_end": study.release_at_end,
-        "question": known.question and {"digest": known.question.digest, "text": known.question.text},
-    }
-
-
-def _part_counts(parts: StudyParts | None, sizes: Sequence[GroupSizes] | None) -> list[dict[str, Any]] | None:
-    if parts is None or sizes is None:
-        return None
-    return [{"name": name, **asdict(one)} for name, one in zip(parts.names, sizes, strict=True)]
-
-
-def _round(number: int, one: PublishedRound, n_local: int, answered: int | None) -> dict[str, Any]:
-    """A round in numbers that are public: how many answered one that has ended is a part of what it published."""
-    told = {"number": number, "purpose": one.purpose, "user_fraction": str(one.user_fraction)}
-    known = answered if one.answered is None else one.answered
-    return {**told, "closes_at": _time(one.closes_at), "asked_about": one.expected(n_local), "answered": known}
-
-
 def _require_state(state: str, allowed: Sequence[str], action: str) -> None:
     if state not in allowed:
         raise Refusal("refused", f"The study is {state}, and cannot be {action}.")
@@ -430,7 +385,3 @@ def _require_state(state: str, allowed: Sequence[str], action: str) -> None:
 
 def _date(day: int) -> str:
     return datetime.fromtimestamp(day * _DAY, UTC).date().isoformat()
-
-
-def _time(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

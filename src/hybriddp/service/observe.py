@@ -145,7 +145,10 @@ def _method(method: str) -> str:
 # The log
 
 _LOGGER = logging.getLogger("hybriddp.service")
-_FIELDS = ("route", "method", "status", "reason", "ms", "study", "exception", "place", "request", "count", "replica")
+_FIELDS = (
+    *("route", "method", "status", "reason", "ms", "study", "exception", "place", "request", "count", "replica"),
+    "seconds",
+)
 _STUDY = re.compile(r"[a-z0-9-]{1,64}")
 _SENTENCES = frozenset(
     {

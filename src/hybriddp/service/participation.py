@@ -5,9 +5,7 @@ disk. The same contribution again, shown by the same nonce, gets the same receip
 """
 
 import asyncio
-import hashlib
 import hmac
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +13,7 @@ from typing import Any, Protocol
 
 from hybriddp.service import receipts
 from hybriddp.service.curator import Curator, KnownStudy
+from hybriddp.service.keys import participant_hash
 from hybriddp.service.problems import Refusal
 from hybriddp.service.store import contributions as stored
 from hybriddp.service.store.contributions import NOBODY, PARTICIPANT, RELAY, NewContribution, StoredParticipant, Verdict
@@ -36,12 +35,16 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sent:
-    """What a person sends: an integer in a group, the digest that it was made for, and the nonce."""
+    """What a person sends: an integer in a group, the digest that it was made for, and the nonce.
+
+    Who enrolls for rounds keeps the nonce until they answer, and sends the commitment in its place.
+    """
 
     trusted: bool
     integer: int
     digest: str
     nonce: str
+    commitment: bytes | None = None
 
 
 class RelayedReport(Protocol):
@@ -83,10 +86,8 @@ def person_of(curator: Curator, known: KnownStudy, token: str | None, commitment
 
 
 def keyed_hash(curator: Curator, known: KnownStudy, text: str) -> bytes:
-    """Two spellings of one letter are one letter: better to count a person too seldom than twice."""
-    named = unicodedata.normalize("NFC", f"{known.stored.digest}\n{text}")
-    # Keyed BLAKE2b (RFC 7693): OpenSSL's HMAC gives the interpreter away and waits for it again with every report.
-    return hashlib.blake2b(named.encode(), key=curator.hash_key, digest_size=16).digest()
+    """Return the hash by which a person is known in this study; see `participant_hash`."""
+    return participant_hash(curator.hash_key, known.stored.digest, text)
 
 
 def _contribution(
@@ -97,7 +98,7 @@ def _contribution(
     kind = known.kind if sent.trusted else known.local_kind
     _require_digest(kind.digest, sent.digest)
     group = "trusted" if sent.trusted else "local"
-    commitment = receipts.commitment(kind.digest, group, sent.integer, sent.nonce)
+    commitment = sent.commitment or receipts.commitment(kind.digest, group, sent.integer, sent.nonce)
     asserted = PARTICIPANT if study.tokens else NOBODY
     person = person_of(curator, known, token, commitment)
     return NewContribution(
@@ -124,6 +125,8 @@ async def contribute(
     """
     one = _contribution(curator, known, sent, token)
     (outcome,) = await curator.writer.add([one])
+    if outcome is Verdict.FULL:
+        raise Refusal("full", one.sums.full)
     if outcome not in (Verdict.ACCEPTED, Verdict.REPEATED):
         raise Refusal(outcome.value)
     new = outcome is Verdict.ACCEPTED
@@ -140,7 +143,7 @@ async def contribute_batch(
 ) -> dict[str, Any]:
     """Add the reports of a relay's participants together; what cannot be added is counted by reason.
 
-    None stands for a report that could not be read.
+    None stands for a report that could not be read. `Refusal` if the study is closed and nothing was taken.
     """
     study, kind = known.stored, known.local_kind
     _require_digest(kind.digest, digest)
@@ -171,6 +174,8 @@ async def contribute_batch(
             repeated += outcome is Verdict.REPEATED
         else:
             rejected[index] = outcome.value
+    if not taken and Verdict.CLOSED.value in rejected.values():
+        raise Refusal("closed")
     receipt = {
         "version": 1,
         "study": study.id,
@@ -208,6 +213,8 @@ async def withdraw(curator: Curator, known: KnownStudy, sent: Sent, token: str |
         raise Refusal("not-found", "There is no such contribution.")
     if outcome is Verdict.DUPLICATE:
         raise Refusal("duplicate", "This is not what the person contributed: it does not open their commitment.")
+    if outcome is Verdict.UNSURE:
+        raise Refusal("unavailable")
     if outcome not in (Verdict.WITHDRAWN, Verdict.FORGOTTEN):
         raise Refusal("closed", "The study is closed: what was contributed can no longer be withdrawn.")
     opened = outcome is Verdict.WITHDRAWN

@@ -8,9 +8,8 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from hybriddp.errors import BudgetError, DataError, HybridDPError, NumericalError, ParameterError, ProtocolError
-from hybriddp.service.store.sums import NoRoomError
 
-__all__ = ["MEDIA_TYPE", "REASONS", "SCRIPT_POLICY", "SECURITY_HEADERS", "Refusal", "problem"]
+__all__ = ["MEDIA_TYPE", "PEOPLE_POLICY", "REASONS", "SCRIPT_POLICY", "SECURITY_HEADERS", "Refusal", "problem"]
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -30,7 +29,10 @@ SCRIPT_POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'unsafe-inline'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
-"""The content policy of pages with a script: one of this server's files, which talks to this server only."""
+"""Content policy of pages with a script: one of this server's files, which talks to this server only."""
+
+PEOPLE_POLICY = SCRIPT_POLICY.replace("form-action 'self'", "form-action 'none'")
+"""Content policy of the page on which people take part: its form is never sent, its script sends what it has drawn."""
 
 
 class Reason(NamedTuple):
@@ -157,8 +159,6 @@ def _refusal(error: BaseException) -> Refusal:
         return error
     if isinstance(error, ParameterError | ProtocolError):
         return Refusal("malformed", str(error))
-    if isinstance(error, NoRoomError):
-        return Refusal("full", str(error))
     if isinstance(error, BudgetError | DataError | NumericalError):
         return Refusal("refused", str(error))
     if isinstance(error, HybridDPError):

@@ -2,7 +2,7 @@
 
 A **commitment** is a hash of a contribution and of a random nonce that the server does not store. The server stores
 it instead of the contribution: it shows nothing by itself, and whoever has the nonce can open it to repeat or to
-withdraw. The nonce is made on the device, or, for a form that is sent without a script, by the server, which prints it.
+withdraw. The nonce is made on the device.
 
 A **receipt** says which study, group and promise, what is stored, and on which day. It is signed with Ed25519 over its
 canonical bytes; the public key is at ``/.well-known/hybriddp-receipts.json``.

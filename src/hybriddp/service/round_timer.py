@@ -9,17 +9,22 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
+from sqlalchemy import Connection
+
 from hybriddp.service import life
 from hybriddp.service.asking import Advance, advance_in_time
+from hybriddp.service.clock import CertainTime
 from hybriddp.service.curator import Curator
 from hybriddp.service.observe import Metrics, log_event, log_failure
 from hybriddp.service.problems import problem
 from hybriddp.service.store import studies
 from hybriddp.service.store.engine import reading
+from hybriddp.service.store.facts import TIME, known_fact, set_fact
 from hybriddp.service.store.studies import CLOSED, StoredStudy
 
 EVERY = 2.0
 """Seconds between two looks."""
+_TIME_STORED = 60  # seconds between two times that are stored
 _FIRST_PAUSE, _LONGEST_PAUSE = 4, 3600  # seconds until a step that failed is tried again
 
 
@@ -47,6 +52,7 @@ class RoundTimer:
         self._curator, self._metrics = curator, metrics
         self._failed: dict[str, FailedStep] = {}
         self._rests: set[str] = set()  # nothing more is to be done for these
+        self._time_due = 0
 
     async def run(self) -> None:
         """Look, again and again, until the server stops."""
@@ -57,6 +63,7 @@ class RoundTimer:
     async def look(self) -> None:
         """Take the step that is due in each study, if one is. Nothing that goes wrong is raised."""
         try:
+            await self._keep_time()
             found = await asyncio.to_thread(self._timed)
         except Exception as error:  # the database is away: the next look may find it
             self._metrics.round("failed")
@@ -66,6 +73,22 @@ class RoundTimer:
         self._failed = {study_id: failed for study_id, failed in self._failed.items() if study_id in running}
         for study in found:
             await self._step(study)
+
+    async def _keep_time(self) -> None:
+        """Store the time every minute, for the next start to compare its clock with; unless it is in doubt.
+
+        After a transaction that failed it is stored at once: that shows whether the database takes it again.
+        """
+        clock = self._curator.clock
+
+        def work(connection: Connection) -> None:
+            certain = clock.to_store(CertainTime.from_json(known_fact(connection, TIME)))
+            if certain is not None:
+                set_fact(connection, TIME, certain.to_json())
+
+        if clock() >= self._time_due or self._curator.writer.failed:
+            await self._curator.writer.run(work)
+            self._time_due = clock() + _TIME_STORED
 
     def trouble(self, study_id: str) -> str:
         """Why the last step of a study failed and is to be tried again; empty if it did not fail."""

@@ -1,13 +1,13 @@
 """Rounds of K-means on the server: enrollment has closed, and now the local group is asked, a part of it at a time.
 
-What has been published, the server's state as text, is all that is kept between rounds. A step is one transaction: the
-answers of the last round are taken out of the tally, the ledger is charged, and state, round and deadline are written
-together; nothing leaves the process before. So a crash before the commit costs nothing, since nobody saw the draw, and
-a crash after it loses nothing.
+What has been published, the server's state as text, is all that is kept between rounds. A step is drawn beside the
+writer (see `drafts`) and published in one transaction: the answers of the last round are taken out of the tally, the
+ledger is charged, and state, round and deadline are written together; nothing leaves the process before. So a crash
+before the commit costs nothing, since nobody saw the draw, and a crash after it loses nothing.
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -17,21 +17,14 @@ from sqlalchemy import Connection
 from hybriddp.kmeans.protocol.answer_entries import AnswerEntries
 from hybriddp.kmeans.protocol.answers import Message
 from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.turns import Turns
-from hybriddp.release.ledger import Ledger
-from hybriddp.service import budgets
-from hybriddp.service.kinds import Gathered, KMeansKind, Released, require_sizes, shortfall, study_kind, usable
+from hybriddp.service.kinds import KMeansKind
 from hybriddp.service.problems import Refusal
-from hybriddp.service.store import contributions as stored
 from hybriddp.service.store import studies
-from hybriddp.service.store.seal import TotalSeal
-from hybriddp.service.store.studies import ASKING, CLOSED, StoredStudy, stage
+from hybriddp.service.store.studies import ASKING, stage
 from hybriddp.service.store.sums import UnitSums
 
 NO_ROUNDS = "This study has no rounds: it is closed and released in one step."
-_NOT_ENDED = "The study's rounds have not ended. Publish the next one: POST /studies/{id}/round."
-_ENDED = "All rounds have been answered. Release the study."
 
 
 @dataclass(frozen=True)
@@ -65,6 +58,12 @@ class RoundsRecord:
     state: str  # the text of the K-means server
     rounds: tuple[PublishedRound, ...]
     round: str | None  # the text of the round that is asked; None after the last one
+    implausible: int = 0  # lower bound on the forged answers to the rounds that have ended
+
+    @property
+    def answered(self) -> int:
+        """Number of answers to the rounds that have ended."""
+        return sum(one.answered or 0 for one in self.rounds)
 
     @property
     def fractions(self) -> tuple[Fraction, ...]:
@@ -74,13 +73,14 @@ class RoundsRecord:
     def to_bytes(self) -> bytes:
         """As it is stored."""
         fields = {"state": self.state, "rounds": [one.to_list() for one in self.rounds], "round": self.round}
-        return json.dumps(fields, ensure_ascii=False).encode()
+        return json.dumps({**fields, "implausible": self.implausible}, ensure_ascii=False).encode()
 
     @classmethod
     def from_bytes(cls, stored_bytes: bytes) -> "RoundsRecord":
         """As it was stored."""
         fields = json.loads(stored_bytes)
-        return cls(fields["state"], tuple(map(PublishedRound.from_list, fields["rounds"])), fields["round"])
+        rounds = tuple(map(PublishedRound.from_list, fields["rounds"]))
+        return cls(fields["state"], rounds, fields["round"], fields["implausible"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,107 +145,3 @@ def asked_round(kind: KMeansKind, record: RoundsRecord | None) -> AskedRound | N
     asked = Round.from_json(record.round, study=kind.study)
     turns = Turns(kind.digest, record.fractions)
     return AskedRound(asked.number, record.round, turns, AnswerEntries(asked))
-
-
-@dataclass(frozen=True)
-class RoundsOfStudy:
-    """The rounds of a study within one transaction, which has locked it."""
-
-    connection: Connection
-    study: StoredStudy
-    kind: KMeansKind
-    seal: TotalSeal
-    ledger: Ledger | None  # None if everybody has paid from a shared budget
-
-    @classmethod
-    def of(cls, connection: Connection, study: StoredStudy, seal: TotalSeal) -> "RoundsOfStudy":
-        """The rounds of a study that has been locked; refused if it is of another kind."""
-        kind = study_kind(study.text)
-        if not isinstance(kind, KMeansKind):
-            raise Refusal("refused", NO_ROUNDS)
-        return cls(connection, study, kind, seal, budgets.ledger_of(connection, study))
-
-    @property
-    def have_ended(self) -> bool:
-        """Whether the last round has been answered."""
-        record = record_of(self.connection, self.study.number)
-        return record is not None and record.round is None
-
-    def shortfall(self) -> str:
-        """Why too few have enrolled, in words; empty if they are enough."""
-        sizes = stored.sizes(self.connection, self.study.number)
-        return self.kind.too_few(sizes.trusted, sizes.local) or shortfall(
-            n_trusted=sizes.trusted,
-            n_local=sizes.local,
-            min_trusted=self.study.min_trusted,
-            min_local=self.study.min_local,
-            single_group=self.study.single_group,
-        )
-
-    def advance(self, now: int, closes_at: int) -> bool:
-        """Take the answers of the round that has closed, release what is due, and publish the next; if there is one.
-
-        After the last one nothing is asked any more, and the study waits for its release.
-        """
-        state = self.study.state_at(now)
-        if state != CLOSED:
-            raise Refusal("refused", f"The study is {state}. A round can begin when it is closed: by hand, or in time.")
-        if closes_at <= now:
-            raise Refusal("malformed", "closes_at must be a time in the future.")
-        record = record_of(self.connection, self.study.number)
-        used, _ = self._used()
-        rounds: tuple[PublishedRound, ...] = () if record is None else record.rounds
-        if record is None:
-            server = HybridKMeansServer(
-                self.kind.study, n_local=used.n_local, trusted=self.kind.points(used), ledger=self.ledger
-            )
-            server.start()
-        else:
-            if record.round is None:
-                raise Refusal("refused", _ENDED)
-            server = HybridKMeansServer.from_json(record.state, trusted=self.kind.points(used), ledger=self.ledger)
-            asked = asked_round(self.kind, record)
-            if asked is not None:
-                tally = asked.counts.tally(stored.take_answers(self.connection, self.study.number))
-                answered = sum(answers.n_users for answers in tally.answers)
-                ended = replace(rounds[-1], closes_at=min(now, rounds[-1].closes_at), answered=answered)
-                rounds = (*rounds[:-1], ended)
-                server.absorb(tally)
-        self._publish(server, rounds, closes_at)
-        return server.round is not None
-
-    def _publish(self, server: HybridKMeansServer, rounds: tuple[PublishedRound, ...], closes_at: int) -> None:
-        text = None
-        if server.round is not None:
-            text = server.round.to_json()
-            rounds = (*rounds, PublishedRound(server.round.purpose, server.round.user_fraction, closes_at))
-            # Devices would refuse a round that asks too few.
-            Turns(self.kind.digest, tuple(one.user_fraction for one in rounds))
-            studies.begin_round(self.connection, self.study.number, server.round.number, closes_at)
-        else:  # nothing is released any more
-            stored.forget_total(self.connection, self.study.number)
-        record = RoundsRecord(server.to_json(), rounds, text)
-        studies.store_result(
-            self.connection, self.study.number, 0, result=record.to_bytes(), page=b"", curator_page=b""
-        )
-
-    def released(self, pilot: str | None) -> Released:
-        """What the study releases, from what has been published; refused before its rounds have ended."""
-        record = record_of(self.connection, self.study.number)
-        if record is None or record.round is not None:
-            raise Refusal("refused", _NOT_ENDED)
-        server = HybridKMeansServer.from_json(record.state, ledger=self.ledger)
-        warning = " ".join(filter(None, [pilot, self._used()[1]])) or None
-        told: dict[str, Any] = {"counted": self.ledger is None, "warning": warning}
-        return self.kind.clusters(server, **told, dimensions=self.study.dimensions)
-
-    def _used(self) -> tuple[Gathered, str]:
-        """What the groups have, without one that is too small if the other is enough; and what to say of that."""
-        number, kind = self.study.number, self.kind
-        sizes = stored.sizes(self.connection, number)
-        total = 0 if self.have_ended else stored.total(self.connection, number, kind.digest, self.seal, kind.sums)
-        gathered = Gathered(sizes.trusted, total, {0: sizes.local} if sizes.local else {})
-        wanted: dict[str, Any] = {"min_trusted": self.study.min_trusted, "min_local": self.study.min_local}
-        require_sizes(gathered, **wanted, single_group=self.study.single_group)
-        found = usable(gathered, **wanted, single_group=self.study.single_group)
-        return found.gathered, found.warning

@@ -16,7 +16,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hybriddp.errors import DataError, HybridDPError, ParameterError
-from hybriddp.service.keys import MasterKey, is_inside
+from hybriddp.service.keys import MasterKey, is_admin_key, is_inside
+from hybriddp.service.private_files import is_open_to_others
 
 __all__ = ["PREFIX", "Settings"]
 
@@ -51,6 +52,8 @@ class Settings:
         Reports in a batch.
     requests_per_minute : int
         Of one participant's token; 0 for any number.
+    admin_key, admin_key_file : str or Path, optional
+        The admin key of the first start, or a file that holds it; one is made and shown if neither is given.
     operator_hours : int
         How long a login on the operator's page lasts.
     drain_seconds : float
@@ -65,6 +68,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8421
     token_public_key: Path | None = None
+    admin_key: str = field(default="", repr=False)
+    admin_key_file: Path | None = None
     max_body: int = 1_000_000
     max_batch: int = 1000
     requests_per_minute: int = 60
@@ -108,6 +113,15 @@ class Settings:
         """The database's URL, also where it is the embedded one."""
         return self.database or f"sqlite:///{(self.data / _DATABASE_FILE).absolute().as_posix()}"
 
+    def given_admin_key(self) -> str | None:
+        """Return the admin key that these settings hold or name a file of; None if one is to be made."""
+        if self.admin_key_file is None:
+            return self.admin_key or None
+        try:
+            return self.admin_key_file.read_text("ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            return ""  # no key has this form
+
     def problems(self) -> list[str]:
         """Everything that is wrong, one or two sentences each: what it is and what to do. Empty if all is fine."""
         return [
@@ -117,6 +131,7 @@ class Settings:
             *_key_problems(self),
             *_database_problems(self),
             *_token_key_problems(self),
+            *_admin_key_problems(self),
         ]
 
 
@@ -159,6 +174,8 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "host": _text,
     "port": _integer,
     "token_public_key": _path,
+    "admin_key": _text,
+    "admin_key_file": _path,
     "max_body": _integer,
     "max_batch": _integer,
     "requests_per_minute": _integer,
@@ -254,6 +271,8 @@ def _folder_problems(settings: Settings) -> Iterator[str]:
         yield f"The data folder {folder} is a file. Name a folder with --data."
     elif not _is_writable(folder):
         yield f"The data folder {folder} cannot be written to. Change its permissions or name another with --data."
+    elif not settings.database and is_open_to_others(folder):
+        yield f"Others than its owner may read or write the data folder {folder}. Run: chmod 700 {folder}"
 
 
 def _is_writable(folder: Path) -> bool:
@@ -274,7 +293,7 @@ def _key_problems(settings: Settings) -> Iterator[str]:
     if path.is_dir():
         yield f"The key file {path} is a folder. Name a file with --key-file."
     elif path.exists():
-        if os.name == "posix" and path.stat().st_mode & 0o077:
+        if is_open_to_others(path):
             yield f"Others than its owner may read or write the key file {path}. Run: chmod 600 {path}"
         try:
             MasterKey.load(path)
@@ -311,6 +330,8 @@ def _database_problems(settings: Settings) -> Iterator[str]:
             "The database is in memory, so a restart would forget everybody. Name a file: sqlite:///path/to/file."
             f"{correct}"
         )
+    elif is_open_to_others(file := Path(database.removeprefix("sqlite:///"))):
+        yield f"Others than its owner may read or write the database {file}. Run: chmod 600 {file}"
 
 
 def _token_key_problems(settings: Settings) -> Iterator[str]:
@@ -323,3 +344,15 @@ def _token_key_problems(settings: Settings) -> Iterator[str]:
         read_public_key(path)
     except HybridDPError as error:
         yield str(error).replace("--token-public-key", given or "--token-public-key")
+
+
+def _admin_key_problems(settings: Settings) -> Iterator[str]:
+    path, given = settings.admin_key_file, settings.given_admin_key()
+    if path is not None and settings.admin_key:
+        yield "The admin key is given twice, by itself and in a file. Remove admin_key or admin_key_file."
+    elif path is not None and is_open_to_others(path):
+        yield f"Others than its owner may read or write the file of the admin key {path}. Run: chmod 600 {path}"
+    elif given is not None and not is_admin_key(given):
+        where = f"The file {path}" if path is not None else "The setting admin_key"  # the key itself stays unsaid
+        name = "admin_key" if path is None else "admin_key_file"
+        yield f"{where} must hold an admin key: hdpa_ and 43 letters, digits, - or _.{_correct(settings, name)}"

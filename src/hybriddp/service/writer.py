@@ -6,15 +6,18 @@ at a time anyway; on PostgreSQL every replica has a writer of its own.
 """
 
 import asyncio
+import math
 import queue
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from hybriddp.errors import DataError
 from hybriddp.service.problems import Refusal
@@ -33,12 +36,14 @@ _T = TypeVar("_T")
 class _Add:
     contributions: Sequence[NewContribution]
     done: asyncio.Future[list[Verdict]]
+    since: float
 
 
 @dataclass(slots=True)
 class _Run(Generic[_T]):
     work: Callable[[Connection], _T]
     done: asyncio.Future[_T]
+    since: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,8 @@ class Writer:
         What encrypts totals.
     clock : callable
         The time in seconds, which does not run backward.
+    certain : callable
+        Whether that time is right; if not, nothing is closed by it.
     committed : callable
         Told how many contributions each transaction had.
     """
@@ -75,33 +82,49 @@ class Writer:
         seal: TotalSeal,
         clock: Callable[[], int],
         committed: Callable[[int], None],
+        certain: Callable[[], bool] = lambda: True,
     ) -> None:
         self._engine, self._replica, self._seal, self._clock = engine, replica, seal, clock
-        self._committed = committed
+        self._committed, self._certain = committed, certain
         self._jobs: queue.SimpleQueue[_Add | _Run[Any] | None] = queue.SimpleQueue()
         self._closed, self._lock = False, Lock()
+        self._oldest: float | None = None  # since when the job waits that is being done; None if there is none
+        self._failed = False
         self._thread = Thread(target=self._loop, name="hybriddp-writer", daemon=True)
         self._thread.start()
 
     async def add(self, contributions: Sequence[NewContribution]) -> list[Verdict]:
         """Add contributions; returns after they are on disk."""
-        job = _Add(contributions, asyncio.get_running_loop().create_future())
+        job = _Add(contributions, asyncio.get_running_loop().create_future(), time.monotonic())
         self._put(job)
         return await job.done
 
     async def withdraw(self, one: NewContribution) -> Verdict:
         """Withdraw a contribution; returns after that is on disk."""
-        return await self.run(
-            lambda connection: stored.withdraw(
-                connection, one, replica=self._replica, seal=self._seal, now=self._clock()
-            )
+        return await self.run(partial(self._withdraw, one))
+
+    def _withdraw(self, one: NewContribution, connection: Connection) -> Verdict:
+        return stored.withdraw(
+            connection, one, replica=self._replica, seal=self._seal, now=self._clock(), certain=self._certain()
         )
 
     async def run(self, work: Callable[[Connection], _T]) -> _T:
         """Run something in a transaction of its own; returns after it has committed."""
-        job: _Run[_T] = _Run(work, asyncio.get_running_loop().create_future())
+        job: _Run[_T] = _Run(work, asyncio.get_running_loop().create_future(), time.monotonic())
         self._put(job)
         return await job.done
+
+    @property
+    def failed(self) -> bool:
+        """Whether the database did not take the last transaction."""
+        return self._failed
+
+    def oldest_wait(self) -> float:
+        """Return for how many seconds the oldest job has been waiting; infinity if nobody does them any more."""
+        if not self._thread.is_alive():
+            return math.inf
+        oldest = self._oldest
+        return 0.0 if oldest is None else time.monotonic() - oldest
 
     def close(self) -> None:
         """Write what has arrived, then stop; whoever comes later is refused."""
@@ -121,6 +144,7 @@ class Writer:
         job, busy = self._jobs.get(), False
         while job is not None:
             following: _Add | _Run[Any] | None = None
+            self._oldest = job.since  # whatever is in the queue came later
             if isinstance(job, _Add):
                 if busy:
                     time.sleep(_LINGER)
@@ -129,6 +153,7 @@ class Writer:
                 self._add(group)
             else:
                 self._run(job)
+            self._oldest = None
             job = following if following is not None else self._jobs.get()
 
     def _group(self, first: _Add) -> tuple[list[_Add], _Add | _Run[Any] | None]:
@@ -151,9 +176,16 @@ class Writer:
     def _add(self, group: Sequence[_Add]) -> None:
         together = [one for job in group for one in job.contributions]
         try:
-            with writing(self._engine) as connection:
-                outcomes = stored.add(connection, together, replica=self._replica, seal=self._seal, now=self._clock())
-            if Verdict.CLOSED in outcomes:  # before anybody hears it
+            with self._committing() as connection:
+                outcomes = stored.add(
+                    connection,
+                    together,
+                    replica=self._replica,
+                    seal=self._seal,
+                    now=self._clock(),
+                    certain=self._certain(),
+                )
+            if Verdict.CLOSED in outcomes and self._certain():  # before anybody hears it
                 self._write_closing({one.study for one in together})
         except Exception as reason:  # whoever waits is told; the thread goes on
             if isinstance(reason, DataError) and len(group) > 1:  # of one of them: the others need not suffer
@@ -170,6 +202,18 @@ class Writer:
             start = end
         _tell(answers)
 
+    @contextmanager
+    def _committing(self) -> Iterator[Connection]:
+        """A transaction whose outcome is kept; what its work refuses says nothing of the database."""
+        try:
+            with writing(self._engine) as connection:
+                yield connection
+        except SQLAlchemyError:
+            self._failed = True
+            raise
+        else:
+            self._failed = False
+
     def _write_closing(self, numbers: set[int]) -> None:
         """Write down which studies have reached their closing time, alone: others may be adding to them."""
         with writing(self._engine) as connection:
@@ -177,7 +221,7 @@ class Writer:
 
     def _run(self, job: _Run[Any]) -> None:
         try:
-            with writing(self._engine) as connection:
+            with self._committing() as connection:
                 found = job.work(connection)
         except Exception as reason:
             _tell([_Answer(job.done, failure=reason)])

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from glob import glob
+from hashlib import file_digest
+from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -99,7 +101,37 @@ def expand(names: Sequence[str]) -> list[File]:
             found += _matching(name)
     if len({_identity(file) for file in found}) < len(found):
         raise DataError("The same file is named twice: its users would be counted twice.")
+    _refuse_copies([file for file in found if not file.remote])
     return found
+
+
+def _refuse_copies(files: Sequence[File]) -> None:
+    """Raise `DataError` if two files that have rows are the same to the byte. Only files of one size are read."""
+    sizes: dict[int, list[File]] = {}
+    for file in files:
+        sizes.setdefault(Path(file.name).stat().st_size, []).append(file)
+    for alike in sizes.values():
+        known: dict[tuple[bytes, tuple[str, ...]], File] = {}
+        for file in alike if len(alike) > 1 else ():
+            keys = tuple(part for part in Path(file.name).parts if "=" in part)  # Hive partitions say who is in them
+            with Path(file.name).open("rb") as content:
+                digest = (file_digest(content, "sha256").digest(), keys)
+            if digest in known and _has_rows(file):
+                raise DataError(
+                    f"{known[digest].name} and {file.name} are the same to the byte: their users would be counted "
+                    "twice. Name one of them."
+                )
+            known[digest] = file
+
+
+def _has_rows(file: File) -> bool:
+    """Whether there is more than a header: empty shards are alike, and harmless."""
+    if file.is_text:
+        with Path(file.name).open("rb") as content:
+            return len(list(islice(content, 2))) > file.is_csv
+    from pyarrow.parquet import read_metadata
+
+    return bool(read_metadata(file.name).num_rows)
 
 
 def _identity(file: File) -> str | tuple[int, int]:

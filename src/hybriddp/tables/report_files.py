@@ -5,7 +5,9 @@ one are accepted: nothing ties them to the study, and their summary says so. Nex
 were drawn with a seed, which makes them a simulation.
 """
 
+import json
 from collections.abc import Collection, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 METADATA_KEY = "hybriddp.study"
 """The key in the metadata of a Parquet file."""
 
+TEXT_KEY = "hybriddp.study.text"
+"""The key that has the text of the study, to say what differs if it is another one."""
+
 SEEDED_KEY = "hybriddp.seeded"
 """The key that says, with ``true``, that the reports of a Parquet file were drawn with a seed: they are not private."""
 
@@ -29,6 +34,7 @@ DIGEST_COLUMN = "study"
 SEEDED_WORD = "seeded"
 """Stands after the digest of a row, and a space, if its report was drawn with a seed."""
 
+_LONGEST_VALUE = 200
 _DIGEST = rf"^[0-9a-f]{{64}}(?: {SEEDED_WORD})?$"
 
 
@@ -42,6 +48,9 @@ class ReportStudy(Protocol):
     @property
     def title(self) -> str:
         """Its name, and whom it is about."""
+
+    def device_json(self) -> str:
+        """The text that devices get."""
 
 
 class Origin(NamedTuple):
@@ -59,7 +68,7 @@ def by_digest(files: Sequence[File], study: ReportStudy, digests: Collection[str
         if digest is not None and digest not in digests:
             raise ProtocolError(
                 f"{file.name} has reports of study {digest[:12]}…, not of {study.digest[:12]}… ({study.title!r}): "
-                f"{_must_agree(study)}.{_hint(study, digest)}"
+                f"{_difference(file, digest, study) or _must_agree(study)}.{_hint(study, digest)}"
             )
         found.setdefault(Origin(digest is not None, seeded), []).append(file)
     return [(found[origin], origin) for origin in sorted(found, key=lambda x: (not x.tied, x.seeded))]
@@ -90,6 +99,42 @@ def refuse_foreign(count: int, table: str, study: ReportStudy) -> None:
             f"{table} has {counted(count, 'report', 'that carries', 'that carry')} the digest of another study "
             f"than {study.digest[:12]}… ({study.title!r}): {_must_agree(study)}.{_hint(study)}"
         )
+
+
+def _difference(file: File, digest: str, study: ReportStudy) -> str:
+    """The fields in which the study of a file and another one differ, with both values; empty if nobody can tell."""
+    from pyarrow.parquet import read_metadata
+
+    stored = (read_metadata(file.name).metadata or {}).get(TEXT_KEY.encode())
+    if stored is None or sha256(stored).hexdigest() != digest:
+        return ""
+    try:
+        return differences(json.loads(stored), json.loads(study.device_json()))
+    except (ValueError, AttributeError):
+        return ""
+
+
+def differences(theirs: dict[str, object], mine: dict[str, object]) -> str:
+    """Say which fields of two studies' texts differ.
+
+    Examples
+    --------
+    >>> differences({"name": "a", "epsilon": "1"}, {"name": "a", "epsilon": "2"})
+    'epsilon is "1" in the file and "2" in this study'
+    """
+    names = [name for name in dict.fromkeys([*theirs, *mine]) if theirs.get(name) != mine.get(name)]
+    # Channels follow from the other fields, and say less.
+    told = [name for name in names if name != "channel"] or names
+    return "; ".join(
+        f"{name} is {_value(theirs, name)} in the file and {_value(mine, name)} in this study" for name in told
+    )
+
+
+def _value(fields: dict[str, object], name: str) -> str:
+    if name not in fields:
+        return "left out"
+    text = json.dumps(fields[name], ensure_ascii=False)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
 def _must_agree(study: ReportStudy) -> str:
@@ -124,11 +169,14 @@ def _stored(file: File) -> tuple[str | None, bool]:
     return digest, seeded == b"true"
 
 
-def write_table(frame: "pl.DataFrame", path: Path, *, study: str | None = None, seeded: bool = False) -> None:
+def write_table(
+    frame: "pl.DataFrame", path: Path, *, study: str | None = None, text: str | None = None, seeded: bool = False
+) -> None:
     """Write a table in the format that the name's ending says.
 
     The digest of a ``study`` ties its reports to it: it goes into the metadata of a Parquet file, and becomes a column
-    of text files, which every reader survives. That reports are ``seeded`` stands beside it.
+    of text files, which every reader survives. That reports are ``seeded`` stands beside it. A Parquet file has the
+    ``text`` of the study, too.
     """
     polars, kind = require_polars(), output_format(path)
     if study is not None and kind != ".parquet":
@@ -138,6 +186,7 @@ def write_table(frame: "pl.DataFrame", path: Path, *, study: str | None = None, 
         path.parent.mkdir(parents=True, exist_ok=True)
         if kind == ".parquet":
             metadata = {} if study is None else {METADATA_KEY: study}
+            metadata |= {} if text is None else {TEXT_KEY: text}
             metadata |= {SEEDED_KEY: "true"} if seeded else {}
             frame.write_parquet(path, metadata=metadata or None)
         elif kind == ".jsonl":

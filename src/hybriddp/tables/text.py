@@ -130,8 +130,10 @@ def _scan(file: File, wanted: Wanted, *, bad_in: str | None = None) -> "pl.LazyF
     schema = frame.collect_schema()
     names = schema.names()
     spelled = {name.strip(): name for name in names}  # names may be padded, too
+    # A first row that has another wanted column is a header, and no row of somebody's.
+    certain = not file.is_csv or any(name in spelled for name in wanted.required)
     for name in wanted.required:
-        require_column(name, list(spelled), file.name, certain=not file.is_csv)
+        require_column(name, list(spelled), file.name, certain=certain)
     for name in (*wanted.required, *wanted.optional):
         if f"{name}_duplicated_0" in spelled or [other.strip() for other in names].count(name) > 1:
             raise DataError(f"{file.name} has two columns of the name {name!r}. Rename one of them.")

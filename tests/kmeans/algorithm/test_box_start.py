@@ -79,8 +79,8 @@ def test_a_cluster_is_never_taken_for_a_point() -> None:
     np.testing.assert_allclose(np.sort(found.centers, axis=0), np.sort(GRID.vertices()[[50, 300]], axis=0), atol=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("k", [1, 2, 50, 441, pytest.param(600, marks=pytest.mark.slow)])
+@pytest.mark.repeated
+@pytest.mark.parametrize("k", [1, 2, 50, 441, 600])
 @pytest.mark.parametrize("kind", ["nothing", "hardly anything", "negative"])
 def test_there_are_always_centers_inside_the_box(k: int, kind: str) -> None:
     rng = np.random.default_rng(k)

@@ -48,8 +48,8 @@ def _cost(steps: list[Step]) -> Fraction:
     return sum((step.release.epsilon_fraction for step in steps if step.release is not None), Fraction(0))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("d", [1, 3, 4, *(pytest.param(d, marks=pytest.mark.slow) for d in (2, 9))])
+@pytest.mark.repeated
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 9])
 @pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(0, 1000), (1000, 0), (1000, 1000), (3, 100_000), (100_000, 3)])
 def test_nobody_is_asked_twice_and_no_more_than_epsilon_is_spent(
@@ -79,7 +79,6 @@ def test_a_private_size_is_released_first_and_only_what_was_released_is_used(d: 
             )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [-10_000, 0, 1])
 @pytest.mark.parametrize("d", [2, 5])
 @pytest.mark.parametrize("n_local", [0, 1000])

@@ -118,7 +118,6 @@ def test_squares_that_nobody_is_asked_for_do_not_count_as_zero() -> None:
     assert initial.coordinate_variance == pytest.approx(0.18**2, rel=0.35)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(0, N), (N, 0), (N, N)])
 def test_the_estimate_is_the_covariance(n_trusted: int, n_local: int) -> None:
     """Near the middle of a guess that is slightly off; with the trusted group, clipping shrinks it a little."""

@@ -46,7 +46,7 @@ def _silence(problem: Problem) -> tuple[Fraction, Fraction, int]:
     return users, cost, steps
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(1000, 1000), (0, 1000), (1000, 0)])
 @pytest.mark.parametrize(
     ("k", "d", "epsilon"),

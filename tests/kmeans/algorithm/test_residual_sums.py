@@ -33,6 +33,7 @@ from hybriddp.kmeans.statistics import ClusterSums
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
 from hybriddp.release.mechanisms import release_vector
+from tests.levels import z_limit
 
 RNG = np.random.default_rng(4)
 K, D = 3, 4
@@ -106,7 +107,7 @@ def test_both_kinds_of_reports_are_tested() -> None:
 
 N, RUNS, TRUSTED_RUNS = 600, 2000, 4000
 POINTS = np.clip(CENTERS[RNG.integers(K, size=N)] + 0.12 * RNG.standard_normal((N, D)), 0, 1)
-FINE = 6.5  # standard errors: for the 15 numbers of a test together, a false alarm once in 10^9
+FINE = z_limit(15, RUNS)  # a test compares 15 numbers at most
 
 
 def _local(epsilon: str) -> list[ResidualSums]:
@@ -218,7 +219,7 @@ def _size_variance(group: str) -> FloatArray:
 @pytest.mark.statistical
 @pytest.mark.parametrize("group", GROUPS)
 def test_sizes_have_their_exact_variance_which_is_about_what_they_claim(group: str) -> None:
-    """Drawn: within 6.5 standard errors, by which a variance that is a fifth wrong would be noticed.
+    """Drawn: within `FINE` standard errors, by which a variance that is a fifth wrong would be noticed.
 
     Claimed: within a quarter, since it is that of the channel, for a small cluster, and without the sample's.
     """

@@ -4,6 +4,7 @@ import pytest
 from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError
 from hybriddp.kmeans.paper.sphere_packing import sphere_packing
+from tests.levels import z_limit
 
 
 def _radius(centers: FloatArray) -> float:
@@ -12,7 +13,7 @@ def _radius(centers: FloatArray) -> float:
     return float(min(apart.min() / 2, centers.min(), 1 - centers.max()))
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize(
     ("n_clusters", "n_dimensions", "least", "most"),
     [
@@ -38,8 +39,9 @@ def test_centers_differ_from_seed_to_seed_and_favor_no_direction() -> None:
     again = sphere_packing(3, 2, generator=np.random.default_rng(0))
     assert np.array_equal(starts[0], again)
     assert len(np.unique(starts[:, 0, 0])) == 400
-    spread = starts.mean(axis=1).std(axis=0) / 20
-    assert np.all(np.abs(starts.mean(axis=(0, 1)) - 0.5) < 6.5 * spread)  # 2e-10
+    limit = z_limit(2, 400) * starts.mean(axis=1).std(axis=0) / 20
+    assert np.all(np.abs(starts.mean(axis=(0, 1)) - 0.5) < limit)
+    assert np.all(np.abs(1.2 * starts.mean(axis=(0, 1)) - 0.5) > limit)
 
 
 @pytest.mark.parametrize("n_dimensions", [1, 5])

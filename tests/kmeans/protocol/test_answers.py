@@ -80,9 +80,8 @@ def test_these_are_answers(good: dict[str, Any]) -> None:
     assert received_reports(ASKED, [good]).rejected == 0
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
+def test_what_is_no_answer_is_counted_and_left_out() -> None:
+    cases: list[object] = [
         None,
         [],
         "17",
@@ -98,11 +97,11 @@ def test_these_are_answers(good: dict[str, Any]) -> None:
         ),
         {**WORD, "note": 1},
         {name: value for name, value in WORD.items() if name != "variant"},
-    ],
-    ids=str,
-)
-def test_what_is_no_answer_is_counted_and_left_out(bad: object) -> None:
-    received = received_reports(ASKED, [WORD, bad, BITS])
-    assert received.rejected == 1
-    assert [some.users.tolist() for some in received.reports] == [[0], [2], []]
-    assert ASKED.count(received.reports).rejected == 0
+    ]
+    wrong = []
+    for bad in cases:
+        received = received_reports(ASKED, [WORD, bad, BITS])
+        users = [some.users.tolist() for some in received.reports]
+        if (received.rejected, users, ASKED.count(received.reports).rejected) != (1, [[0], [2], []], 0):
+            wrong.append(bad)
+    assert wrong == []

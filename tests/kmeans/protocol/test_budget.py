@@ -27,6 +27,7 @@ from hybriddp.kmeans.statistics import (
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger
 from hybriddp.release.mechanisms import PrivateVector, release_vector
+from tests.kmeans.servers import trusted_ledger
 
 POINTS = np.random.default_rng(0).random((200, 2))
 MIDDLES = np.array([[0.25, 0.5], [0.75, 0.5]])
@@ -46,7 +47,6 @@ def test_the_sensitivity_is_what_changed_users_contribute(statistic: Statistic, 
         assert sensitivity(study, statistic) == changed * contribution
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("d", [2, 5])
 @pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
 def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_epsilon(
@@ -84,7 +84,10 @@ def _release(budget: TrustedBudget, fraction: str, spent: str) -> None:
 @pytest.mark.parametrize("with_ledger", [False, True])
 def test_a_study_cannot_spend_more_than_it_promised(fraction: str, spent: str, works: bool, with_ledger: bool) -> None:
     """Nor without a ledger, whatever the algorithm asks for."""
-    study, ledger = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), Ledger(Privacy(epsilon=20))
+    study, ledger = (
+        KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2),
+        trusted_ledger(Privacy(epsilon=20)),
+    )
     budget = TrustedBudget(study, ledger if with_ledger else None)
     if works:
         _release(budget, fraction, spent)
@@ -115,7 +118,7 @@ def test_what_fails_before_the_noise_is_drawn_costs_nothing(monkeypatch: pytest.
     def fail(*_: object) -> NoReturn:
         raise ImportError("no OpenDP")
 
-    ledger = Ledger(Privacy(epsilon=2))
+    ledger = trusted_ledger(Privacy(epsilon=2))
     budget = TrustedBudget(KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=2), ledger)
     for name in ("sensitivity", "laplace_scale"):
         with monkeypatch.context() as patch:
@@ -127,23 +130,23 @@ def test_what_fails_before_the_noise_is_drawn_costs_nothing(monkeypatch: pytest.
 
 def test_what_another_process_has_spent_is_known_before_a_study_begins(tmp_path: Path) -> None:
     """Else it would be refused half-way, after some of ε has been spent."""
-    mine, theirs = (Ledger(Privacy(epsilon=2), path=tmp_path / "ledger.json") for _ in range(2))
+    mine = Ledger.create(tmp_path / "ledger.json", Privacy(epsilon=2), count="trusted")
+    theirs = Ledger.open(tmp_path / "ledger.json", count="trusted")
     theirs.spend(Event.now("a release", who="trusted", study="0" * 64, privacy=Privacy(epsilon="1.5")))
     study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 5, epsilon=1)
     server = HybridKMeansServer(study, n_local=0, trusted=np.full((3000, 5), 0.5), ledger=mine)
     with pytest.raises(BudgetError, match="Nothing has been spent"):
         server.start()
-    assert len(Ledger.open(tmp_path / "ledger.json").events) == 1
+    assert len(Ledger.open(tmp_path / "ledger.json", count="trusted").events) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [10, 11, 15, 20])
 def test_an_add_remove_study_of_any_epsilon_is_charged_twice_its_epsilon(epsilon: int) -> None:
     model = HybridKMeans(2, epsilon=epsilon, bounds=[(0, 1)] * 2, neighbors="add-remove")
-    ledger = Ledger(Privacy.total(epsilon=2 * epsilon))
+    ledger = trusted_ledger(Privacy.total(epsilon=2 * epsilon))
     model.fit(POINTS, POINTS, ledger=ledger)
     assert 0 <= ledger.remaining("trusted").epsilon < 1e-12
-    small = Ledger(Privacy.total(epsilon=2 * epsilon - 1))
+    small = trusted_ledger(Privacy.total(epsilon=2 * epsilon - 1))
     with pytest.raises(BudgetError, match=f"needs ε = {2 * epsilon} of the trusted users"):
         model.fit(POINTS, POINTS, ledger=small)
     assert small.events == ()
@@ -155,7 +158,7 @@ def test_an_add_remove_study_of_any_epsilon_is_charged_twice_its_epsilon(epsilon
 def test_an_add_remove_study_of_a_long_epsilon_is_charged_no_less_than_twice_of_it(epsilon: str) -> None:
     """Twice of it may have more digits than an ε can have."""
     model = HybridKMeans(2, epsilon=epsilon, bounds=[(0, 1)] * 2, neighbors="add-remove")
-    ledger = Ledger(Privacy.total(epsilon=100))
+    ledger = trusted_ledger(Privacy.total(epsilon=100))
     model.fit(POINTS, POINTS, ledger=ledger)
     spent, exact = ledger.spent("trusted").epsilon, 2 * Fraction(epsilon)
     assert exact - Fraction(1, 10**16) < spent <= exact  # releases are rounded down, and their noise with them
@@ -165,9 +168,26 @@ def test_an_add_remove_study_of_a_long_epsilon_is_charged_no_less_than_twice_of_
         model.fit(POINTS, POINTS, ledger=ledger)
 
 
-@pytest.mark.parametrize(("name", "shown"), [("visits", "visits"), ("x" * 61, "x" * 59 + "…")])
-def test_the_ledger_says_which_study_a_release_is_of(name: str, shown: str) -> None:
+def test_the_whole_study_is_charged_to_local_users_and_each_release_to_trusted_ones() -> None:
+    study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1)
+    alone = Ledger(Privacy(epsilon=2), count="trusted")
+    HybridKMeansServer(study, n_local=0, trusted=POINTS, ledger=alone).start()
+    assert [(e.what, e.who, e.name) for e in alone.events] == [
+        ("K-means: a grid for the first centers", "trusted", "visits")
+    ]
     ledger = Ledger(Privacy(epsilon=2))
-    study = KMeansStudy(name, n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1)
-    HybridKMeansServer(study, n_local=0, trusted=POINTS, ledger=ledger).start()
-    assert [event.what for event in ledger.events] == [f"K-means, study '{shown}': a grid for the first centers"]
+    server = HybridKMeansServer(study, n_local=100, trusted=POINTS, ledger=ledger)
+    assert not ledger.events
+    server.start()
+    state = server.to_json()
+    assert next((e.what, e.who, e.epsilon) for e in ledger.events) == ("K-means: the whole study", "local", "1")
+    assert {e.who for e in ledger.events[1:]} == {"trusted"}
+    assert ledger.spent("everybody").epsilon == ledger.spent("local").epsilon == 1
+    before = ledger.events
+    HybridKMeansServer.from_json(state, trusted=POINTS, ledger=ledger)
+    assert ledger.events == before
+    poor = Ledger(Privacy(epsilon="0.5"))
+    only_local = HybridKMeansServer(study, n_local=10_000, ledger=poor)
+    with pytest.raises(BudgetError, match="would cost local users ε = 1"):
+        only_local.start()
+    assert not poor.events

@@ -21,12 +21,13 @@ from hybriddp.randomness import SystemBytes
 from hybriddp.release import Event, Ledger
 from hybriddp.release.mechanisms import release_vector
 from tests.kmeans.exact import Setting, steps_by_setting
-from tests.kmeans.servers import as_text, started
+from tests.kmeans.servers import as_text, started, trusted_ledger
 
 # Fractions, as the algorithm asks for them
 
 
 @pytest.mark.slow
+@pytest.mark.representative
 def test_fractions_add_up_to_no_more_than_one_in_every_study() -> None:
     used = set()
     for setting, steps in steps_by_setting().items():
@@ -88,7 +89,7 @@ def _finish(server: HybridKMeansServer, local: FloatArray) -> None:
         server.absorb(_devices(server.round, local[: max(len(local) // 10, 1)]))
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s.d}-{s.neighbors}-{s.n_trusted}-{s.n_local}")
 def test_a_fit_asks_everybody_once_and_pays_what_it_says(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[int, list[int]] = {}
@@ -100,7 +101,7 @@ def test_a_fit_asks_everybody_once_and_pays_what_it_says(setting: Setting, monke
 
     monkeypatch.setattr(PointArray, "points_of", spy)
     trusted, local = setting.points()
-    study, ledger = setting.study, Ledger(Privacy(epsilon=20))
+    study, ledger = setting.study, trusted_ledger(Privacy(epsilon=20))
     model = HybridKMeans(setting.k, epsilon=setting.epsilon, bounds=[(0, 1)] * setting.d, neighbors=setting.neighbors)
     model.fit(trusted if len(trusted) else None, local, ledger=ledger)
     assert model.private_release_
@@ -116,10 +117,7 @@ def test_a_fit_asks_everybody_once_and_pays_what_it_says(setting: Setting, monke
     assert ledger.spent("local").epsilon == 0
     table = [(step.purpose, Fraction(step.trusted_epsilon)) for step in model.spending_ if step.trusted_epsilon != "0"]
     assert sum(epsilon for _, epsilon in table) <= exact
-    events = [
-        (e.what.removeprefix(f"K-means, study {study.name!r}: "), e.privacy.exact_epsilon / price)
-        for e in ledger.events
-    ]
+    events = [(e.what.removeprefix("K-means: "), e.privacy.exact_epsilon / price) for e in ledger.events]
     assert events == table
     assert all(event.part is None for event in ledger.events)  # everybody in the group pays
     if not setting.trusted_used:
@@ -128,13 +126,13 @@ def test_a_fit_asks_everybody_once_and_pays_what_it_says(setting: Setting, monke
         assert spent == price * exact / (20 if setting.n_trusted == 5 else 1)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("setting", [s for s in SETTINGS if s.n_trusted], ids=lambda s: f"{s.d}-{s.neighbors}")
 def test_points_are_read_before_the_ledger_is_paid_and_noise_is_drawn_after(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trusted, local = setting.points()
-    ledger = Ledger(Privacy(epsilon=20))
+    ledger = trusted_ledger(Privacy(epsilon=20))
     group = Spy(setting.study, trusted, ledger)
     drawn: list[int] = []
 
@@ -159,7 +157,7 @@ def test_with_too_small_a_ledger_nothing_is_released_and_no_noise_drawn(
         raise RuntimeError("noise was drawn")
 
     trusted, _ = setting.points()
-    ledger = Ledger(Privacy(epsilon="0.0142"))
+    ledger = trusted_ledger(Privacy(epsilon="0.0142"))
     group = Spy(setting.study, trusted, ledger)
     before = ledger.to_json()
     monkeypatch.setattr(budget_module, "release_vector", fail)
@@ -186,10 +184,10 @@ def _rounds(setting: Setting, ledger: Ledger) -> tuple[list[str], list[RoundTall
     return states, answers
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("setting", [SETTINGS[4], SETTINGS[6]], ids=["replace-one", "add-remove"])
 def test_a_state_taken_up_after_the_end_releases_nothing_more(setting: Setting) -> None:
-    ledger = Ledger(Privacy(epsilon=20))
+    ledger = trusted_ledger(Privacy(epsilon=20))
     states, answers = _rounds(setting, ledger)
     events = ledger.events
     trusted, _ = setting.points()
@@ -205,12 +203,12 @@ def test_a_state_taken_up_after_the_end_releases_nothing_more(setting: Setting) 
     assert refused >= 3
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("accountant", ["zcdp", "pld"])
 def test_a_state_goes_on_whoever_prices_its_ledger(accountant: str) -> None:
     """Prices are below sums; what has been recorded shows in the sums."""
     setting = SETTINGS[4]
-    ledger = Ledger(Privacy(epsilon=1, delta="0.001"), accountant=accountant)
+    ledger = trusted_ledger(Privacy(epsilon=1, delta="0.001"), accountant=accountant)
     states, _ = _rounds(setting, ledger)
     if accountant == "pld":
         assert ledger.spent("trusted").epsilon < ledger.sums("trusted").epsilon
@@ -222,7 +220,7 @@ def test_a_state_goes_on_whoever_prices_its_ledger(accountant: str) -> None:
 def test_a_study_begins_where_its_price_fits_though_its_epsilon_does_not() -> None:
     setting = SETTINGS[0]
     trusted, local = setting.points()
-    ledger = Ledger(Privacy(epsilon="5.5", delta="1e-6"), accountant="zcdp")
+    ledger = trusted_ledger(Privacy(epsilon="5.5", delta="1e-6"), accountant="zcdp")
     earlier = Event.now("a release", who="trusted", study="m", privacy=Privacy(epsilon="0.1"))
     ledger.spend_all([earlier] * 108)
     assert 0.035 < ledger.remaining("trusted").epsilon < setting.study.privacy.exact_epsilon == Fraction("0.1")
@@ -235,7 +233,7 @@ def test_two_servers_from_one_state_spend_no_more_than_one() -> None:
     """Before the end there is budget left, and one of the two may use it up: the other one cannot go on."""
     setting = SETTINGS[4]
     trusted, local = setting.points()
-    ledger = Ledger(Privacy(epsilon=20))
+    ledger = trusted_ledger(Privacy(epsilon=20))
     first = started(setting.study, n_local=setting.n_local, trusted=trusted, ledger=ledger)
     second = HybridKMeansServer.from_json(first.to_json(), trusted=trusted, ledger=ledger)
     ended = 0
@@ -251,7 +249,7 @@ def test_two_servers_from_one_state_spend_no_more_than_one() -> None:
 
 def test_in_few_dimensions_a_state_holds_the_one_release_and_never_releases_again() -> None:
     setting = Setting(2, 3, "1", "replace-one", 60, 400)
-    ledger = Ledger(setting.study.privacy)
+    ledger = trusted_ledger(setting.study.privacy)
     states, answers = _rounds(setting, ledger)
     assert len(ledger.events) == 1
     again = HybridKMeansServer.from_json(states[0], ledger=ledger)  # without the points: they are not needed any more
@@ -264,14 +262,15 @@ def test_in_few_dimensions_a_state_holds_the_one_release_and_never_releases_agai
 
 
 @pytest.mark.slow
+@pytest.mark.representative
 @pytest.mark.parametrize("setting", [SETTINGS[4], SETTINGS[6]], ids=["replace-one", "add-remove"])
 def test_a_state_that_was_counted_goes_on_with_its_ledger_only(setting: Setting) -> None:
     """Else whoever has a copy of the text could spend the whole of it again."""
-    ledger = Ledger(Privacy(epsilon=20))
+    ledger = trusted_ledger(Privacy(epsilon=20))
     states, _ = _rounds(setting, ledger)
     trusted, _ = setting.points()
     events = ledger.events
-    others = [Ledger(Privacy(epsilon=20)) for _ in range(2)]
+    others = [trusted_ledger(Privacy(epsilon=20)) for _ in range(2)]
     others[1].spend(  # of another study
         Event.now("something", who="trusted", study="0" * 64, privacy=Privacy(epsilon=10))
     )
@@ -293,41 +292,40 @@ def test_a_state_that_was_counted_goes_on_with_its_ledger_only(setting: Setting)
     assert [len(other.events) for other in others] == [0, 1]
 
 
-@pytest.mark.slow
 def test_a_state_that_has_spent_nothing_yet_goes_on_with_its_ledger_only(tmp_path: Path) -> None:
     """Else every copy of its text could spend from a ledger of its own."""
     trusted, local = SETTINGS[4].points()
     budget = Privacy(epsilon=1)
-    for begun in (Ledger(budget), Ledger(budget, path=tmp_path / "begun"), Ledger.create(tmp_path / "made", budget)):
+    for begun in (trusted_ledger(budget), Ledger.create(tmp_path / "made", budget, count="trusted")):
         server = started(SETTINGS[4].study, n_local=SETTINGS[4].n_local, trusted=trusted, ledger=begun)
         state = server.to_json()
         assert begun.events == ()
-        Ledger.create(tmp_path / "other", budget)
-        for other in (Ledger(budget), Ledger(budget, path=tmp_path / "none"), Ledger.open(tmp_path / "other")):
+        Ledger.create(tmp_path / "other", budget, count="trusted")
+        for other in (trusted_ledger(budget), Ledger.open(tmp_path / "other", count="trusted")):
             with pytest.raises(ProtocolError, match="not the one that the study"):
                 HybridKMeansServer.from_json(state, trusted=trusted, ledger=other)
-        assert not (tmp_path / "none").exists()
         (tmp_path / "other").unlink()
-        again = Ledger.from_json(begun.to_json())
+        again = Ledger.from_json(begun.to_json(), count="trusted")
         assert HybridKMeansServer.from_json(state, trusted=trusted, ledger=again).to_json() == state
-    for name in ("begun", "made"):
-        assert Ledger.open(tmp_path / name).events == ()
-    ended = HybridKMeansServer.from_json(state, trusted=trusted, ledger=Ledger.open(tmp_path / "made"))
+    assert Ledger.open(tmp_path / "made", count="trusted").events == ()
+    ended = HybridKMeansServer.from_json(state, trusted=trusted, ledger=Ledger.open(tmp_path / "made", count="trusted"))
     _finish(ended, local)
     assert json.loads(HybridKMeansServer.from_json(ended.to_json()).to_json())["ledger_nonce"] == begun.nonce
 
 
 def test_a_state_and_a_ledger_of_before_there_were_nonces_go_on(tmp_path: Path) -> None:
     trusted, _ = SETTINGS[4].points()
-    fields = json.loads(Ledger(Privacy(epsilon=1)).to_json())
+    fields = json.loads(trusted_ledger(Privacy(epsilon=1)).to_json())
     del fields["nonce"]
     (tmp_path / "old").write_text(json.dumps(fields))
-    old = Ledger.open(tmp_path / "old")
+    old = Ledger.open(tmp_path / "old", count="trusted")
     assert old.nonce is None
     server = started(SETTINGS[4].study, n_local=SETTINGS[4].n_local, trusted=trusted, ledger=old)
     state = server.to_json()
     assert "ledger_nonce" not in json.loads(state)
-    assert HybridKMeansServer.from_json(state, trusted=trusted, ledger=Ledger.open(tmp_path / "old")).in_ledger
+    assert HybridKMeansServer.from_json(
+        state, trusted=trusted, ledger=Ledger.open(tmp_path / "old", count="trusted")
+    ).in_ledger
     for wrong in (5, [5], {"nonce": "0"}):
         with pytest.raises(ProtocolError, match="refused"):
             HybridKMeansServer.from_json(as_text({**json.loads(state), "ledger_nonce": wrong}), trusted=trusted)
@@ -335,7 +333,7 @@ def test_a_state_and_a_ledger_of_before_there_were_nonces_go_on(tmp_path: Path) 
 
 def test_a_ledger_that_lacks_a_part_of_what_was_spent_is_another_one() -> None:
     setting = SETTINGS[4]
-    ledger = Ledger(Privacy(epsilon=20))
+    ledger = trusted_ledger(Privacy(epsilon=20))
     states, _ = _rounds(setting, ledger)
     fields = json.loads(ledger.to_json())
     shorter = Ledger.from_json(json.dumps({**fields, "events": fields["events"][:1]}))
@@ -347,7 +345,8 @@ def test_a_ledger_that_lacks_a_part_of_what_was_spent_is_another_one() -> None:
 def test_a_ledger_that_another_process_has_written_to_is_read_again(tmp_path: Path) -> None:
     setting = SETTINGS[4]
     trusted, _ = setting.points()
-    mine, theirs = (Ledger(Privacy(epsilon=20), path=tmp_path / "ledger.json") for _ in range(2))
+    mine = Ledger.create(tmp_path / "ledger.json", Privacy(epsilon=20), count="trusted")
+    theirs = Ledger.open(tmp_path / "ledger.json", count="trusted")
     states, _ = _rounds(setting, theirs)
     assert not mine.events
     assert HybridKMeansServer.from_json(states[-1], trusted=trusted, ledger=mine).in_ledger
@@ -356,7 +355,9 @@ def test_a_ledger_that_another_process_has_written_to_is_read_again(tmp_path: Pa
 def test_a_study_that_has_ended_can_be_read_without_its_ledger() -> None:
     setting = SETTINGS[4]
     trusted, local = setting.points()
-    server = started(setting.study, n_local=setting.n_local, trusted=trusted, ledger=Ledger(Privacy(epsilon=20)))
+    server = started(
+        setting.study, n_local=setting.n_local, trusted=trusted, ledger=trusted_ledger(Privacy(epsilon=20))
+    )
     _finish(server, local)
     again = HybridKMeansServer.from_json(server.to_json())
     np.testing.assert_array_equal(again.cluster_centers, server.cluster_centers)
@@ -365,5 +366,9 @@ def test_a_study_that_has_ended_can_be_read_without_its_ledger() -> None:
 
 def test_without_trusted_users_no_ledger_is_missed() -> None:
     setting = Setting(2, 3, "1", "replace-one", 0, 400)
-    server = started(setting.study, n_local=400, ledger=Ledger(Privacy(epsilon=1)))
-    assert HybridKMeansServer.from_json(server.to_json()).round is not None
+    server = started(setting.study, n_local=400, ledger=trusted_ledger(Privacy(epsilon=1)))
+    again = HybridKMeansServer.from_json(server.to_json())
+    assert again.round is not None
+    assert server.round is not None
+    assert again.round.to_json() == server.round.to_json()
+    assert again.to_json() == server.to_json()

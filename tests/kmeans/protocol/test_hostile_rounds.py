@@ -93,8 +93,10 @@ def test_a_channel_that_does_not_hide_what_the_question_answers_is_refused(
 def test_a_set_and_its_channel_are_taken() -> None:
     message = json.loads(_message(5, 2, FIVE))
     message["asks"][0]["channel"] = json.loads(ChoiceResponse(epsilon=1, n_codes=32, n_chosen=3).to_json())
-    (reports,) = Round.from_json(as_text(message), study=_study(5)).answer([[0.2] * 5, [0.9] * 5])
-    assert (reports.codes < 32).all()
+    asked = Round.from_json(as_text(message), study=_study(5))
+    (reports,) = asked.answer([[0.2] * 5, [0.9] * 5])
+    assert (reports.codes.shape, reports.codes.max() < 32) == ((2,), True)
+    assert asked.asks[0].channel == ChoiceResponse(epsilon=1, n_codes=32, n_chosen=3)
 
 
 numbers = st.one_of(

@@ -7,8 +7,7 @@ from hybriddp.errors import DataError
 from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger
-from tests.kmeans.servers import started
+from tests.kmeans.servers import started, trusted_ledger
 
 
 def _study(d: int, neighbors: str = "add-remove", k: int = 3) -> KMeansStudy:
@@ -21,10 +20,10 @@ def test_no_user_and_one_user_are_treated_alike(d: int, n_local: int) -> None:
     """Neighbors: what is asked and paid for first must be the same, with no user, with one and with two."""
     seen = []
     for n_trusted in (0, 1, 2):
-        ledger = Ledger(Privacy(epsilon=2))  # which counts replaced values
+        ledger = trusted_ledger(Privacy(epsilon=2))  # which counts replaced values
         server = started(_study(d), n_local=n_local, trusted=np.full((n_trusted, d), 0.5), ledger=ledger)
         seen.append((ledger.events[0].what, ledger.events[0].epsilon, '"n_trusted":"private"' in server.to_json()))
-    assert seen == 3 * [("K-means, study 'points': the size of the trusted group", "0.1", True)]
+    assert seen == 3 * [("K-means: the size of the trusted group", "0.1", True)]
 
 
 def test_an_empty_group_goes_all_the_way() -> None:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.randomness import byte_source
 from tests.kmeans.servers import as_text, started
+from tests.levels import z_limit
+from tests.refusals import not_refused
 
 STUDY = KMeansStudy("visits", n_clusters=2, bounds=[(0, 24), (0, 60)], epsilon=2)
 CENTERS, RADII = np.array([[0.1, 0.2], [0.3, 0.8]]), np.array([0.1, 0.2])
@@ -95,6 +98,7 @@ BROKEN: tuple[Any, ...] = (
 )
 
 
+@pytest.mark.repeated
 @pytest.mark.parametrize("path", [path for path in _paths(FIELDS) if path], ids=lambda p: "-".join(map(str, p)))
 def test_a_message_that_is_broken_anywhere_is_refused_or_another_message(path: tuple[Any, ...]) -> None:
     """Whatever is in whichever place, there is a round that says exactly that, or a ProtocolError: nothing else."""
@@ -114,9 +118,8 @@ def test_a_message_that_is_broken_anywhere_is_refused_or_another_message(path: t
             assert ask.question.n_symbols <= ask.channel.n_symbols
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
+def test_these_messages_are_refused() -> None:
+    changes: list[tuple[tuple[Any, ...], object]] = [
         *(((name,), ...) for name in FIELDS),
         *((("asks", 0, name), ...) for name in FIELDS["asks"][0]),
         *((("study", name), ...) for name in FIELDS["study"]),
@@ -145,11 +148,9 @@ def test_a_message_that_is_broken_anywhere_is_refused_or_another_message(path: t
         (("study", "n_clusters"), 0),
         (("study", "epsilon"), "2.0"),
         (("study", "version"), 3),
-    ],
-)
-def test_these_messages_are_refused(path: tuple[Any, ...], value: object) -> None:
-    with pytest.raises(ProtocolError, match="refused"):
-        Round.from_json(_changed(path, value), study=STUDY)
+    ]
+    cases = [(f"{path}: {value!r}", _changed(path, value)) for path, value in changes]
+    assert not_refused(cases, partial(Round.from_json, study=STUDY), ProtocolError, "refused") == []
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "{}", "5", "{", "[" * 100_000, None, 5, b"\xff"])
@@ -293,16 +294,16 @@ def test_every_device_answers_exactly_one_ask(at_a_time: int) -> None:
 
 @pytest.mark.statistical
 def test_asks_are_drawn_by_their_fractions_of_users() -> None:
-    """Within 6.5 standard deviations: 1e-10 each. A fraction that is wrong by a fifth would be off by tens."""
-    n = 60_000
+    """All numbers of users and variants together. A fraction that is wrong by a fifth would be off by tens."""
+    n, limit = 60_000, z_limit(sum(1 + ask.question.n_variants for ask in ROUND.asks))
     reports = ROUND.answer(np.tile(POINTS, (100, 1)), random_state=1)
     for ask, some in zip(ROUND.asks, reports, strict=True):
         p = float(ask.user_fraction / ROUND.user_fraction)
-        assert abs(len(some.users) - 1.2 * n * p) > 6.5 * np.sqrt(n * p * (1 - p))
-        assert abs(len(some.users) - n * p) < 6.5 * np.sqrt(n * p * (1 - p))
+        assert abs(len(some.users) - 1.2 * n * p) > limit * np.sqrt(n * p * (1 - p))
+        assert abs(len(some.users) - n * p) < limit * np.sqrt(n * p * (1 - p))
         variants = np.bincount(some.variants, minlength=ask.question.n_variants)
         q = 1 / ask.question.n_variants
-        assert np.abs(variants - len(some.users) * q).max() <= 6.5 * np.sqrt(len(some.users) * q * (1 - q))
+        assert np.abs(variants - len(some.users) * q).max() <= limit * np.sqrt(len(some.users) * q * (1 - q))
 
 
 def test_a_seed_repeats_reports_and_no_seed_does_not() -> None:
@@ -396,9 +397,11 @@ def test_reports_to_another_number_of_asks_are_refused() -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.representative
 def test_a_crowd_answers_as_its_devices_would() -> None:
-    """The mean counts of the crowd and of devices over 40 runs: within 7.5 standard errors (Student's t: 1e-10)."""
+    """The mean counts of the crowd and of devices over 40 runs, all counts together."""
     runs, users = 40, 6000
+    limit = z_limit(sum(ask.question.n_symbols * ask.question.n_variants for ask in ROUND.asks), runs)
     points = np.tile(POINTS[:60], (users // 60, 1))
     placed = STUDY.box.place(points).points
     for ask in ROUND.asks:
@@ -416,8 +419,8 @@ def test_a_crowd_answers_as_its_devices_would() -> None:
             by_devices.append(alike.counts(ask.channel).sum(axis=0))
         a, b = np.array(by_crowd), np.array(by_devices)
         error = np.sqrt((a.var(axis=0, ddof=1) + b.var(axis=0, ddof=1)) / runs)
-        assert (np.abs(a.mean(axis=0) - b.mean(axis=0)) < 7.5 * error).all()
-        assert (np.abs(1.2 * a.mean(axis=0) - b.mean(axis=0)) > 7.5 * error).any()  # a fifth would be noticed
+        assert (np.abs(a.mean(axis=0) - b.mean(axis=0)) < limit * error).all()
+        assert (np.abs(1.2 * a.mean(axis=0) - b.mean(axis=0)) > limit * error).any()  # a fifth would be noticed
 
 
 def test_a_round_of_another_study_than_the_one_agreed_to_is_refused() -> None:
@@ -438,12 +441,14 @@ def test_a_round_of_another_study_than_the_one_agreed_to_is_refused() -> None:
 def test_a_crowd_does_not_favor_the_first_variants() -> None:
     """If there are fewer users than variants, or not a multiple of them, chance says which are answered."""
     ask, points = DIRECTION, STUDY.box.place(POINTS[:11]).points
-    answered = np.zeros(ask.question.n_variants)
-    for seed in range(600):
+    runs, answered = 1500, np.zeros(ask.question.n_variants)
+    for seed in range(runs):
         rng = np.random.default_rng(seed)
         users = simulate_devices(ask, iter([points[:5], points[5:]]), source=byte_source(seed), rng=rng).users
         assert (users.sum(), users.max() - users.min()) == (11, 1)
         answered += users > users.min()
-    # 11 = 8 + 3: each variant is one of the remaining ones equally often, within 6.5 standard errors (1e-10).
+    # 11 = 8 + 3: each variant is one of the remaining ones equally often.
     fraction = (11 % ask.question.n_variants) / ask.question.n_variants
-    assert np.abs(answered / 600 - fraction).max() < 6.5 * np.sqrt(fraction * (1 - fraction) / 600)
+    limit = z_limit(answered.size) * np.sqrt(fraction * (1 - fraction) / runs)
+    assert np.abs(answered / runs - fraction).max() < limit
+    assert np.abs(1.2 * answered / runs - fraction).max() > limit

@@ -19,15 +19,14 @@ from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.statistics import PointArray
 from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger
 from hybriddp.release.mechanisms import PrivateVector, release_vector
 from tests.kmeans.protocol.crowds import CENTERS, STUDY, Crowd, _points, _run, _study
-from tests.kmeans.servers import as_text, started
+from tests.kmeans.servers import as_text, started, trusted_ledger
+from tests.levels import z_limit
 
 # Whole studies
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("n", "at_a_time", "seed"), [(1000, 1, 3), (40_000, 1 << 30, None)])
 def test_a_study_by_texts_finds_the_centers(n: int, at_a_time: int, seed: int | None) -> None:
     """One device at a time; or all at once, without seeds. 1 is a quarter of the way to another cluster."""
@@ -38,7 +37,10 @@ def test_a_study_by_texts_finds_the_centers(n: int, at_a_time: int, seed: int | 
     assert apart.min(axis=0).max() < 1.0
 
 
-SIZES = pytest.mark.parametrize(("d", "n_trusted"), [(2, 200), (2, 0), (5, 3000), (5, 10)])
+SIZES = pytest.mark.parametrize(
+    ("d", "n_trusted"),
+    [(2, 200), (2, 0), *(pytest.param(5, n_trusted, marks=pytest.mark.slow) for n_trusted in (3000, 10))],
+)
 
 
 def _costs(d: int, n_trusted: int, seed: int) -> tuple[float, float]:
@@ -52,7 +54,7 @@ def _costs(d: int, n_trusted: int, seed: int) -> tuple[float, float]:
     return wcss(points, server.cluster_centers) / n, wcss(points, model.cluster_centers_) / n
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @SIZES
 def test_a_study_by_texts_costs_about_what_a_fit_costs(d: int, n_trusted: int) -> None:
     for cost in _costs(d, n_trusted, 1):
@@ -63,10 +65,10 @@ def test_a_study_by_texts_costs_about_what_a_fit_costs(d: int, n_trusted: int) -
 @pytest.mark.statistical
 @SIZES
 def test_a_study_by_texts_costs_what_a_fit_costs(d: int, n_trusted: int) -> None:
-    """Mean costs over 40 seeds: within 7.5 standard errors of each other (Student's t: 1e-10)."""
+    """Mean costs over 40 seeds: within `z_limit(1, 40)` standard errors of each other."""
     by_text, by_fit = np.array([_costs(d, n_trusted, seed) for seed in range(1, 41)]).T
     error = np.sqrt((np.var(by_text, ddof=1) + np.var(by_fit, ddof=1)) / 40)
-    assert abs(np.mean(by_text) - np.mean(by_fit)) < 7.5 * error
+    assert abs(np.mean(by_text) - np.mean(by_fit)) < z_limit(1, 40) * error
     assert np.median(by_text) < 1.05 * d * 0.4**2
 
 
@@ -108,8 +110,8 @@ def test_a_simulation_that_is_resumed_ends_as_one_that_is_not(monkeypatch: pytes
     assert len(states) == 2 * len(set(states)) > 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("d", [1, 3, 4, *(pytest.param(d, marks=pytest.mark.slow) for d in (2, 8))])
+@pytest.mark.repeated
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 8])
 @pytest.mark.parametrize("n_trusted", [0, 5, 2000])
 @pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
 def test_a_study_that_nobody_answers_ends_all_the_same(d: int, n_trusted: int, neighbors: str) -> None:
@@ -175,7 +177,7 @@ def test_trusted_points_that_are_no_table_are_refused(trusted: Any) -> None:  # 
 
 @pytest.mark.parametrize(("n_local", "n_trusted"), [(0, 0), (2, 0), (0, 2), (1, 1)])
 def test_fewer_users_than_clusters_are_refused_before_anything_is_spent(n_local: int, n_trusted: int) -> None:
-    ledger = Ledger(Privacy(epsilon=2))
+    ledger = trusted_ledger(Privacy(epsilon=2))
     with pytest.raises(DataError, match=f"{n_local + n_trusted} users for 3 clusters. Nothing has been spent"):
         started(STUDY, n_local=n_local, trusted=_points(n_trusted), ledger=ledger)
     assert not ledger.events

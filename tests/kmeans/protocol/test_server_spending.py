@@ -23,7 +23,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.release.mechanisms import PrivateVector, release_vector
 from tests.kmeans.protocol.crowds import STUDY, Crowd, _points, _study
-from tests.kmeans.servers import as_text, asked_now, started
+from tests.kmeans.servers import as_text, asked_now, started, trusted_ledger
 
 # What is written down
 
@@ -33,7 +33,7 @@ def _spent(ledger: Ledger) -> Fraction:
 
 
 def test_a_ledger_that_has_not_enough_left_stops_the_study_before_it_begins() -> None:
-    ledger = Ledger(Privacy(epsilon=1))
+    ledger = trusted_ledger(Privacy(epsilon=1))
     with pytest.raises(BudgetError):
         started(STUDY, n_local=4000, trusted=_points(40), ledger=ledger)
     assert not ledger.events
@@ -41,7 +41,7 @@ def test_a_ledger_that_has_not_enough_left_stops_the_study_before_it_begins() ->
 
 def test_a_ledger_cannot_join_a_study_that_has_spent_without_one() -> None:
     """It would lack the first releases."""
-    study, ledger = _study(5, epsilon=4), Ledger(Privacy(epsilon=4))
+    study, ledger = _study(5, epsilon=4), trusted_ledger(Privacy(epsilon=4))
     trusted, devices = _points(3000, 5), Crowd(_points(20_000, 5), None)
     server = started(study, n_local=20_000, trusted=trusted)
     while server.round is not None:
@@ -65,7 +65,7 @@ def test_a_ledger_cannot_join_a_study_that_has_spent_without_one() -> None:
 
 
 def test_a_ledger_that_joins_before_anything_is_spent_holds_everything() -> None:
-    study, ledger = _study(5, epsilon=4), Ledger(Privacy(epsilon=4))
+    study, ledger = _study(5, epsilon=4), trusted_ledger(Privacy(epsilon=4))
     trusted, devices = _points(3000, 5), Crowd(_points(20_000, 5), None)
     unstarted = HybridKMeansServer(study, n_local=20_000, trusted=trusted).to_json()
     server = HybridKMeansServer.from_json(unstarted, trusted=trusted, ledger=ledger)
@@ -79,7 +79,7 @@ def test_a_ledger_that_joins_before_anything_is_spent_holds_everything() -> None
     with pytest.raises(BudgetError, match="has spent ε = 4 of its trusted users already"):
         HybridKMeansServer.from_json(begun, trusted=trusted, ledger=ledger)
     with pytest.raises(BudgetError, match="needs ε = 4 of the trusted users"):
-        HybridKMeansServer.from_json(begun, trusted=trusted, ledger=Ledger(Privacy(epsilon=3)))
+        HybridKMeansServer.from_json(begun, trusted=trusted, ledger=trusted_ledger(Privacy(epsilon=3)))
 
 
 @pytest.mark.parametrize("d", [2, 5])
@@ -87,7 +87,7 @@ def test_a_ledger_that_joins_before_anything_is_spent_holds_everything() -> None
 def test_an_epsilon_of_many_digits_is_shared_out_all_the_same(d: int, neighbors: str) -> None:
     """Parts of it are rounded down, to no more than it."""
     study = _study(d, epsilon="2.7182818284590452353602", neighbors=neighbors)
-    ledger = Ledger(Privacy(epsilon=20))
+    ledger = trusted_ledger(Privacy(epsilon=20))
     server = started(study, n_local=0, trusted=_points(500, d), ledger=ledger)
     assert server.round is None
     spent = _spent(ledger) / study.ledger_factor
@@ -97,7 +97,7 @@ def test_an_epsilon_of_many_digits_is_shared_out_all_the_same(d: int, neighbors:
 
 @pytest.mark.parametrize(("epsilon", "works"), [(0.05, False), (0.099, False), (0.1, True)])
 def test_a_trusted_group_alone_needs_an_epsilon_that_can_be_divided(epsilon: float, works: bool) -> None:
-    study, ledger = _study(5, epsilon=epsilon), Ledger(Privacy(epsilon=epsilon))
+    study, ledger = _study(5, epsilon=epsilon), trusted_ledger(Privacy(epsilon=epsilon))
     if works:
         assert np.isfinite(started(study, n_local=0, trusted=_points(500, 5), ledger=ledger).cluster_centers).all()
         return
@@ -119,13 +119,14 @@ class Untouched(PointArray):
 
 
 @pytest.mark.slow
+@pytest.mark.representative
 @pytest.mark.parametrize(("epsilon", "n_trusted", "n_local"), [(2, 10, 2000), (0.05, 5000, 100)])
 def test_a_trusted_group_that_cannot_help_is_asked_nothing_and_pays_nothing(
     epsilon: float, n_trusted: int, n_local: int
 ) -> None:
     """The study is that of the local users alone, with a ledger in which there is nothing left too."""
     study, points = _study(5, epsilon=epsilon), _points(n_trusted + n_local, 5)
-    ledger = Ledger(Privacy(epsilon="0.01"))
+    ledger = trusted_ledger(Privacy(epsilon="0.01"))
     group = Untouched(study.box, points[:n_trusted], "points")
     server = started(study, n_local=n_local, trusted=group, ledger=ledger)
     alone = started(study, n_local=n_local)
@@ -149,7 +150,7 @@ def test_a_trusted_group_that_cannot_help_is_asked_nothing_and_pays_nothing(
 @pytest.mark.parametrize("d", [2, 5])
 @pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
 def test_nothing_is_spent_or_looked_at_before_the_start(d: int, neighbors: str) -> None:
-    study, ledger = _study(d, neighbors=neighbors), Ledger(Privacy(epsilon=4))
+    study, ledger = _study(d, neighbors=neighbors), trusted_ledger(Privacy(epsilon=4))
     group = Untouched(study.box, _points(3000, d), "points")
     server = HybridKMeansServer(study, n_local=500, trusted=group, ledger=ledger)
     for taken_up in (server, HybridKMeansServer.from_json(server.to_json(), trusted=group, ledger=ledger)):
@@ -169,7 +170,7 @@ def test_nothing_is_spent_or_looked_at_before_the_start(d: int, neighbors: str) 
 
 
 def test_a_start_that_fails_can_be_tried_again() -> None:
-    ledger = Ledger(Privacy(epsilon=2))
+    ledger = trusted_ledger(Privacy(epsilon=2))
     group = Flaky(STUDY.box, _points(300), "points")
     server = HybridKMeansServer(STUDY, n_local=500, trusted=group, ledger=ledger)
     with pytest.raises(OSError, match="not now"):
@@ -197,7 +198,7 @@ class Flaky(PointArray):
 
 def test_a_study_that_has_begun_is_not_begun_again() -> None:
     study, points = _study(2, epsilon=1), _points(400)
-    ledger = Ledger(Privacy(epsilon=5))
+    ledger = trusted_ledger(Privacy(epsilon=5))
     started(study, n_local=100, trusted=points, ledger=ledger)
     events = ledger.events
     with pytest.raises(BudgetError, match="Take it up from its state"):
@@ -240,7 +241,7 @@ def test_a_round_that_does_not_keep_the_promise_is_noticed_before_anything_is_re
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     study, points = _study(2, epsilon=1), _points(400)
-    ledger = Ledger(Privacy(epsilon=1))
+    ledger = trusted_ledger(Privacy(epsilon=1))
     server = HybridKMeansServer(study, n_local=4000, trusted=points[:5], ledger=ledger)
     assert server._step is not None
     (ask,) = server._step.asks
@@ -297,7 +298,7 @@ class Unreadable(PointArray):
 
 def test_what_cannot_be_read_has_not_been_paid_for() -> None:
     study, trusted, devices = _many()
-    ledger = Ledger(Privacy(epsilon=2))
+    ledger = trusted_ledger(Privacy(epsilon=2))
     broken = Unreadable(study.box, trusted, "points")
     server = started(study, n_local=2000, trusted=broken, ledger=ledger)
     assert server.round is not None

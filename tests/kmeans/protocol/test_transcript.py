@@ -13,6 +13,7 @@ from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.kmeans.study import KMeansStudy
 from tests.kmeans.servers import as_text, asked_now, started
+from tests.refusals import not_refused
 
 RNG = np.random.default_rng(2)
 
@@ -47,16 +48,16 @@ def test_text_and_state_are_inverses() -> None:
         assert (again.round is None) == (rounds == 3)
 
 
+def _read(text: str) -> HybridKMeansServer:
+    return HybridKMeansServer.from_json(text, trusted=POINTS[:40], random_state=1)
+
+
 @pytest.mark.parametrize("name", FIELDS)
-@pytest.mark.parametrize(
-    "value", [..., [], {}, "", -1, 0.5, "x", [[0]], [None], [5], 10**40, float("nan"), float("inf")]
-)
-def test_a_text_with_one_field_broken_is_refused(name: str, value: object) -> None:
-    fields = {**FIELDS, name: value}
-    if value is ...:
-        del fields[name]
-    with pytest.raises(ProtocolError, match="refused"):
-        HybridKMeansServer.from_json(as_text(fields), trusted=POINTS[:40], random_state=1)
+def test_a_text_with_one_field_broken_is_refused(name: str) -> None:
+    values: list[object] = [[], {}, "", -1, 0.5, "x", [[0]], [None], [5], 10**40, float("nan"), float("inf")]
+    cases = [(repr(value), as_text({**FIELDS, name: value})) for value in values]
+    cases.append(("left out", as_text({other: value for other, value in FIELDS.items() if other != name})))
+    assert not_refused(cases, _read, ProtocolError, "refused") == []
 
 
 def _with_result(**change: object) -> str:
@@ -70,9 +71,8 @@ VALUES = FIELDS["results"][0]["release"]["values"]
 VARIANCE = FIELDS["results"][0]["release"]["variance"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_state_that_cannot_be_is_refused() -> None:
+    texts = [
         _with_result(tallies=[]),
         _with_result(tallies=None),
         _with_result(tallies=[{"support_counts": SUPPORTS}]),
@@ -112,11 +112,8 @@ VARIANCE = FIELDS["results"][0]["release"]["variance"]
         "",
         "[]",
         "[" * 100_000,
-    ],
-)
-def test_a_state_that_cannot_be_is_refused(text: str) -> None:
-    with pytest.raises(ProtocolError):
-        HybridKMeansServer.from_json(text, trusted=POINTS[:40], random_state=1)
+    ]
+    assert not_refused([(text[:1000], text) for text in texts], _read, ProtocolError, "") == []
 
 
 @pytest.mark.parametrize(
@@ -146,9 +143,9 @@ def _hostile(value: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
     return value
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
-@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize("d", [2, pytest.param(5, marks=pytest.mark.slow)])
 def test_whatever_integers_a_state_holds_it_goes_on_or_is_refused(d: int, neighbors: str) -> None:
     """Nothing else is raised: what the algorithm is told has been checked before."""
     study = _study(d, neighbors)

@@ -14,21 +14,26 @@ from hybriddp.kmeans.protocol.round import RoundTally
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
 from hybriddp.kmeans.protocol.transcript import ServerState
 from hybriddp.privacy import Privacy
-from hybriddp.release import Ledger
 from hybriddp.release.mechanisms import PrivateVector, release_vector
 from tests.kmeans.exact import Setting
-from tests.kmeans.servers import asked_now, started
+from tests.kmeans.servers import asked_now, started, trusted_ledger
 
 SETTINGS = [
     Setting(1, 3, "1", "replace-one", 40, 300),
     Setting(2, 2, "1", "add-remove", 40, 300),
     Setting(2, 2, "0.1", "replace-one", 5, 3000),
+    Setting(4, 2, "7", "replace-one", 60, 0),
+]
+SLOW = [
     Setting(5, 2, "2", "replace-one", 400, 200),
     Setting(5, 2, "2", "add-remove", 400, 200),
-    Setting(4, 2, "7", "replace-one", 60, 0),
     Setting(4, 3, "20", "replace-one", 30, 500),
 ]
-every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s.d}-{s.neighbors}-{s.epsilon}")
+every_setting = pytest.mark.parametrize(
+    "setting",
+    [*SETTINGS, *(pytest.param(setting, marks=pytest.mark.slow) for setting in SLOW)],
+    ids=lambda s: f"{s.d}-{s.neighbors}-{s.epsilon}",
+)
 
 
 class Tape:
@@ -53,7 +58,7 @@ def _run(
     setting: Setting, trusted: FloatArray, answers: list[RoundTally] | None, local: FloatArray
 ) -> tuple[list[str], list[str], list[RoundTally], FloatArray]:
     """Rounds and states as texts, what was answered, and the centers."""
-    ledger = Ledger(Privacy(epsilon=20))
+    ledger = trusted_ledger(Privacy(epsilon=20))
     server = started(setting.study, n_local=setting.n_local, trusted=trusted, ledger=ledger)
 
     def state() -> str:
@@ -69,7 +74,7 @@ def _run(
     return rounds, states, given, server.cluster_centers
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @every_setting
 def test_other_points_with_the_same_published_numbers_give_the_same_study(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
@@ -96,7 +101,7 @@ def test_other_points_with_the_same_published_numbers_give_the_same_study(
             assert tape.asked == wanted
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @every_setting
 def test_a_state_taken_up_with_other_points_asks_the_same_and_says_the_same(setting: Setting) -> None:
     trusted, local = setting.points()
@@ -119,7 +124,7 @@ def _public(step: Step) -> tuple[str, list[tuple[str, str, Fraction]], object]:
     return step.purpose, asks, release
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @every_setting
 def test_the_algorithm_is_a_function_of_what_it_hears(setting: Setting) -> None:
     """Replayed from a state's text alone, without any server or points, it wants the same things in the same order."""

@@ -1,26 +1,23 @@
 """Turns: everybody can compute them, they divide all participants among the rounds, and nobody can choose them."""
 
-import hashlib
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
-from hybriddp.errors import ParameterError, ProtocolError
+from hybriddp.errors import ProtocolError
 from hybriddp.kmeans.algorithm import plans, tuning
 from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.protocol.turns import LEAST_FRACTION, PLACES, Turns, place
+from hybriddp.kmeans.protocol.turns import LEAST_FRACTION, Turns
 from hybriddp.kmeans.reports.base import MOST_ROUNDS
 from hybriddp.kmeans.reports.second_moment import length_ask
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.service.tokens import LONGEST_SUBJECT, check_subject
-from tests.levels import LEVEL
+from hybriddp.places import LONGEST_SUBJECT, PLACES
 
 STUDY = KMeansStudy("visits", n_clusters=2, bounds=[(0, 24), (0, 60)], epsilon=2)
-QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
+QUARTER, HALF, NONCE = Fraction(1, 4), Fraction(1, 2), "0f" * 16
 subjects = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=LONGEST_SUBJECT)
 fractions = st.lists(st.integers(1, 300), min_size=1, max_size=3).map(
     lambda ns: tuple(Fraction(n, 900) * 3 for n in ns)
@@ -33,26 +30,11 @@ def _round(number: int, fraction: Fraction, study: KMeansStudy = STUDY) -> Round
     )
 
 
-@given(subjects)
-def test_a_place_is_the_first_eight_bytes_of_the_hash(subject: str) -> None:
-    message = b"hybriddp kmeans turn\n" + STUDY.digest.encode() + b"\n" + subject.encode()
-    expected = 0
-    for byte in hashlib.sha256(message).digest()[:8]:
-        expected = 256 * expected + byte
-    assert place(STUDY.digest, subject) == expected < PLACES
-
-
-@given(subjects)
-def test_whoever_has_a_token_has_a_place(subject: str) -> None:
-    assert check_subject(subject) == subject
-    assert place(STUDY.digest, subject) >= 0
-
-
 @given(subjects, st.lists(st.integers(1, 60), min_size=1, max_size=8))
 def test_everybody_belongs_to_one_round_and_later_rounds_do_not_change_it(subject: str, weights: list[int]) -> None:
     parts = tuple(Fraction(weight, sum(weights)) for weight in weights)
     parts = tuple(part for part in parts if part >= LEAST_FRACTION)
-    numbers = [Turns(STUDY.digest, parts[: i + 1]).round_of(subject) for i in range(len(parts))]
+    numbers = [Turns(STUDY.digest, parts[: i + 1]).round_of(subject, NONCE) for i in range(len(parts))]
     known = [number for number in numbers if number is not None]
     assert known == known[:1] * len(known)  # once published, always the same
     assert numbers[: len(numbers) - len(known)] == [None] * (len(numbers) - len(known))
@@ -68,18 +50,6 @@ def test_limits_are_the_fractions_of_all_places_rounded_down() -> None:
     assert many.limits == tuple(PLACES // MOST_ROUNDS * i for i in range(1, MOST_ROUNDS + 1))
 
 
-@pytest.mark.statistical
-def test_places_are_uniform_and_independent_of_another_studys() -> None:
-    """40,000 people; against 16 parts of which one is 20 % larger the same counts are rejected."""
-    other = KMeansStudy("visits again", n_clusters=2, bounds=[(0, 24), (0, 60)], epsilon=2)
-    n, cells = 40_000, 16
-    at = np.array([[place(study.digest, f"user {i}") * 4 // PLACES for i in range(n)] for study in (STUDY, other)])
-    counts = np.bincount(4 * at[0] + at[1], minlength=cells)
-    assert stats.chisquare(counts).pvalue > LEVEL
-    wrong = np.where(np.arange(cells) == 0, 1.2, 1.0)
-    assert stats.chisquare(counts, wrong / wrong.sum() * n).pvalue < LEVEL
-
-
 def test_rounds_of_every_plan_are_crowds() -> None:
     """The first effort of a plan takes 4 % of the local users; refinement in few dimensions at least that, too."""
     efforts = [effort for plan in (plans.SMALL, plans.LARGE, plans.DOMINANT) for effort in plan.efforts]
@@ -93,14 +63,14 @@ def test_a_device_answers_its_own_turn_only() -> None:
     asked = {1: _round(1, QUARTER), 2: _round(2, HALF)}
     seen = set()
     for i in range(40):
-        number = turns.round_of(f"user {i}")
+        number = turns.round_of(f"user {i}", NONCE)
         seen.add(number)
         for own, some in asked.items():
             if own == number:
-                turns.require_turn(some, f"user {i}")
+                turns.require_turn(some, f"user {i}", NONCE)
             else:
                 with pytest.raises(ProtocolError, match="another participants' turn"):
-                    turns.require_turn(some, f"user {i}")
+                    turns.require_turn(some, f"user {i}", NONCE)
     assert seen == {1, 2, None}
 
 
@@ -115,7 +85,7 @@ def test_a_device_answers_its_own_turn_only() -> None:
 )
 def test_a_round_that_is_not_in_the_list_is_refused(asked: Round) -> None:
     with pytest.raises(ProtocolError, match="the list of turns is of another study, or has another fraction"):
-        Turns(STUDY.digest, (QUARTER, HALF)).require_turn(asked, "user 1")
+        Turns(STUDY.digest, (QUARTER, HALF)).require_turn(asked, "user 1", NONCE)
 
 
 def test_lists_go_on_from_earlier_ones() -> None:
@@ -152,7 +122,5 @@ def test_lists_that_are_none_are_refused(parts: tuple[Fraction, ...], reason: st
 
 
 def test_a_study_is_named_by_its_digest() -> None:
-    with pytest.raises(ParameterError, match="study_digest must be the SHA-256"):
-        place("visits", "user 1")
     with pytest.raises(ProtocolError, match="not named by a SHA-256"):
         Turns("visits", (HALF,))

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,12 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.protocol.answers import messages_of, received_reports
 from hybriddp.kmeans.protocol.round import Round
-from hybriddp.kmeans.protocol.turns import Turns, place
+from hybriddp.kmeans.protocol.turns import Turns
 from hybriddp.kmeans.study import KMeansStudy
+from hybriddp.places import place
 from hybriddp.randomness import ByteSource
 from tests.known_bytes import stream
+from tests.refusals import not_refused
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "kmeans.json").read_text(encoding="utf-8"))
 OWN = KMeansStudy.from_json(VECTORS["bases"][0])
@@ -60,7 +61,7 @@ def _points(case: dict[str, Any], study: KMeansStudy) -> FloatArray:
     return np.array(rows)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("case", VECTORS["rounds"], ids=lambda c: c["seed"])
 def test_known_bytes_give_the_same_answers_as_everywhere(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = _round(case)
@@ -100,13 +101,10 @@ def test_odd_studies_that_are_fine_are_accepted(case: dict[str, str]) -> None:
     assert (study.digest, study.privacy.epsilon) == (case["digest"], case["epsilon"])
 
 
-def _refused(parse: Callable[[str], object], case: dict[str, Any], words: str) -> bool:
-    """Whether a device refuses a text, with a sentence of its own."""
-    try:
-        parse(_text(case))
-    except ProtocolError as reason:
-        return re.match(f"The ({words}) is refused: ", str(reason)) is not None
-    return False
+def _not_refused(kind: str, parse: Callable[[str], object], words: str) -> list[str]:
+    """List the texts that a device does not refuse, with a sentence of its own."""
+    cases = [(case["why"], _text(case)) for case in VECTORS[kind]]
+    return not_refused(cases, parse, ProtocolError, f"^The ({words}) is refused: ")
 
 
 def test_tampered_studies_are_refused() -> None:
@@ -114,7 +112,7 @@ def test_tampered_studies_are_refused() -> None:
         study = KMeansStudy.from_json(text)  # a device compares its ε with the one that its user was shown
         KMeansStudy.require(study.privacy.epsilon == "1", "it is for another epsilon")
 
-    assert [case["why"] for case in VECTORS["refused_studies"] if not _refused(parse, case, "study")] == []
+    assert _not_refused("refused_studies", parse, "study") == []
 
 
 def test_tampered_rounds_are_refused() -> None:
@@ -122,14 +120,14 @@ def test_tampered_rounds_are_refused() -> None:
         return Round.from_json(text, study=OWN)
 
     words = "round|question|channel|ask|study"
-    assert [case["why"] for case in VECTORS["refused_rounds"] if not _refused(parse, case, words)] == []
+    assert _not_refused("refused_rounds", parse, words) == []
 
 
 def test_tampered_turns_are_refused() -> None:
     def parse(text: str) -> None:
         Turns.require(Turns.from_json(text).study_digest == OWN.digest, "it is of another study")
 
-    assert [case["why"] for case in VECTORS["refused_turns"] if not _refused(parse, case, "list of turns")] == []
+    assert _not_refused("refused_turns", parse, "list of turns") == []
 
 
 def test_everybody_finds_their_own_turn() -> None:
@@ -137,8 +135,9 @@ def test_everybody_finds_their_own_turn() -> None:
         turns = Turns.from_json(case["text"])
         assert turns.study_digest == OWN.digest
         for known in case["places"]:
-            assert place(OWN.digest, known["subject"]) == int(known["place"])
-            assert turns.round_of(known["subject"]) == known["round"]
+            who = known["subject"], known["nonce"]
+            assert place(OWN.digest, *who) == int(known["place"])
+            assert turns.round_of(*who) == known["round"]
 
 
 @pytest.mark.parametrize("text", ["x" * (1 << 20), '{"asks":' + "[" * 12_000 + "]" * 12_000 + "}"])
@@ -150,4 +149,10 @@ def test_texts_that_are_too_long_or_nested_are_refused(text: str) -> None:
 @pytest.mark.parametrize("subject", ["", "x" * 257, "half \ud800", 7, None])
 def test_a_subject_that_no_token_has_has_no_place(subject: str) -> None:
     with pytest.raises(ParameterError, match="subject must be a text of 1 to 256 characters"):
-        place(OWN.digest, subject)
+        place(OWN.digest, subject, "0" * 32)
+
+
+@pytest.mark.parametrize("nonce", ["", "0" * 31, "0" * 33, "F" * 32, "0" * 32 + "\n", 7, None])
+def test_a_nonce_that_no_device_draws_has_no_place(nonce: str) -> None:
+    with pytest.raises(ParameterError, match="nonce must be 32 lower-case hexadecimal digits"):
+        place(OWN.digest, "participant", nonce)

@@ -1,6 +1,7 @@
 """Questions as text: devices answer what strangers ask, so whatever is not exactly a question is refused."""
 
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hybriddp.kmeans.reports.direction import DirectionQuestion
 from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
 from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
+from tests.refusals import not_refused
 
 VIEW = Projection(np.array([0.5, 0.4]), np.array([[0.6, 0.8]]))
 CENTERS, RADII = np.array([[0.1, 0.2], [0.7, 0.8], [0.3, 0.9]]), np.array([0.1, 0.2, 0.3])
@@ -55,81 +57,81 @@ DIRECTION, PAIR, LENGTH = (_plain(QUESTIONS[name]) for name in ("direction", "se
 NAN, INF = float("nan"), float("inf")
 
 
-@pytest.mark.parametrize(
-    ("fields", "change"),
-    [
-        (GRID, {"kind": "other"}),
-        (GRID, {"kind": None}),
-        (GRID, {"kind": []}),
-        (GRID, {"sizes": 3}),
-        (GRID, {"low": ["a", "b"]}),
-        (GRID, {"low": None}),
-        (RESIDUAL, {"centers": 5}),
-        (RESIDUAL, {"coordinates": [[0], [0, 1]]}),
-        (RESIDUAL, {"coordinates": [[10**30, 0]]}),
-        (GRID, {"sizes": [3, 1]}),
-        (GRID, {"sizes": [3]}),
-        (GRID, {"sizes": [3, 5.0]}),
-        (GRID, {"sizes": [3, True]}),
-        (GRID, {"sizes": [3, 5000]}),
-        (GRID, {"step": [0.5, 0.0]}),
-        (GRID, {"step": [0.5, -1.0]}),
-        (GRID, {"step": [0.5, 1e-200]}),
-        (GRID, {"step": [0.5, NAN]}),
-        (GRID, {"low": [0.0]}),
-        (GRID, {"low": [0.0, INF]}),
-        (GRID, {"low": [0.0, 1e300]}),
-        (SEEN_GRID, {"axes": []}),
-        (SEEN_GRID, {"axes": [[1.0]]}),
-        (SEEN_GRID, {"axes": [[1e308, -1e308]]}),
-        (SEEN_GRID, {"origin": [0.5]}),
-        (SEEN_DIRECTION, {"centers": [[0.0, 1.0]] * 3}),
-        (SEEN_DIRECTION, {"sign_flips": [[1, -1]] * 4}),
-        (DIRECTION, {"sign_flips": []}),
-        (DIRECTION, {"sign_flips": [[1, 0]] * 8}),
-        (DIRECTION, {"sign_flips": [[1]] * 8}),
-        (DIRECTION, {"sign_flips": [[1, -1]] * 8192}),
-        (DIRECTION, {"chosen": 0}),
-        (DIRECTION, {"chosen": 3}),
-        (DIRECTION, {"chosen": 1.0}),
-        (PAIR, {"left_sign_flips": [[1, -1]] * 3}),
-        (PAIR, {"right_sign_flips": [[2, -1]] * 4}),
-        (PAIR, {"radius": 0.0}),
-        (PAIR, {"radius": 1}),
-        (LENGTH, {"radius": 1e-200}),
-        (LENGTH, {"radius": NAN}),
-        (LENGTH, {"center": [0.5]}),
-        (RESIDUAL, {"centers": []}),
-        (RESIDUAL, {"centers": [[0.1, 0.2]]}),
-        (RESIDUAL, {"centers": [[0.1, 0.2, 0.3]] * 3}),
-        (RESIDUAL, {"centers": [[0.1, NAN]] * 3}),
-        (RESIDUAL, {"radii": [0.1, 0.2, 0.0]}),
-        (RESIDUAL, {"radii": [0.1, 0.2, 1e-320]}),
-        (RESIDUAL, {"radii": [0.1, 0.2]}),
-        (RESIDUAL, {"coordinates": []}),
-        (RESIDUAL, {"coordinates": [[0, 2]]}),
-        (RESIDUAL, {"coordinates": [[-1, 0]]}),
-        (RESIDUAL, {"coordinates": [[0] * 17]}),
-        (RESIDUAL, {"coordinates": [[0, 1], [1, 1]]}),  # the same one twice
-        (RESIDUAL, {"coordinates": [[0], [1], [0]]}),  # more lists than dimensions
-        (SEEN_GRID, {"axes": [[0.6, 0.8]] * 3}),  # more directions than dimensions
-        (SEEN_GRID, {"axes": [[0.6, 1e-307]]}),  # products that a processor takes longer over, for some points
-        (DIRECTION, {"sign_flips": [[1, -1]] * 256}),  # more rows than are ever made
-        (PAIR, {"left_sign_flips": [[1, -1]] * 64, "right_sign_flips": [[1, -1]] * 64}),
-    ],
-)
-def test_what_is_no_question_is_refused(fields: dict[str, Any], change: dict[str, Any]) -> None:
-    with pytest.raises(ProtocolError, match="The question is refused"):
-        question_of(2, {**fields, **change})
+CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    (GRID, {"kind": "other"}),
+    (GRID, {"kind": None}),
+    (GRID, {"kind": []}),
+    (GRID, {"sizes": 3}),
+    (GRID, {"low": ["a", "b"]}),
+    (GRID, {"low": None}),
+    (RESIDUAL, {"centers": 5}),
+    (RESIDUAL, {"coordinates": [[0], [0, 1]]}),
+    (RESIDUAL, {"coordinates": [[10**30, 0]]}),
+    (GRID, {"sizes": [3, 1]}),
+    (GRID, {"sizes": [3]}),
+    (GRID, {"sizes": [3, 5.0]}),
+    (GRID, {"sizes": [3, True]}),
+    (GRID, {"sizes": [3, 5000]}),
+    (GRID, {"step": [0.5, 0.0]}),
+    (GRID, {"step": [0.5, -1.0]}),
+    (GRID, {"step": [0.5, 1e-200]}),
+    (GRID, {"step": [0.5, NAN]}),
+    (GRID, {"low": [0.0]}),
+    (GRID, {"low": [0.0, INF]}),
+    (GRID, {"low": [0.0, 1e300]}),
+    (SEEN_GRID, {"axes": []}),
+    (SEEN_GRID, {"axes": [[1.0]]}),
+    (SEEN_GRID, {"axes": [[1e308, -1e308]]}),
+    (SEEN_GRID, {"origin": [0.5]}),
+    (SEEN_DIRECTION, {"centers": [[0.0, 1.0]] * 3}),
+    (SEEN_DIRECTION, {"sign_flips": [[1, -1]] * 4}),
+    (DIRECTION, {"sign_flips": []}),
+    (DIRECTION, {"sign_flips": [[1, 0]] * 8}),
+    (DIRECTION, {"sign_flips": [[1]] * 8}),
+    (DIRECTION, {"sign_flips": [[1, -1]] * 8192}),
+    (DIRECTION, {"chosen": 0}),
+    (DIRECTION, {"chosen": 3}),
+    (DIRECTION, {"chosen": 1.0}),
+    (PAIR, {"left_sign_flips": [[1, -1]] * 3}),
+    (PAIR, {"right_sign_flips": [[2, -1]] * 4}),
+    (PAIR, {"radius": 0.0}),
+    (PAIR, {"radius": 1}),
+    (LENGTH, {"radius": 1e-200}),
+    (LENGTH, {"radius": NAN}),
+    (LENGTH, {"center": [0.5]}),
+    (RESIDUAL, {"centers": []}),
+    (RESIDUAL, {"centers": [[0.1, 0.2]]}),
+    (RESIDUAL, {"centers": [[0.1, 0.2, 0.3]] * 3}),
+    (RESIDUAL, {"centers": [[0.1, NAN]] * 3}),
+    (RESIDUAL, {"radii": [0.1, 0.2, 0.0]}),
+    (RESIDUAL, {"radii": [0.1, 0.2, 1e-320]}),
+    (RESIDUAL, {"radii": [0.1, 0.2]}),
+    (RESIDUAL, {"coordinates": []}),
+    (RESIDUAL, {"coordinates": [[0, 2]]}),
+    (RESIDUAL, {"coordinates": [[-1, 0]]}),
+    (RESIDUAL, {"coordinates": [[0] * 17]}),
+    (RESIDUAL, {"coordinates": [[0, 1], [1, 1]]}),  # the same one twice
+    (RESIDUAL, {"coordinates": [[0], [1], [0]]}),  # more lists than dimensions
+    (SEEN_GRID, {"axes": [[0.6, 0.8]] * 3}),  # more directions than dimensions
+    (SEEN_GRID, {"axes": [[0.6, 1e-307]]}),  # products that a processor takes longer over, for some points
+    (DIRECTION, {"sign_flips": [[1, -1]] * 256}),  # more rows than are ever made
+    (PAIR, {"left_sign_flips": [[1, -1]] * 64, "right_sign_flips": [[1, -1]] * 64}),
+]
 
 
-@pytest.mark.parametrize(
-    ("fields", "name"),
-    [(f, name) for f in (GRID, SEEN_GRID, RESIDUAL, SEEN_DIRECTION, PAIR, LENGTH) for name in f if name != "axes"],
-)
-def test_what_lacks_something_is_refused(fields: dict[str, Any], name: str) -> None:
-    with pytest.raises(ProtocolError, match="The question is refused"):
-        question_of(2, {k: v for k, v in fields.items() if k != name})
+def test_what_is_no_question_is_refused() -> None:
+    cases = [(f"{fields['kind']} with {change}"[:1000], {**fields, **change}) for fields, change in CHANGES]
+    assert not_refused(cases, partial(question_of, 2), ProtocolError, "The question is refused") == []
+
+
+def test_what_lacks_something_is_refused() -> None:
+    cases = [
+        (f"{fields['kind']} without {name}", {k: v for k, v in fields.items() if k != name})
+        for fields in (GRID, SEEN_GRID, RESIDUAL, SEEN_DIRECTION, PAIR, LENGTH)
+        for name in fields
+        if name != "axes"
+    ]
+    assert not_refused(cases, partial(question_of, 2), ProtocolError, "The question is refused") == []
 
 
 def test_directions_that_make_no_whole_hand_are_refused() -> None:

@@ -53,14 +53,14 @@ def _derivative_of_lengths(radius: float, d: int) -> float:
     return float(np.sum(cut * change) * (x[1] - x[0]) / (2 * step))
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_lengths_keep_the_derivative_of_the_mean(d: int) -> None:
     for radius in math.sqrt(d) * np.array(RADII):
         assert clipping_factor_lengths(radius, d) == pytest.approx(_derivative_of_lengths(radius, d), abs=EXACT[d])
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("d", [4, 5, 8, 16, 64])
 def test_sums_keep_the_derivative_of_the_mean(d: int) -> None:
     """By normal vectors with a shift and with the opposite one; 0.001 is three errors of that (the seed is fixed).

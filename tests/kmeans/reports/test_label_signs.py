@@ -11,6 +11,7 @@ from hybriddp.kmeans.reports.grid import GridQuestion
 from hybriddp.kmeans.reports.label_signs import LabelSignsQuestion
 from hybriddp.kmeans.reports.second_moment import LengthQuestion, SecondMomentQuestion
 from tests.kmeans.codebooks import symbol_shares
+from tests.levels import z_limit
 
 CENTERS = np.array([[0.2, 0.2, 0.2], [0.8, 0.8, 0.8], [0.2, 0.8, 0.5]])
 RADII = np.array([0.1, 0.2, 0.4])
@@ -49,7 +50,9 @@ def test_products_of_two_signs_have_the_mean_of_the_product() -> None:
     for variant, expected in ((0, z[0] * z[1]), (1, z[0] ** 2)):
         symbols = question.symbols(np.tile(x, (n, 1)), np.full(n, variant), np.random.default_rng(0))
         signs = 2 * (symbols[:, None] >> np.arange(2) & 1) - 1
-        assert abs(float(np.mean(signs.prod(axis=1))) - expected) < 6.5 / np.sqrt(n)  # a false alarm: 8e-11
+        mean = float(np.mean(signs.prod(axis=1)))
+        assert abs(mean - expected) < z_limit(2) / np.sqrt(n)
+        assert abs(1.2 * mean - expected) > z_limit(2) / np.sqrt(n)
 
 
 def test_labels_in_a_view_look_only_there() -> None:

@@ -57,6 +57,7 @@ def _largest_ratio(channel: SymbolChannel) -> Fraction:
 
 
 @pytest.mark.slow
+@pytest.mark.representative
 def test_every_channel_that_is_ever_used_is_private_and_not_more_than_it_has_to_be() -> None:
     used = channels().values()
     assert len(used) > 60
@@ -93,6 +94,7 @@ def _product(factors: Iterator[int]) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.representative
 def test_every_question_fits_its_channel_and_every_channel_has_all_of_epsilon() -> None:
     for setting, steps in steps_by_setting().items():
         for ask in (ask for step in steps for ask in step.asks):
@@ -134,6 +136,7 @@ def _codes(channel: SymbolChannel, laws: list[dict[int, Fraction]], rng: np.rand
 
 
 @pytest.mark.slow
+@pytest.mark.representative
 def test_no_point_makes_a_code_more_likely_than_epsilon_allows() -> None:
     """P[code | point] is a mixture over symbols, exactly, for each kind of question and channel that is ever used."""
     rng = np.random.default_rng(0)
@@ -216,6 +219,7 @@ def _check_law(question: Question, point: FloatArray) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.representative
 def test_every_round_of_every_study_is_within_the_limits() -> None:
     kinds = set()
     for setting, steps in steps_by_setting().items():

@@ -21,6 +21,7 @@ from hybriddp.kmeans.reports.second_moment import (
 )
 from hybriddp.kmeans.statistics import L1_UNIT, SecondMoments
 from hybriddp.randomness import byte_source
+from tests.levels import z_limit
 
 D, SD, N = 6, 0.1, 4000
 MEAN = np.full(D, 0.5)
@@ -60,7 +61,7 @@ def test_squares_of_lengths_are_right_and_have_the_variance_that_they_claim(epsi
     mean = float(np.mean([f.value for f in found]))
     assert mean == pytest.approx(truth, rel=0.03)  # lengths are a little less even than those of a round cluster
     ratio, error = _scale(np.array([(f.value - mean) ** 2 / f.variance for f in found]))
-    assert 6.5 * error < 0.28  # a false alarm: 8e-11
+    assert z_limit(1, len(found)) * error < 0.28
     assert abs(ratio - 1) < 0.28
     assert abs(1.44 * ratio - 1) > 0.28  # a scale that is a fifth off
     assert abs(ratio / 1.44 - 1) > 0.28
@@ -74,12 +75,13 @@ def test_shifts_are_right_and_have_the_variance_that_they_claim(epsilon: str, ra
     found = [mean_shift(ask, _answers(ask, seed, shift=off), r, SD) for seed in range(450)]
     mean = np.mean([f[0] for f in found], axis=0)
     error = np.std([f[0] for f in found], axis=0).max() / np.sqrt(450)
+    limit = z_limit(D + 2, 450)
     # The directions of one basis or another hold a little more of some coordinates than of others.
-    np.testing.assert_allclose(mean, off, atol=0.15 * off + 6.5 * error)
-    assert float(mean.mean()) == pytest.approx(off, rel=0.06, abs=6.5 * error / np.sqrt(D))
+    np.testing.assert_allclose(mean, off, atol=0.15 * off + limit * error)
+    assert float(mean.mean()) == pytest.approx(off, rel=0.06, abs=limit * error / np.sqrt(D))
     squares = np.array([np.mean((f[0] - mean) ** 2) / f[1] for f in found])
     ratio, doubt = _scale(squares)
-    assert 6.5 * doubt < 0.2
+    assert limit * doubt < 0.2
     assert abs(ratio - 1) < 0.2
     assert abs(ratio / 1.44 - 1) > 0.2
     assert abs(ratio / 0.64 - 1) > 0.2
@@ -92,14 +94,14 @@ def test_second_moments_are_right_and_have_the_variance_that_they_claim(epsilon:
     found = [second_moments(ask, _answers(ask, seed), SD**2) for seed in range(RUNS)]
     mean = np.mean([f.value for f in found], axis=0)
     error = np.std([f.value for f in found], axis=0).max() / np.sqrt(RUNS)
-    truth = deviatoric(COVARIANCE)
-    np.testing.assert_allclose(mean, truth, atol=0.3 * np.abs(truth).max() + 6.5 * error)
-    assert np.sum(mean * truth) / np.sum(truth**2) == pytest.approx(1, abs=0.1 + 6.5 * error / np.linalg.norm(truth))
+    truth, limit = deviatoric(COVARIANCE), z_limit(D * D + 2, RUNS)
+    np.testing.assert_allclose(mean, truth, atol=0.3 * np.abs(truth).max() + limit * error)
+    assert np.sum(mean * truth) / np.sum(truth**2) == pytest.approx(1, abs=0.1 + limit * error / np.linalg.norm(truth))
     assert np.trace(mean) == pytest.approx(0, abs=1e-12)
     upper = np.triu_indices(D, 1)  # on the diagonal the trace is taken away, and some of the noise with it
     squares = np.array([np.mean(((f.value - mean) ** 2 / f.variance)[upper]) for f in found])
     ratio, doubt = _scale(squares)
-    assert 6.5 * doubt < 0.2
+    assert limit * doubt < 0.2
     assert abs(ratio - 1) < 0.2
     assert abs(ratio / 1.44 - 1) > 0.2
     assert abs(ratio / 0.64 - 1) > 0.2

@@ -1,7 +1,7 @@
 """A real browser, and a curator whose pages it visits.
 
-The curator is started once. The browser is closed after every file: its driver keeps an event loop in this thread, and
-tests that come later may need one of their own.
+Both are started for every file. The browser's driver keeps an event loop in this thread, and tests that come later may
+need one of their own; and some of them set the clocks of this process, which a curator that lives on would follow.
 """
 
 import secrets
@@ -14,11 +14,11 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.kmeans import KMeansStudy
-from hybriddp.service.static_files import FOLDER
+from tests.machine import CHROMIUM
+from tests.service.browser.people import People, Person
 from tests.service.kmeans_people import People as Points
 from tests.service.running import CLOSES, CONSENT, Running, running
 
-CHROMIUM = Path("/usr/bin/chromium")
 AXE = Path(__file__).parents[3] / "js" / "node_modules" / "axe-core" / "axe.min.js"
 EVIL = '<img src=x onerror="window.ran=1"><script>window.ran=1</script>\'&'
 _FLAGS = (
@@ -50,9 +50,9 @@ class Site:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium, without a window."""
-    for path in (CHROMIUM, AXE, FOLDER / "plan.js"):
-        assert path.exists(), f"{path} is missing: make test sets up the browser, make pages builds the scripts"
+    """Chromium, without a window."""
+    for path in (CHROMIUM, AXE):
+        assert path.exists(), f"{path} is missing: make test sets it up"
     expect.set_options(timeout=30_000)  # as long as everything else may take on a busy machine
     with sync_playwright() as driver:
         found = driver.chromium.launch(executable_path=str(CHROMIUM), args=_FLAGS)
@@ -60,7 +60,7 @@ def browser() -> Iterator[Browser]:
         found.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A curator with studies that are open, closed and released; all their words try to be markup."""
     with running(tmp_path_factory.mktemp("site")) as server:
@@ -133,3 +133,18 @@ def page(site: Site, browser: Browser) -> Iterator[Page]:
     yield found
     context.close()
     assert wrong == []
+
+
+@pytest.fixture
+def people(site: Site, browser: Browser) -> Iterator[People]:
+    """Makes people, each with a browser on which nothing may go wrong unseen."""
+    made: list[Person] = []
+
+    def make(name: str, **options: object) -> Person:
+        made.append(Person(site.server, browser, name, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.context.close()
+    assert [one.wrong for one in made] == [[] for _ in made]

@@ -12,7 +12,7 @@ from hybriddp import MeanStudy
 from tests.service.browser.conftest import Site
 from tests.service.running import listening_with
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.representative
 
 ROOT = Path(__file__).parents[3]
 

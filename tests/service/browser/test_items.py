@@ -7,19 +7,17 @@ from playwright.sync_api import Browser, expect
 
 from hybriddp import HeavyHitterStudy
 from tests.service.browser.conftest import EVIL, Site
+from tests.service.browser.people import WIDE, Person, kept
 from tests.service.browser.test_pages import audit
-from tests.service.browser.test_take_part import WIDE, Person, kept
 from tests.service.running import CONSENT
 from tests.service.test_javascript import person, take_part
-
-pytestmark = pytest.mark.slow
 
 STUDY = HeavyHitterStudy(f"words {EVIL}", epsilon=8, delta="0.001")
 
 
 @pytest.fixture
 def two(site: Site, browser: Browser) -> Iterator[tuple[Person, Person]]:
-    found = Person(site, browser, "ann", bypass_csp=True), Person(site, browser, "ben", bypass_csp=True)
+    found = Person(site.server, browser, "ann", bypass_csp=True), Person(site.server, browser, "ben", bypass_csp=True)
     yield found
     for one in found:
         one.context.close()

@@ -9,41 +9,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from hybriddp.client import verify
 from hybriddp.client.contribution import answer_commitment
 from hybriddp.kmeans import HybridKMeans, KMeansStudy
-from hybriddp.kmeans.protocol.turns import Turns, place
+from hybriddp.kmeans.protocol.turns import Turns
 from hybriddp.kmeans.published import centers_table
+from hybriddp.places import place
 from hybriddp.release.mechanisms import Mechanism
 from tests.service.browser.conftest import EVIL, Site
+from tests.service.browser.people import DRAWN, WIDE, People, Person, kept
 from tests.service.browser.test_pages import audit
-from tests.service.browser.test_take_part import WIDE, People, Person, kept
-from tests.service.kmeans_people import DEADLINE, in_memory
+from tests.service.kmeans_people import DEADLINE, enrollment, in_memory
 from tests.service.kmeans_people import People as Points
 from tests.service.running import CONSENT, Running
 from tests.service.test_javascript import Devices, devices_in_node
 from tests.service.test_javascript_kmeans import devices_of, started_again
 
-pytestmark = pytest.mark.slow
-
 TURN = "It was your turn: your device has answered."
 NOT_YET = "It is not your turn yet."
-
-
-@pytest.fixture
-def people(site: Site, browser: Browser) -> Iterator[People]:
-    made: list[Person] = []
-
-    def make(name: str, **options: object) -> Person:
-        made.append(Person(site, browser, name, **options))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.context.close()
-    assert [one.wrong for one in made] == [[] for _ in made]
 
 
 @pytest.fixture
@@ -58,7 +43,9 @@ def study_of(name: str, d: int = 2) -> KMeansStudy:
 
 def first_asked(study: KMeansStudy, who: str) -> str:
     """The name of somebody whom the first round asks, whatever it is: it asks a hundredth of all at least."""
-    return next(name for name in (f"{who} {i}" for i in range(10_000)) if place(study.digest, name) < 2**64 // 100)
+    return next(
+        name for name in (f"{who} {i}" for i in range(10_000)) if place(study.digest, name, DRAWN) < 2**64 // 100
+    )
 
 
 def choose(one: Person, choice: str, point: list[float]) -> None:
@@ -120,7 +107,8 @@ class Crowd:
 
     def answer(self, others: Sequence[dict[str, Any]]) -> None:
         """Those whose turn it is answer, by themselves; a fifth of them has gone. What others kept is counted, too."""
-        asked = self.people.asked(self.server).names
+        nonces = {name: device["kept"]["nonce"] for name, device in self.waiting.items()}
+        asked = self.people.asked(self.server, nonces).names
         staying = [self.waiting[name] for i, name in enumerate(asked) if i % 5]
         answers = [one["kept"]["answer"] for one in self.devices(staying)]
         answers += [entry["answer"] for entry in others]
@@ -128,8 +116,8 @@ class Crowd:
 
 
 def _message(answer: dict[str, Any]) -> dict[str, Any]:
-    """What was sent, without the nonce."""
-    return {name: value for name, value in json.loads(answer["body"]).items() if name != "nonce"}
+    """What was sent, without the nonces."""
+    return {name: value for name, value in json.loads(answer["body"]).items() if "nonce" not in name}
 
 
 @pytest.mark.parametrize("d", [2, 8])
@@ -230,7 +218,8 @@ def join(server: Running, people: Points) -> None:
     bodies: dict[str, dict[str, object]] = {name: {"value": point} for name, point in people.trusted.items()}
     for name, body in (bodies | {name: {} for name in people.local}).items():
         path = f"/studies/{people.id}/{'values' if body else 'enrollments'}"
-        sent = {"digest": people.study.digest, "nonce": secrets.token_hex(16), **body}
+        value = {"digest": people.study.digest, "nonce": secrets.token_hex(16), **body}
+        sent = value if body else enrollment(people.study, name)
         assert server.http.post(path, headers=server.token(name, people.id), json=sent).is_success
 
 
@@ -304,28 +293,10 @@ def test_by_keyboard_alone(site: Site, people: People) -> None:
     assert kept(page) == [{"gone": "forgotten"}]
 
 
-def test_without_javascript_people_can_trust_and_withdraw(site: Site, people: People) -> None:
-    study, study_id = study_of("no script"), "no-script"
-    assert Points(study, study_id, {}, {}).create(site.server).is_success
-    one = people("kim", java_script_enabled=False)
-    page = one.page
-    page.goto(f"/studies/{study_id}/take-part")
-    assert page.locator("[value=report]").is_disabled()
-    assert "encrypted, until the study's rounds end" in page.locator("#trust-words").inner_text()
-    page.fill("#token", one.token(study_id))
-    page.fill("#value1", "2.5")
-    page.fill("#value2", "7.5")
-    page.check("[value=trust]")
-    page.get_by_role("button", name="Take part").click()
-    assert "you gave a value, in trust" in page.locator(".answer").inner_text()
-    page.get_by_role("button", name="Withdraw now").click()
-    assert "you withdrew your value" in page.locator(".answer").inner_text()
-
-
 def test_early_and_late_are_said_in_words(site: Site, people: People) -> None:
     study, study_id = study_of("early and late"), "early-late"
     one = people(first_asked(study, "lena"))
-    other = people(next(f"mona {i}" for i in range(1000) if place(study.digest, f"mona {i}") > 2**64 * 0.97))
+    other = people(next(f"mona {i}" for i in range(1000) if place(study.digest, f"mona {i}", DRAWN) > 2**64 * 0.97))
     enrolled(site.server, one, study, study_id)
     one.page.goto("about:blank")  # it is not there in time
     ask(site.server, study_id)
@@ -342,7 +313,7 @@ def test_early_and_late_are_said_in_words(site: Site, people: People) -> None:
 
 def test_whoever_is_early_waits_and_cannot_withdraw_any_more(site: Site, people: People) -> None:
     study, study_id = study_of("early"), "early"
-    one = people(next(f"nora {i}" for i in range(1000) if place(study.digest, f"nora {i}") > 2**64 * 0.97))
+    one = people(next(f"nora {i}" for i in range(1000) if place(study.digest, f"nora {i}", DRAWN) > 2**64 * 0.97))
     enrolled(site.server, one, study, study_id)
     expect(one.page.locator("#value1")).to_have_value("")  # only hidden; what was typed is kept elsewhere
     withdraw = one.page.get_by_role("button", name="Withdraw")

@@ -1,26 +1,23 @@
 """Rounds of K-means on the operator's page, in a real browser: published by a button, counted while one looks."""
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from hybriddp.kmeans import KMeansStudy
 from tests.service.browser.conftest import EVIL, Site
 from tests.service.browser.test_pages import audit
-from tests.service.kmeans_people import People
+from tests.service.kmeans_people import People, enrollment, nonce_of
 from tests.service.running import CONSENT, Running
-
-pytestmark = pytest.mark.slow
 
 NONCE = "0" * 32
 
 
 def _enroll(server: Running, people: People) -> None:
-    body = {"digest": people.study.digest, "nonce": NONCE}
     for name, point in people.trusted.items():
-        value = body | {"value": point}
+        value = {"digest": people.study.digest, "nonce": NONCE, "value": point}
         server.http.post(f"/studies/{people.id}/values", headers=server.token(name, people.id), json=value)
     for name in people.local:
-        server.http.post(f"/studies/{people.id}/enrollments", headers=server.token(name, people.id), json=body)
+        joins = enrollment(people.study, name)
+        server.http.post(f"/studies/{people.id}/enrollments", headers=server.token(name, people.id), json=joins)
 
 
 def test_the_operator_publishes_rounds_and_watches(site: Site, browser: Browser, page: Page) -> None:
@@ -43,6 +40,7 @@ def test_the_operator_publishes_rounds_and_watches(site: Site, browser: Browser,
     asked = people.asked(server)
     first, *_ = asked.names
     body, headers = asked.messages([first])[first] | {"nonce": NONCE}, server.token(first, "rounds")
+    body |= {"enrollment_nonce": nonce_of(first)}
     sent = server.http.post("/studies/rounds/answers", headers=headers, json=body)
     assert sent.status_code == 201, sent.text
     expect(row.nth(0).locator("td").nth(4)).to_have_text("1")  # without a reload

@@ -4,12 +4,12 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client import verify
@@ -20,91 +20,14 @@ from hybriddp.service.store.contributions import sizes, tally, total
 from hybriddp.service.store.engine import reading
 from hybriddp.service.store.studies import study as stored_study
 from tests.service.browser.conftest import EVIL, Site
+from tests.service.browser.people import WIDE, People, kept
 from tests.service.browser.test_pages import audit
 from tests.service.running import CONSENT, Running
 from tests.service.test_javascript import person, take_part
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("asked")]
+pytestmark = pytest.mark.usefixtures("asked")
 
-WIDE = {"width": 1280, "height": 900}
-
-
-class Person:
-    """Somebody with a browser of their own, on which nothing may go wrong unseen."""
-
-    def __init__(self, site: Site, browser: Browser, name: str, **options: object) -> None:
-        self.name, self.server = name, site.server
-        self.context: BrowserContext = browser.new_context(base_url=site.server.url, viewport=WIDE, **options)
-        self.context.set_default_timeout(20_000)
-        self.page = self.context.new_page()
-        self.wrong: list[str] = []
-        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("dialog", lambda dialog: dialog.accept())
-
-    def token(self, study: str) -> str:
-        return self.server.token(self.name, study)["Authorization"].removeprefix("Bearer ")
-
-    def arrive(self, study: str) -> Page:
-        """From the organization's app, which posts the token: it is in no address."""
-        page = self.page
-        page.goto("/health")
-        page.evaluate(
-            """([path, token]) => {
-              const form = document.createElement("form");
-              Object.assign(form, {method: "post", action: path});
-              const field = document.createElement("input");
-              form.append(Object.assign(field, {type: "hidden", name: "token", value: token}));
-              document.documentElement.append(form);
-              form.submit();
-            }""",
-            [f"/studies/{study}/take-part", self.token(study)],
-        )
-        page.wait_for_url(f"**/studies/{study}/take-part")
-        assert "token" not in page.url
-        return page
-
-    def choose(self, choice: str, value: float | str) -> None:
-        expect(self.page.locator("#checked li")).to_have_count(3)
-        if isinstance(value, str):
-            self.page.select_option("#value", value)
-        else:
-            self.page.fill("#value", str(value))
-        self.page.check(f"[name=choice][value={choice}]")
-        self.page.get_by_role("button", name="Take part").click()
-
-
-People = Callable[..., Person]
 Change = Callable[[dict[str, Any]], str]
-
-
-@pytest.fixture
-def people(site: Site, browser: Browser) -> Iterator[People]:
-    made: list[Person] = []
-
-    def make(name: str, **options: object) -> Person:
-        made.append(Person(site, browser, name, **options))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.context.close()
-    assert [one.wrong for one in made] == [[] for _ in made]
-
-
-def kept(page: Page) -> list[Any]:
-    """All that the browser keeps for studies."""
-    found: list[Any] = page.evaluate(
-        """() => new Promise((resolve, reject) => {
-          const opening = indexedDB.open("hybriddp", 1);
-          opening.onupgradeneeded = () => opening.result.createObjectStore("kept");
-          opening.onerror = reject;
-          opening.onsuccess = () => {
-            const all = opening.result.transaction("kept").objectStore("kept").getAll();
-            all.onsuccess = () => { opening.result.close(); resolve(all.result); };
-          };
-        })"""
-    )
-    return found
 
 
 @dataclass(frozen=True)
@@ -161,7 +84,9 @@ def close_and_release(page: Page, study_id: str) -> None:
         expect(page.locator(".state")).to_have_text(state)
 
 
-@pytest.mark.parametrize("crowd", [120, pytest.param(5000, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "crowd", [pytest.param(120, marks=pytest.mark.representative), pytest.param(5000, marks=pytest.mark.long)]
+)
 def test_a_study_from_its_form_to_its_result(
     site: Site, page: Page, people: People, monkeypatch: pytest.MonkeyPatch, crowd: int
 ) -> None:
@@ -350,32 +275,6 @@ def test_a_tab_that_comes_second_does_not_say_that_the_code_was_drawn_for_its_va
     expect(second.locator("#sent")).to_contain_text("Code")
     expect(second.locator("#sent")).not_to_contain_text("yours")
     assert len(kept(second)) == 1
-
-
-def test_without_javascript_people_can_trust_and_withdraw(people: People) -> None:
-    one = people("kim", java_script_enabled=False)
-    page = one.page
-    page.goto("/studies/steps/take-part")
-    assert page.locator("[value=report]").is_disabled()
-    assert "Not without JavaScript: your device draws the code" in page.locator("noscript").inner_text()
-    page.fill("#token", one.token("steps"))
-    page.fill("#value", "37.5")
-    page.check("[value=trust]")
-    page.get_by_role("button", name="Take part").click()
-    assert "you gave a value, in trust" in page.locator(".answer").inner_text()
-    nonce = page.locator("#nonce").inner_text()
-    assert re.fullmatch("[0-9a-f]{32}", nonce)
-    assert one.token("steps").split(".")[2] not in page.url
-    page.reload()  # the same form again is the same contribution
-    assert page.locator("#nonce").inner_text() == nonce
-    page.goto("/studies/steps/take-part")
-    page.get_by_text("Withdraw what you sent without JavaScript").click()
-    form = page.locator("#by-hand form")
-    form.locator("[name=token]").fill(one.token("steps"))
-    form.locator("[name=value]").fill("37.5")
-    form.locator("[name=nonce]").fill(nonce)
-    form.get_by_role("button", name="Withdraw").click()
-    assert "you withdrew your value" in page.locator(".answer").inner_text()
 
 
 TAMPERED = [

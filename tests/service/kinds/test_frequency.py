@@ -174,6 +174,4 @@ def test_whatever_the_reports_are_there_is_a_release_that_tells(n_categories: in
             assert found.result["answer"].startswith(words)
             for page in (found.page, found.curator_page):
                 assert page.index(words) < page.index('class="answer"')
-            assert all(
-                0 <= low <= high <= 1 for low, high in zip(estimate["lower_95"], estimate["upper_95"], strict=True)
-            )
+            assert all(0 <= low <= high <= 1 for low, high in zip(estimate["lower"], estimate["upper"], strict=True))

@@ -1,10 +1,6 @@
-import pytest
-
 from hybriddp.page import Section
-from hybriddp.service.pages import look
-from hybriddp.service.pages.look import hidden, kept, missing_script, people_page, script_tag, server_page, style_tag
+from hybriddp.service.pages.look import hidden, kept, not_ready, people_page, script_tag, server_page, style_tag
 from tests.service.pages.test_operator import EVIL, Read
-from tests.service.pages.test_plan import Built
 
 
 def test_every_page_leads_to_the_others_and_says_where_it_is() -> None:
@@ -22,15 +18,14 @@ def test_a_page_for_people_leads_nowhere_that_is_not_theirs() -> None:
     assert page.tags.count("main") == page.tags.count("h1") == 1
 
 
-def test_scripts_are_loaded_from_here_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look, "static_files", lambda: Built(built=True))
-    assert script_tag("a.js").startswith('<script type="module" src="/static/')
-    assert style_tag("a.css").startswith('<link rel="stylesheet" href="/static/')
-    assert missing_script("a.js", "Do it by hand.") == ['<noscript><p class="hint">Do it by hand.</p></noscript>']
-    monkeypatch.setattr(look, "static_files", lambda: Built(built=False))
-    assert script_tag("a.js") == style_tag("a.css") == ""
-    (told,) = missing_script("a.js", "Do it by hand.")
-    assert told.startswith('<p class="hint">Do it by hand. (This server has no scripts')
+def test_scripts_are_loaded_from_here() -> None:
+    assert script_tag("plan.js").startswith('<script type="module" src="/static/')
+    assert style_tag("uplot.css").startswith('<link rel="stylesheet" href="/static/')
+
+
+def test_what_is_said_until_a_script_runs() -> None:
+    assert not_ready("Wait & see.") == '<p class="not-ready" role="alert">Wait &amp; see.</p>'
+    assert not_ready("Wait.", style="hint") == '<p class="not-ready hint">Wait.</p>'
 
 
 def test_small_things() -> None:

@@ -2,16 +2,17 @@ from pathlib import Path
 
 import pytest
 
-from hybriddp.service.static_files import StaticFiles
+from hybriddp.service.static_files import NAMES, StaticFiles
 from tests.service.running import Running
 
 
 @pytest.fixture
 def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    (tmp_path / "a.css").write_text("p { color: red; }")
+    for name in NAMES:
+        (tmp_path / name).write_text("p { color: red; }")
     files = StaticFiles(tmp_path)
     monkeypatch.setattr("hybriddp.service.routes.static.static_files", lambda: files)
-    return files.address("a.css") or ""
+    return files.address("uplot.css")
 
 
 def test_a_file_may_be_kept_for_ever(kept_server: Running, address: str) -> None:
@@ -30,5 +31,10 @@ def test_a_file_may_be_kept_for_ever(kept_server: Running, address: str) -> None
 
 
 def test_another_content_has_another_address(kept_server: Running, address: str) -> None:
-    for path in (address.replace("/static/", "/static/0"), "/static/x/../a.css", f"{address}.map", "/static/%2e%2e/a"):
+    for path in (
+        address.replace("/static/", "/static/0"),
+        "/static/x/../uplot.css",
+        f"{address}.map",
+        "/static/%2e%2e/a",
+    ):
         assert kept_server.http.get(path).status_code == 404

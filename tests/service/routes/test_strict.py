@@ -25,7 +25,7 @@ DIGEST = "a" * 64
 STUDY: dict[str, Any] = {"study": {}, "consent": CONSENT, "closes_at": CLOSES}
 REPORT: dict[str, Any] = {"digest": DIGEST, "code": 7, "nonce": NONCE}
 VALUE: dict[str, Any] = {"digest": DIGEST, "value": 7.5, "nonce": NONCE}
-ANSWER: dict[str, Any] = {"round": DIGEST, "ask": 0, "variant": 0, "code": 7, "nonce": NONCE}
+ANSWER: dict[str, Any] = {"round": DIGEST, "ask": 0, "variant": 0, "code": 7, "nonce": NONCE, "enrollment_nonce": NONCE}
 ITEM: dict[str, Any] = {"participant": "a", "code": 7, "nonce": NONCE}
 SECRET = "p4tient"  # noqa: S105
 

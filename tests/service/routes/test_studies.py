@@ -44,10 +44,10 @@ def test_relays_can_be_listed(kept_server: Running) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
-        ("PUT", "/studies", {"GET", "POST"}),
+        ("PUT", "/studies", {"GET", "HEAD", "POST"}),
         ("GET", "/studies/{id}/reports", {"POST"}),
-        ("POST", "/health", {"GET"}),
-        ("DELETE", "/budgets/x", {"GET"}),
+        ("POST", "/health", {"GET", "HEAD"}),
+        ("DELETE", "/budgets/x", {"GET", "HEAD"}),
     ],
 )
 def test_a_wrong_method_is_told_the_right_ones(target: Target, method: str, path: str, allowed: set[str]) -> None:
@@ -69,6 +69,7 @@ def test_a_refused_release_is_counted(kept_server: Running) -> None:
     assert kept_server.prepared.app.state.metrics.rejections(target.id) == {"refused": 2}
 
 
+@pytest.mark.slow
 def test_a_result_can_be_downloaded_as_a_table_and_as_a_picture(
     kept_server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,15 +4,13 @@ from collections import Counter
 from dataclasses import replace
 from unittest.mock import patch
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, select
 
-from hybriddp.errors import DataError
 from hybriddp.frequency.item_integers import LONGEST_ITEM, integer_of, text_of
 from hybriddp.service.store import item_sums
-from hybriddp.service.store.contributions import NewContribution, fold, total
+from hybriddp.service.store.contributions import NewContribution, find, fold, total
 from hybriddp.service.store.engine import reading, writing
 from hybriddp.service.store.item_sums import ItemSums
 from hybriddp.service.store.schema import totals
@@ -70,10 +68,13 @@ def test_room_is_for_people_whatever_they_have(kept_engine: Engine) -> None:
         assert send(kept_engine, held(of, "a", "fig")) == ["accepted"]
         assert send(kept_engine, held(of, "b", "pear")) == ["accepted"]
         for item in ("fig", "plum"):
-            with pytest.raises(DataError, match="as many as it has room for"):
-                send(kept_engine, held(of, "c", item))
+            assert send(kept_engine, held(of, "c", item)) == ["full"]
+        several = [held(of, "d", "fig"), held(of, "b", "pear"), held(of, "a", "plum"), held(of, "d", "fig")]
+        assert send(kept_engine, *several) == ["full", "repeated", "duplicate", "full"]
         take_back(kept_engine, held(of, "b", "pear"))
-        assert send(kept_engine, held(of, "c", "plum")) == ["accepted"]
+        assert send(kept_engine, held(of, "c", "plum"), held(of, "d", "fig")) == ["accepted", "full"]  # who came first
+    with reading(kept_engine) as connection:  # they may come back, to the other group
+        assert find(connection, of.number, held(of, "d", "fig").who) is None
     assert counts(kept_engine, of) == {"fig": 1, "plum": 1}
 
 

@@ -49,7 +49,7 @@ def test_values_at_and_around_every_cut_are_counted_as_numpy_does(engine: Engine
     assert local is None
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("scale", STUDIES)
 def test_a_table_of_both_groups_has_the_same_bins(engine: Engine, scale: str) -> None:
     """Beside other columns an engine counts by itself, in other ways than a column of values alone."""
@@ -66,7 +66,7 @@ def test_every_numeric_type_is_a_value(engine: Engine, dtype: Any) -> None:  # n
     assert summarize(engine(frame), STUDY, value="x").trusted == STUDY.summarize_trusted([3, 0, 100, 77, np.nan])
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 def test_values_beside_reports_are_counted_as_from_arrays(engine: Engine) -> None:
     values = np.random.default_rng(0).gamma(2.0, 20.0, 3000)
     reports = STUDY.randomize(values[100:], random_state=1)
@@ -83,7 +83,7 @@ def test_values_beside_reports_are_counted_as_from_arrays(engine: Engine) -> Non
     assert STUDY.estimate(trusted=trusted, local=local, random_state=0).n_local == 2900
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 def test_groups_users_and_consent(engine: Engine) -> None:
     values = np.random.default_rng(0).gamma(2.0, 20.0, 606)
     codes = STUDY.randomize(values[6:], random_state=1).tolist()
@@ -122,7 +122,7 @@ def _whole(found: Any) -> tuple[BinCounts | None, Any]:  # noqa: ANN401
 # Reports that were collected for a mean
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 def test_reports_for_a_mean_are_counted_as_such(engine: Engine) -> None:
     mean = MeanStudy("load", bounds=(-5, 300), epsilon=1)
     study = DistributionStudy.from_mean_study(mean, scale="log")
@@ -179,7 +179,7 @@ def test_users_are_told_apart_over_two_tables() -> None:
         )
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 def test_nobody_is_in_both_groups(engine: Engine) -> None:
     frame = pl.DataFrame(
         {
@@ -230,7 +230,6 @@ def test_columns_of_another_type_are_named(engine: Engine) -> None:
         summarize(engine(pl.DataFrame({"x": [3.0]})), STUDY, value="y")
 
 
-@pytest.mark.slow
 def test_reports_of_something_else_and_rows_in_both_groups_are_refused(engine: Engine) -> None:
     with pytest.raises(DataError, match="2 of 3 reports are outside 0 to 1995; they probably belong to another study"):
         summarize(engine(pl.DataFrame({"code": [0, 5000, 6000]})), STUDY, report="code")

@@ -81,7 +81,7 @@ def test_categorical_texts_are_texts(engine: Engine) -> None:
 CHANNELS = {2: "RandomizedResponse", 12: "ChoiceResponse", 20: "UnaryEncoding", 3000: "LocalHashing"}
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("k", CHANNELS)
 def test_reports_of_every_oracle_are_counted_as_from_an_array(engine: Engine, k: int) -> None:
     study = FrequencyStudy("item", categories=list(range(k)), epsilon=1)
@@ -101,7 +101,7 @@ def test_reports_of_every_oracle_are_counted_as_from_an_array(engine: Engine, k:
     assert found.n_local == 3000
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 def test_reports_may_be_floats(engine: Engine) -> None:
     study = FrequencyStudy("item", categories=list(range(50)), epsilon=1)
     assert isinstance(study.oracle, UnaryOracle)

@@ -79,7 +79,7 @@ def _both(table: Any) -> tuple[TrustedTable, PointArray]:  # noqa: ANN401
     return trusted_points(table, STUDY, columns=COLUMNS), PointArray(BOX, POINTS, "points")
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 def test_every_engine_gets_the_bits_of_numpy(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BATCH", 700)
     check_bits(engine)
@@ -94,8 +94,8 @@ def check_bits(engine: Engine) -> None:
         assert group.exact(statistic).tolist() == memory.exact(statistic).tolist()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scale", [pytest.param("none", marks=pytest.mark.slow), [1, 3, 0.7]], ids=["none", "weights"])
+@pytest.mark.repeated
+@pytest.mark.parametrize("scale", ["none", [1, 3, 0.7]], ids=["none", "weights"])
 def test_every_scale_gives_the_bits_of_numpy(engine: Engine, scale: Any) -> None:  # noqa: ANN401
     study = KMeansStudy("x", n_clusters=2, bounds=list(BOX.bounds), epsilon=1, scale=scale)
     grid = Histogram(GridQuestion(None, np.zeros(3), study.box.widths / 28, (29, 29, 29)))
@@ -109,10 +109,8 @@ def test_every_scale_gives_the_bits_of_numpy(engine: Engine, scale: Any) -> None
         HybridKMeansServer(STUDY, n_local=1000, trusted=group, random_state=1)
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [pytest.param((2, 2, 2), marks=pytest.mark.slow), pytest.param((4, 512, 2), marks=pytest.mark.slow), (3, 5, 250)],
-)
+@pytest.mark.repeated
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (4, 512, 2), (3, 5, 250)])
 def test_grids_of_any_shape(engine: Engine, sizes: tuple[int, ...]) -> None:
     group, memory = _both(engine(FRAME))
     assert group.exact(Histogram(_grid(*sizes))).tolist() == memory.exact(Histogram(_grid(*sizes))).tolist()
@@ -126,14 +124,15 @@ def test_the_longest_grid(engine: Engine) -> None:
     assert group.exact(grid).tolist() == PointArray(line.box, x, "points").exact(grid).tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize(
     "dtype",
     [
         pl.Int8,
         pl.Float32,
         pl.Decimal(10, 2),
-        *(pytest.param(one, marks=pytest.mark.slow) for one in (pl.Int64, pl.UInt16)),
+        pl.Int64,
+        pl.UInt16,
     ],
 )
 def test_every_numeric_type_is_a_coordinate(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
@@ -154,7 +153,6 @@ def test_an_empty_table_is_an_empty_group(engine: Engine) -> None:
 # Files
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("reader", ["polars", "duckdb"])
 def test_files_of_several_formats_are_one_group(tmp_path: Path, reader: str) -> None:
     for part, name in ((FRAME[:9000], "a.parquet"), (FRAME[9000:9500], "b.csv"), (FRAME[9500:], "c.jsonl")):

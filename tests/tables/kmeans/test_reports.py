@@ -94,7 +94,7 @@ def test_rows_that_are_no_answers_are_counted_and_never_raise(engine: Engine) ->
     assert count_reports(engine(bad), MIXED).rejected == len(bad)
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.UInt8, pl.Float64])
 def test_whole_numbers_are_codes_of_randomized_response(engine: Engine, dtype: Any) -> None:  # noqa: ANN401
     bits = _round(LENGTH)

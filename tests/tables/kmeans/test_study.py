@@ -67,15 +67,15 @@ def compare(
     return of_tables
 
 
-@pytest.mark.slow
+@pytest.mark.repeated
 @pytest.mark.parametrize("name", ["polars lazy", "duckdb"])
 @pytest.mark.parametrize(
     ("d", "epsilon", "n_trusted", "n_local", "used", "letters"),
     [
         (2, 2.0, 2000, 6000, True, "r"),
         (2, 0.5, 50, 6000, True, "rx"),
-        (5, 2.0, 4000, 3000, True, "rx"),
-        (5, 0.5, 20, 6000, False, "rx"),
+        pytest.param(5, 2.0, 4000, 3000, True, "rx", marks=pytest.mark.slow),
+        pytest.param(5, 0.5, 20, 6000, False, "rx", marks=pytest.mark.slow),
     ],
 )
 def test_a_study_over_tables(

@@ -21,11 +21,11 @@ from hybriddp.kmeans.algorithm.problem import PublishedVector, Release
 from hybriddp.kmeans.statistics import Statistic, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import LONGEST_EPSILON, Privacy
+from hybriddp.release.charging import charge_study, is_again
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
 from hybriddp.release.mechanisms import laplace_scale, laplace_variance, release_vector
 
-_LONGEST_NAME = 60  # of a study, in a ledger
 _PARTS = 10**18  # parts of ε are rounded down to so many, since a promise cannot have more digits
 
 
@@ -59,8 +59,8 @@ class TrustedBudget:
         exact, bound = points.exact(release.statistic), sensitivity(self.study, release.statistic)
         laplace_scale(bound, privacy)  # fails now or never
         if self.ledger is not None:
-            cost, promised = self._ledger_cost(privacy), self._ledger_cost(self.study.privacy)
-            self.ledger.spend(self._event(purpose, cost), promised=promised)
+            event, promised = self._event(purpose, self._ledger_cost(privacy)), self._ledger_cost(self.study.privacy)
+            self.ledger.spend(event, promised=None if is_again(self.ledger, event) else promised)
         private = release_vector(exact, sensitivity=bound, privacy=privacy, random_state=rng)
         return PublishedVector(private.values, private.variance)
 
@@ -80,13 +80,13 @@ class TrustedBudget:
             return
         self.ledger.refresh()  # another process may have spent in the meantime
         before = self.ledger.sums("trusted", study=self.study.digest).epsilon
-        if before:
+        whole = self._ledger_cost(self.study.privacy)
+        if before and not is_again(self.ledger, self._event("all releases", whole)):
             raise BudgetError(
                 f"The study {self.study.name!r} has spent ε = {float(before):g} of its trusted users already. "
                 "Take it up from its state with from_json, or begin another study under another name."
             )
         # Under every accountant, one release at ε costs at least as much as its parts.
-        whole = self._ledger_cost(self.study.privacy)
         try:
             self.ledger.require(self._event("all releases", whole))
         except BudgetError:
@@ -95,6 +95,15 @@ class TrustedBudget:
                 f"The study {self.study.name!r} needs ε = {float(whole.exact_epsilon):g} of the trusted users, but "
                 f"they have only ε = {float(left):g} left. Nothing has been spent."
             ) from None
+
+    def charge_local(self) -> None:
+        """Charge the whole study to local users, before the first question; those who were charged before are not.
+
+        Trusted users are charged release by release. `BudgetError` if local users have too little left.
+        """
+        if self.ledger is not None:
+            whole = self._ledger_cost(self.study.privacy)
+            charge_study(self.ledger, [], [self._event("the whole study", whole, "local")], promised=whole)
 
     def require_same_ledger(self, nonce: str | None, epsilon: Fraction) -> None:
         """Raise `ProtocolError` unless the ledger is the one of a state: else what it spent could be spent again.
@@ -114,9 +123,9 @@ class TrustedBudget:
                 "study has spent of its trusted users. Give the ledger that the study began with."
             )
 
-    def _event(self, purpose: str, cost: Privacy) -> Event:
-        name = self.study.name if len(self.study.name) <= _LONGEST_NAME else f"{self.study.name[: _LONGEST_NAME - 1]}…"
-        return Event.now(f"K-means, study {name!r}: {purpose}", who="trusted", study=self.study.digest, privacy=cost)
+    def _event(self, purpose: str, cost: Privacy, who: str = "trusted") -> Event:
+        study = self.study
+        return Event.now(f"K-means: {purpose}", who=who, study=study.digest, privacy=cost, name=study.name)
 
     def _ledger_cost(self, privacy: Privacy) -> Privacy:
         """What a ledger is charged for a release; rounded up where twice an ε has a digit too many."""

@@ -20,6 +20,7 @@ from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_pays
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.problem import GroupSize, PublishedVector, Release, Step, StepResult
 from hybriddp.kmeans.protocol.budget import TrustedBudget
+from hybriddp.kmeans.protocol.plausible import implausible_answers
 from hybriddp.kmeans.protocol.round import Round, RoundTally
 from hybriddp.kmeans.protocol.transcript import MOST_USERS, ServerState
 from hybriddp.kmeans.reports.base import Ask, ReportTally
@@ -67,6 +68,8 @@ class HybridKMeansServer:
         What each step so far cost whom.
     rejected : int
         Invalid reports so far.
+    implausible_reports : int
+        Lower bound on the number of forged answers so far, each of them a valid report by itself.
     seeded, in_ledger : bool
         Whether it is a simulation, and whether a ledger records the releases.
 
@@ -117,6 +120,7 @@ class HybridKMeansServer:
         self.seeded, self.in_ledger = state.seeded, state.in_ledger
         self.round: Round | None = None
         self.rejected = state.rejected
+        self.implausible_reports = 0
         self.spending: tuple[Spending, ...] = ()
         self._state, self._group, self._size = state, group, size
         self._budget = TrustedBudget(study, None if state.seeded else ledger)
@@ -176,6 +180,8 @@ class HybridKMeansServer:
         """Release what the trusted group is wanted for, until local users are wanted too, or the end."""
         if self._stopped:
             raise ProtocolError(self._why_no_round())
+        if self._step is not None:
+            self._budget.charge_local()  # once: a ledger may have joined since the study began
         while self.round is None and self._step is not None:
             step, published = self._step, None
             asked = self._round_of(step)  # whose channels are checked before anything is released
@@ -203,6 +209,9 @@ class HybridKMeansServer:
         """Tell the algorithm what came back, and get what it wants next."""
         self._stopped = True  # if anything raises below, an interrupt too: what was released must not be released again
         self._results.append(result)
+        if result.answers:
+            number = sum(bool(earlier.answers) for earlier in self._results)
+            self.implausible_reports += implausible_answers(step.asks, result.answers, number)
         self.round = self._pending = self._step = None
         if self._size.is_private and self._size.known is None and result.release is not None:  # the first step
             self._size = GroupSize(max(int(result.release.values[0]), 1), is_private=True)
@@ -263,7 +272,7 @@ class HybridKMeansServer:
     def to_json(self) -> str:
         """The state between rounds: what was published, and nothing that was not."""
         if self.in_ledger and self._trusted_pays() and self._budget.ledger is not None:
-            self._ledger_nonce = self._budget.ledger.identify()
+            self._ledger_nonce = self._budget.ledger.nonce
         return replace(
             self._state,
             rejected=self.rejected,

@@ -1,12 +1,7 @@
-r"""Turns: which participants belong to which round. Everybody can compute it, and nobody can choose it.
+r"""Turns: which participants belong to which round. Everybody can compute it, and nobody can choose it for others.
 
-The *place* of a participant is a number that nobody picks: the first 64 bits, as an unsigned integer with the most
-significant byte first, of
-
-    SHA-256("hybriddp kmeans turn\n" + study digest + "\n" + sub)
-
-in UTF-8, where the digest is that of the study's text (64 hexadecimal digits) and ``sub`` is the subject of the
-participant's token, a text of 1 to 256 characters. Rounds divide all places among them, one after the other: with
+Every participant has a *place* (`hybriddp.places`), a hash of the study, of their subject and of a nonce that their
+device has drawn and committed to when they enrolled. Rounds divide all places among them, one after the other: with
 $F_r$ the fractions of users of the rounds 1 to $r$ added up, round $r$ asks those whose place $p$ has
 
 $$
@@ -22,13 +17,12 @@ A server that may choose fractions could still choose them so thin that a single
 less than a hundredth of the users (`LEAST_FRACTION`), and a device refuses turns with one that has. A study's digest is
 fixed before anybody takes part.
 
-What a server does with it: when enrolment has closed, it sorts the ``sub`` of every local user by place, once; the
-users of round $r$ are a slice of that list. It counts an answer from anybody else as early, late or not for them.
+What a server does with it: nobody tells it the places. A device opens its nonce with its answer; the server compares it
+with the commitment of the enrollment and computes the place, and refuses an answer to another round as early or late.
 Dropouts cost their own answer only: the next round does not ask them in their place. How many belong to a round is
 random, with a standard deviation of $\sqrt{nf(1-f)}$; estimates use the number who answered, which the tally says.
 """
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,39 +30,13 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any, ClassVar, Self
 
-from hybriddp.errors import ParameterError
 from hybriddp.kmeans.protocol.round import Round
 from hybriddp.kmeans.reports.base import MOST_ROUNDS
 from hybriddp.kmeans.study import Document, is_digest, read_fraction
+from hybriddp.places import PLACES, place
 
 LEAST_FRACTION = Fraction(1, 100)
 """Of the users, in one round: a server cannot ask a few people that it has picked."""
-
-LONGEST_SUBJECT = 256  # characters
-PLACES = 1 << 64
-_PURPOSE = "hybriddp kmeans turn"
-
-
-def place(study_digest: str, subject: str) -> int:
-    """Where a participant stands among all of a study, from 0 to below $2^{64}$.
-
-    Examples
-    --------
-    >>> place("0" * 64, "participant 1")
-    11494000601697454548
-    """
-    if not is_digest(study_digest):
-        raise ParameterError("study_digest", "the SHA-256 of a study's text in hexadecimal digits", study_digest)
-    if not is_subject(subject):
-        raise ParameterError("subject", f"a text of 1 to {LONGEST_SUBJECT} characters", "…")
-    message = f"{_PURPOSE}\n{study_digest}\n{subject}"
-    return int.from_bytes(hashlib.sha256(message.encode()).digest()[:8])
-
-
-def is_subject(value: object) -> bool:
-    """Whether a value is a text of 1 to 256 characters, all of which can be written in UTF-8."""
-    short = isinstance(value, str) and 1 <= len(value) <= LONGEST_SUBJECT
-    return short and not any("\ud800" <= letter <= "\udfff" for letter in str(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +46,8 @@ class Turns(Document):
     Examples
     --------
     >>> turns = Turns("0" * 64, (Fraction(1, 3), Fraction(1, 2)))
-    >>> [turns.round_of(f"participant {i}") for i in range(4, 12)]
-    [2, 1, 1, 1, 1, 2, 2, 2]
+    >>> [turns.round_of(f"participant {i}", "f" * 32) for i in range(4, 12)]
+    [None, 2, 2, 2, 1, 2, 1, 1]
     >>> turns.to_json()[:45]
     '{"type":"kmeans-turns","version":2,"study":"0'
     """
@@ -103,17 +71,17 @@ class Turns(Document):
         """The first place that belongs to no round up to each."""
         return tuple(math.floor(end * PLACES) for end in accumulate(self.fractions))
 
-    def round_of(self, subject: str) -> int | None:
-        """The number of the round that asks a participant, from 1 on; None if it has not been published yet."""
-        own = place(self.study_digest, subject)
+    def round_of(self, subject: str, nonce: str) -> int | None:
+        """Find the number of the round that asks a participant, from 1 on; None if it has not been published yet."""
+        own = place(self.study_digest, subject, nonce)
         return next((number for number, limit in enumerate(self.limits, start=1) if own < limit), None)
 
-    def require_turn(self, asked: Round, subject: str) -> None:
+    def require_turn(self, asked: Round, subject: str, nonce: str) -> None:
         """Raise `ProtocolError` unless a round is one of these and asks this participant: a device makes sure of it."""
         known = asked.study.digest == self.study_digest and asked.number <= len(self.fractions)
         listed = known and self.fractions[asked.number - 1] == asked.user_fraction
         asked.require(listed, "the list of turns is of another study, or has another fraction of users for it")
-        asked.require(self.round_of(subject) == asked.number, "it is another participants' turn")
+        asked.require(self.round_of(subject, nonce) == asked.number, "it is another participants' turn")
 
     def follows(self, earlier: "Turns") -> bool:
         """Whether these are turns of the same study that begin with the earlier ones."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from hybriddp.page import Section, alerts, paragraphs, render_page, table, wide
 from hybriddp.service.pages.result import downloads
-from hybriddp.service.pages.shares import DRAWN, LISTED, bars, share_cells
+from hybriddp.service.pages.shares import DRAWN, LISTED, bars, left_out, share_cells
 from hybriddp.wording import counted, percent
 
 if TYPE_CHECKING:
@@ -18,10 +18,11 @@ def items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str:
     """The page for everybody: what may be published, and no more."""
     people = f"{counted(found.n_trusted, 'trusted participant')} and {counted(found.n_local, 'local participant')}"
     answer = str(found).split("\n")[-1].removeprefix(f"{found.study.name}: ")
-    cells = [share_cells(row) for row in found.rows()[:LISTED]]
+    cells = [share_cells(row) for row in found.top(LISTED)]
     blocks = [
         *_head(found, warnings, answer),
         wide(table(("", "share", "95 % interval"), cells), "Shares"),
+        *left_out(found, LISTED, "in the table; the JSON result has all"),
         *paragraphs([f"All other items: {percent(found.other_share, 3)}."]),
         *paragraphs([f"Computed from the contributions of {people}.", str(found.privacy)]),
         downloads(),
@@ -33,12 +34,13 @@ def curator_items_page(found: "HeavyHitters", *, warnings: Iterable[str]) -> str
     """The curator's page: also the weights, and how it came about."""
     told = list(warnings)
     answer, *rest = [line for line in found.explain().split("\n") if line not in told]
-    cells = [[*share_cells(row), percent(row.weight, 3)] for row in found.rows()[:LISTED]]
+    cells = [[*share_cells(row), percent(row.weight, 3)] for row in found.top(LISTED)]
     headings = ("", "share", "95 % interval", "weight on trusted")
-    blocks = [*_head(found, told, answer), wide(table(headings, cells), "Shares"), *paragraphs(rest)]
+    shown = wide(table(headings, cells), "Shares")
+    blocks = [*_head(found, told, answer), shown, *left_out(found, LISTED, "in the table"), *paragraphs(rest)]
     return render_page(found.study.name, [Section("", blocks)])
 
 
 def _head(found: "HeavyHitters", warnings: Iterable[str], answer: str) -> Sequence[str]:
-    drawn = [bars(found.rows()[:DRAWN])] if len(found) else []
+    drawn = [bars(found.top(DRAWN)), *left_out(found, DRAWN, "in the figure")] if len(found) else []
     return [*alerts(warnings), *paragraphs([answer], style="answer"), *drawn]

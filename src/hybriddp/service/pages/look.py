@@ -1,13 +1,13 @@
-"""What the server's own pages share: the way between them, forms, and scripts that may be missing."""
+"""What the server's own pages share: the way between them, forms, and scripts that may not run."""
 
 import re
 from collections.abc import Sequence
 from html import escape
 
-from hybriddp.page import Section, paragraphs, render_page
+from hybriddp.page import Section, render_page
 from hybriddp.service.static_files import static_files
 
-__all__ = ["hidden", "kept", "missing_script", "people_page", "script_tag", "server_page", "style_tag"]
+__all__ = ["hidden", "kept", "not_ready", "people_page", "script_tag", "server_page", "style_tag"]
 
 _WIDTH = 60
 _LINKS = (("/", "Curator"), ("/plan", "Planner"), ("/operator", "Operator"))
@@ -31,11 +31,14 @@ input[type=checkbox], input[type=radio] { width: 1.1rem; height: 1.1rem; vertica
 button, a.button { cursor: pointer; display: inline-block; padding: .4rem 1rem; border-radius: .3rem; }
 button.next, a.button { background: var(--both); border: 1px solid var(--both); color: var(--on);
   text-decoration: none; }
+button:disabled { background: var(--raised); border-color: var(--edge); color: var(--muted); cursor: default; }
 button.danger { color: var(--danger); border-color: var(--danger); }
 form.next { margin-top: 1.2rem; } .list form.next { margin: 0; }
 textarea { width: 100%; } textarea[readonly] { font: .85rem/1.4 ui-monospace, monospace; }
 [role=alert] { background: var(--warn); border-left: .25rem solid var(--local); padding: .5rem .8rem; }
 .wrong { color: var(--danger); display: block; font-size: .95rem; }
+.not-ready { animation: load 3s; } @keyframes load { from, to { visibility: hidden; position: absolute; } }
+@media (scripting: none) { .not-ready { animation: none; } }
 @media (max-width: 40rem) { .facts th { width: auto; min-width: 7rem; white-space: normal; } }
 """
 
@@ -65,22 +68,22 @@ def _current(path: str, here: str) -> str:
 
 
 def script_tag(name: str) -> str:
-    """What loads a script of this server; nothing if it has not been built."""
-    address = static_files().address(name)
-    return "" if address is None else f'<script type="module" src="{escape(address)}"></script>\n'
+    """Return the element that loads a script of this server."""
+    return f'<script type="module" src="{escape(static_files().address(name))}"></script>\n'
 
 
 def style_tag(name: str) -> str:
-    """What loads a style of this server; nothing if it has not been built."""
-    address = static_files().address(name)
-    return "" if address is None else f'<link rel="stylesheet" href="{escape(address)}">\n'
+    """Return the element that loads a style of this server."""
+    return f'<link rel="stylesheet" href="{escape(static_files().address(name))}">\n'
 
 
-def missing_script(name: str, without: str) -> list[str]:
-    """What to say where a script would be: to browsers without JavaScript, or to all if it has not been built."""
-    if static_files().address(name) is None:
-        return paragraphs([f"{without} (This server has no scripts: make pages builds them.)"], style="hint")
-    return [f'<noscript><p class="hint">{escape(without)}</p></noscript>']
+def not_ready(words: str, *, style: str = "") -> str:
+    """Return a paragraph that stays until the page's script removes it, for whatever reason the script does not run.
+
+    Where scripts can run it is shown after three seconds, so that nobody sees it flash.
+    """
+    role = "" if style else ' role="alert"'
+    return f'<p class="{f"not-ready {style}".strip()}"{role}>{escape(words)}</p>'
 
 
 def hidden(name: str, value: str) -> str:

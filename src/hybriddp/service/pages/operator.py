@@ -14,7 +14,7 @@ from urllib.parse import quote
 from hybriddp.page import Section, alerts, paragraphs, table, wide
 from hybriddp.service.expected import EXPECTED_HEADINGS
 from hybriddp.service.kinds.kind import NO_WAY_BACK
-from hybriddp.service.pages.look import hidden, kept, missing_script, script_tag, server_page
+from hybriddp.service.pages.look import hidden, kept, not_ready, script_tag, server_page
 from hybriddp.service.pages.parts import live_parts, part_means
 from hybriddp.service.pages.rounds import (
     Refused,
@@ -26,7 +26,7 @@ from hybriddp.service.pages.rounds import (
 )
 from hybriddp.service.pages.session import FORM_FIELD
 from hybriddp.service.problems import REASONS
-from hybriddp.wording import counted, percent, significant
+from hybriddp.wording import counted, significant
 
 __all__ = ["front_page", "login_page", "message_page", "refused_rows", "studies_page", "study_page"]
 
@@ -263,7 +263,8 @@ def _size(group: str, count: str, study: Mapping[str, Any]) -> str:
 
 def _live(study: Mapping[str, Any]) -> str:
     """Where the script says what it does; without it, what to do instead."""
-    without = "".join(missing_script(_SCRIPT, "Reload the page to see new counts."))
+    words = "Counts are not live: this page's script has not run. Reload the page to see new counts."
+    without = not_ready(words, style="hint")
     return (
         f'<div data-live="{_address(study, "live")}" data-state="{escape(str(study["state"]))}">'
         f'<p class="hint" id="live-status" role="status"></p>{without}</div>'
@@ -294,11 +295,9 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
             low, high = (significant(float(end), 10) for end in interval)
             line += f", 95 % interval {low} to {high}"
         blocks += paragraphs([kept(line)], style="answer")
-    elif isinstance(estimate.get("shares"), list):
-        blocks += paragraphs([kept(_largest(estimate))], style="answer")
     elif isinstance(estimate.get("parts"), list):
         blocks += paragraphs([kept(_means(estimate))], style="answer")
-    elif isinstance(estimate.get("quantiles"), list) or isinstance(estimate.get("centers"), list):
+    elif any(isinstance(estimate.get(field), list) for field in ("shares", "quantiles", "centers")):
         told = str((result or {}).get("answer", "")).splitlines()[-1:]  # behind the warnings
         title = f"{study.get('title')}: "
         blocks += paragraphs([kept(f"Result: {line.removeprefix(title)}") for line in told], style="answer")
@@ -309,15 +308,6 @@ def _answer(study: Mapping[str, Any], result: Mapping[str, Any] | None) -> list[
         f'<a href="{_address(study, "report")}">report</a> with the groups\' {what}.</p>'
     )
     return blocks
-
-
-def _largest(estimate: Mapping[str, Any]) -> str:
-    """The largest shares of a result, in words."""
-    columns = (estimate["items"], estimate["shares"], estimate["lower_95"], estimate["upper_95"])
-    rows = sorted(zip(*columns, strict=True), key=lambda row: -row[1])
-    told = [f"{item} {percent(share, 3)} ({percent(low, 3)} to {percent(high, 3)})" for item, share, low, high in rows]
-    more = f"; {len(rows) - _MOST_SHARES:,} more" if len(rows) > _MOST_SHARES else ""
-    return f"Result, with 95 % intervals: {'; '.join(told[:_MOST_SHARES])}{more}"
 
 
 def _means(estimate: Mapping[str, Any]) -> str:
@@ -379,7 +369,8 @@ def _buttons(study: Mapping[str, Any], form_token: str) -> str:
     action = _NEXT.get(study["state"])
     if action is None:
         return ""
-    if study.get("kind") == "heavy-hitters" and study["state"] == "open":
+    waits = study["state"] == "asking" and not study.get("question")  # a list whose release was interrupted
+    if study.get("kind") == "heavy-hitters" and (study["state"] == "open" or waits):
         action = "list"
     sure = ""
     if has_next_round(study):

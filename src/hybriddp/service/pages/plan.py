@@ -14,7 +14,7 @@ from hybriddp.planning.curves import EPSILON, OPT_INS, ErrorCurves
 from hybriddp.planning.evaluate import OURS
 from hybriddp.planning.page import LABELS as ESTIMATORS
 from hybriddp.service.pages.curves import LINES, axis_range, curves_figure, place_range, swatch
-from hybriddp.service.pages.look import kept, missing_script, script_tag, server_page, style_tag
+from hybriddp.service.pages.look import kept, not_ready, script_tag, server_page, style_tag
 from hybriddp.service.planner import Planned, PlanRequest
 
 __all__ = ["plan_json", "plan_page"]
@@ -140,11 +140,14 @@ def _form(request: PlanRequest, problems: Mapping[str, str]) -> str:
         f"{words}</label>"
         for value, words in ((OPT_INS, "opt-ins"), (EPSILON, "ε"))
     )
-    without = "Change a number and press the button: the server answers with a new page."
+    without = (
+        "Sliders need JavaScript, and this page's script has not run. Change a number and press the button: the server "
+        "answers with a new page."
+    )
     return (
         f'<form id="plan" method="get" action="/plan"><div class="fields">{fields}</div>'
         f"<fieldset><legend>Draw errors against</legend>{choices}</fieldset>"
-        f"{''.join(missing_script(SCRIPT, without))}"
+        f"{not_ready(without, style='hint')}"
         '<p><button class="next">Show the answer</button></p></form>'
     )
 

@@ -1,7 +1,7 @@
 """Sessions of the operator's page: a signed cookie for the admin key, and a field against forged forms.
 
-Nothing about a session is stored. The cookie holds its end and a random name, under a MAC that covers the admin key's
-hash: so every replica knows it, and a new admin key ends all sessions.
+Nothing about a session is stored before its logout. The cookie holds its end and a random name, under a MAC that covers
+the admin key's hash: so every replica knows it, and a new admin key ends all sessions.
 """
 
 import hashlib
@@ -51,6 +51,11 @@ class Sessions:
             return False
         ours = hmac.compare_digest(found[3], self._mac("session", f"{found[1]}.{found[2]}"))
         return ours and now < int(found[1])
+
+    @staticmethod
+    def ends_at(cookie: str) -> int:
+        """Return when a valid cookie ends, in seconds since 1970."""
+        return int(cookie.partition(".")[0])
 
     def form_token(self, cookie: str) -> str:
         """What the forms of this session carry in `FORM_FIELD`."""

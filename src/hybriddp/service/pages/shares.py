@@ -4,17 +4,19 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from hybriddp.frequency.published import MOST_LARGEST
+from hybriddp.frequency.selection import selection_lines
 from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
 from hybriddp.service.pages.result import downloads
 from hybriddp.wording import counted, percent, to_precision_of
 
 if TYPE_CHECKING:
     from hybriddp.frequency.estimate import Frequencies, ShareRow
-    from hybriddp.frequency.heavy_estimate import ItemRow
+    from hybriddp.frequency.heavy_estimate import HeavyHitters, ItemRow
 
-__all__ = ["DRAWN", "LISTED", "bars", "curator_shares_page", "share_cells", "shares_page"]
+__all__ = ["DRAWN", "LISTED", "bars", "curator_shares_page", "left_out", "share_cells", "shares_page"]
 
-DRAWN = 30  # categories in the figure
+DRAWN = MOST_LARGEST  # categories in the figure
 LISTED = 500  # rows of a table
 _LABEL = 26  # characters
 _LEFT, _RIGHT, _STEP = 190, 590, 24
@@ -29,9 +31,9 @@ def shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str:
         *alerts(warnings),
         *paragraphs([_answer(found)], style="answer"),
         bars(_chosen(found, DRAWN)),
-        *_left_out(found, DRAWN, "in the figure"),
+        *left_out(found, DRAWN, "in the figure"),
         wide(table(("", "share", "95 % interval"), [share_cells(row) for row in rows]), "Shares"),
-        *_left_out(found, LISTED, "in the table; the JSON result has all"),
+        *left_out(found, LISTED, "in the table; the JSON result has all"),
         *paragraphs([f"Computed from the contributions of {people}.", str(found.privacy)]),
         downloads(),
     ]
@@ -42,7 +44,12 @@ def curator_shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str
     """The curator's page: also what each group says alone, the weights, and how it came about."""
     told = list(warnings)
     lines = [line for line in found.explain().split("\n") if line not in told]
-    blocks = [*alerts(told), *paragraphs(lines[:1], style="answer"), bars(_chosen(found, DRAWN))]
+    blocks = [
+        *alerts(told),
+        *paragraphs(lines[:1], style="answer"),
+        bars(_chosen(found, DRAWN)),
+        *left_out(found, DRAWN, "in the figure"),
+    ]
     groups = [found.trusted, found.local]
     headings = ["", "share", "95 % interval", "trusted alone", "local alone", "weight on trusted"]
     place = {item: i for i, item in enumerate(found.items)}
@@ -51,7 +58,7 @@ def curator_shares_page(found: "Frequencies", *, warnings: Iterable[str]) -> str
         i = place[row.item]
         alone = ["" if group is None else percent(float(group.shares[i]), 3) for group in groups]
         rows.append([*share_cells(row), *alone, percent(float(found.weight[i]), 3)])
-    blocks += [wide(table(headings, rows), "Shares"), *_left_out(found, LISTED, "in the table"), *paragraphs(lines[1:])]
+    blocks += [wide(table(headings, rows), "Shares"), *left_out(found, LISTED, "in the table"), *paragraphs(lines[1:])]
     return render_page(found.study.title, [Section("", blocks)])
 
 
@@ -90,9 +97,11 @@ def _chosen(found: "Frequencies", most: int) -> list["ShareRow"]:
     return found.rows() if len(found) <= most else found.top(most)
 
 
-def _left_out(found: "Frequencies", most: int, where: str) -> list[str]:
-    words = f"The {most} largest of {len(found):,} shares are {where}."
-    return paragraphs([words] if len(found) > most else [])
+def left_out(found: "Frequencies | HeavyHitters", most: int, where: str) -> list[str]:
+    """Say that only the largest shares are shown, and what their intervals are; nothing if all are."""
+    if len(found) <= most:
+        return []
+    return paragraphs([f"The {most} largest of {len(found):,} shares are {where}.", *selection_lines(most, len(found))])
 
 
 def _answer(found: "Frequencies") -> str:

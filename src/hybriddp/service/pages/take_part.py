@@ -1,24 +1,23 @@
-"""Take part: what is asked, by whom, what each choice means, and a form.
+"""Take part: what is asked, by whom, what each choice means, and a form that only its script can send.
 
-With JavaScript the form's script checks the study, draws on the device, and shows what left it. Without it the form can
-be sent as it is, to trust the curator; a private report cannot be drawn then, and the page says why. A token is in the
-page that answers a POST, and never in an address.
+The script checks the study, draws on the device, and shows what left it. Until it has checked the study, both choices
+and the button are disabled; if it never runs, they stay so and the page says why. A token is in the page that answers
+a POST, and never in an address.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
 from hybriddp.client.plain import one_line
-from hybriddp.client.receipt import Receipt
 from hybriddp.page import Section, alerts, paragraphs
 from hybriddp.service.pages import take_part_items, take_part_points
-from hybriddp.service.pages.look import hidden, kept, missing_script, people_page, script_tag
+from hybriddp.service.pages.look import hidden, kept, not_ready, people_page, script_tag
 from hybriddp.service.pages.take_part_points import choice_words, point_fields, point_question, round_words, state_words
 from hybriddp.wording import significant
 
-__all__ = ["ASKED", "SCRIPT", "no_study_page", "receipt_page", "take_part_page"]
+__all__ = ["ASKED", "SCRIPT", "no_study_page", "take_part_page"]
 
 SCRIPT = "take_part.js"
 ASKED = ("mean", "distribution", "frequency", take_part_items.KIND, "kmeans")
@@ -50,9 +49,10 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--raised);
 .actions { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.2rem 0; } .actions form { margin: 0; }
 [hidden] { display: none !important; }
 """
-_NO_SCRIPT = (
-    "Not without JavaScript: your device draws the code, and a form without a script could only send the value itself. "
-    "Turn JavaScript on for this page, or take part with an app."
+_NOT_READY = (
+    "This page does not work now, and sends nothing. It needs JavaScript, because your own device checks the study and "
+    "draws what leaves it. Turn JavaScript on or reload the page. If that does not help, ask the people who run the "
+    "study."
 )
 _ENDED = ("closed", "released", "withdrawn")
 _STATES = {
@@ -67,9 +67,7 @@ _STATES = {
 def take_part_page(
     study: Mapping[str, Any],
     *,
-    nonce: str,
     token: str = "",
-    typed: Mapping[str, str] | None = None,
     problem: str = "",
     part: str = "",
 ) -> str:
@@ -79,77 +77,30 @@ def take_part_page(
     ----------
     study : mapping
         The study's public document.
-    nonce : str
-        The nonce of a form that is sent without a script: fresh for each page, so that the same page sent twice is one
-        contribution.
     token : str
         The participant's token, if it came with the request.
-    typed : mapping, optional
-        What stood in the form that was sent.
     problem : str
-        Why that was not taken.
+        Why the study does not take the token.
     part : str
         The part of the users that the token says they are in.
     """
     asked = json.loads(study["text"])
     lead = [*alerts(text for text in (problem, study.get("warning")) if text), *_who(study, asked, part)]
-    told = '<div id="said" class="said" role="status" tabindex="-1"></div>'
+    told = ['<div id="said" class="said" role="status" tabindex="-1"></div>']
     is_open = (study["state"] == "open" and study["kind"] in ASKED) or take_part_items.is_asking(study)
-    if not is_open:
-        lead += [told, *_ended(study)]
-    blocks = _form(study, asked, nonce, token, typed or {}) if is_open else [_device(study, token)]
-    sections = [Section("", lead)]
+    if is_open or _comes_back(study):
+        told.insert(0, not_ready(_NOT_READY))
     if is_open:
-        sections.append(Section("", [told, *blocks]))
-        by_hand = [] if take_part_items.is_asking(study) else [_withdrawal(study, token)]
-        sections.append(Section("", [_sent(), *by_hand]))
+        sections = [Section("", lead), Section("", [*told, _form(study, asked, token)]), Section("", [_sent()])]
     else:
-        sections.append(Section("", blocks))
+        sections = [Section("", [*lead, *told, *_ended(study)]), Section("", [_device(study, token)])]
     style = _STYLE + (take_part_points.STYLE if _asks_in_rounds(study) else "")
     return people_page(_title(study), sections, footer=_FOOTER, style=style, head=script_tag(_script(study)))
-
-
-def receipt_page(study: Mapping[str, Any], document: Mapping[str, Any], *, token: str, value: str, nonce: str) -> str:
-    """What somebody gets who took part, or withdrew, without a script."""
-    receipt = Receipt.from_document(document)
-    first, *rest = str(receipt).splitlines()
-    blocks = [*paragraphs([first], style="answer"), *_lines(rest)]
-    if not receipt.withdrawn:
-        blocks += [
-            "<h2>If you want to withdraw</h2>",
-            *paragraphs(
-                [
-                    "Until the study closes you can withdraw, here or later on the study's page. Later you need what "
-                    "you typed and this number, which nobody stores: write it down now."
-                ]
-            ),
-            f'<p class="code" id="nonce"><code>{escape(nonce)}</code></p>',
-            *paragraphs(
-                [
-                    "This server made the number for you, since a page without JavaScript cannot: you have to believe "
-                    "that it keeps no copy. A device with JavaScript makes its own."
-                ],
-                style="hint",
-            ),
-            f'<form method="post" action="{_path(study)}/withdraw">{hidden("token", token)}{hidden("value", value)}'
-            f'{hidden("nonce", nonce)}<p><button class="danger">Withdraw now</button></p></form>',
-        ]
-    signed = escape(json.dumps(document, ensure_ascii=False, indent=1))
-    blocks += [
-        "<h2>The receipt, signed</h2>",
-        f'<p><textarea readonly rows="8" aria-label="The receipt">{signed}</textarea></p>',
-        f'<p><a href="{_path(study)}">Back to the study</a></p>',
-    ]
-    return people_page(_title(study), [Section("", blocks)], footer=_FOOTER, style=_STYLE)
 
 
 def no_study_page(message: str) -> str:
     """A page for whoever comes to a study that does not exist."""
     return people_page("Take part", [Section("", alerts([message]))], footer=_FOOTER)
-
-
-def _path(study: Mapping[str, Any]) -> str:
-    return f"/studies/{study['id']}/take-part"
 
 
 def _until(study: Mapping[str, Any]) -> str:
@@ -158,6 +109,11 @@ def _until(study: Mapping[str, Any]) -> str:
 
 def _asks_in_rounds(study: Mapping[str, Any]) -> bool:
     return bool(study["kind"] == "kmeans")
+
+
+def _comes_back(study: Mapping[str, Any]) -> bool:
+    """Whether a device that has joined a study comes back to answer."""
+    return _asks_in_rounds(study) and study["state"] in ("closed", "asking")
 
 
 def _script(study: Mapping[str, Any]) -> str:
@@ -220,14 +176,15 @@ def _ended(study: Mapping[str, Any]) -> list[str]:
     if _asks_in_rounds(study):
         words = state_words(study, words)
     link = f'<p><a class="button" href="/studies/{study["id"]}/result.html">See the result</a></p>'
-    waits = _asks_in_rounds(study) and study["state"] in ("closed", "asking")
-    return [*paragraphs([words], style="" if waits else "answer"), *([link] if study["state"] == "released" else [])]
+    return [
+        *paragraphs([words], style="" if _comes_back(study) else "answer"),
+        *([link] if study["state"] == "released" else []),
+    ]
 
 
 def _device(study: Mapping[str, Any], token: str) -> str:
     """What the script needs to look after what the device keeps, where nothing is asked."""
-    comes_back = _asks_in_rounds(study) and study["state"] in ("closed", "asking")  # to answer, perhaps with a token
-    who = "".join(_token(token)) if comes_back else hidden("token", token)
+    who = _token(token) if _comes_back(study) else hidden("token", token)
     return f'<div id="take-part" {_data(study)}>{who}</div>{_sent()}'
 
 
@@ -237,65 +194,48 @@ def _data(study: Mapping[str, Any]) -> str:
     return f'data-study="{study["id"]}" data-digest="{study["digest"]}" data-tokens="{needs}"'
 
 
-def _form(
-    study: Mapping[str, Any], asked: Mapping[str, Any], nonce: str, token: str, typed: Mapping[str, str]
-) -> list[str]:
-    parts = [
-        f'<form id="take-part" method="post" action="{_path(study)}/trust" autocomplete="off" {_data(study)}>',
-        hidden("nonce", nonce),
-        *(_token(token) if study["tokens"] else []),
-        _values(study, asked, typed, place="value"),
+def _form(study: Mapping[str, Any], asked: Mapping[str, Any], token: str) -> str:
+    """Return the form; with ``method="dialog"`` browsers send nothing of it by themselves, whatever becomes of it."""
+    return (
+        f'<form id="take-part" method="dialog" autocomplete="off" {_data(study)}>'
+        f"{_token(token) if study['tokens'] else ''}{_value(study, asked)}"
         f"<fieldset><legend>Do you trust the curator with {'them' if _asks_in_rounds(study) else 'it'}?</legend>"
-        '<div class="options">',
-        _option(study, "report"),
-        _option(study, "trust"),
-        "</div></fieldset>",
-        '<p><button class="next">Take part</button></p>',
-        "</form>",
-    ]
-    return ["".join(parts)]
+        f'<div class="options">{_option(study, "report")}{_option(study, "trust")}</div></fieldset>'
+        '<p><button class="next" disabled>Take part</button></p></form>'
+    )
 
 
-def _token(token: str) -> list[str]:
-    """Who takes part: from the organization's app, or pasted."""
+def _token(token: str) -> str:
+    """Return the field that says who takes part: from the organization's app, or pasted."""
     if token:
-        return [hidden("token", token)]
-    return [
+        return hidden("token", token)
+    return (
         '<div class="field"><label for="token">Your token</label>'
         '<textarea id="token" name="token" rows="4" required autocomplete="off" spellcheck="false" '
         'aria-describedby="token-hint"></textarea><span class="hint" id="token-hint">The text that you got from the '
         "organization: it says that you may take part, and counts you once.</span></div>"
-    ]
+    )
 
 
-def _values(study: Mapping[str, Any], asked: Mapping[str, Any], typed: Mapping[str, str], *, place: str) -> str:
-    """The field or fields for what is asked."""
+def _value(study: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """Return the field or fields for what is asked; a category is its number."""
     if _asks_in_rounds(study):
-        return point_fields(asked, typed, study.get("dimensions") or (), place=place)
-    return _value(study, asked, typed.get("value", ""), place=place)
-
-
-def _value(study: Mapping[str, Any], asked: Mapping[str, Any], typed: str, *, place: str) -> str:
-    """The field for the value, whose id is ``place``; of a category it has the number."""
+        return point_fields(asked, study.get("dimensions") or ())
     if study["kind"] == "frequency":
         items = [one_line(str(item)) for item in asked["categories"]]
         items += ["something else"] if asked["other"] else []
-        options = "".join(
-            f'<option value="{i}"{" selected" if typed == str(i) else ""}>{escape(item)}</option>'
-            for i, item in enumerate(items)
-        )
+        options = "".join(f'<option value="{i}">{escape(item)}</option>' for i, item in enumerate(items))
         return (
-            f'<div class="field"><label for="{place}">Your answer</label>'
-            f'<select id="{place}" name="value" required><option value="">Choose …</option>{options}</select></div>'
+            '<div class="field"><label for="value">Your answer</label>'
+            f'<select id="value" name="value" required><option value="">Choose …</option>{options}</select></div>'
         )
     if study["kind"] == take_part_items.KIND:
-        return take_part_items.item_field(typed, place)
+        return take_part_items.item_field()
     lower, upper = (significant(float(bound), 6) for bound in asked["bounds"])
     return (
-        f'<div class="field"><label for="{place}">Your number</label>'
-        f'<input id="{place}" name="value" type="number" step="any" inputmode="decimal" required autocomplete="off" '
-        f'value="{escape(typed)}" aria-describedby="{place}-hint">'
-        f'<span class="hint" id="{place}-hint"> from {lower} to {upper}</span></div>'
+        '<div class="field"><label for="value">Your number</label>'
+        '<input id="value" name="value" type="number" step="any" inputmode="decimal" required autocomplete="off" '
+        f'aria-describedby="value-hint"><span class="hint" id="value-hint"> from {lower} to {upper}</span></div>'
     )
 
 
@@ -309,8 +249,6 @@ def _option(study: Mapping[str, Any], choice: str) -> str:
             f"Your device draws one code at random, and only that leaves it. Your {noun} makes some codes likelier "
             f"than others, and that is all that anybody learns from one. Your {noun} itself stays here."
         )
-        state = " disabled"
-        missing = "".join(missing_script(_script(study), _NO_SCRIPT))
     else:
         label = f"Yes: send the {noun} itself"
         words = (
@@ -318,15 +256,13 @@ def _option(study: Mapping[str, Any], choice: str) -> str:
             "answer becomes more accurate. The promise is the same towards everybody who sees the answer, but the "
             f"curator could see your {noun}."
         )
-        state, missing = "", ""
     if _asks_in_rounds(study):
         label, words = choice_words(choice)
-    if not_now:
-        state, missing = " disabled data-later", f'<p class="hint">{not_now}</p>'
+    later, why = (" data-later", f'<p class="hint">{not_now}</p>') if not_now else ("", "")
     sentences = "".join(f"<li>{escape(str(one))}</li>" for one in study["stored"][group])
     return (
-        f'<div class="option"><label><input type="radio" name="choice" value="{choice}" required{state} '
-        f'aria-describedby="{choice}-words"> {label}</label><p id="{choice}-words">{words}</p>{missing}'
+        f'<div class="option"><label><input type="radio" name="choice" value="{choice}" required disabled{later} '
+        f'aria-describedby="{choice}-words"> {label}</label><p id="{choice}-words">{words}</p>{why}'
         f"<details><summary>What is stored of you</summary><ul>{sentences}</ul></details></div>"
     )
 
@@ -337,28 +273,3 @@ def _sent() -> str:
         '<section id="sent" aria-label="What left your device" hidden></section>'
         '<section id="checked" aria-label="What this device has checked" hidden></section>'
     )
-
-
-def _withdrawal(study: Mapping[str, Any], token: str) -> str:
-    """For whoever trusted without a script, and comes back with the number that they were given."""
-    paste = (
-        '<div class="field"><label for="given-token">Your token</label>'
-        '<textarea id="given-token" name="token" rows="3" required></textarea></div>'
-    )
-    who = hidden("token", token) if token else paste if study["tokens"] else ""
-    nonce = (
-        '<div class="field"><label for="given-nonce">The number of 32 digits and letters</label><input '
-        'id="given-nonce" name="nonce" required pattern="[0-9a-f]{32}" size="36" autocomplete="off"></div>'
-    )
-    value = _values(study, json.loads(study["text"]), {}, place="given")
-    return (
-        '<details id="by-hand"><summary>Withdraw what you sent without JavaScript</summary>'
-        f'<form method="post" action="{_path(study)}/withdraw" autocomplete="off">{who}{value}{nonce}'
-        '<p><button class="danger">Withdraw</button></p></form></details>'
-    )
-
-
-def _lines(lines: Sequence[str]) -> list[str]:
-    """Lines of a receipt: those that begin with a dash are a list."""
-    items = "".join(f"<li>{escape(line[2:])}</li>" for line in lines if line.startswith("- "))
-    return [*paragraphs(line for line in lines if not line.startswith("- ")), f"<ul>{items}</ul>"]

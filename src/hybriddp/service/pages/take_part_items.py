@@ -57,11 +57,11 @@ def item_words(study: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def item_field(typed: str, place: str) -> str:
-    """The field for an item."""
+def item_field() -> str:
+    """Return the field for an item."""
     return (
-        f'<div class="field"><label for="{place}">Your item</label>'
-        f'<input id="{place}" name="value" type="text" maxlength="{_LONGEST}" required autocomplete="off" '
-        f'value="{escape(typed)}" aria-describedby="{place}-hint">'
-        f'<div class="hint" id="{place}-hint">A text, to the letter: upper and lower case differ.</div></div>'
+        '<div class="field"><label for="value">Your item</label>'
+        f'<input id="value" name="value" type="text" maxlength="{_LONGEST}" required autocomplete="off" '
+        'aria-describedby="value-hint">'
+        '<div class="hint" id="value-hint">A text, to the letter: upper and lower case differ.</div></div>'
     )

@@ -16,7 +16,6 @@ __all__ = [
     "point_question",
     "round_words",
     "state_words",
-    "typed_point",
 ]
 
 SCRIPT = "points.js"
@@ -46,32 +45,23 @@ def point_question(lead: str, asked: Mapping[str, Any]) -> str:
     )
 
 
-def point_fields(asked: Mapping[str, Any], typed: Mapping[str, str], names: Sequence[str] = (), *, place: str) -> str:
-    """One field for each number, whose ids begin with ``place``."""
+def point_fields(asked: Mapping[str, Any], names: Sequence[str] = ()) -> str:
+    """Return one field for each number."""
     labels = [*map(one_line, names)] or [f"Number {j}" for j in range(1, len(asked["bounds"]) + 1)]
     fields = "".join(
-        _field(j, label, pair, typed.get(f"value{j}", ""), place)
-        for j, (label, pair) in enumerate(zip(labels, asked["bounds"], strict=True), start=1)
+        _field(j, label, pair) for j, (label, pair) in enumerate(zip(labels, asked["bounds"], strict=True), start=1)
     )
     return f'<fieldset><legend>Your numbers</legend><div class="point">{fields}</div></fieldset>'
 
 
-def _field(number: int, label: str, bounds: Sequence[float], typed: str, place: str) -> str:
+def _field(number: int, label: str, bounds: Sequence[float]) -> str:
     lower, upper = (significant(float(bound), 6) for bound in bounds)
-    name = f"{place}{number}"
+    name = f"value{number}"
     return (
         f'<div class="field"><label for="{name}">{escape(label)}</label>'
-        f'<input id="{name}" name="value{number}" type="number" step="any" inputmode="decimal" required '
-        f'autocomplete="off" value="{escape(typed)}" aria-describedby="{name}-hint">'
-        f'<span class="hint" id="{name}-hint">from {lower} to {upper}</span></div>'
+        f'<input id="{name}" name="{name}" type="number" step="any" inputmode="decimal" required autocomplete="off" '
+        f'aria-describedby="{name}-hint"><span class="hint" id="{name}-hint">from {lower} to {upper}</span></div>'
     )
-
-
-def typed_point(data: Mapping[str, str], dimensions: int) -> str:
-    """What a form has for the numbers, as one text: field by field, or as the form of a receipt repeats it."""
-    if "value" in data:
-        return data["value"].strip()
-    return " ".join(data.get(f"value{j}", "").strip() or "?" for j in range(1, dimensions + 1))
 
 
 def choice_words(choice: str) -> tuple[str, str]:

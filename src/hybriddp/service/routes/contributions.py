@@ -27,6 +27,7 @@ from hybriddp.service.routes.wire import (
     NewEnrollment,
     NewReport,
     NewValue,
+    OpenedEnrollment,
     PathId,
     SignedReceipt,
     problems,
@@ -117,10 +118,12 @@ async def withdraw_value(study_id: PathId, data: JSONBody[NewValue], request: As
     return convert(told, SignedReceipt)
 
 
-def _enrollment(known: KnownStudy, data: NewEnrollment) -> Sent:
+def _enrollment(known: KnownStudy, data: NewEnrollment | OpenedEnrollment) -> Sent:
     if not isinstance(known.kind, KMeansKind):
         raise Refusal("refused", NO_ROUNDS)
-    return Sent(False, ENROLLED, data.digest, data.nonce)
+    if isinstance(data, OpenedEnrollment):
+        return Sent(False, ENROLLED, data.digest, data.nonce)
+    return Sent(False, ENROLLED, data.digest, "", bytes.fromhex(data.commitment))
 
 
 @post("/studies/{study_id:str}/enrollments", **_PARTICIPANT, responses=_REFUSALS | RECEIPT_AGAIN)
@@ -134,7 +137,7 @@ async def enroll(
 
 @post("/studies/{study_id:str}/enrollments/withdraw", status_code=200, **_PARTICIPANT, responses=_REFUSALS)
 async def withdraw_enrollment(
-    study_id: PathId, data: JSONBody[NewEnrollment], request: Asked, state: State
+    study_id: PathId, data: JSONBody[OpenedEnrollment], request: Asked, state: State
 ) -> SignedReceipt:
     """Withdraw from a study that asks in rounds, before the first one."""
     known = await _known(study_id, request, state)
@@ -154,7 +157,8 @@ async def send_answer(
     """Answer the round whose turn it is. The same answer again gets the same receipt (200)."""
     known = await _known(study_id, request, state)
     message = {"round": data.round, "ask": data.ask, "variant": data.variant, "code": data.code}
-    done = await answering.answer(state.curator, known, SentAnswer(message, data.nonce), bearer(request))
+    sent = SentAnswer(message, data.nonce, data.enrollment_nonce)
+    done = await answering.answer(state.curator, known, sent, bearer(request))
     return _acknowledged(done, "local", state, prefer)
 
 
@@ -185,7 +189,7 @@ async def send_batch(study_id: PathId, data: JSONBody[NewBatch], request: Asked,
     """Hand over the reports of a relay's participants, in one transaction.
 
     Each report that is not taken is in ``rejected``, with its index and a reason; ``malformed`` are those that are not
-    as described. All others are taken.
+    as described. All others are taken. If the study is closed and nothing was taken, the whole batch is refused (409).
     """
     relay = await _relay(request, state)
     if len(data.reports) > state.settings.max_batch:

@@ -4,12 +4,10 @@ from typing import Any
 
 from litestar import MediaType, Response, get
 from litestar.datastructures import State
-from sqlalchemy.exc import SQLAlchemyError
 
 from hybriddp.service.problems import Refusal
 from hybriddp.service.routes.access import require_admin
 from hybriddp.service.routes.wire import problems
-from hybriddp.service.store.engine import answers
 
 _MACHINES: Any = {"tags": ["machines"]}
 
@@ -20,15 +18,12 @@ async def health() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@get("/ready", **_MACHINES, responses=problems(), sync_to_thread=True)
-def ready(state: State) -> dict[str, str]:
-    """Whether the server takes requests: its database answers, and it is not about to stop."""
+@get("/ready", **_MACHINES, responses=problems())
+async def ready(state: State) -> dict[str, str]:
+    """Whether the server takes requests: it reads and writes, its clock is right, and it is not about to stop."""
     if state.draining:
         raise Refusal("unavailable", "The server is stopping.")
-    try:
-        answers(state.curator.engine)
-    except SQLAlchemyError:
-        raise Refusal("unavailable", "The database does not answer.") from None
+    await state.readiness.require()
     return {"status": "ready"}
 
 

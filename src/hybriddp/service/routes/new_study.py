@@ -23,7 +23,7 @@ _LONGEST = 4000  # characters of an address
 @get(_PATH, **PAGE)
 async def new_study(request: Asked, state: State) -> Response[str]:
     """The form, filled in with what the address says; the login first, if there is no session."""
-    form_token = session(request, state)
+    form_token = await session(request, state)
     given = dict(request.query_params)
     if form_token is None:
         return html_answer(login_page(leads_to=_address(given)))
@@ -34,7 +34,7 @@ async def new_study(request: Asked, state: State) -> Response[str]:
 @post(_PATH, **PAGE)
 async def make_study(data: FormData, request: Asked, state: State) -> Response[Any]:
     """Make the study and lead to its page; or show the form again, with what is wrong."""
-    form_token = session(request, state)
+    form_token = await session(request, state)
     if form_token is None or not is_own(data, request, state):
         return Redirect(START, status_code=303)
     form = StudyForm.read(data)

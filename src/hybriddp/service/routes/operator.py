@@ -11,6 +11,7 @@ from litestar.response import Redirect
 
 from hybriddp.errors import HybridDPError
 from hybriddp.service import asking, life
+from hybriddp.service.documents import study_document, study_documents
 from hybriddp.service.doubts import doubt_of
 from hybriddp.service.expected import expected_error, expected_rows
 from hybriddp.service.keys import same_key
@@ -26,10 +27,19 @@ from hybriddp.service.pages.operator import (
 )
 from hybriddp.service.pages.rounds import round_rows
 from hybriddp.service.pages.session import COOKIE
-from hybriddp.service.problems import Refusal, problem
+from hybriddp.service.problems import SCRIPT_POLICY, Refusal, problem
 from hybriddp.service.routes.access import Asked
 from hybriddp.service.routes.new_study import after_login
-from hybriddp.service.routes.operator_session import PAGE, START, FormData, html_answer, is_own, session, sessions_of
+from hybriddp.service.routes.operator_session import (
+    PAGE,
+    START,
+    FormData,
+    end,
+    html_answer,
+    is_own,
+    session,
+    sessions_of,
+)
 from hybriddp.service.routes.wire import PathId, in_our_words
 
 _Id = Annotated[str, Parameter(max_length=64)]
@@ -53,10 +63,10 @@ async def front() -> Response[str]:
 @get(START, **PAGE)
 async def start_page(request: Asked, state: State) -> Response[str]:
     """All studies; the form for the admin key to whoever has no session."""
-    form_token = session(request, state)
+    form_token = await session(request, state)
     if form_token is None:
         return html_answer(login_page())
-    return html_answer(studies_page(await life.documents(state.curator), form_token=form_token))
+    return html_answer(studies_page(await study_documents(state.curator), form_token=form_token))
 
 
 @post(f"{START}/login", **PAGE)
@@ -78,27 +88,28 @@ async def log_in(data: FormData, request: Asked, state: State) -> Response[Any]:
 
 @post(f"{START}/logout", **PAGE)
 async def log_out(data: FormData, request: Asked, state: State) -> Response[Any]:
-    """End the session."""
+    """End the session, also for copies of its cookie."""
     if not is_own(data, request, state):
         return Redirect(START, status_code=303)
+    await end(request, state)
     return Redirect(START, status_code=303, cookies=[Cookie(key=COOKIE, value="", path=START, max_age=0)])
 
 
 @get(f"{START}/studies/{{study_id:str}}", **PAGE)
 async def one_study(study_id: PathId, request: Asked, state: State) -> Response[Any]:
     """One study."""
-    form_token = session(request, state)
+    form_token = await session(request, state)
     if form_token is None:
         return Redirect(START, status_code=303)
-    return html_answer(await _study(state, study_id, form_token), scripted=True)
+    return html_answer(await _study(state, study_id, form_token), policy=SCRIPT_POLICY)
 
 
 @get(f"{START}/studies/{{study_id:str}}/live", media_type=MediaType.JSON, include_in_schema=False)
 async def live(study_id: PathId, request: Asked, state: State) -> Response[dict[str, Any]]:
     """What changes on a study's page, for its script."""
-    if session(request, state) is None:
+    if await session(request, state) is None:
         return Response({}, status_code=401)
-    study = await life.document(state.curator, study_id, counts=True)
+    study = await study_document(state.curator, study_id, counts=True)
     trusted, local = study["counts"]["trusted"], study["counts"]["local"]
     return Response(
         {
@@ -115,7 +126,7 @@ async def live(study_id: PathId, request: Asked, state: State) -> Response[dict[
 @get(f"{START}/studies/{{study_id:str}}/report", **PAGE)
 async def report(study_id: PathId, request: Asked, state: State) -> Response[Any]:
     """All that stands behind a result."""
-    if session(request, state) is None:
+    if await session(request, state) is None:
         return Redirect(START, status_code=303)
     return Response((await life.released(state.curator, study_id)).curator_page or b"", media_type=MediaType.HTML)
 
@@ -123,7 +134,7 @@ async def report(study_id: PathId, request: Asked, state: State) -> Response[Any
 @post(f"{START}/studies/{{study_id:str}}/{{action:str}}", **PAGE)
 async def act(study_id: PathId, action: _Id, data: FormData, request: Asked, state: State) -> Response[Any]:
     """Open, close, release or withdraw a study by a form."""
-    form_token = session(request, state)
+    form_token = await session(request, state)
     if form_token is None or not is_own(data, request, state):
         return Redirect(START, status_code=303)
     notice, wrong = "", ""
@@ -150,7 +161,9 @@ async def act(study_id: PathId, action: _Id, data: FormData, request: Asked, sta
         wrong = told["detail"]
         _count(request, state, told["reason"], study_id)
     return html_answer(
-        await _study(state, study_id, form_token, notice=notice, problem=wrong), 409 if wrong else 200, scripted=True
+        await _study(state, study_id, form_token, notice=notice, problem=wrong),
+        409 if wrong else 200,
+        policy=SCRIPT_POLICY,
     )
 
 
@@ -171,7 +184,7 @@ def _count(request: Asked, state: State, reason: str, study_id: str) -> None:
 
 
 async def _study(state: State, study_id: str, form_token: str, **told: str) -> str:
-    study = await life.document(state.curator, study_id, counts=True)
+    study = await study_document(state.curator, study_id, counts=True)
     step = await life.released(state.curator, study_id) if study["state"] == "released" else None
     result = None if step is None else json.loads(step.result or b"null")
     return study_page(

@@ -7,12 +7,13 @@ was broken, and nothing that was sent: not even the name of an unknown field, wh
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from http import HTTPStatus
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from litestar import Request
 from litestar.datastructures import State
+from litestar.exceptions import InternalServerException
 from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.json import decode
 
@@ -31,6 +32,14 @@ class StrictRequest(Request[Any, Any, State]):
     Litestar would take the text "3" for the number 3, any media type for JSON, and the last of two equal keys. Media
     types matter in a pilot without tokens: a page of any origin may send text or a form without asking first.
     """
+
+    async def stream(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body as it arrives; a client that goes away before its end is no failure of the server."""
+        try:
+            async for chunk in super().stream():
+                yield chunk
+        except InternalServerException:
+            raise Refusal("malformed", "The body ended before it was complete.") from None
 
     async def json(self) -> Any:  # noqa: ANN401
         """The body as what its route takes."""

@@ -18,6 +18,7 @@ from hybriddp.privacy import Privacy
 from hybriddp.release.ledger import Ledger
 from hybriddp.service import asking, budgets, life
 from hybriddp.service.curator import Curator
+from hybriddp.service.documents import study_document, study_documents
 from hybriddp.service.downloads import result_csv, result_png
 from hybriddp.service.keys import key_hash, new_key
 from hybriddp.service.kinds import study_kind
@@ -76,13 +77,13 @@ async def create(data: NewStudy, curator: Curator) -> dict[str, Any]:
 @get("/studies", **_ADMIN, responses=problems("bad-token"))
 async def list_studies(state: State) -> list[StudyDocument]:
     """All studies, the newest first."""
-    return convert(await life.documents(state.curator), list[StudyDocument])
+    return convert(await study_documents(state.curator), list[StudyDocument])
 
 
 @get("/studies/{study_id:str}", **_PUBLIC, responses=problems("not-found"))
 async def show_study(study_id: PathId, request: Asked, state: State) -> StudyDocument:
     """What a study asks, promises and stores: the same for everybody. How many take part is public once it closes."""
-    return convert(await life.document(state.curator, study_id, counts=is_admin(request)), StudyDocument)
+    return convert(await study_document(state.curator, study_id, counts=is_admin(request)), StudyDocument)
 
 
 def _move(action: str, what: str) -> Any:  # noqa: ANN401

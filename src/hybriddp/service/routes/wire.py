@@ -33,9 +33,11 @@ NAME = "^[A-Za-z0-9][A-Za-z0-9 ._-]*" + _END
 _ID_WORDS = "1 to 64 lowercase letters, digits and hyphens, no hyphen first"
 _NAME_WORDS = "1 to 64 letters, digits, spaces, dots, underscores and hyphens, a letter or digit first"
 _DIGEST_WORDS = "the study's digest, a SHA-256 as 64 hexadecimal digits in lower case"
+_COMMITTED_WORDS = "a commitment, a SHA-256 as 64 hexadecimal digits in lower case"
 _NONCE_WORDS = "a nonce, 128 random bits as 32 hexadecimal digits in lower case"
 _DECIMAL_WORDS = "a number as a text of at most 64 characters, such as 0.5"
 Digest = Annotated[str, Meta(min_length=64, max_length=64, pattern="^[0-9a-f]{64}$", description=_DIGEST_WORDS)]
+Commitment = Annotated[str, Meta(min_length=64, max_length=64, pattern="^[0-9a-f]{64}$", description=_COMMITTED_WORDS)]
 Nonce = Annotated[str, Meta(min_length=32, max_length=32, pattern="^[0-9a-f]{32}$", description=_NONCE_WORDS)]
 StudyId = Annotated[str, Meta(min_length=1, max_length=64, pattern=STUDY_ID, description=_ID_WORDS)]
 Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=NAME, description=_NAME_WORDS)]
@@ -129,7 +131,14 @@ class NewValue(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NewEnrollment(Struct, frozen=True, forbid_unknown_fields=True):
-    """A local participant of a study that asks in rounds says that they take part."""
+    """A local participant of a study that asks in rounds says that they take part, and commits to a nonce."""
+
+    digest: Digest
+    commitment: Commitment
+
+
+class OpenedEnrollment(Struct, frozen=True, forbid_unknown_fields=True):
+    """The nonce that a local participant had committed to when they enrolled."""
 
     digest: Digest
     nonce: Nonce
@@ -143,6 +152,7 @@ class NewAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     variant: Place
     code: AnswerCode
     nonce: Nonce
+    enrollment_nonce: Nonce
 
 
 class NewRound(Struct, frozen=True, forbid_unknown_fields=True):
@@ -189,6 +199,7 @@ BODIES = (
     NewReport,
     NewValue,
     NewEnrollment,
+    OpenedEnrollment,
     NewAnswer,
     NewRound,
     BatchedReport,

@@ -21,7 +21,7 @@ from hybriddp.service.store.part_sums import PartSums, in_part, trusted_entry
 from hybriddp.service.store.schema import participants, studies, tallies, totals
 from hybriddp.service.store.seal import TotalSeal
 from hybriddp.service.store.studies import OPEN, TAKING, close_overdue, stage
-from hybriddp.service.store.sums import UNIT_SUMS, NoRoomError, StudySums
+from hybriddp.service.store.sums import UNIT_SUMS, StudySums
 
 PARTICIPANT, RELAY, NOBODY = range(3)
 """Who says that a participant is who they are."""
@@ -68,6 +68,8 @@ class Verdict(Enum):
     REPEATED = "repeated"  # the same contribution, opened by the same nonce: nothing was added
     DUPLICATE = "duplicate"  # another contribution of somebody who has taken part, or has withdrawn
     CLOSED = "closed"
+    FULL = "full"  # the trusted group has as many people as there is room for
+    UNSURE = "unavailable"  # closed, if the clock is right, which is in doubt: nothing was added
     ABSENT = "absent"  # for a withdrawal: there is nothing to withdraw
     WITHDRAWN = "withdrawn"
     FORGOTTEN = "forgotten"  # was withdrawn before, or never came: either way the person is not in the sums
@@ -125,15 +127,27 @@ class GroupSizes:
 
 
 def add(
-    connection: Connection, contributions: Sequence[NewContribution], *, replica: str, seal: TotalSeal, now: int
+    connection: Connection,
+    contributions: Sequence[NewContribution],
+    *,
+    replica: str,
+    seal: TotalSeal,
+    now: int,
+    certain: bool = True,
 ) -> list[Verdict]:
-    """Add contributions to the sums of this replica, each person's once; what became of each."""
-    open_studies = _lock_open(connection, {one.study for one in contributions}, now)
+    """Add contributions to the sums of this replica, each person's once; what became of each.
+
+    If the time is not ``certain``, no study is said to be closed because of it.
+    """
+    locked = _lock_open(connection, {one.study for one in contributions}, now)
+    open_studies = locked.stages
     first: dict[tuple[int, bytes], int] = {}  # a person may come twice in one transaction: the first one counts
     for i, one in enumerate(contributions):
         if open_studies.get(one.study) == one.taken_in:
             first.setdefault(one.key, i)
     rows = [contributions[i] for i in first.values()]
+    full = _without_room(connection, rows)
+    rows = [one for one in rows if one.key not in full]
     new = _insert_postgresql(connection, rows) if is_postgresql(connection) else _insert_sqlite(connection, rows)
     _change_sums(connection, [one for one in rows if one.key in new], 1, replica=replica, seal=seal)
     known: dict[tuple[int, bytes], bytes | None] = {key: contributions[first[key]].commitment for key in new}
@@ -142,25 +156,37 @@ def add(
     for i, one in enumerate(contributions):
         if one.key in new and first[one.key] == i:
             outcomes.append(Verdict.ACCEPTED)
+        elif one.key in full:
+            outcomes.append(Verdict.FULL)
         elif known.get(one.key) == one.commitment:  # whoever did not hear the answer hears it now, closed or not
             outcomes.append(Verdict.REPEATED)
         else:
             taken = open_studies.get(one.study) == one.taken_in
-            outcomes.append(Verdict.DUPLICATE if taken else Verdict.CLOSED)
+            outcomes.append(Verdict.DUPLICATE if taken else locked.refusal(one.study, certain=certain))
     return outcomes
 
 
-def withdraw(connection: Connection, one: NewContribution, *, replica: str, seal: TotalSeal, now: int) -> Verdict:
+def withdraw(
+    connection: Connection,
+    one: NewContribution,
+    *,
+    replica: str,
+    seal: TotalSeal,
+    now: int,
+    certain: bool = True,
+) -> Verdict:
     """Subtract exactly what a commitment was made to, and forget the commitment; the person cannot come back."""
     numbers = [one.study]
     connection.execute(_ALONE, {"numbers": numbers})  # the sums of other replicas are moved, too
-    close_overdue(connection, numbers, now)
-    is_open = _lock_open(connection, {one.study}, now).get(one.study) == one.taken_in
+    if certain:
+        close_overdue(connection, numbers, now)
+    locked = _lock_open(connection, {one.study}, now)
+    is_open = locked.stages.get(one.study) == one.taken_in
     found = find(connection, one.study, one.who)
     if found is not None and found.commitment is None:
         return Verdict.FORGOTTEN
     if not is_open:
-        return Verdict.CLOSED
+        return locked.refusal(one.study, certain=certain)
     if found is None:
         if one.asserted == NOBODY:
             return Verdict.ABSENT
@@ -256,12 +282,9 @@ def part_sizes(connection: Connection, study: int, sums: PartSums) -> list[Group
     return [GroupSizes(trusting.get(trusted_entry(i), 0), locals_.get(i, 0)) for i in range(sums.n_parts)]
 
 
-def take_answers(connection: Connection, study: int) -> dict[int, int]:
-    """The tally of the answers to a round, which is emptied for the next one. Nobody may be adding to it."""
-    answers = tallies.c.code < 0
-    found = {code: count for code, count in tally(connection, study).items() if code < 0}
-    connection.execute(delete(tallies).where((tallies.c.study == study) & answers))
-    return found
+def forget_answers(connection: Connection, study: int) -> None:
+    """Empty the tally of the answers to a round for the next one. Nobody may be adding to it."""
+    connection.execute(delete(tallies).where((tallies.c.study == study) & (tallies.c.code < 0)))
 
 
 def forget(connection: Connection, study: int) -> None:
@@ -270,10 +293,44 @@ def forget(connection: Connection, study: int) -> None:
         connection.execute(delete(table).where(table.c.study == study))
 
 
-def _lock_open(connection: Connection, numbers: set[int], now: int) -> dict[int, str]:
-    """Those of the studies that take contributions, with their stages, which stay until the transaction ends."""
-    found = connection.execute(_OPEN, {"numbers": sorted(numbers)})
-    return {row.number: stage(row.state, row.round_number) for row in found if now < row.closes_at}
+@dataclass(frozen=True, slots=True)
+class _LockedStudies:
+    """Studies that take contributions, with their stages, and those whose time has come, though that is not written."""
+
+    stages: dict[int, str]
+    overdue: set[int]
+
+    def refusal(self, study: int, *, certain: bool) -> Verdict:
+        """Return why a study takes nothing."""
+        return Verdict.UNSURE if study in self.overdue and not certain else Verdict.CLOSED
+
+
+def _lock_open(connection: Connection, numbers: set[int], now: int) -> _LockedStudies:
+    """Lock those of the studies that take contributions; they stay as they are until the transaction ends."""
+    found = connection.execute(_OPEN, {"numbers": sorted(numbers)}).all()
+    return _LockedStudies(
+        {row.number: stage(row.state, row.round_number) for row in found if now < row.closes_at},
+        {row.number for row in found if now >= row.closes_at},
+    )
+
+
+def _without_room(connection: Connection, rows: Sequence[NewContribution]) -> set[tuple[int, bytes]]:
+    """Return the new people for whom their study's trusted group has no room, the last ones to come.
+
+    They are left out one by one: others in the same transaction need not wait for another one.
+    """
+    limited: defaultdict[int, list[NewContribution]] = defaultdict(list)
+    for one in rows:
+        if one.trusted and one.sums.most_people is not None:
+            limited[one.study].append(one)
+    full: set[tuple[int, bytes]] = set()
+    for study, coming in limited.items():
+        query = select(func.sum(totals.c.count)).where(totals.c.study == study)
+        room = (coming[0].sums.most_people or 0) - int(connection.execute(query).scalar() or 0)
+        if room < len(coming):  # who has taken part before needs no room
+            there = _commitments(connection, [one.key for one in coming])
+            full |= {one.key for one in [one for one in coming if one.key not in there][max(0, room) :]}
+    return full
 
 
 def _insert_sqlite(connection: Connection, rows: Sequence[NewContribution]) -> set[tuple[int, bytes]]:
@@ -356,10 +413,6 @@ def _change_sums(
             count, sealed = row
             before = seal.open(sealed, digest, replica, count)
         count += sign * len(integers)
-        if sums.most_people is not None and sign > 0:
-            there = connection.execute(select(func.sum(totals.c.count)).where(totals.c.study == study)).scalar() or 0
-            if there + len(integers) > sums.most_people:
-                raise NoRoomError(sums.full)
         after = sums.change(before, integers, sign)
         sealed = seal.close(after, digest, replica, count, total_bytes=sums.total_bytes)
         values: Mapping[str, Any] = {"study": study, "replica": replica, "count": count, "sealed": sealed}

@@ -62,7 +62,7 @@ class _Row(NamedTuple):
 
 
 class DatabaseLedgerStore:
-    """A ledger in a database, for `Ledger.create`, `Ledger.open` and ``Ledger(budget, store=…)``.
+    """A ledger in a database, for `Ledger.create` and `Ledger.open`.
 
     Its events are spent when the caller commits. If the transaction is rolled back they never were: draw and keep a
     result as you like, but let nobody see it before the commit. A `Ledger` on this store may live as long as the

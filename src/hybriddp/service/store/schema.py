@@ -21,13 +21,37 @@ from sqlalchemy import (
 
 from hybriddp.service.store.ledger import metadata
 
-__all__ = ["credentials", "metadata", "participants", "steps", "studies", "tallies", "totals"]
+__all__ = [
+    "credentials",
+    "ended_sessions",
+    "facts",
+    "metadata",
+    "participants",
+    "steps",
+    "studies",
+    "tallies",
+    "totals",
+]
+
+facts = Table(
+    "facts",
+    metadata,
+    Column("name", Text, primary_key=True),  # "check " and a key's name, or "time"
+    Column("content", Text, nullable=False),
+)
 
 credentials = Table(
     "credentials",
     metadata,
-    Column("name", Text, primary_key=True),  # "admin", "master key", or the name of a relay behind "relay "
+    Column("name", Text, primary_key=True),  # "admin", or the name of a relay behind "relay "
     Column("key_hash", Text, nullable=False, unique=True),
+)
+
+ended_sessions = Table(
+    "ended_sessions",
+    metadata,
+    Column("name", Text, primary_key=True),  # hash of the cookie of an operator who has logged out
+    Column("ends_at", BigInteger, nullable=False),  # when the cookie would have ended, seconds since 1970
 )
 
 studies = Table(

@@ -18,13 +18,9 @@ from typing import ClassVar, Protocol
 
 from hybriddp.errors import DataError
 
-__all__ = ["UNIT_SUMS", "AddingSums", "CategorySums", "NoRoomError", "StudySums", "UnitSums"]
+__all__ = ["UNIT_SUMS", "AddingSums", "CategorySums", "StudySums", "UnitSums"]
 
 _DIGIT = 5  # bytes: more people than there are
-
-
-class NoRoomError(DataError):
-    """The trusted group has as many people as there is room for: nothing was stored of the one who came."""
 
 
 class StudySums(Protocol):

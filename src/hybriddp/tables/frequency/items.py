@@ -63,6 +63,10 @@ class ItemStudy:
         """The text of the question."""
         return self.question.to_json()
 
+    def device_json(self) -> str:
+        """The text of the question, which devices get."""
+        return self.to_json()
+
     def part(self, by: str, key: Key) -> "ItemStudy":
         """An error: heavy hitters are those of everybody."""
         raise ParameterError("group", "left out: heavy hitters are those of everybody", f"{by}: {key}")

@@ -1,9 +1,9 @@
-"""First tables."""
+"""Tables of version 0.1.0."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "0.1.0"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -26,9 +26,19 @@ def upgrade() -> None:
         sa.Column("line", sa.Text, nullable=False),
     )
     op.create_table(
+        "facts",
+        sa.Column("name", sa.Text, primary_key=True),
+        sa.Column("content", sa.Text, nullable=False),
+    )
+    op.create_table(
         "credentials",
         sa.Column("name", sa.Text, primary_key=True),
         sa.Column("key_hash", sa.Text, nullable=False, unique=True),
+    )
+    op.create_table(
+        "ended_sessions",
+        sa.Column("name", sa.Text, primary_key=True),
+        sa.Column("ends_at", sa.BigInteger, nullable=False),
     )
     op.create_table(
         "studies",
@@ -46,6 +56,10 @@ def upgrade() -> None:
         sa.Column("budget", sa.Text),
         sa.Column("closes_at", sa.BigInteger, nullable=False),
         sa.Column("state", sa.Text, nullable=False),
+        sa.Column("round_number", sa.Integer, nullable=False, server_default="0"),
+        sa.Column("parts", sa.Text),
+        sa.Column("round_seconds", sa.BigInteger),
+        sa.Column("release_at_end", sa.Boolean, nullable=False, server_default=sa.false()),
     )
     op.create_table(
         "steps",
@@ -65,6 +79,7 @@ def upgrade() -> None:
         sa.Column("asserted", sa.SmallInteger, nullable=False),
         sa.Column("day", sa.Integer, nullable=False),
         sa.Column("commitment", sa.LargeBinary(32)),
+        sa.Column("part", sa.SmallInteger),
         sa.PrimaryKeyConstraint("study", "who"),
         sqlite_with_rowid=False,
     )

@@ -1,0 +1,1 @@
+"""Small databases that released versions have written, one of each migration on each kind of database."""
