@@ -238,12 +238,6 @@ BUGS = (
         KMEANS,
     ),
     Bug(
-        "budget: the histograms beside a mean are drawn with all of ε",
-        "random_state=rng, privacy=self.distribution_privacy)",
-        "random_state=rng)",
-        DISTRIBUTION,
-    ),
-    Bug(
         "budget: a private size is not taken off",
         ", 1), 1 - SIZE_EPSILON_FRACTION",
         ", 1), Fraction(1)",

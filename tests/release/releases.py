@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybriddp.distribution import DistributionStudy, MeanAndDistribution
+from hybriddp.distribution import DistributionStudy
 from hybriddp.frequency import FrequencyStudy, HeavyHitterStudy
 from hybriddp.kmeans import HybridKMeans, KMeansStudy
 from hybriddp.kmeans.protocol.round import RoundTally
@@ -33,7 +33,6 @@ MEANS = {
 }
 MEAN = MEANS["mean"]
 QUANTILES = DistributionStudy("d", bounds=(0, 100), epsilon=1)
-BOTH = MeanAndDistribution(MEAN, epsilon_fraction=0.4)
 OF_MEAN = DistributionStudy.from_mean_study(MEAN)
 SHARES = FrequencyStudy("f", categories=["a", "b", "c"], epsilon="0.01", other=True)
 BINARY = FrequencyStudy("f", categories=["a", "b"], epsilon="0.01")
@@ -124,9 +123,6 @@ RELEASES: dict[str, Release] = {
         trusted=VALUES[group], local=REPORTS["mean"], **options
     ),
     "parts of quantiles": lambda group, **options: parts(QUANTILES, VALUES[group], OF_PARTS["quantiles"], **options),
-    "mean and quantiles": lambda group, **options: BOTH.estimate(
-        trusted=VALUES[group], local=REPORTS["mean"], **options
-    ),
     "shares": lambda group, **options: SHARES.estimate(trusted=ANSWERS[group], local=SHARE_REPORTS, **options),
     "shares of yes and no": lambda group, **options: BINARY.estimate(
         trusted=YES[group], local=BINARY_REPORTS, **options

@@ -9,7 +9,6 @@ that simulations and plans call too: `check.check_groups`, `answer.pay`, `fit.fi
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
-from hybriddp.distribution.mean_beside import MeanAndDistribution, MeanAndDistributionEstimate, TotalAndBins
 from hybriddp.distribution.published import PublishedCdf, PublishedDistribution, PublishedQuantile
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
 from hybriddp.distribution.release import PrivateHistogram
@@ -29,8 +28,6 @@ __all__ = [
     "DistributionStudy",
     "Fits",
     "GroupComparison",
-    "MeanAndDistribution",
-    "MeanAndDistributionEstimate",
     "PatternCounts",
     "PrivateHistogram",
     "PublishedCdf",
@@ -38,5 +35,4 @@ __all__ = [
     "PublishedQuantile",
     "Quantile",
     "SavedDistribution",
-    "TotalAndBins",
 ]

@@ -22,7 +22,7 @@ from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.estimate import Statement
 from hybriddp.mean.summary import LocalSummary
-from hybriddp.privacy import Neighbors, Privacy
+from hybriddp.privacy import Neighbors
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.charging import Charged, charge_study
 from hybriddp.release.ledger import Ledger, require_ledger
@@ -115,13 +115,11 @@ def pay(
     ledger: Ledger | None = None,
     paid: bool = False,
     random_state: int | np.random.Generator | None = None,
-    privacy: Privacy | None = None,
 ) -> PrivateHistogram | None:
     """The trusted group's histograms with noise, paid for first; None if there is nobody in it.
 
     With ``paid`` the cost has been written down already, together with that of other parts. With a ``random_state`` it
-    is a simulation, which is no release and costs nothing. ``privacy`` is what it costs, if that is not all of what the
-    study promises.
+    is a simulation, which is no release and costs nothing.
     """
     raw, study = checked.trusted, checked.study
     if raw is None or not raw.count:
@@ -129,7 +127,7 @@ def pay(
     return release_histogram(
         np.array(raw.counts, np.int64),
         study=study.whole_digest,
-        privacy=privacy or study.privacy,
+        privacy=study.privacy,
         part=study.users,
         name=study.name,
         ledger=ledger,

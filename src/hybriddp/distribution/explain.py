@@ -249,8 +249,9 @@ def explanation(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -
         f"{significant(mean.resolution, 2)} to its error.",
     ]
     if study.mean_study is not None:
-        what = "shares ε with that mean's" if e.privacy.shared_with else "takes that mean's place"
-        lines.append(f"The local reports were collected for a mean. The trusted group's release {what}.")
+        lines.append(
+            "The local reports were collected for a mean. The trusted group's release takes that mean's place."
+        )
     if not e.tied:
         lines.append(UNTIED)
     lines.append(str(e.privacy))

@@ -106,8 +106,7 @@ class DistributionStudy(Study):
 
         Local users send nothing new and pay nothing more. Trusted users pay for this release *instead of* the mean's:
         a ledger counts both for the same study, so the second one is refused. It needs their values, or `BinCounts`
-        of them, not only their total. Without a trusted group there is no answer. `MeanAndDistribution` releases both,
-        each for a part of their ε.
+        of them, not only their total. Without a trusted group there is no answer.
 
         Parameters
         ----------

@@ -33,7 +33,6 @@ from hybriddp.mean.plausible import implausible_reports
 from hybriddp.mean.published import exact_width, fixed_weight
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary, TrustedSummary
 from hybriddp.mean.weights import Divergence, LocalStatistics, TrustedStatistics, VarianceRange, Weighting
-from hybriddp.privacy import Privacy
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.charging import Charged, charge_study
 from hybriddp.release.event import Event
@@ -129,13 +128,11 @@ def pay(
     ledger: Ledger | None = None,
     paid: bool = False,
     random_state: int | np.random.Generator | None = None,
-    privacy: Privacy | None = None,
 ) -> PrivateTotal | None:
     """The trusted group's total with noise, paid for first; None if nothing about the group needs to be released.
 
     With ``paid`` the cost has been written down already, together with that of other parts. With a ``random_state`` it
-    is a simulation, which is no release and costs nothing. ``privacy`` is what it costs, if that is not all of what the
-    study promises.
+    is a simulation, which is no release and costs nothing.
     """
     raw, study = checked.trusted, checked.study
     if raw is None or not raw.count or not checked.rule.needs_trusted:
@@ -144,7 +141,7 @@ def pay(
         raw.count,
         raw.total,
         study=study.whole_digest,
-        privacy=privacy or study.privacy,
+        privacy=study.privacy,
         part=study.users,
         name=study.name,
         ledger=ledger,

@@ -36,7 +36,6 @@ class Statement:
     released: bool  # whether anything about the trusted group was; local reports are private by themselves
     counted: bool  # whether a ledger has that release
     seeded: bool  # whether this is a simulation, and no release at all
-    shared_with: str = ""  # the other release that the promise holds for, both together
     already_charged: bool = field(default=False, repr=False)
     """Whether a ledger had charged the study before, so that this was free."""
 
@@ -55,10 +54,10 @@ class Statement:
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         plain = asdict(self)
-        seeded, shared = plain.pop("seeded"), plain.pop("shared_with")
+        seeded = plain.pop("seeded")
         if not plain["already_charged"]:
             del plain["already_charged"]
-        return {**plain, "private_release": not seeded, **({"shared_with": shared} if shared else {})}
+        return {**plain, "private_release": not seeded}
 
     def __str__(self) -> str:
         if self.seeded:
@@ -66,9 +65,8 @@ class Statement:
         alone = self.released and not self.counted
         advice = " Nobody is counting: give a ledger to make sure that it stays one release." if alone else ""
         free = " The ledger was already charged for this study: this estimate is free." if self.already_charged else ""
-        what = f"this release and that of {self.shared_with} together" if self.shared_with else "this one release"
         return (
-            f"Every user, trusted or local, is promised ε = {self.epsilon}, δ = {self.delta} for {what} "
+            f"Every user, trusted or local, is promised ε = {self.epsilon}, δ = {self.delta} for this one release "
             f"({self.neighbors}).{advice}{free}"
         )
 
@@ -293,7 +291,7 @@ class Estimate:
         """What is not for publication, or costs the second tier of protection."""
         gap = self.divergence
         return {
-            "note": explain.tier(self),
+            "note": explain.FIRST_TIER_ONLY,
             "value": self.value,
             "unbiased": self.unbiased,
             "standard_error": self.standard_error,

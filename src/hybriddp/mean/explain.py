@@ -89,7 +89,7 @@ def cells(estimate: "Estimate") -> list[tuple[str, str, str, str]]:
 def notes(estimate: "Estimate") -> tuple[str, ...]:
     """What belongs beside the answers of the groups."""
     groups = estimate.trusted is not None and estimate.local is not None
-    return (*(() if estimate.tied else (UNTIED,)), *((tier(estimate),) if groups else ()))
+    return (*(() if estimate.tied else (UNTIED,)), *((FIRST_TIER_ONLY,) if groups else ()))
 
 
 def warnings(estimate: "Estimate") -> tuple[str, ...]:
@@ -115,14 +115,6 @@ def warnings(estimate: "Estimate") -> tuple[str, ...]:
             "units and the bounds. Values outside of the bounds count as the bound."
         )
     return tuple(found)
-
-
-def tier(estimate: "Estimate") -> str:
-    """What remains of the second tier of protection if all is published; nothing, where something else was released."""
-    beside = estimate.privacy.shared_with
-    if not beside:
-        return FIRST_TIER_ONLY
-    return f"With {beside} beside it there is the first tier of protection only, every user's own ε."
 
 
 def published_warnings(estimate: "Estimate") -> tuple[str, ...]:
@@ -229,7 +221,7 @@ def explanation(estimate: "Estimate") -> str:
         f"{part:.0f} % of the expected squared error is noise for privacy, the rest is sampling; the standard error "
         f"is {significant(e.standard_error, 2)}."
     )
-    lines += [tier(e), str(e.privacy)]
+    lines += [FIRST_TIER_ONLY, str(e.privacy)]
     if e.study.users is not None:
         lines.append(f"Who has which {e.study.users.by} is public.")
     return "\n".join(lines)
