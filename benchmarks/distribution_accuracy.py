@@ -2,7 +2,7 @@
 
     make bench NAME=distribution_accuracy   (or python -m benchmarks.distribution_accuracy [TRIALS] [PART ...])
 
-Parts: targets, bands, scales, floor, awkward, differ, mean, peers, new. Reports are drawn as counts, by their law;
+Parts: targets, bands, scales, floor, awkward, differ, peers, new. Reports are drawn as counts, by their law;
 summaries, release and estimate are the real ones, seeded. A rank error is how far the fraction of users below the
 answer is from q, in percentage points; it is pooled over p50, p90, p95 and p99 as a root mean square. Takes some
 twenty minutes on one core with 40 trials.
@@ -26,7 +26,6 @@ from benchmarks.distribution_shapes import AWKWARD, DEV, NEW, STEEP, Shape
 from hybriddp.channels.masked import N_BINS, MaskedResponse
 from hybriddp.distribution import BinCounts, DistributionEstimate, DistributionFit, DistributionStudy, PatternCounts
 from hybriddp.distribution.quantile import band, normal_quantile, quantile
-from hybriddp.mean import MeanStudy
 from hybriddp.simulation.quantiles import report_counts
 
 ROOT = Path(__file__).parents[1]
@@ -120,12 +119,11 @@ class Trio:
 def trial(study: DistributionStudy, shape: Shape, cell: Cell, rng: np.random.Generator) -> DistributionEstimate:
     """One study: both groups drawn as counts."""
     masses, n_trusted = shape.masses(study.bins), round(cell.trusted * cell.n_users)
-    trusted = local = None
+    trusted = None
     if n_trusted:
         trusted = BinCounts(study.digest, tuple(rng.multinomial(n_trusted, masses).tolist()))
-    if isinstance(study.channel, MaskedResponse):
-        counts = report_counts(study.channel, rng.multinomial(cell.n_users - n_trusted, masses), rng)
-        local = PatternCounts(study.digest, tuple(counts.ravel().tolist()), tied=True, seeded=True)
+    counts = report_counts(study.channel, rng.multinomial(cell.n_users - n_trusted, masses), rng)
+    local = PatternCounts(study.digest, tuple(counts.ravel().tolist()), tied=True, seeded=True)
     return study.estimate(trusted=trusted, local=local, single_group=not n_trusted, random_state=rng)
 
 
@@ -249,25 +247,6 @@ def floor(_: int) -> None:
                 errors = [100 * shape.rank_error(float(x), q) for x, q in zip(values, AT, strict=True)]
                 told.append(f"{np.sqrt(np.mean(np.square(errors))):.3f}")
         row(shape.name, *told)
-    print()
-
-
-def mean(trials: int) -> None:
-    """T7: reports that were collected for a mean, sent by devices one by one."""
-    study = MeanStudy("x", bounds=(0, 1), epsilon=1)
-    second = DistributionStudy.from_mean_study(study)
-    head("T7: mean reports, ε = 1, n = 1,000,000, c = 1 %", "rank error (target ≤ 0.34)")
-    found = []
-    for shape in DEV:
-        rng, measured = np.random.default_rng(7), Measured()
-        for _ in range(trials):
-            values = shape.draw(10**6, rng)
-            codes = study.randomize(values[10**4 :], random_state=rng)
-            estimate = second.estimate(trusted=values[: 10**4], local=codes, random_state=rng)
-            measured.add(estimate.fit, second, shape)
-        found.append(measured)
-        row(shape.name, f"{measured.rms:.3f}")
-    row("pooled", f"**{pooled(found):.3f}**")
     print()
 
 
@@ -402,7 +381,6 @@ PARTS = {
     "awkward": awkward,
     "differ": differ,
     "floor": floor,
-    "mean": mean,
     "peers": peers,
     "new": new,
 }

@@ -59,13 +59,6 @@ def accepted() -> Iterator[dict[str, Any]]:
         yield {"text": study.to_json(), "digest": study.digest}
 
 
-def of_mean() -> dict[str, str]:
-    """A study that takes reports which were made for a mean: devices make none for it."""
-    mean = MeanStudy("session minutes", bounds=(0, 1), epsilon=1)
-    study = DistributionStudy.from_mean_study(mean)
-    return {"text": study.to_json(), "digest": study.digest}
-
-
 def refused_channels() -> Iterator[dict[str, str]]:
     """Texts of channels that no client may accept when ε = 1 was promised, and why."""
     masked = json.loads(MaskedResponse(epsilon="1").to_json())
@@ -205,6 +198,9 @@ def wrong_forms() -> Iterator[dict[str, str]]:
         yield entry(f"{field} twice", f'{own[:-1]},"{field}":{again}}}')
     yield entry("one more field", plain(study, delta="0"))
     yield entry("no study of a mean", plain(study, mean_study=None))
+    mean = MeanStudy("session minutes", bounds=(0, 1), epsilon=1)
+    of_mean = {"name": mean.name, "channel": json.loads(mean.channel.to_json())}
+    yield entry("reports for a mean", plain(study, **of_mean, mean_study=json.loads(mean.device_json())))
     yield entry("prototype field", own[:-1] + ',"__proto__":{}}')
     yield entry("another order", plain(dict(reversed(study.items()))))
     yield entry("spaces", json.dumps(study, ensure_ascii=False))

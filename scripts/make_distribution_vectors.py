@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from distribution_texts import CUBES, accepted, of_mean, refused, refused_channels, short
+from distribution_texts import CUBES, accepted, refused, refused_channels, short
 from make_frequency_vectors import KnownBytes, case
 from make_vectors import stream
 from numpy.typing import NDArray
@@ -106,7 +106,6 @@ def main() -> None:
         "studies": study_cases(),
         "channels": channel_cases(),
         "accepted": accepted(),
-        "of_mean": [of_mean()],
         "refused": refused(),
         "refused_channels": refused_channels(),
     }

@@ -168,9 +168,9 @@ BUGS = (
     ),
     Bug(
         "interference: histograms count less where few bins have users",
-        "fits=fit_groups(released, evidence_of(study, reports), local_alone=local_alone),",
+        "fits=fit_groups(released, evidence_of(study, reports)),",
         'fits=fit_groups(released and __import__("dataclasses").replace(released, variance=released.variance * '
-        "np.count_nonzero(checked.trusted.counts)), evidence_of(study, reports), local_alone=local_alone),",
+        "np.count_nonzero(checked.trusted.counts)), evidence_of(study, reports)),",
         INTERFERENCE,
     ),
     Bug(

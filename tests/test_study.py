@@ -14,11 +14,10 @@ STUDIES: list[Study] = [
     MeanStudy("minutes", bounds=(0, 240), epsilon=1, sd_at_most=50),
     FrequencyStudy("opened", categories=["yes", "no", "later"], epsilon=1),
     DistributionStudy("minutes", bounds=(0, 240), epsilon=1),
-    DistributionStudy.from_mean_study(MeanStudy("minutes", bounds=(0, 240), epsilon=1)),
 ]
 
 
-@pytest.fixture(params=STUDIES, ids=["mean", "frequency", "distribution", "distribution-of-mean"])
+@pytest.fixture(params=STUDIES, ids=["mean", "frequency", "distribution"])
 def study(request: pytest.FixtureRequest) -> Study:
     given: Study = request.param
     return given

@@ -50,7 +50,7 @@ export class DistributionStudy implements AskedStudy {
 
 /**
  * The study that the curator's text describes, its channel verified for the `epsilon` that the user was shown. Every other
- * text than the study's own is refused, as in Python; so is a study that takes reports which were made for a mean.
+ * text than the study's own is refused, as in Python.
  */
 export async function parseDistributionStudy(text: string, epsilon: number | string): Promise<DistributionStudy> {
   const { channelText, name, bounds, scale, users, ...fields } = parseFields(text);

@@ -10,8 +10,7 @@ from typer.testing import CliRunner, Result
 from hybriddp import cli
 from hybriddp.cli.quantiles import asked_quantiles
 from hybriddp.distribution import DistributionStudy
-from hybriddp.errors import BudgetError, DataError, ParameterError
-from hybriddp.mean import MeanStudy
+from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
 from hybriddp.release import Ledger
 from tests.cli.ledgers import invoke, is_unspent
 
@@ -156,41 +155,39 @@ def test_edges_come_from_a_file(users: Path, tmp_path: Path) -> None:
     assert users.exists()
 
 
-@pytest.mark.parametrize("mean_reports", [[], ["--mean-reports"]])
-def test_a_person_in_both_groups_is_refused_and_nobody_pays(tmp_path: Path, mean_reports: list[str]) -> None:
+def test_a_person_in_both_groups_is_refused_and_nobody_pays(tmp_path: Path) -> None:
     raw, reports, ledger = tmp_path / "raw.csv", tmp_path / "reports.csv", tmp_path / "ledger.json"
     raw.write_text("load,id\n120,ada\n480,bob\n")
     reports.write_text("code,id\n7,cy\n9,ada\n")
     files = ["--trusted-file", str(raw), "--local-file", str(reports), *COLUMNS, "--user", "id"]
-    result = invoke(["quantiles", *files, *OPTIONS, *mean_reports, "--ledger", str(ledger)])
+    result = invoke(["quantiles", *files, *OPTIONS, "--ledger", str(ledger)])
     assert isinstance(result.exception, DataError)
     assert "1 user is in both groups by column 'id'" in str(result.exception)
-    options = [*OPTIONS, *mean_reports, "--ledger", str(ledger), "--repeated", "first"]
+    options = [*OPTIONS, "--ledger", str(ledger), "--repeated", "first"]
     assert "in both groups" in str(invoke(["quantiles", *files, *options]).exception)
     assert is_unspent(ledger)
     raw.write_text("load,id\n120,dan\n480,bob\n")
-    result = invoke(["quantiles", *files, *OPTIONS, *mean_reports, "--ledger", str(ledger)])
+    result = invoke(["quantiles", *files, *OPTIONS, "--ledger", str(ledger)])
     assert result.exit_code == 0
     assert len(Ledger.open(ledger).events) == 1
 
 
-def test_reports_that_were_collected_for_a_mean(tmp_path: Path) -> None:
-    mean = MeanStudy("load", bounds=(0, 10_000), epsilon=2)
-    raw, reports, ledger = tmp_path / "raw.parquet", tmp_path / "reports.parquet", tmp_path / "ledger.json"
-    pl.DataFrame({"load": LOADS[:1000]}).write_parquet(raw)
-    values = tmp_path / "values.parquet"
-    pl.DataFrame({"load": LOADS[1000:]}).write_parquet(values)
+@pytest.mark.parametrize(
+    ("ending", "words"), [("parquet", 'type is "mean" in the file'), ("csv", "kind of study, name, bounds")]
+)
+def test_reports_for_a_mean_are_refused(tmp_path: Path, ending: str, words: str) -> None:
+    """`randomize` makes them unless a scale is given."""
+    values, reports = tmp_path / "values.csv", tmp_path / f"reports.{ending}"
+    pl.DataFrame({"load": LOADS[:100]}).write_csv(values)
     bounds = ["--bounds", "0", "10000", "--epsilon", "2"]
-    made = RUN.invoke(cli.app, ["randomize", str(values), "--value", "load", *bounds, "-o", str(reports)])
-    assert made.exit_code == 0
-    files = ["--trusted-file", str(raw), "--local-file", str(reports), *COLUMNS, "--ledger", str(ledger)]
-    result = invoke(["quantiles", *files, *bounds, "--scale", "log", "--mean-reports"])
-    assert result.exit_code == 0
-    assert "The local reports were collected for a mean." in result.output.replace("\n", " ")
-    (event,) = Ledger.open(ledger).events
-    assert event.study == mean.digest  # the mean's own release would be refused now
-    again = RUN.invoke(cli.app, ["mean", *files, *bounds])
-    assert isinstance(again.exception, BudgetError)
+    made = ["randomize", str(values), "--value", "load", *bounds, "-o", str(reports)]
+    assert "100 reports for a mean at ε = 2" in RUN.invoke(cli.app, made).output
+    asked = ["quantiles", "--trusted-file", str(values), "--local-file", str(reports), *COLUMNS, *bounds, "--dry-run"]
+    refused = RUN.invoke(cli.app, asked)
+    assert isinstance(refused.exception, ProtocolError)
+    assert words in str(refused.exception)
+    assert "100 reports for quantiles at ε = 2" in RUN.invoke(cli.app, [*made, "--scale", "equal"]).output
+    assert RUN.invoke(cli.app, asked).exit_code == 0
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])

@@ -11,7 +11,7 @@ from hybriddp import DistributionStudy, FrequencyStudy, MeanStudy
 from hybriddp.client import MockCurator, StudyOffer, commitment
 from hybriddp.client.contribution import Contribution
 from hybriddp.client.journal import FileJournal
-from hybriddp.client.questions import CategoryQuestion, DistributionQuestion, NumberQuestion, question, read_study
+from hybriddp.client.questions import CategoryQuestion, NumberQuestion, question, read_study
 from hybriddp.errors import DataError, HybridDPError, ProtocolError
 from tests.levels import z_limit
 from tests.refusals import not_refused
@@ -206,15 +206,6 @@ def test_a_device_s_report_of_a_number() -> None:
     for sent in ("480", float("nan"), float("inf")):
         with pytest.raises(ProtocolError):
             found.asked.received(sent)
-
-
-def test_reports_that_belong_to_a_mean_are_not_drawn_for_a_distribution() -> None:
-    study = DistributionStudy.from_mean_study(MeanStudy("minutes", bounds=(0, 240), epsilon=1))
-    with pytest.raises(ProtocolError, match="Take part in the study of the mean"):
-        StudyOffer.from_text(study.to_json())
-    with pytest.raises(ProtocolError, match="study of the mean"):
-        MockCurator(study)
-    assert question(LOAD) == DistributionQuestion(LOAD)
 
 
 def test_a_distribution_with_a_curator_in_memory(tmp_path: Path) -> None:

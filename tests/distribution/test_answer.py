@@ -7,7 +7,6 @@ import pytest
 from hybriddp.distribution import DistributionStudy
 from hybriddp.distribution.answer import CountPair
 from hybriddp.errors import BudgetError, DataError, ParameterError, ProtocolError
-from hybriddp.mean import MeanStudy
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 
@@ -17,13 +16,11 @@ REPORTS = STUDY.randomize(VALUES[500:], random_state=1)
 MEDIANS: dict[str | int, float] = {"DE": 40.0, "FR": 100.0, 7: 160.0}
 
 
-def _parts(study: DistributionStudy = STUDY, **sizes: int) -> dict[str | int, CountPair]:
+def _parts(**sizes: int) -> dict[str | int, CountPair]:
     result: dict[str | int, CountPair] = {}
     for key, median in MEDIANS.items():
-        part = study.part("country", key)
-        made = part if study.mean_study is None else part.mean_study
-        assert made is not None
-        codes = made.randomize(np.full(20_000, median), random_state=1)
+        part = STUDY.part("country", key)
+        codes = part.randomize(np.full(20_000, median), random_state=1)
         values = np.full(sizes.get(str(key), 400), median)
         result[key] = part.summarize_trusted(values), part.summarize_local(codes)
     return result
@@ -102,17 +99,6 @@ def test_each_part_has_its_own_answer_and_every_user_pays_once() -> None:
     assert ledger.spent("trusted").epsilon == 1
     with pytest.raises(BudgetError):
         STUDY.estimate(trusted=VALUES[:500], local=REPORTS, ledger=ledger)
-
-
-def test_parts_of_reports_for_a_mean_use_up_the_means_promise() -> None:
-    mean = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
-    study = DistributionStudy.from_mean_study(mean)
-    ledger = Ledger(Privacy(epsilon=5))
-    estimates = study.estimate_parts("country", _parts(study), ledger=ledger)
-    assert {event.study for event in ledger.events} == {mean.digest}
-    assert estimates["FR"].quantile(0.5).value == pytest.approx(100, abs=3)
-    with pytest.raises(BudgetError):
-        mean.estimate(trusted=VALUES[:500], local=mean.randomize(VALUES), ledger=ledger)
 
 
 def test_all_or_nothing_is_paid_for() -> None:

@@ -33,7 +33,6 @@ MEANS = {
 }
 MEAN = MEANS["mean"]
 QUANTILES = DistributionStudy("d", bounds=(0, 100), epsilon=1)
-OF_MEAN = DistributionStudy.from_mean_study(MEAN)
 SHARES = FrequencyStudy("f", categories=["a", "b", "c"], epsilon="0.01", other=True)
 BINARY = FrequencyStudy("f", categories=["a", "b"], epsilon="0.01")
 ITEMS = HeavyHitterStudy("h", epsilon=1, delta=1e-6, alphabet="letters")
@@ -118,9 +117,6 @@ RELEASES: dict[str, Release] = {
     "quantiles": lambda group, **options: QUANTILES.estimate(trusted=VALUES[group], local=QUANTILE_REPORTS, **options),
     "quantiles of the trusted group": lambda group, **options: QUANTILES.estimate(
         trusted=VALUES[group], local=None, single_group=True, **options
-    ),
-    "quantiles of a mean's reports": lambda group, **options: OF_MEAN.estimate(
-        trusted=VALUES[group], local=REPORTS["mean"], **options
     ),
     "parts of quantiles": lambda group, **options: parts(QUANTILES, VALUES[group], OF_PARTS["quantiles"], **options),
     "shares": lambda group, **options: SHARES.estimate(trusted=ANSWERS[group], local=SHARE_REPORTS, **options),

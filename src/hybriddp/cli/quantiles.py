@@ -17,7 +17,6 @@ from hybriddp.distribution import DistributionEstimate, DistributionStudy
 from hybriddp.distribution.explain import HONEST, USUAL, parts_table, shown
 from hybriddp.distribution.page import page
 from hybriddp.errors import DataError, ParameterError
-from hybriddp.mean import MeanStudy
 from hybriddp.mean.explain import diagnostics as value_diagnostics
 from hybriddp.tables import CsvFormat
 
@@ -49,9 +48,6 @@ def quantiles(
     scale: Scale = None,
     kappa: Kappa = None,
     edges_file: EdgesFile = None,
-    mean_reports: Annotated[
-        bool, option("The reports were collected for a mean (`mean`, `randomize`).", "--mean-reports")
-    ] = False,
     groups_may_differ: Annotated[
         bool, option("Let each group count for its own users only: wider intervals.", "--groups-may-differ")
     ] = False,
@@ -105,13 +101,12 @@ def quantiles(
     if bounds is None or epsilon is None:
         missing_one = "bounds" if bounds is None else "epsilon"
         raise ParameterError(missing_one, "given: it is part of the study", None)
-    study = make_study(
+    study = DistributionStudy(
         study_title(name, value),
         bounds=bounds,
         epsilon=epsilon,
         scale=public_scale(scale, edges_file),
         kappa=kappa,
-        mean_reports=mean_reports,
     )
     found = Sources(
         tables,
@@ -148,22 +143,6 @@ def quantiles(
     how = {"groups_may_differ": groups_may_differ}
     account, public = Account(ledger, count, again), public_keys(group, keys)
     releasing.release(study, found, view, targets, account=account, group=group, keys=public, how=how)
-
-
-def make_study(
-    name: str,
-    *,
-    bounds: tuple[float, float],
-    epsilon: str,
-    scale: str | list[float],
-    kappa: float | None,
-    mean_reports: bool = False,
-) -> DistributionStudy:
-    """The study that the options describe."""
-    if mean_reports:
-        mean = MeanStudy(name, bounds=bounds, epsilon=epsilon)
-        return DistributionStudy.from_mean_study(mean, scale=scale, kappa=kappa)
-    return DistributionStudy(name, bounds=bounds, epsilon=epsilon, scale=scale, kappa=kappa)
 
 
 def public_scale(scale: str | None, edges_file: Path | None) -> str | list[float]:

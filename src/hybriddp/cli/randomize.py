@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hybriddp.cli import options
 from hybriddp.cli.frequencies import Categories, CategoriesFile, MaxBytes, Other, public_categories
 from hybriddp.cli.options import option
-from hybriddp.cli.quantiles import EdgesFile, Kappa, make_study, public_scale
+from hybriddp.cli.quantiles import EdgesFile, Kappa, public_scale
 from hybriddp.cli.terminal import say
 from hybriddp.distribution import DistributionStudy
 from hybriddp.errors import DataError, ParameterError, ProtocolError
@@ -189,7 +189,7 @@ def _number_study(
 ) -> MeanStudy | DistributionStudy:
     """A study of quantiles if there is a scale, and of a mean if not."""
     if scale is not None:
-        return make_study(name, bounds=bounds, epsilon=epsilon, scale=scale, kappa=kappa)
+        return DistributionStudy(name, bounds=bounds, epsilon=epsilon, scale=scale, kappa=kappa)
     if kappa is not None:
         raise ParameterError("kappa", "given with --scale log only", kappa)
     return MeanStudy(name, bounds=bounds, epsilon=epsilon, delta=delta)

@@ -95,10 +95,6 @@ class DistributionQuestion(StudyQuestion):
     added: ClassVar[str] = "counts it with the others'"
     known: ClassVar[str] = "the bin of your number, one of 256,"
 
-    def __post_init__(self) -> None:
-        if self.study.mean_study is not None:
-            raise ProtocolError("The study takes reports that are made for a mean. Take part in the study of the mean.")
-
     def sentence(self) -> str:
         """What is asked, behind the name of who asks."""
         return _asks_for_number(self.study)

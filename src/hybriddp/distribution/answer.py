@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hybriddp.channels.masked import MaskedResponse
 from hybriddp.distribution.check import CheckedGroups, check_groups
 from hybriddp.distribution.estimate import DistributionEstimate
 from hybriddp.distribution.fit import fit_groups
-from hybriddp.distribution.least_squares import LocalEvidence, MaskedEvidence
-from hybriddp.distribution.mean_reports import WindowEvidence
+from hybriddp.distribution.least_squares import MaskedEvidence
 from hybriddp.distribution.release import PrivateHistogram, histogram_event, release_histogram
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.estimate import Statement
-from hybriddp.mean.summary import LocalSummary
 from hybriddp.privacy import Neighbors
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.charging import Charged, charge_study
@@ -32,14 +29,14 @@ from hybriddp.study import refused_parts
 if TYPE_CHECKING:
     from hybriddp.distribution.study import DistributionStudy
 
-CountPair = tuple[BinCounts | None, PatternCounts | LocalSummary | None]
+CountPair = tuple[BinCounts | None, PatternCounts | None]
 """The summaries of one part of the users."""
 
 
 def answer_distribution(
     study: "DistributionStudy",
     trusted: BinCounts | ArrayLike | None,
-    local: PatternCounts | LocalSummary | Reports | ArrayLike | None,
+    local: PatternCounts | Reports | ArrayLike | None,
     *,
     groups_may_differ: bool,
     single_group: bool,
@@ -48,7 +45,7 @@ def answer_distribution(
 ) -> DistributionEstimate:
     """The estimate of a study; see `DistributionStudy.estimate`."""
     require_ledger(ledger)
-    checked = check_groups(study, trusted, local, single_group=single_group, groups_may_differ=groups_may_differ)
+    checked = check_groups(study, trusted, local, single_group=single_group)
     released = pay(checked, ledger=ledger, random_state=random_state)
     charged = Charged.NOT
     if ledger is not None and random_state is None and _is_from_reports(checked):
@@ -79,11 +76,10 @@ def answer_distribution_parts(
         raise ParameterError("summaries", "those of at least one part", summaries)
     parts: dict[Any, CheckedGroups] = {}
     problems = []
-    options = {"single_group": single_group, "groups_may_differ": groups_may_differ}
     for key, pair in summaries.items():
         trusted, local = _pair(key, pair)
         try:
-            parts[key] = check_groups(study.part(by, key), trusted, local, **options)
+            parts[key] = check_groups(study.part(by, key), trusted, local, single_group=single_group)
         except DataError as problem:
             problems.append(f"{key}: {problem}")
     if problems:
@@ -102,7 +98,7 @@ def answer_distribution_parts(
 
 
 def _pair(key: object, pair: Any) -> CountPair:  # noqa: ANN401
-    kinds = (BinCounts, PatternCounts | LocalSummary)
+    kinds = (BinCounts, PatternCounts)
     right = isinstance(pair, tuple) and len(pair) == 2
     if not right or not all(item is None or isinstance(item, kind) for item, kind in zip(pair, kinds, strict=True)):
         raise DataError(f"{key}: summaries must hold a pair of a trusted and a local summary, or None, for every key.")
@@ -136,14 +132,13 @@ def pay(
     )
 
 
-def evidence_of(study: "DistributionStudy", reports: PatternCounts | LocalSummary | None) -> LocalEvidence | None:
+def evidence_of(study: "DistributionStudy", reports: PatternCounts | None) -> MaskedEvidence | None:
     """What the reports say, read with the study's channel; None if there are none."""
     if reports is None or not reports.count:
         return None
-    channel, counts = study.channel, np.array(reports.counts, np.int64)
-    if isinstance(channel, MaskedResponse):
-        return MaskedEvidence(counts.reshape(channel.n_patterns, channel.n_labels), channel)
-    return WindowEvidence(counts, channel, study.bins)
+    channel = study.channel
+    counts = np.array(reports.counts, np.int64).reshape(channel.n_patterns, channel.n_labels)
+    return MaskedEvidence(counts, channel)
 
 
 def estimate_from(
@@ -152,10 +147,9 @@ def estimate_from(
     """The estimate from what was released."""
     study, reports = checked.study, checked.local
     promise = study.privacy
-    local_alone = study.mean_study is None
     return DistributionEstimate(
         study=study,
-        fits=fit_groups(released, evidence_of(study, reports), local_alone=local_alone),
+        fits=fit_groups(released, evidence_of(study, reports)),
         n_trusted=checked.n_trusted,
         n_local=checked.n_local,
         privacy=Statement(

@@ -19,8 +19,6 @@ from hybriddp.channels.masked import MaskedResponse
 from hybriddp.channels.plausible import REMEDY, count_surpluses, wrong_in_codes
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ProtocolError
-from hybriddp.mean.plausible import implausible_reports
-from hybriddp.mean.summary import LocalSummary, TrustedSummary
 from hybriddp.reports import Reports
 from hybriddp.study import EMPTY
 from hybriddp.wording import counted
@@ -35,7 +33,7 @@ class CheckedGroups:
 
     study: "DistributionStudy"
     trusted: BinCounts | None
-    local: PatternCounts | LocalSummary | None
+    local: PatternCounts | None
     implausible: int = 0  # at least so many of the reports did not come out of the study's channel
 
     @property
@@ -52,48 +50,32 @@ class CheckedGroups:
 def check_groups(
     study: "DistributionStudy",
     trusted: BinCounts | ArrayLike | None,
-    local: PatternCounts | LocalSummary | Reports | ArrayLike | None,
+    local: PatternCounts | Reports | ArrayLike | None,
     *,
     single_group: bool,
-    groups_may_differ: bool,
 ) -> CheckedGroups:
     """Both groups summarized; `DataError` or `ProtocolError` if there can be no estimate from them."""
-    if isinstance(local, PatternCounts | LocalSummary):
+    if isinstance(local, PatternCounts):
         _check_local(study, local)
     elif local is not None:
         local = study.summarize_local(local)
     if isinstance(trusted, BinCounts):
-        _check_digest(study, trusted.study, study.digest)
-    elif isinstance(trusted, TrustedSummary):
-        raise DataError(
-            "A TrustedSummary holds the total of the values only, and a distribution needs each of them. Give the "
-            "trusted users' values, or study.summarize_trusted of them."
-        )
+        _check_digest(study, trusted.study)
     elif trusted is not None:
         trusted = study.summarize_trusted(trusted)
     checked = CheckedGroups(study, trusted, local)
     _check_sizes(checked, single_group=single_group)
-    if study.mean_study is not None:
-        _check_identified(checked, groups_may_differ=groups_may_differ)
-    if isinstance(local, LocalSummary) and study.mean_study is not None:
-        checked = replace(checked, implausible=implausible_reports(study.mean_study, local))
-    elif isinstance(local, PatternCounts) and isinstance(study.channel, MaskedResponse):
-        checked = replace(checked, implausible=implausible_patterns(study.channel, local))
-    return checked
+    return checked if local is None else replace(checked, implausible=implausible_patterns(study.channel, local))
 
 
-def _check_digest(study: "DistributionStudy", digest: str, expected: str) -> None:
-    if digest != expected:
-        raise ProtocolError(f"The summary belongs to study {digest[:12]}…, not to {expected[:12]}… ({study.name!r}).")
+def _check_digest(study: "DistributionStudy", digest: str) -> None:
+    if digest != study.digest:
+        mine = f"{study.digest[:12]}… ({study.name!r})"
+        raise ProtocolError(f"The summary belongs to study {digest[:12]}…, not to {mine}.")
 
 
-def _check_local(study: "DistributionStudy", local: PatternCounts | LocalSummary) -> None:
-    kind = PatternCounts if study.mean_study is None else LocalSummary
-    if not isinstance(local, kind):
-        raise ProtocolError(
-            f"The reports of {study.name!r} are summarized in {kind.__name__}, not {type(local).__name__}."
-        )
-    _check_digest(study, local.study, study.reports_digest)
+def _check_local(study: "DistributionStudy", local: PatternCounts) -> None:
+    _check_digest(study, local.study)
     if len(local.counts) != study.channel.n_codes:
         raise ProtocolError(f"The local summary has {len(local.counts)} codes, the study {study.channel.n_codes}.")
 
@@ -111,20 +93,6 @@ def _check_sizes(checked: CheckedGroups, *, single_group: bool) -> None:
     for name, size in sizes.items():
         if 0 < size < least:
             raise DataError(f"The {name} group has {counted(size, 'user')}; the study asks for {least:,}.")
-
-
-def _check_identified(checked: CheckedGroups, *, groups_may_differ: bool) -> None:
-    """Raise `DataError` where reports for a mean would have to stand alone."""
-    if not checked.n_trusted:
-        raise DataError(
-            "Reports that were collected for a mean do not determine a distribution by themselves. A trusted group is "
-            "needed, or reports of a DistributionStudy."
-        )
-    if groups_may_differ:
-        raise DataError(
-            "groups_may_differ=True asks what the local group alone says, and reports that were collected for a mean "
-            "do not determine a distribution by themselves. Nothing was released."
-        )
 
 
 def implausible_patterns(channel: MaskedResponse, reports: PatternCounts) -> int:

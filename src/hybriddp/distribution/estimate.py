@@ -19,7 +19,6 @@ from hybriddp.distribution.explain import HONEST, USUAL
 from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
 from hybriddp.distribution.published import PublishedDistribution, answers_of, publish, publish_mean
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
-from hybriddp.errors import DataError
 from hybriddp.mean.estimate import Statement
 
 if TYPE_CHECKING:
@@ -66,9 +65,7 @@ class DistributionEstimate:
     @property
     def fit(self) -> DistributionFit:
         """The masses of the bins that all answers come from."""
-        if self.groups_may_differ and self.fits.if_groups_differ is not None:
-            return self.fits.if_groups_differ
-        return self.fits.both
+        return self.fits.if_groups_differ if self.groups_may_differ else self.fits.both
 
     @property
     def comparison(self) -> GroupComparison | None:
@@ -91,17 +88,12 @@ class DistributionEstimate:
         It is made from what was released already, and costs nothing. Every answer counts each group for its own users
         only. It is less accurate, and holds whatever the difference.
         """
-        if self.fits.if_groups_differ is None:
-            raise DataError(
-                "Reports that were collected for a mean do not determine a distribution by themselves, so nothing is "
-                "known of how much the groups differ."
-            )
         return replace(self, groups_may_differ=True)
 
     @property
     def if_groups_may_differ(self) -> "DistributionEstimate | None":
         """The answer that assumes less, to stand beside this one; None if this is it, or if there is none."""
-        if self.comparison is None or self.groups_may_differ or self.fits.if_groups_differ is None:
+        if self.comparison is None or self.groups_may_differ:
             return None
         return self.allowing_groups_to_differ()
 

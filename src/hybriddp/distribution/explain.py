@@ -23,6 +23,7 @@ COARSE_BIN = 0.05
 """The mass of a bin from which on a quantile in it depends on how values lie within the bin."""
 HONEST = "allowing_groups_to_differ()"
 """Where sentences name the answer that assumes nothing of the groups: pages and commands put in where theirs is."""
+_HOLDS_ALWAYS = f"{HONEST} gives intervals that hold however much they do."
 CELL_HEADINGS = ("", "value", "95 % interval", "determined")
 
 
@@ -109,7 +110,7 @@ def _about_groups(estimate: "DistributionEstimate") -> list[str]:
     if compared is None or compared.tau == 0:
         return []
     if compared.z <= FAR_APART:
-        honest = "" if estimate.groups_may_differ else f"{_counts_less(estimate)}{_honest(estimate)}"
+        honest = "" if estimate.groups_may_differ else f"{_counts_less(estimate)} {_HOLDS_ALWAYS}"
         return [f"WARNING: the groups differ by more than chance explains in 95 % of studies.{honest}"]
     apart = f"The groups' distributions are more than {FAR_APART:g} standard errors apart"
     if not estimate.tied:
@@ -121,13 +122,6 @@ def _about_groups(estimate: "DistributionEstimate") -> list[str]:
         f"WARNING: {apart[0].lower()}{apart[1:]}: check that both groups' values have the same units. If they do, "
         f"those who trust are other people than those who do not.{_counts_less(estimate)}"
     ]
-
-
-def _honest(estimate: "DistributionEstimate") -> str:
-    """Where the answer is that assumes nothing of the groups; empty if there is none."""
-    if estimate.fits.if_groups_differ is None:
-        return ""
-    return f" {HONEST} gives intervals that hold however much they do."
 
 
 def _about_noise(estimate: "DistributionEstimate") -> list[str]:
@@ -219,14 +213,12 @@ def _assumption(estimate: "DistributionEstimate") -> list[str]:
         ]
     if estimate.groups_clearly_differ:
         return [
-            f"{estimate.comparison.verdict} So the intervals do not assume that the groups are alike."
-            f"{_honest(estimate)}"
+            f"{estimate.comparison.verdict} So the intervals do not assume that the groups are alike. {_HOLDS_ALWAYS}"
         ]
-    honest = "" if estimate.fits.if_groups_differ is None else f" {HONEST} gives ones that hold always."
     return [
         "The intervals assume that those who trust are like those who do not: a difference that the noise hides would "
         "make them miss more often, up to one time in five where it is about one standard error of the local "
-        f"group.{honest}",
+        f"group. {HONEST} gives ones that hold always.",
         estimate.comparison.verdict,
     ]
 
@@ -248,10 +240,6 @@ def explanation(estimate: "DistributionEstimate", at: Sequence[float] = USUAL) -
         f"{significant(mean.standard_error, 2)}; where values lie within bins may add "
         f"{significant(mean.resolution, 2)} to its error.",
     ]
-    if study.mean_study is not None:
-        lines.append(
-            "The local reports were collected for a mean. The trusted group's release takes that mean's place."
-        )
     if not e.tied:
         lines.append(UNTIED)
     lines.append(str(e.privacy))

@@ -16,9 +16,6 @@ for $K$ edges: the variance between groups of DerSimonian and Laird, with a thre
 95 % of studies. The trusted group's covariance grows by $\tau^2 S$, and it counts less. The answer is then about
 everybody, $(1 - c)$ of what is said of the others plus $c$ of the trusted group as it is, $c$ its fraction of the
 users.
-
-Reports that were collected for a mean do not determine a CDF. There $d$ is the difference between the frequencies of
-their codes and those that the trusted group's masses would give, cumulated over 16 pieces.
 """
 
 from dataclasses import dataclass
@@ -30,9 +27,8 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.masked import N_BINS
 from hybriddp.distribution.least_squares import (
     Information,
-    LocalEvidence,
+    MaskedEvidence,
     Masses,
-    Observed,
     equal_pieces,
     of_known_covariance,
     prior,
@@ -119,9 +115,7 @@ class Fits:
     """The answer if the groups are alike, or as far as they are found to be."""
     comparison: GroupComparison | None
     released: PrivateHistogram | None
-    reports: LocalEvidence | None
-    local_alone: bool = True
-    """Whether the reports say enough to stand alone."""
+    reports: MaskedEvidence | None
 
     @cached_property
     def trusted(self) -> DistributionFit | None:
@@ -132,35 +126,33 @@ class Fits:
 
     @cached_property
     def local(self) -> DistributionFit | None:
-        """The local group alone; None where there is none, or where its reports cannot stand alone."""
-        if self.reports is None or not self.local_alone:
+        """The local group alone; None where there is none."""
+        if self.reports is None:
             return None
         return self.both if self.released is None else fit(None, self.reports)[0]
 
     @cached_property
-    def if_groups_differ(self) -> DistributionFit | None:
-        """Each group for its own users, whatever the difference; None where the reports cannot stand alone.
+    def if_groups_differ(self) -> DistributionFit:
+        """Each group for its own users, whatever the difference.
 
         With one group only there is nobody else who could differ.
         """
-        if self.released is None or self.reports is None:
+        if self.released is None or self.reports is None or self.trusted is None or self.local is None:
             return self.both
-        if self.trusted is None or self.local is None:
-            return None
         c = self.released.count / (self.released.count + self.reports.count)
         masses = c * self.trusted.linear + (1 - c) * self.local.linear
         covariance = c**2 * self.trusted.covariance + (1 - c) ** 2 * self.local.covariance
         return DistributionFit(read_only(masses), read_only(covariance))
 
 
-def fit_groups(trusted: PrivateHistogram | None, local: LocalEvidence | None, *, local_alone: bool = True) -> Fits:
-    """All fits of what the groups said; ``local_alone`` is False if the reports cannot stand alone."""
+def fit_groups(trusted: PrivateHistogram | None, local: MaskedEvidence | None) -> Fits:
+    """All fits of what the groups said."""
     both, comparison = fit(trusted, local)
-    return Fits(both, comparison, trusted, local, local_alone)
+    return Fits(both, comparison, trusted, local)
 
 
 def fit(
-    trusted: PrivateHistogram | None, local: LocalEvidence | None
+    trusted: PrivateHistogram | None, local: MaskedEvidence | None
 ) -> tuple[DistributionFit, GroupComparison | None]:
     """The masses from one group or both."""
     group = None if trusted is None else _TrustedGroup(trusted, trusted.fractions, trusted.noise_covariance)
@@ -174,11 +166,7 @@ def fit(
             covariance = group.covariance(pilot)
             if local is not None and turn == _TURNS - 1:
                 said_by_trusted = Masses(group.fractions, covariance)
-                observed = local.observed(pilot)
-                if observed is None:
-                    comparison, tau2 = compare(solve(known), said_by_trusted, pilot)
-                else:
-                    comparison, tau2 = compare_observed(observed, said_by_trusted, pilot)
+                comparison, tau2 = compare(solve(known), said_by_trusted, pilot)
             doubted = covariance + tau2 * spread(pilot) if tau2 else covariance
             said = of_known_covariance(group.fractions, doubted)
             known = known.plus(said)
@@ -207,32 +195,15 @@ class _TrustedGroup:
 
 def compare(local: Masses, trusted: Masses, pilot: FloatArray) -> tuple[GroupComparison, float]:
     r"""How much more than chance the two CDFs differ, and $\tau^2$."""
-    below = np.tri(N_BINS)[equal_pieces(pilot)]
-    return _compared(
-        below @ (local.values - trusted.values), below @ (local.covariance + trusted.covariance) @ below.T, below, pilot
-    )
-
-
-def compare_observed(local: Observed, trusted: Masses, pilot: FloatArray) -> tuple[GroupComparison, float]:
-    r"""How much more than chance reports differ from what the trusted group's masses would give, and $\tau^2$.
-
-    For reports that cannot stand alone: what they leave open is no difference, and hides none.
-    """
-    table = local.table
-    covariance = local.covariance + table @ trusted.covariance @ table.T
-    return _compared(local.values - table @ trusted.values, covariance, table, pilot)
-
-
-def _compared(
-    difference: FloatArray, covariance: FloatArray, table: FloatArray, pilot: FloatArray
-) -> tuple[GroupComparison, float]:
     from scipy.special import chdtri
 
-    precision = np.linalg.inv(covariance)
+    below = np.tri(N_BINS)[equal_pieces(pilot)]
+    difference = below @ (local.values - trusted.values)
+    precision = np.linalg.inv(below @ (local.covariance + trusted.covariance) @ below.T)
     statistic = float(difference @ precision @ difference)
-    excess = max(0.0, statistic - float(chdtri(len(table), _CHANCE)))
-    tau2 = excess / float(np.trace(precision @ table @ spread(pilot) @ table.T))
-    return GroupComparison(statistic, len(table), tau2**0.5), tau2
+    excess = max(0.0, statistic - float(chdtri(len(below), _CHANCE)))
+    tau2 = excess / float(np.trace(precision @ below @ spread(pilot) @ below.T))
+    return GroupComparison(statistic, len(below), tau2**0.5), tau2
 
 
 def _everybody(others: Masses, trusted: Masses, said: Information, c: float) -> Masses:

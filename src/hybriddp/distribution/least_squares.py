@@ -15,7 +15,7 @@ $s \oplus t$ alone. That is what makes an estimate take milliseconds.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,28 +48,6 @@ class Masses(NamedTuple):
     covariance: FloatArray
 
 
-class Observed(NamedTuple):
-    """Numbers that reports gave, whose expectations are ``table @ masses``, and their covariance."""
-
-    values: FloatArray
-    covariance: FloatArray
-    table: FloatArray
-
-
-class LocalEvidence(Protocol):
-    """What the reports of a local group say, whatever their channel."""
-
-    @property
-    def count(self) -> int:
-        """How many reports there are."""
-
-    def information(self, masses: FloatArray) -> Information:
-        """What they say of the masses, weighted by their variances at these masses, which are positive."""
-
-    def observed(self, masses: FloatArray) -> Observed | None:
-        """What a trusted group is compared with, if they cannot stand alone; None if they can."""
-
-
 @lru_cache(maxsize=1)
 def walsh() -> FloatArray:
     """The Walsh functions of the bins, orthonormal: row *m* is the parity of ``m & bin`` as a sign, over 16."""
@@ -87,7 +65,7 @@ def prior() -> Information:
 
 
 def equal_pieces(masses: FloatArray) -> NDArray[np.intp]:
-    """After which of 256 masses to cut them into 16 pieces that are as equal as they can be; 15 cuts at most."""
+    """After which of the masses to cut them into 16 pieces that are as equal as they can be; 15 cuts at most."""
     quantiles = np.arange(1, _PIECES) / _PIECES
     return np.unique(np.clip(np.searchsorted(np.cumsum(masses), quantiles), 0, len(masses) - 2))
 
@@ -149,9 +127,6 @@ class MaskedEvidence:
         side = np.bincount(design.masks.ravel(), ((self.counts - a * users) / chance @ design.signs).ravel(), N_BINS)
         scale = b * _SIDE / g  # an indicator has the coordinates ±16/g
         return Information(np.asarray(scale**2 * matrix.reshape(N_BINS, N_BINS)), np.asarray(scale * side))
-
-    def observed(self, masses: FloatArray) -> Observed | None:
-        """They stand alone."""
 
 
 def code_influence(channel: MaskedResponse, masses: FloatArray, direction: FloatArray) -> FloatArray:

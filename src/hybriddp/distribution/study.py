@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,12 @@ from numpy.typing import ArrayLike
 from hybriddp import _check
 from hybriddp.channels.channel import CHUNK, channel_from_json
 from hybriddp.channels.masked import N_BINS, MaskedResponse
-from hybriddp.channels.window import WindowChannel
 from hybriddp.distribution.answer import CountPair, answer_distribution, answer_distribution_parts
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
-from hybriddp.distribution.foreign import mean_hint
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import Grid, as_array, as_floats
-from hybriddp.mean.study import MeanStudy
-from hybriddp.mean.summary import LocalSummary
 from hybriddp.privacy import Privacy
 from hybriddp.randomness import byte_source
 from hybriddp.release.event import Part
@@ -69,10 +65,8 @@ class DistributionStudy(Study):
     privacy: Privacy
     min_group_size: int
     bins: Bins
-    channel: MaskedResponse | WindowChannel
+    channel: MaskedResponse
     users: Part | None
-    mean_study: MeanStudy | None
-    """The study of a mean whose reports this one takes, as devices know it: see `from_mean_study`."""
 
     def __init__(
         self,
@@ -98,60 +92,13 @@ class DistributionStudy(Study):
             raise ParameterError("channel", f"None or a MaskedResponse for epsilon {privacy.epsilon}", channel)
         _assemble(self, name, bins, privacy, min_group_size, channel, users)
 
-    @classmethod
-    def from_mean_study(
-        cls, study: MeanStudy, *, scale: str | Sequence[float] = "equal", kappa: float | None = None
-    ) -> "DistributionStudy":
-        """The distribution of values whose reports were collected for a mean.
-
-        Local users send nothing new and pay nothing more. Trusted users pay for this release *instead of* the mean's:
-        a ledger counts both for the same study, so the second one is refused. It needs their values, or `BinCounts`
-        of them, not only their total. Without a trusted group there is no answer.
-
-        Parameters
-        ----------
-        study : MeanStudy
-            The study that the reports were made for, with the window channel.
-        scale, kappa
-            As for `DistributionStudy`.
-
-        Examples
-        --------
-        >>> minutes = MeanStudy("session minutes", bounds=(0, 240), epsilon=1.0)
-        >>> values = np.random.default_rng(0).gamma(2.0, 20.0, 101_000)
-        >>> codes = minutes.randomize(values[1000:], random_state=1)
-        >>> study = DistributionStudy.from_mean_study(minutes)
-        >>> estimate = study.estimate(trusted=values[:1000], local=codes, random_state=2)
-        >>> print(f"{estimate.quantile(0.9).value:.0f}; truth {np.quantile(values, 0.9):.0f}")
-        76; truth 78
-        """
-        if not isinstance(study, MeanStudy):
-            raise ParameterError("study", "a MeanStudy", study)
-        return _of_mean_study(study, Bins(study.grid, scale, kappa))
-
     def with_users(self, users: Part | None) -> "DistributionStudy":
         """The same study of other users."""
-        if self.mean_study is not None:
-            return _of_mean_study(self.mean_study.with_users(users), self.bins)
         bare = object.__new__(DistributionStudy)
         return _assemble(bare, self.name, self.bins, self.privacy, self.min_group_size, self.channel, users)
 
-    @cached_property
-    def whole_digest(self) -> str:
-        """The digest by which ledgers know the study of everybody: users pay once, in whichever part they are.
-
-        With reports that were collected for a mean it is that of the mean's study, whose promise this release uses up.
-        """
-        return super().whole_digest if self.mean_study is None else self.mean_study.whole_digest
-
-    @property
-    def reports_digest(self) -> str:
-        """The digest that local reports and their summaries have: that of the study that they were made for."""
-        return self.digest if self.mean_study is None else self.mean_study.digest
-
     def __repr__(self) -> str:
-        of_mean = ", from reports for a mean" if self.mean_study else ""
-        told = f"bounds={self.bounds}, epsilon={self.privacy.epsilon!r}, scale={self.bins.scale!r}{of_mean}"
+        told = f"bounds={self.bounds}, epsilon={self.privacy.epsilon!r}, scale={self.bins.scale!r}"
         return f"DistributionStudy({self.short_title!r}, {told})"
 
     @property
@@ -172,20 +119,13 @@ class DistributionStudy(Study):
             "channel": json.loads(self.channel.to_json()),
             "users": self.users and asdict(self.users),
         }
-        if self.mean_study is not None:
-            content["mean_study"] = json.loads(self.mean_study.device_json())
         return compact(content)
 
     @classmethod
     def from_json(cls, text: str) -> "DistributionStudy":
         """The study that a text describes, its channel verified; refused unless it is in the form it is written in."""
         try:
-            f = _check.json_fields(text)
-            if "mean_study" in f:
-                mean = MeanStudy.from_json(compact(f["mean_study"]))
-                study = _of_mean_study(mean, Bins.from_text(mean.grid, f["scale"]))
-            else:
-                study = _from_fields(f)
+            study = _from_fields(_check.json_fields(text))
         except (KeyError, TypeError, ValueError, AttributeError) as reason:
             raise ProtocolError("The text does not describe a study of a distribution.") from reason
         require_same_text(study, text)
@@ -198,10 +138,6 @@ class DistributionStudy(Study):
 
         With a ``random_state`` it is a simulation, and not private.
         """
-        if not isinstance(self.channel, MaskedResponse):
-            raise ProtocolError(
-                f"The study {self.name!r} takes reports that were collected for a mean. Make them with that study."
-            )
         refuse_reports(values)
         array = np.atleast_1d(as_array(values))
         if array.ndim != 1:
@@ -233,32 +169,15 @@ class DistributionStudy(Study):
             counts += np.bincount(self.bins.of_units(self.grid.units(x)), minlength=N_BINS)
         return BinCounts(self.digest, tuple(counts.tolist()), len(array) - int(counts.sum()), clamped)
 
-    def summarize_local(self, reports: Reports | ArrayLike) -> PatternCounts | LocalSummary:
+    def summarize_local(self, reports: Reports | ArrayLike) -> PatternCounts:
         """The local group's reports as one count per report; what is none is left out and counted.
 
         `Reports` of another study are refused. Plain integers are taken at their word: nothing ties them to the study,
-        and the summary says so (``tied`` is False). Reports that were collected for a mean are summarized by its study.
+        and the summary says so (``tied`` is False).
         """
-        if self.mean_study is not None:
-            summary = self.mean_study.summarize_local(reports)
-            if isinstance(summary, LocalSummary):
-                return summary
         got = self.receive(reports)
         counts = np.bincount(got.codes.astype(np.intp), minlength=self.channel.n_codes)
         return PatternCounts(self.digest, tuple(counts.tolist()), got.rejected, got.tied, got.seeded)
-
-    def check_digest(self, digest: str, what: str) -> None:
-        """Raise `ProtocolError` unless reports or files with this digest were made for this study.
-
-        A part of the users takes what was made for the study of everybody: the devices did the same.
-        """
-        if self.mean_study is not None:
-            self.mean_study.check_digest(digest, what)
-            return
-        try:
-            super().check_digest(digest, what)
-        except ProtocolError as reason:
-            raise ProtocolError(f"{reason}{mean_hint(self, digest)}") from None
 
     @property
     def reports_between(self) -> tuple[int, int]:
@@ -271,7 +190,7 @@ class DistributionStudy(Study):
         self,
         *,
         trusted: BinCounts | ArrayLike | None,
-        local: PatternCounts | LocalSummary | Reports | ArrayLike | None,
+        local: PatternCounts | Reports | ArrayLike | None,
         groups_may_differ: bool = False,
         single_group: bool = False,
         ledger: Ledger | None = None,
@@ -283,7 +202,7 @@ class DistributionStudy(Study):
         ----------
         trusted : BinCounts or array_like
             The trusted group's raw values, or their summary.
-        local : PatternCounts, LocalSummary, Reports or array_like
+        local : PatternCounts, Reports or array_like
             The local group's reports, or their summary; plain integers are accepted, but not tied to the study.
         groups_may_differ : bool
             By default intervals assume that those who trust are like those who do not, unless they are seen to differ.
@@ -347,42 +266,25 @@ def _assemble(
     bins: Bins,
     privacy: Privacy,
     min_group_size: int,
-    channel: MaskedResponse | WindowChannel,
+    channel: MaskedResponse,
     users: Part | None,
-    mean_study: MeanStudy | None = None,
 ) -> DistributionStudy:
     """Check what all ways to a study have in common, and fill its fields."""
     check_study(name, "what the values are", min_group_size, users)
     bounds = (bins.grid.lower, bins.grid.upper)
-    values = (name, bounds, privacy, int(min_group_size), bins, channel, users, mean_study)
+    values = (name, bounds, privacy, int(min_group_size), bins, channel, users)
     for field, value in zip(fields(study), values, strict=True):
         object.__setattr__(study, field.name, value)
     return study
 
 
-def _of_mean_study(mean: MeanStudy, bins: Bins) -> DistributionStudy:
-    if not isinstance(mean.channel, WindowChannel):
-        remedy = "With Laplace noise only the sum of the reports is kept, which says nothing about a distribution."
-        raise ParameterError("study", 'a MeanStudy with channel="window"', mean, remedy=remedy)
-    channel = mean.channel
-    if mean.sd_at_most is not None:  # no part of what devices get, and not used for a distribution
-        mean = MeanStudy(
-            mean.name,
-            bounds=mean.bounds,
-            epsilon=mean.privacy.epsilon,
-            delta=mean.privacy.delta,
-            min_group_size=mean.min_group_size,
-            channel=channel,
-            users=mean.users,
-        )
-    bare, privacy = object.__new__(DistributionStudy), Privacy.promised(epsilon=mean.privacy.epsilon)
-    return _assemble(bare, mean.name, bins, privacy, mean.min_group_size, channel, mean.users, mean)
-
-
 def _from_fields(f: dict[str, Any]) -> DistributionStudy:
     channel = channel_from_json(compact(f["channel"]), epsilon=f["epsilon"])
     if not isinstance(channel, MaskedResponse):
-        raise TypeError("another kind of channel")
+        raise ProtocolError(
+            "The channel of a DistributionStudy must be a MaskedResponse. Quantiles cannot be estimated from reports "
+            "for a mean."
+        )
     bins = Bins.from_text(Grid.of(tuple(f["bounds"])), f["scale"])
     users = f["users"] and Part(**f["users"])
     bare, privacy = object.__new__(DistributionStudy), Privacy.promised(epsilon=f["epsilon"])

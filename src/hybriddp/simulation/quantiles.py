@@ -175,8 +175,8 @@ def simulate_quantiles(
     >>> median.rank_error < 0.05, median.coverage > 0.5
     (True, True)
     """
-    if not isinstance(study, DistributionStudy) or not isinstance(study.channel, MaskedResponse):
-        raise ParameterError("study", "a DistributionStudy with reports of its own", study)
+    if not isinstance(study, DistributionStudy):
+        raise ParameterError("study", "a DistributionStudy", study)
     trials = _check.integer("trials", trials, at_least=2)
     n = _check.integer("n_users", n_users, at_least=4)
     n_trusted = round(_check.number("trusted_fraction", trusted_fraction, _check.WEIGHT) * n)
@@ -212,7 +212,7 @@ def play_quantiles(
     values, reports = None, None
     if n_trusted:
         values = BinCounts(study.digest, tuple(_drawn_bins(study, trusted, n_trusted, rng).tolist()))
-    if n_local and isinstance(study.channel, MaskedResponse):
+    if n_local:
         counts = report_counts(study.channel, _drawn_bins(study, local, n_local, rng), rng)
         reports = PatternCounts(study.digest, tuple(counts.ravel().tolist()), tied=True, seeded=True)
     alone = values is None or reports is None

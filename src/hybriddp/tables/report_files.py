@@ -68,7 +68,7 @@ def by_digest(files: Sequence[File], study: ReportStudy, digests: Collection[str
         if digest is not None and digest not in digests:
             raise ProtocolError(
                 f"{file.name} has reports of study {digest[:12]}…, not of {study.digest[:12]}… ({study.title!r}): "
-                f"{_difference(file, digest, study) or _must_agree(study)}.{_hint(study, digest)}"
+                f"{_difference(file, digest, study) or _must_agree(study)}."
             )
         found.setdefault(Origin(digest is not None, seeded), []).append(file)
     return [(found[origin], origin) for origin in sorted(found, key=lambda x: (not x.tied, x.seeded))]
@@ -97,7 +97,7 @@ def refuse_foreign(count: int, table: str, study: ReportStudy) -> None:
     if count:
         raise ProtocolError(
             f"{table} has {counted(count, 'report', 'that carries', 'that carry')} the digest of another study "
-            f"than {study.digest[:12]}… ({study.title!r}): {_must_agree(study)}.{_hint(study)}"
+            f"than {study.digest[:12]}… ({study.title!r}): {_must_agree(study)}."
         )
 
 
@@ -142,15 +142,7 @@ def _must_agree(study: ReportStudy) -> str:
         return "name, epsilon and alphabet must all be the same"
     told = "bounds, epsilon, delta" if hasattr(study, "bounds") else "categories, other, epsilon"
     told = "bounds, epsilon, scale" if hasattr(study, "bins") else told
-    return f"name, {told}, channel and min_group_size must all be the same"
-
-
-def _hint(study: ReportStudy, digest: str | None = None) -> str:
-    """What to do about reports of quantiles that may have been made for a mean."""
-    from hybriddp.distribution.foreign import mean_hint
-    from hybriddp.distribution.study import DistributionStudy
-
-    return mean_hint(study, digest) if isinstance(study, DistributionStudy) else ""
+    return f"kind of study, name, {told}, channel and min_group_size must all be the same"
 
 
 def _stored(file: File) -> tuple[str | None, bool]:

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from hybriddp import DistributionStudy, MeanStudy
+from hybriddp import DistributionStudy
 from hybriddp.distribution import release
 from hybriddp.errors import BudgetError, DataError, ProtocolError
 from hybriddp.grid import UNITS
@@ -47,9 +47,6 @@ def test_a_study_whose_numbers_were_changed() -> None:
 def test_studies_that_the_server_does_not_take() -> None:
     with pytest.raises(ProtocolError, match="of everybody"):
         DistributionKind(LOAD.part("country", "DE"))
-    mean = MeanStudy("minutes", bounds=(0, 240), epsilon=1)
-    with pytest.raises(ProtocolError, match="keeps the total only"):
-        study_kind(DistributionStudy.from_mean_study(mean).to_json())
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)

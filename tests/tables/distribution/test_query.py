@@ -119,34 +119,6 @@ def _whole(found: Any) -> tuple[BinCounts | None, Any]:  # noqa: ANN401
     return found.trusted, found.local
 
 
-# Reports that were collected for a mean
-
-
-@pytest.mark.repeated
-def test_reports_for_a_mean_are_counted_as_such(engine: Engine) -> None:
-    mean = MeanStudy("load", bounds=(-5, 300), epsilon=1)
-    study = DistributionStudy.from_mean_study(mean, scale="log")
-    values = np.random.default_rng(0).gamma(2.0, 20.0, 900)
-    codes = mean.randomize(values[300:], random_state=1)
-    frame = pl.DataFrame(
-        {
-            "x": pl.Series(values[:300].tolist() + [None] * 600, dtype=pl.Float64),
-            "code": pl.Series([None] * 300 + codes.tolist(), dtype=pl.Int64),
-            "study": [None] * 300 + [f"{mean.digest} seeded"] * 600,
-            "country": ["DE", "FR"] * 450,
-        }
-    )
-    trusted, local = summarize(engine(frame), study, value="x", report="code")
-    assert trusted == study.summarize_trusted(values[:300])
-    assert local == mean.summarize_local(codes)
-    parts = summarize(engine(frame), study, value="x", report="code", group="country", keys=["DE", "FR"])
-    assert all(pair.local is not None and pair.local.tied for pair in parts.values())
-    assert set(study.estimate_parts("country", parts, random_state=1)) == {"DE", "FR"}
-    raw = pl.DataFrame({"x": values, "trusts": [1, 0, 0] * 300})
-    _, simulated = _whole(simulate_local(engine(raw), study, value="x", trusted_if="trusts", random_state=1))
-    assert (simulated.count, simulated.study) == (600, mean.digest)
-
-
 # Files
 
 

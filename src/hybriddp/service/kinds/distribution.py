@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from hybriddp.channels.masked import N_BINS, MaskedResponse
+from hybriddp.channels.masked import N_BINS
 from hybriddp.distribution.check import implausible_patterns
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.distribution.summary import BinCounts, PatternCounts
@@ -28,11 +28,6 @@ class DistributionKind(StudyKind):
     name: ClassVar[str] = "distribution"
 
     def __post_init__(self) -> None:
-        if self.study.mean_study is not None:
-            raise ProtocolError(
-                "The server takes a distribution's own reports, not those that were collected for a mean: of a mean's "
-                "trusted group it keeps the total only. Create a DistributionStudy with bounds and epsilon."
-            )
         if self.study.users is not None:
             raise ProtocolError("The server takes studies of everybody, not of a part of the users.")
 
@@ -56,8 +51,7 @@ class DistributionKind(StudyKind):
 
     def implausible(self, gathered: Gathered) -> int:
         """At least so many local reports did not come out of the study's channel."""
-        channel = self.study.channel
-        return implausible_patterns(channel, self._local(gathered)) if isinstance(channel, MaskedResponse) else 0
+        return implausible_patterns(self.study.channel, self._local(gathered))
 
     def release(
         self, gathered: Gathered, *, single_group: bool, ledger: Ledger | None, warning: str | None = None

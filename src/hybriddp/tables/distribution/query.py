@@ -19,7 +19,6 @@ from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.grid import UNITS
-from hybriddp.mean.summary import LocalSummary
 from hybriddp.tables import frames
 from hybriddp.tables.batches import computed
 from hybriddp.tables.frames import nw
@@ -53,7 +52,7 @@ class DistributionQuery(Query):
     @cached_property
     def _part_digests(self) -> dict[Key, str]:
         by = self.group
-        return {} if by is None else {key: self.study.part(by, key).reports_digest for key in self.keys}
+        return {} if by is None else {key: self.study.part(by, key).digest for key in self.keys}
 
     def cells(self, frame: Any, origin: Origin | None = None) -> Any:  # noqa: ANN401
         """The columns that are counted; the units of a value have become its bin, ``item``."""
@@ -108,7 +107,6 @@ class DistributionQuery(Query):
     def device_codes(text: str) -> DeviceCodes:
         """What devices send for a column of values: nothing for those that are not finite."""
         study = DistributionStudy.from_json(text)
-        device = study.mean_study or study
 
         def codes(column: "pa.Array", rng: np.random.Generator | None) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
             import pyarrow as pa
@@ -116,7 +114,7 @@ class DistributionQuery(Query):
             x = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # nulls become NaN
             finite = np.isfinite(x)
             drawn = np.zeros(len(x), np.int64)
-            drawn[finite] = device.randomize(x[finite], random_state=rng)
+            drawn[finite] = study.randomize(x[finite], random_state=rng)
             return drawn, finite
 
         return codes
@@ -127,7 +125,7 @@ class DistributionQuery(Query):
 
 
 @dataclass(slots=True)
-class DistributionTally(Tally[BinCounts, PatternCounts | LocalSummary]):
+class DistributionTally(Tally[BinCounts, PatternCounts]):
     """The rows of one group, for a distribution."""
 
     bins: Counter[int] = field(default_factory=Counter, repr=False)  # exact counts: not for logs
@@ -144,11 +142,10 @@ class DistributionTally(Tally[BinCounts, PatternCounts | LocalSummary]):
         """One count per bin."""
         return BinCounts(study.digest, tuple(self.bins[i] for i in range(N_BINS)), self.neither, self.clamped)
 
-    def local_summary(self, study: DistributionStudy) -> PatternCounts | LocalSummary:
-        """One count per report; those that were made for a mean are summarized as such."""
+    def local_summary(self, study: DistributionStudy) -> PatternCounts:
+        """One count per report."""
         counts = tuple(self.codes[code] for code in range(study.channel.n_codes))
-        kind = PatternCounts if study.mean_study is None else LocalSummary
-        return kind(study.reports_digest, counts, self.bad, self.all_tied, self.seeded > 0)
+        return PatternCounts(study.digest, counts, self.bad, self.all_tied, self.seeded > 0)
 
 
 # Bins
