@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from hybriddp._check import FloatArray, IntArray
 from hybriddp.channels.masked import N_BINS
-from hybriddp.channels.numeric import CELL_BITS, CELLS, SHARE_BITS
-from hybriddp.channels.window import WindowChannel
+from hybriddp.channels.window_channel import CELL_BITS, CELLS, SHARE_BITS, WindowChannel
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.least_squares import Information, Observed, equal_pieces, walsh
 from hybriddp.grid import UNITS, read_only

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from hybriddp import _check
 from hybriddp.channels.channel import CHUNK, channel_from_json
 from hybriddp.channels.masked import N_BINS, MaskedResponse
-from hybriddp.channels.window import WindowChannel
+from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.distribution.answer import CountPair, answer_distribution, answer_distribution_parts
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.estimate import DistributionEstimate
