@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from frequency_texts import plain
-from make_vectors import entry, tampered, text
+from make_vectors import entry, small_window, tampered, text
 
-from hybriddp.channels import MaskedResponse, RandomizedResponse, WindowChannel
+from hybriddp.channels import MaskedResponse, RandomizedResponse
 from hybriddp.channels.window import Window
 from hybriddp.distribution import DistributionStudy
 from hybriddp.grid import UNITS
@@ -92,7 +92,7 @@ def wrong_fields() -> Iterator[dict[str, str]]:
     """Values that no study has."""
     study = json.loads(DistributionStudy("values", bounds=(0, 1), epsilon=1).to_json())
     response = json.loads(RandomizedResponse(epsilon=1, n_categories=4).to_json())
-    window = json.loads(WindowChannel(epsilon=1, n_codes=16).to_json())
+    window = json.loads(small_window().to_json())
     country = [{"by": "country", "key": key} for key in ("DE ", " DE", "", None, True, 1.5, ["DE"], "D\x00")]
     changes: dict[str, list[Any]] = {
         "type": ["mean", None, "Distribution", "frequency"],

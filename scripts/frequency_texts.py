@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from make_vectors import entry, tampered, text
+from make_vectors import TABLE, entry, tampered, text
 
-from hybriddp.channels import TableChannel, WindowChannel
+from hybriddp.channels import WindowChannel
 from hybriddp.channels.channel import FiniteChannel
 from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
@@ -113,8 +113,7 @@ def misfits() -> Iterator[dict[str, str]]:
         listed = [f"item {i}" for i in range(k)]
         yield entry(why, plain(study, categories=listed, channel=json.loads(channel.to_json())))
     yield entry("no category for other items", plain(study, other=True))
-    table = TableChannel.from_probabilities([[0.6, 0.4], [0.4, 0.6]], [-1, 1], epsilon=1)
-    yield entry("a table", plain(study, channel=json.loads(table.to_json())))
+    yield entry("a table", plain(study, channel=json.loads(TABLE)))
     for channel_text in ("null", "[]", "{}", '"response"', "7", "[" * 20_000 + "]" * 20_000):
         changed = plain(study, channel=0).replace('"channel":0', f'"channel":{channel_text}')
         yield entry(f"{channel_text[:9]} for a channel", changed)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from frequency_texts import plain
-from make_vectors import entry, tampered
+from make_vectors import entry, small_window, tampered
 
-from hybriddp.channels import Channel, RandomizedResponse, UnaryEncoding, WindowChannel
+from hybriddp.channels import Channel, RandomizedResponse, UnaryEncoding
 from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.response import ChoiceResponse
 from hybriddp.channels.unary import symbol_channel
@@ -304,7 +304,7 @@ def wrong_channels(fields: dict[str, Any]) -> Iterator[dict[str, str]]:
         (0, RandomizedResponse(epsilon=2, n_categories=4)),
         (0, UnaryEncoding(epsilon=2, n_categories=4)),
         (0, ChoiceResponse(epsilon=1, n_codes=4, n_chosen=1)),
-        (0, WindowChannel(epsilon=1, n_codes=16)),
+        (0, small_window()),
         (0, LocalHashing(epsilon=1, n_functions=2, n_values=2)),
         (1, RandomizedResponse(epsilon=1, n_categories=8)),
         (2, RandomizedResponse(epsilon=1, n_categories=4)),

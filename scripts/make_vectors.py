@@ -17,7 +17,9 @@ from scipy import stats
 
 from hybriddp.channels import RandomizedResponse, UnaryEncoding, WindowChannel
 from hybriddp.channels.channel import FiniteChannel
-from hybriddp.channels.numeric import SHARE_BITS
+from hybriddp.channels.shapes import least_worst
+from hybriddp.channels.window import Window
+from hybriddp.channels.window_channel import SHARE_BITS, whole_values
 from hybriddp.grid import UNITS, Grid
 from hybriddp.mean import MeanStudy
 
@@ -36,6 +38,12 @@ NUMERIC = [
     ("15", (-1e-3, 1e-3)),
 ]
 CATEGORIES = [("0.5", 2), ("1", 10), ("3", 256), ("2", 1000), ("1", 3000), ("12", 40)]
+
+
+TABLE = (
+    '{"type":"table","version":2,"epsilon":"1","values":[-83886160,83886160],'
+    '"rows":[[2576980378,1717986918],[1717986918,2576980378]]}'
+)
 
 
 def stream(seed: str, count: int) -> np.ndarray:
@@ -183,6 +191,14 @@ def tampered(fields: dict[str, Any], keys: tuple[str, ...]) -> Iterator[dict[str
     yield entry(f"{kind}: another order", text(dict(reversed(fields.items()))))
 
 
+def small_window() -> WindowChannel:
+    """Make a window channel of 16 codes, which is private, and refused: a report of a number fills a byte."""
+    channel, shape = WindowChannel.__new__(WindowChannel), least_worst(1.0, 16)
+    channel.epsilon, channel.window = "1", Window.for_epsilon("1", n_codes=16, width=shape.width)
+    channel.half = whole_values(shape, channel.window)
+    return channel
+
+
 def refused() -> Iterator[dict[str, str]]:
     """Texts that no client may accept, and why."""
     window = json.loads(WindowChannel(epsilon="1").to_json())
@@ -200,6 +216,7 @@ def refused() -> Iterator[dict[str, str]]:
     )
     yield entry("unary: true weight raised", text(unary, one=unary["one"] + 1000))
     yield entry("window: 10^9 codes", text(window, codes=10**9))
+    yield entry("window: 16 codes", small_window().to_json())
     yield entry("window: odd number of codes", text(window, codes=255))
     yield entry("window: as wide as the codes", text(window, window=256))
     yield entry("window: no window", text(window, window=0))
@@ -234,6 +251,7 @@ def refused() -> Iterator[dict[str, str]]:
         ('{"type":"window"', "cut off"),
         ("[" * 20_000 + "]" * 20_000, "nested 20,000 deep"),
         ('{"type":"toString"}', "a name that every object has"),
+        (TABLE, "a table of two codes, which no study uses"),
     ):
         yield entry(why, written)
 

@@ -287,12 +287,6 @@ BUGS = (
         CHANNELS,
     ),
     Bug(
-        "channel: a table's first row is not looked at",
-        "require_private(max(column), min(column), self.epsilon)",
-        "require_private(max(column[1:]), min(column[1:]), self.epsilon)",
-        CHANNELS,
-    ),
-    Bug(
         "channel: e^ε is rounded up",
         "term = term * x.numerator // (x.denominator * k)",
         "term = -(-term * x.numerator // (x.denominator * k)) if term > 1 else 0",

@@ -42,9 +42,7 @@ def test_the_public_names_of_channels_are_these() -> None:
         "DiscreteLaplace",
         "LocalHashing",
         "MaskedResponse",
-        "NumericChannel",
         "RandomizedResponse",
-        "TableChannel",
         "UnaryEncoding",
         "WindowChannel",
     ]

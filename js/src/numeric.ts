@@ -1,4 +1,4 @@
-/** From a number to a row of a window channel, in whole numbers. See the Python package's grid.py and numeric.py. */
+/** From a number to a row of a window channel, in whole numbers. See the Python package's grid.py and channels/window_channel.py. */
 
 import { type TrustedValue } from "./client/offer.js";
 import { ChannelError, ensure } from "./errors.js";
@@ -8,7 +8,7 @@ export const UNITS = 2 ** 24;
 const CELLS = 4096;
 const SHARE_BITS = 20n;
 const VALUE_BITS = 24n;
-const MOST_CODES = 4096; // sums of values stay exact
+const CODES = 256; // they fill a byte
 
 /** The whole units, 0 to 2^24, of a value between the bounds; a value outside is moved to the nearer bound. */
 export function toUnits(value: number, bounds: readonly [number, number]): number {
@@ -44,9 +44,9 @@ export function areBounds(value: unknown): value is readonly [number, number] {
  * rows' means, as numerators over 2^(bits + 24), increase and cover the range.
  */
 export function rowTable(w: Window, half: unknown): Uint32Array {
-  const n = w.codes;
-  const right = Array.isArray(half) && half.length === n / 2 && half.every((v) => isInteger(v, 0, 2 ** 40));
-  ensure(right && n <= MOST_CODES, "its values are not integers up to 2^40, one for each upper code");
+  ensure(w.codes === CODES, `its number of codes is not ${CODES}`);
+  const right = Array.isArray(half) && half.length === CODES / 2 && half.every((v) => isInteger(v, 0, 2 ** 40));
+  ensure(right, "its values are not integers up to 2^40, one for each upper code");
   const values = [...(half as number[]).map((v) => -v).reverse(), ...(half as number[])];
   let sum = 0;
   const means: bigint[] = [];

@@ -1,5 +1,5 @@
 /**
- * Window channels: row j gives weight a + b to the k codes from j on, and a to all others; n a + k b = 2^B.
+ * Windows of codes: row j gives weight a + b to the k codes from j on, and a to all others; n a + k b = 2^B.
  * The proof of privacy is one inequality between integers, (a + b)/a <= e^ε. See the Python package's channels/window.py.
  */
 

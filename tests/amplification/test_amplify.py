@@ -106,7 +106,7 @@ def test_bad_parameters_are_named(name: str, change: dict[str, object]) -> None:
 
 @pytest.mark.parametrize(("n_trusted", "n_local", "weight"), [(3, 10, 0.5), (5, 60, 0.3), (7, 100, 0.9)])
 def test_no_published_value_is_likelier_by_more_than_the_bound(n_trusted: int, n_local: int, weight: float) -> None:
-    channel = WindowChannel(epsilon=2.0, n_codes=16)
+    channel = WindowChannel(epsilon=2.0)
     bound = exact(channel, n_trusted=n_trusted, n_local=n_local, weight=weight)
     rate = 2.0 / UNITS
 
@@ -123,7 +123,7 @@ def test_no_published_value_is_likelier_by_more_than_the_bound(n_trusted: int, n
 
     values = channel.values
     worst = 0.0
-    for low, high in ((values[0], values[-1]), (values[3], values[7]), (values[8], values[9])):
+    for low, high in ((values[0], values[-1]), (values[48], values[112]), (values[128], values[144])):
         scale = (1 - weight) / n_local * UNITS * n_trusted / weight  # of a code's value, in the same steps
         worst = max(worst, float(np.max(np.abs(cells(0.3 + low * scale) - cells(0.3 + high * scale)))))
     assert worst <= bound.local * (1 + 1e-9)

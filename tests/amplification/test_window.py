@@ -15,8 +15,7 @@ from scipy.special import log_ndtr
 from hybriddp import MeanStudy
 from hybriddp.amplification import amplify, window
 from hybriddp.amplification.window import exact, pure_epsilon, rounding_cost, trusted_epsilon
-from hybriddp.channels.numeric import VALUE_BITS
-from hybriddp.channels.window import WindowChannel
+from hybriddp.channels.window_channel import VALUE_BITS, WindowChannel
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import published
@@ -172,7 +171,7 @@ def test_trusted_users_pay_next_to_nothing_for_a_nice_step() -> None:
 # The blanket
 
 
-CHANNEL = WindowChannel(epsilon=1.0, n_codes=64)
+CHANNEL = WindowChannel(epsilon=1.0)
 VALUES = CHANNEL.values - 0.5
 
 

@@ -9,9 +9,7 @@ from hybriddp.channels.shapes import (
     _Program,
     best_shape,
     half_window,
-    least_mean,
     least_worst,
-    mean_variance_gradient,
     row_moments,
     sine_window,
 )
@@ -54,16 +52,6 @@ def test_the_programs_gradient_is_the_derivative() -> None:
     assert program.gradients(v) == pytest.approx(np.array(numeric).T, abs=1e-8)
 
 
-def test_the_gradient_of_the_mean_variance_is_its_derivative() -> None:
-    half = np.cumsum(np.random.default_rng(0).random(16))
-    numeric = [
-        row_moments(1.3, WindowShape(11, half + h)).mean_variance()
-        - row_moments(1.3, WindowShape(11, half - h)).mean_variance()
-        for h in 1e-6 * np.eye(16)
-    ]
-    assert mean_variance_gradient(1.3, WindowShape(11, half)) == pytest.approx(np.array(numeric) / 2e-6, abs=1e-7)
-
-
 @pytest.mark.slow
 def test_the_optimized_shape_agrees_with_the_closed_forms_where_they_meet() -> None:
     for epsilon, closed in ((0.75, half_window), (5.5, sine_window)):
@@ -72,18 +60,8 @@ def test_the_optimized_shape_agrees_with_the_closed_forms_where_they_meet() -> N
         assert optimized == pytest.approx(row_moments(epsilon, closed(epsilon, 256)).worst_variance(), rel=0.006)
 
 
-# The best mean that a linear program over all channels finds, from an independent computation to three digits.
-@pytest.mark.repeated
-@pytest.mark.parametrize(("epsilon", "program"), [(1, 0.9716), (2, 0.1942), (4, 0.0264)])
-def test_a_uniform_prior_lowers_the_mean_and_raises_the_worst(epsilon: float, program: float) -> None:
-    mean, worst = row_moments(epsilon, least_mean(epsilon, 256)), row_moments(epsilon, least_worst(epsilon, 256))
-    assert mean.mean_variance() / 4 == pytest.approx(program, rel=0.006)
-    assert mean.mean_variance() < worst.mean_variance()
-    assert mean.worst_variance() > worst.worst_variance()
-
-
 def test_shapes_are_cached() -> None:
-    assert best_shape(1.5, n_codes=64, prior=None) is best_shape(1.5, n_codes=64, prior=None)
+    assert best_shape(6.0) is best_shape(6.0)
 
 
 def test_few_codes_are_enough_for_the_coarse_search_alone() -> None:

@@ -8,8 +8,8 @@ from scipy import stats
 
 from hybriddp.channels import WindowChannel, channel_from_json
 from hybriddp.channels.comparison import hybrid, laplace, lower_bound, one_bit, piecewise
-from hybriddp.channels.numeric import CELLS, SHARE_BITS, VALUE_BITS
 from hybriddp.channels.window import Window
+from hybriddp.channels.window_channel import CELLS, SHARE_BITS, VALUE_BITS
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import UNITS, Grid
 from hybriddp.privacy import SHIFT, canonical_epsilon, odds
@@ -203,19 +203,6 @@ def test_a_channel_can_be_built_for_every_epsilon(epsilon: str) -> None:
     assert channel.worst_variance < laplace(float(epsilon))
 
 
-@pytest.mark.parametrize("n_codes", [16, 64, 128])
-def test_fewer_codes_vary_more(n_codes: int, channel: WindowChannel) -> None:
-    few = WindowChannel(epsilon=1, n_codes=n_codes)
-    assert channel.worst_variance < few.worst_variance < 1.01 * channel.worst_variance
-
-
-def test_a_prior_trades_the_worst_for_the_mean(channel: WindowChannel) -> None:
-    prior = WindowChannel(epsilon=1, prior="uniform")
-    assert prior.mean_variance == pytest.approx(0.9716, rel=2e-3)
-    assert prior.mean_variance < channel.mean_variance
-    assert prior.worst_variance > channel.worst_variance
-
-
 # Statistics: the real random source. Chi-square and z-tests with a false-alarm probability of 1e-10 each.
 
 
@@ -272,17 +259,6 @@ def test_reports_average_to_the_values_with_the_claimed_variance(epsilon: float)
 # Edges
 
 
-@pytest.mark.parametrize("bad", [8, 15, 100, 512, 2.5, True])
-def test_the_number_of_codes_is_a_power_of_two(bad: object) -> None:
-    with pytest.raises(ParameterError, match="^n_codes must be"):
-        WindowChannel(epsilon=1, n_codes=bad)
-
-
-def test_an_unknown_prior_is_refused() -> None:
-    with pytest.raises(ParameterError, match='^prior must be None or "uniform"'):
-        WindowChannel(epsilon=1, prior="normal")
-
-
 @pytest.mark.parametrize("values", [[0.5, np.nan], [np.inf], [None], np.array([0.1, np.nan], np.float32)])
 def test_missing_values_get_no_report(channel: WindowChannel, values: object) -> None:
     with pytest.raises(DataError, match=r"1 of \d are missing, NaN or infinite"):
@@ -314,12 +290,12 @@ def test_the_representation_is_short(channel: WindowChannel) -> None:
 @pytest.mark.slow
 def test_common_epsilons_come_with_the_shape_that_would_be_optimized() -> None:
     from hybriddp.channels.shapes import best_shape, row_moments
-    from hybriddp.channels.window import _common
+    from hybriddp.channels.window_channel import _common
 
     assert len(_common()) >= 16
     for epsilon in ("1", "2", "4"):
         stored = WindowChannel(epsilon=epsilon)
-        fresh = row_moments(float(epsilon), best_shape(float(epsilon), n_codes=256, prior=None)).worst_variance() / 4
+        fresh = row_moments(float(epsilon), best_shape(float(epsilon))).worst_variance() / 4
         assert stored.worst_variance == pytest.approx(fresh, rel=1e-4)
     for epsilon in _common():
         assert WindowChannel(epsilon=epsilon).worst_variance < laplace(float(epsilon)) / 1.99

@@ -54,11 +54,6 @@ def test_it_writes_the_text_and_a_picture(tmp_path: Path) -> None:
     assert picture.stat().st_size > 10_000
 
 
-def test_a_prior_is_passed_on() -> None:
-    answer = json.loads(RUN.invoke(app, ["channel", "--epsilon", "2", "--prior", "uniform", "--json"]).stdout)
-    assert answer["mean_variance"] < 0.9 * answer["worst_variance"]
-
-
 def test_errors_are_those_of_the_package(tmp_path: Path) -> None:
     assert isinstance(RUN.invoke(app, ["channel", "--epsilon", "0"]).exception, ParameterError)
     assert isinstance(RUN.invoke(app, ["channel", "--epsilon", "6", "-o", str(tmp_path)]).exception, DataError)

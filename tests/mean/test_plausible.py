@@ -6,13 +6,12 @@ import pytest
 from hybriddp import Ledger, Privacy
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.plausible import FALSE_ALARM, bernoulli_divergence
-from hybriddp.channels.window import WindowChannel
+from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.errors import DataError
 from hybriddp.mean import Estimate, LaplaceSummary, LocalSummary, MeanStudy, Reports
 from hybriddp.mean.plausible import (
     _bernstein_limit,
     _chernoff_limit,
-    _intervals,
     _laplace_exponent,
     _probabilities,
     implausible_reports,
@@ -42,7 +41,7 @@ def _channel(study: MeanStudy) -> WindowChannel:
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_least_and_the_largest_probability_are_those_of_the_rows(epsilon: float) -> None:
     channel = _channel(_study(epsilon))
-    start, end = _intervals(256, channel.window.width)
+    start, end = np.triu_indices(257, 1)
     low, high = _probabilities(channel.window, start, end)
     sums = np.concatenate([np.zeros((channel.n_rows, 1)), channel.probabilities.cumsum(axis=1)], axis=1)
     for i in RNG.integers(0, len(start), 300).tolist():
@@ -79,7 +78,7 @@ def test_the_false_alarm_rate_is_what_is_said() -> None:
     from scipy.stats import binom
 
     window = _channel(_study(1)).window
-    start, end = _intervals(256, window.width)
+    start, end = np.triu_indices(257, 1)
     _, high = _probabilities(window, start, end)
     limit = math.log(2 * len(start) / 5e-7)
     for n in (1, 4, 10, 300, 10**5):
@@ -100,12 +99,6 @@ def test_reports_from_devices_are_accepted(epsilon: float, channel: str) -> None
 
 def test_codes_of_a_smaller_epsilon_cannot_be_told() -> None:
     _check(_study(20), _study(1).randomize(MINUTES).codes)
-
-
-def test_channels_with_many_codes_are_looked_at_by_some_lengths() -> None:
-    start, end = _intervals(4096, 700)
-    assert set((end - start).tolist()) == {700, *(1 << i for i in range(12))}
-    assert end.max() == 4096
 
 
 # What is not is refused, before anything is spent

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp.channels.numeric import VALUE_BITS
-from hybriddp.channels.window import WindowChannel
+from hybriddp.channels.window_channel import VALUE_BITS, WindowChannel
 from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import Estimate, LocalSummary, MeanStudy, published

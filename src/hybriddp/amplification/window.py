@@ -69,8 +69,7 @@ import numpy as np
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.channels.numeric import VALUE_BITS
-from hybriddp.channels.window import WindowChannel
+from hybriddp.channels.window_channel import VALUE_BITS, WindowChannel
 from hybriddp.grid import UNITS, read_only
 from hybriddp.mean.published import CELL
 

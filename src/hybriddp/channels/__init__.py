@@ -1,7 +1,7 @@
 """Local randomizers: what a device does before anything leaves it.
 
 **For a number**: `WindowChannel`, one byte near the least variance possible; `DiscreteLaplace`, the paper's own
-mechanism; `TableChannel`, a table of your own.
+mechanism.
 
 **For a category**: `RandomizedResponse` and `UnaryEncoding`; out of any number of them, `LocalHashing`. **For a set of
 them**, all of one size: `ChoiceResponse`.
@@ -17,11 +17,9 @@ from hybriddp.channels.channel import Channel, channel_from_json
 from hybriddp.channels.hashing import LocalHashing
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.masked import MaskedResponse
-from hybriddp.channels.numeric import NumericChannel
 from hybriddp.channels.response import ChoiceResponse, RandomizedResponse
-from hybriddp.channels.table import TableChannel
 from hybriddp.channels.unary import UnaryEncoding
-from hybriddp.channels.window import WindowChannel
+from hybriddp.channels.window_channel import WindowChannel
 
 __all__ = [
     "Channel",
@@ -29,9 +27,7 @@ __all__ = [
     "DiscreteLaplace",
     "LocalHashing",
     "MaskedResponse",
-    "NumericChannel",
     "RandomizedResponse",
-    "TableChannel",
     "UnaryEncoding",
     "WindowChannel",
     "channel_from_json",

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.channels.channel import require, require_canonical
-from hybriddp.channels.numeric import NumberChannel
+from hybriddp.channels.window_channel import NumberChannel
 from hybriddp.grid import UNITS
 from hybriddp.privacy import canonical_epsilon, exponential
 from hybriddp.randomness import ByteSource

@@ -9,7 +9,7 @@ in closed form:
 - a short window with sine values, the best for ε ≥ 5.5: $\propto \sin(\mu (i + 1/2)/n)$, where $\mu$ is the smallest
   positive root of $\tan(\mu w/2) = \mu/(2D)$, $w = k/n$, $D = (e^\epsilon - 1)/(1 + (e^\epsilon - 1) w)$.
 
-In between, and for averages over a prior, the values are optimized. For a window of fixed width the variance in every
+In between, the values are optimized. For a window of fixed width the variance in every
 row is a convex quadratic in the values, so the least worst-case variance is a convex program: minimize $V$ subject to
 $\mathrm{Var}_j(v) \le V$ for every row and the last row's mean being 1. The best width is searched on a quarter of the
 codes and refined on all of them.
@@ -18,7 +18,7 @@ Values need no proof: wrong ones make a worse estimate, never a less private rep
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -26,6 +26,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 
+N_CODES = 256  # they fill a byte
 HALF_WINDOW_UP_TO = 0.75
 SINE_WINDOW_FROM = 5.5
 _COARSE = 4  # the coarse search for a width uses a quarter of the codes
@@ -54,10 +55,6 @@ class RowMoments:
         x = np.clip(slope / 2, self.mean[:-1], self.mean[1:])
         return float(np.max(self.square[:-1] + slope * (x - self.mean[:-1]) - x**2))
 
-    def mean_variance(self) -> float:
-        """The variance averaged over uniform inputs, in half ranges."""
-        return float(np.sum(np.diff(self.mean) * (self.square[:-1] + self.square[1:])) / 4 - 1 / 3)
-
 
 def _weights(epsilon: float, n_codes: int, width: int) -> tuple[float, float]:
     """The low weight of a code and the extra one inside of the window, as probabilities."""
@@ -79,16 +76,16 @@ def row_moments(epsilon: float, shape: WindowShape) -> RowMoments:
 
 
 @lru_cache(maxsize=64)
-def best_shape(epsilon: float, *, n_codes: int, prior: str | None) -> WindowShape:
-    """The shape with the least worst-case variance, or with the least average one if there is a prior."""
-    if prior is None and epsilon <= HALF_WINDOW_UP_TO:
-        return half_window(epsilon, n_codes)
-    if prior is None and epsilon >= SINE_WINDOW_FROM:
-        return sine_window(epsilon, n_codes)
+def best_shape(epsilon: float) -> WindowShape:
+    """Find the shape of 256 codes with the least worst-case variance."""
+    if epsilon <= HALF_WINDOW_UP_TO:
+        return half_window(epsilon, N_CODES)
+    if epsilon >= SINE_WINDOW_FROM:
+        return sine_window(epsilon, N_CODES)
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):  # more threads on a busy machine wait for each other: a hundred times slower
-        return least_worst(epsilon, n_codes) if prior is None else least_mean(epsilon, n_codes)
+        return least_worst(epsilon, N_CODES)
 
 
 def half_window(epsilon: float, n_codes: int) -> WindowShape:
@@ -172,12 +169,10 @@ class _Program:
 
 
 class _Search:
-    """Widths that have been tried, with their solutions; each solution may start from the best one so far."""
+    """Widths that have been tried, with their solutions; each solution starts from the best one so far."""
 
-    def __init__(
-        self, epsilon: float, start: FloatArray, solve: Callable[[int, FloatArray], FloatArray], worst: bool
-    ) -> None:
-        self.epsilon, self.start, self.solve, self.worst = epsilon, start, solve, worst
+    def __init__(self, epsilon: float, start: FloatArray) -> None:
+        self.epsilon, self.start = epsilon, start
         self.tried: dict[int, WindowShape] = {}
 
     def best(self, widths: Iterable[int]) -> int:
@@ -188,78 +183,22 @@ class _Search:
 
     def _variance(self, width: int) -> float:
         if width not in self.tried:
-            self.tried[width] = WindowShape(width=width, half=self.solve(width, self.start))
-        moments = row_moments(self.epsilon, self.tried[width])
-        return moments.worst_variance() if self.worst else moments.mean_variance()
+            half = _Program(self.epsilon, 2 * len(self.start), width).solve(self.start)
+            self.tried[width] = WindowShape(width=width, half=half)
+        return row_moments(self.epsilon, self.tried[width]).worst_variance()
 
 
 def least_worst(epsilon: float, n_codes: int) -> WindowShape:
     """The shape with the least worst-case variance."""
-
-    def search_from(start: FloatArray) -> _Search:
-        return _Search(epsilon, start, lambda width, v: _Program(epsilon, 2 * len(start), width).solve(v), worst=True)
-
     coarse_codes = max(n_codes // _COARSE // 2 * 2, 16)
-    search = search_from(half_window(min(epsilon, 1.0), coarse_codes).half)
+    search = _Search(epsilon, half_window(min(epsilon, 1.0), coarse_codes).half)
     widths = range(1, coarse_codes // 2 + 1)
     best = search.best(search.best(widths[::3]) + step for step in (-2, -1, 0, 1, 2))
     if coarse_codes == n_codes:
         return search.tried[best]
     place = (np.arange(n_codes // 2) + 0.5) / n_codes
     start = np.interp(place, (np.arange(coarse_codes // 2) + 0.5) / coarse_codes, search.tried[best].half)
-    search, width = search_from(start), round(best * n_codes / coarse_codes)
+    search, width = _Search(epsilon, start), round(best * n_codes / coarse_codes)
     for step in (2, 1):
         width = search.best((width - step, width, width + step))
     return search.tried[width]
-
-
-def least_mean(epsilon: float, n_codes: int) -> WindowShape:
-    """The shape with the least variance on average over uniform inputs.
-
-    The average is not convex in the values; the descent starts from an exponential shape. Widths are tried downhill.
-    """
-    start = half_window(min(epsilon, 1.0), n_codes).half
-    search = _Search(epsilon, start, lambda width, _: _descend(epsilon, WindowShape(width, start)), worst=False)
-    width = search.best(range(n_codes // 16, n_codes // 2 + 1, n_codes // 16))
-    for step in (n_codes // 32, n_codes // 64, 2, 1):
-        width = search.best((width - step, width, width + step))
-    return search.tried[width]
-
-
-def _descend(epsilon: float, start: WindowShape) -> FloatArray:
-    """Minimize the average variance over positive, increasing values: the variables are logarithms of increments."""
-    from scipy.optimize import minimize
-
-    def target(logarithms: FloatArray) -> tuple[float, FloatArray]:
-        increments = np.exp(logarithms)
-        shape = WindowShape(width=start.width, half=np.cumsum(increments))
-        average = row_moments(epsilon, shape).mean_variance()
-        gradient = mean_variance_gradient(epsilon, shape)
-        return math.log(average), np.cumsum(gradient[::-1])[::-1] * increments / average
-
-    logarithms = np.log(np.diff(start.half, prepend=0.0))
-    found = minimize(target, logarithms, jac=True, method="L-BFGS-B", options={"maxiter": 150})
-    return np.cumsum(np.exp(found.x))
-
-
-def mean_variance_gradient(epsilon: float, shape: WindowShape) -> FloatArray:
-    r"""The derivative of `RowMoments.mean_variance` by the values of the upper half.
-
-    With rows' means $t_j$ and mean squares $M_j$ it is $F = \sum_j (t_{j+1} - t_j)(M_j + M_{j+1})/4 - 1/3$.
-    """
-    n, k = 2 * len(shape.half), shape.width
-    low, extra = _weights(epsilon, n, k)
-    moments = row_moments(epsilon, shape)
-    t, m = np.diff(moments.mean), moments.square[:-1] + moments.square[1:]
-    by_mean = (np.append(0.0, m) - np.append(m, 0.0)) / 4
-    by_square = (np.append(0.0, t) + np.append(t, 0.0)) / 4
-    scale = extra * np.concatenate([-shape.half[::-1], shape.half])[-k:].sum()
-    full = np.concatenate([-shape.half[::-1], shape.half]) / scale
-    # For each code, sums over the rows whose window contains it.
-    mean_sums, square_sums = np.convolve(by_mean, np.ones(k)), np.convolve(by_square, np.ones(k))
-    by_value = extra * mean_sums + 2 * full * (low * by_square.sum() + extra * square_sums)
-    # The values are scaled so that the last row's mean is 1.
-    by_value = by_value / scale
-    by_value[-k:] -= extra * (by_value @ full)
-    result: FloatArray = by_value[n // 2 :] - by_value[n // 2 - 1 :: -1]
-    return result

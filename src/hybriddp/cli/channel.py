@@ -17,7 +17,6 @@ from hybriddp.cli.terminal import print_table, say, say_written, write_text
 
 def channel(
     epsilon: options.Epsilon,
-    prior: Annotated[str | None, option("'uniform' for the least variance on average.")] = None,
     output: Annotated[Path | None, option("Write the channel as JSON to this file.", "--output", "-o")] = None,
     plot: options.Plot = None,
     codes: Annotated[bool, option("List the value of every code.", "--codes")] = False,
@@ -27,7 +26,7 @@ def channel(
 
     Variances are for values between 0 and 1; for bounds LO and HI multiply them by (HI - LO) squared.
     """
-    made = WindowChannel(epsilon=epsilon, prior=prior)
+    made = WindowChannel(epsilon=epsilon)
     if output is not None:
         _write(made, output)
     if plot is not None:

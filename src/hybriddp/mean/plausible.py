@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from hybriddp._check import FloatArray
 from hybriddp.channels.laplace import DiscreteLaplace
 from hybriddp.channels.plausible import FALSE_ALARM, REMEDY, count_surpluses, wrong_in_intervals
-from hybriddp.channels.window import Window, WindowChannel
+from hybriddp.channels.window import Window
+from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.errors import DataError
 from hybriddp.grid import UNITS
 from hybriddp.mean.summary import LaplaceSummary, LocalSummary
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _LARGEST_VARIANCE = 0.25  # of values on [0, 1] (Popoviciu)
 _STANDARD_ERRORS = 6.0
-_ALL_LENGTHS = 512  # up to so many codes intervals of all lengths are looked at
 _CONSTANT = 0.9  # a fraction of all reports that have one code
 
 
@@ -72,7 +72,7 @@ def _doubts(study: "MeanStudy", reports: LocalSummary | LaplaceSummary) -> list[
 
 def _doubt_codes(counts: NDArray[np.int64], window: Window) -> _Doubt:
     """What the counts look like, if they are no mixture of the channel's rows."""
-    n, (start, end) = int(counts.sum()), _intervals(window.n_codes, window.width)
+    n, (start, end) = int(counts.sum()), np.triu_indices(window.n_codes + 1, 1)  # all intervals, the ends excluded
     total = np.concatenate([[0], np.cumsum(counts)])
     found = count_surpluses(total[end] - total[start], n, *_probabilities(window, start, end))
     looks = (
@@ -91,16 +91,6 @@ def _doubt_mean(beyond: float, n: int, reach: float) -> _Doubt:
         "which no values within them can give: the reports are those of another study, or raw values."
     )
     return _Doubt(max(math.ceil(n * beyond / reach), 1) if beyond > 0 else 0, words)
-
-
-def _intervals(n_codes: int, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Starts and ends (excluded) of the intervals of codes that are looked at: all, or those of some lengths."""
-    if n_codes <= _ALL_LENGTHS:
-        start, end = np.triu_indices(n_codes + 1, 1)
-        return start, end
-    lengths = sorted({width, *(1 << i for i in range(n_codes.bit_length() - 1))})
-    start = np.concatenate([np.arange(n_codes - length + 1) for length in lengths])
-    return start, start + np.repeat(lengths, [n_codes - length + 1 for length in lengths])
 
 
 def _probabilities(window: Window, start: NDArray[np.int64], end: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:

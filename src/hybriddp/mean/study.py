@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from hybriddp import _check
 from hybriddp.channels.channel import channel_from_json
 from hybriddp.channels.laplace import DiscreteLaplace
-from hybriddp.channels.window import WindowChannel
+from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.grid import UNITS, Grid, as_array, as_floats
 from hybriddp.mean.answer import Pair, answer, answer_parts

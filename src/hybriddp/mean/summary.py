@@ -18,8 +18,7 @@ import numpy as np
 from hybriddp import _check
 from hybriddp.channels.channel import is_integer
 from hybriddp.channels.laplace import DiscreteLaplace
-from hybriddp.channels.numeric import VALUE_BITS
-from hybriddp.channels.window import WindowChannel
+from hybriddp.channels.window_channel import VALUE_BITS, WindowChannel
 from hybriddp.errors import DataError, ProtocolError, raise_unchained
 from hybriddp.grid import UNITS
 from hybriddp.mean.weights import LocalStatistics

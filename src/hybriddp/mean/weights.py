@@ -32,7 +32,7 @@ from typing import TypeVar
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.channels.numeric import NumericChannel
+from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.grid import UNITS, read_only
 from hybriddp.release.mechanisms import PrivateTotal
 
@@ -79,7 +79,7 @@ class LocalStatistics:
     noise: float  # s_L²: the variance of a report given its value, averaged over the values as far as the reports tell
 
     @classmethod
-    def of(cls, frequencies: FloatArray, n: int, channel: NumericChannel) -> "LocalStatistics":
+    def of(cls, frequencies: FloatArray, n: int, channel: WindowChannel) -> "LocalStatistics":
         """From ``n`` reports, of which each code has this relative frequency."""
         v, squares = channel.values, channel.square_values
         mean = float(frequencies @ v)

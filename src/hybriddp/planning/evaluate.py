@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hybriddp._check import FloatArray
-from hybriddp.channels.window import WindowChannel
+from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.grid import UNITS
 from hybriddp.mean.interval import NoiseLaw
 from hybriddp.planning.scenario import Scenario, crowd_like

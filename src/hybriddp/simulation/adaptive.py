@@ -22,7 +22,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.channels.laplace import DiscreteLaplace
-from hybriddp.channels.numeric import NumericChannel
+from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.grid import read_only
 from hybriddp.mean import weights
 from hybriddp.mean.interval import ErrorLaw, NoiseLaw, VarianceEvidence
@@ -114,7 +114,7 @@ class AdaptiveCase(NamedTuple):
 
 
 def outlook(
-    channel: NumericChannel | DiscreteLaplace,
+    channel: WindowChannel | DiscreteLaplace,
     crowd: Crowd,
     *,
     n_trusted: int,

@@ -4,7 +4,7 @@ A simulated trial need not draw once per person. People with the same value are 
 group, cell, row and code is drawn instead; every step is the exact law of the counts:
 
 - who trusts: a multivariate hypergeometric draw from a fixed population, or a multinomial one from a distribution;
-- to which edge of their cell users are rounded (`NumericChannel.rows`): binomial; to which row from there: binomial;
+- to which edge of their cell users are rounded (`WindowChannel.rows`): binomial; to which row from there: binomial;
 - which code the row gives: multinomial;
 - the sum of $k$ discrete Laplace variables: the difference of two negative binomial ones.
 
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hybriddp._check import FloatArray
 from hybriddp.channels.laplace import DiscreteLaplace
-from hybriddp.channels.numeric import CELL_BITS, CELLS, SHARE_BITS, NumericChannel
+from hybriddp.channels.window_channel import CELL_BITS, CELLS, SHARE_BITS, WindowChannel
 from hybriddp.errors import DataError
 from hybriddp.grid import UNITS, Grid
 
@@ -84,20 +84,20 @@ class Crowd:
         return Crowd(self.units, rng.multinomial(n_users, self.users / self.count))
 
 
-def code_counts(channel: NumericChannel, crowd: Crowd, rng: np.random.Generator) -> Counts:
+def code_counts(channel: WindowChannel, crowd: Crowd, rng: np.random.Generator) -> Counts:
     """How many of the crowd's reports have each code: the law of counting what ``channel.sample`` gives."""
     rows = _users_by_row(channel, crowd, lambda users, p: rng.binomial(users.astype(np.int64), p))
     some = np.flatnonzero(rows)
     return np.asarray(rng.multinomial(rows[some].astype(np.int64), channel.probabilities[some]).sum(axis=0))
 
 
-def code_frequencies(channel: NumericChannel, crowd: Crowd) -> FloatArray:
+def code_frequencies(channel: WindowChannel, crowd: Crowd) -> FloatArray:
     """The expected relative frequency of each code among the crowd's reports: the mean of `code_counts`."""
     rows = _users_by_row(channel, crowd, lambda users, p: users * p)
     return np.asarray(rows @ channel.probabilities / crowd.count)
 
 
-def _users_by_row(channel: NumericChannel, crowd: Crowd, rounded_up: Callable[..., NDArray[Any]]) -> NDArray[Any]:
+def _users_by_row(channel: WindowChannel, crowd: Crowd, rounded_up: Callable[..., NDArray[Any]]) -> NDArray[Any]:
     """How many users report from each row, where ``rounded_up(users, p)`` of them go to the higher edge and row."""
     cell, inside = crowd.units >> CELL_BITS, crowd.units & ((1 << CELL_BITS) - 1)
     up = rounded_up(crowd.users, inside / (1 << CELL_BITS))

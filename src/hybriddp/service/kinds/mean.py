@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
-from hybriddp.channels.window import WindowChannel
+from hybriddp.channels.window_channel import WindowChannel
 from hybriddp.errors import ProtocolError
 from hybriddp.mean.estimate import Estimate
 from hybriddp.mean.explain import published_rows

@@ -1,29 +1,37 @@
-r"""Channels for numbers: how an input finds its row, and how wrong a report is.
+r"""The window channel for numbers: one byte per report, near the least variance possible.
 
-The rows of a table stand for the inputs $t_0 < t_1 < \dots$, each *defined* as the exact mean of its row, so a report
+The rows of its table stand for the inputs $t_0 < t_1 < \dots$, each *defined* as the exact mean of its row, so a report
 is unbiased by construction. An input in between is rounded to one of its two neighbors at random. Both steps are
 whole numbers: the input is a number of units (`Grid`), and a table of 4,097 entries (`lookup`) turns it and 32
 random bits into a row.
+
+With the right values the variance of a report is within a tenth of a percent of the least that any unbiased ε-private
+report can have (ε up to 3; 2 % at 8), and nearly the same for every input: up to ε = 10 the worst is at most 2.5 %
+above the average over uniform inputs. It is a drop-in for the local noise of the paper.
 
 Inputs and code values are in *half ranges* here: the lower bound is -1, the upper bound is 1. Variances are given for
 the unit range (a quarter of that), so that for bounds (lower, upper) they are multiplied by (upper - lower)².
 """
 
-from abc import abstractmethod
+import json
 from bisect import bisect_right
 from fractions import Fraction
-from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from functools import cached_property, lru_cache
+from importlib.resources import files
+from itertools import accumulate, pairwise
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hybriddp import _check
 from hybriddp._check import FloatArray
-from hybriddp.channels.channel import CHUNK, Channel, FiniteChannel, integer_inputs, require
+from hybriddp.channels.channel import CHUNK, Channel, integer_inputs, is_integer, require
+from hybriddp.channels.shapes import N_CODES, WindowShape, best_shape
+from hybriddp.channels.window import NARROW, WIDE, OfWindow, Window
 from hybriddp.errors import DataError
 from hybriddp.grid import UNITS, Grid, as_array, as_floats, read_only
+from hybriddp.privacy import canonical_epsilon
 from hybriddp.randomness import byte_source
 
 VALUE_BITS = 24  # code values are whole multiples of 2^-24 half ranges
@@ -31,7 +39,6 @@ LARGEST_VALUE = 1 << 40
 CELL_BITS = 12  # the units are cut into 4,096 cells of 4,096 units
 CELLS = UNITS >> CELL_BITS
 SHARE_BITS = 32 - CELL_BITS
-MOST_ROWS = 1 << CELL_BITS
 _SHARES = 1 << SHARE_BITS
 
 
@@ -60,41 +67,108 @@ class NumberChannel(Channel):
         return codes if array.ndim else codes[0]
 
 
-class NumericChannel(NumberChannel, FiniteChannel):
-    """A channel whose input is a number and whose codes have values that average to it."""
+class WindowChannel(OfWindow, NumberChannel):
+    """The best one-byte report of a number.
+
+    Parameters
+    ----------
+    epsilon : float or str
+        What a report promises, from 0.01 to 20.
+
+    Examples
+    --------
+    >>> channel = WindowChannel(epsilon=1.0)
+    >>> channel
+    WindowChannel(epsilon='1', n_codes=256)
+    >>> channel.worst_variance  # Laplace noise has 2.0
+    0.9977
+    >>> code = channel.randomize(37.5, bounds=(0, 240))
+    >>> code.dtype
+    dtype('uint8')
+    """
+
+    kind: ClassVar[str] = "window"
+
+    half: tuple[int, ...]
+    """The values of the upper half of the codes, in multiples of $2^{-24}$ half ranges."""
+
+    def __init__(self, *, epsilon: float | str) -> None:
+        self.epsilon = canonical_epsilon(epsilon)
+        stored = _common().get(self.epsilon)
+        if stored is not None:
+            self.window = Window.for_epsilon(self.epsilon, n_codes=N_CODES, width=stored["window"])
+            self.half = tuple(stored["half"])
+        else:
+            shape = best_shape(float(self.epsilon))
+            self.window = Window.for_epsilon(self.epsilon, n_codes=N_CODES, width=shape.width)
+            self.half = whole_values(shape, self.window)
+        self._seal()
+
+    def verify(self) -> None:
+        """Prove privacy, and that the rows stand for increasing inputs that cover the range; under a millisecond."""
+        self.window.verify(self.epsilon)
+        require(self.n_codes == N_CODES, f"its number of codes is not {N_CODES}")
+        halves = isinstance(self.half, tuple) and len(self.half) == N_CODES // 2
+        require(halves, "it has not one value for each upper code")
+        require(all(is_integer(v, 0, LARGEST_VALUE) for v in self.half), "its values are not integers from 0 to 2^40")
+        one = 1 << (self.bits + VALUE_BITS)
+        means = [total for total, _ in self.row_sums()]
+        require(all(a < b for a, b in pairwise(means)), "its rows' means do not increase")
+        require(means[0] <= -one and means[-1] >= one, "its rows do not cover the range")
+
+    # The table
 
     @property
-    @abstractmethod
-    def bits(self) -> int:
-        """$B$: a draw is one of $2^B$ equally likely ones."""
-
-    @property
-    @abstractmethod
-    def code_values(self) -> tuple[int, ...]:
-        """The value of each code, in multiples of $2^{-24}$ half ranges."""
-
-    @property
-    @abstractmethod
     def n_rows(self) -> int:
-        """How many rows the table has."""
+        """Number of rows of the table, $n - k + 1$."""
+        return self.window.n_codes - self.window.width + 1
 
-    @abstractmethod
+    @property
+    def code_values(self) -> tuple[int, ...]:
+        """The value of each code: the upper half, and its mirror image."""
+        return tuple(-v for v in reversed(self.half)) + self.half
+
+    @property
+    def values(self) -> FloatArray:
+        """The value of each code on the unit range: 0 is the lower bound, 1 the upper one."""
+        return 0.5 + 0.5 * np.array(self.code_values) / (1 << VALUE_BITS)
+
     def weights(self, row: int) -> tuple[int, ...]:
         """How many of the $2^B$ draws give each code in this row."""
+        return self.window.weights(row)
 
-    @abstractmethod
     def row_sums(self) -> list[tuple[int, int]]:
-        """For each row, the sum of weight times value, and of weight times squared value."""
+        """For each row, the sum of weight times value (the low weights cancel), and of weight times squared value."""
+        k, a, b = self.window.width, self.window.low, self.window.extra
+        totals = [0, *accumulate(self.code_values)]
+        squares = [0, *accumulate(v * v for v in self.code_values)]
+        return [
+            (b * (totals[j + k] - totals[j]), a * squares[-1] + b * (squares[j + k] - squares[j]))
+            for j in range(self.n_rows)
+        ]
 
     @cached_property
     def probabilities(self) -> FloatArray:
         """The table as floats: one row per input, one column per code. For errors and simulations, not for draws."""
         return read_only(np.array([self.weights(row) for row in range(self.n_rows)], float) / (1 << self.bits))
 
+    # A report
+
     @property
-    def values(self) -> FloatArray:
-        """The value of each code on the unit range: 0 is the lower bound, 1 the upper one."""
-        return 0.5 + 0.5 * np.array(self.code_values) / (1 << VALUE_BITS)
+    def bytes_per_report(self) -> int:
+        """A word for the code, and one of the same size whose low 32 bits choose the row."""
+        return 2 * self.window.bytes_of_a_draw
+
+    def codes(self, inputs: NDArray[Any], raw: NDArray[np.uint8]) -> NDArray[Any]:
+        """Per report, little endian: a word ``u`` that chooses the code, and one that chooses the row."""
+        if self.bits == NARROW:
+            words = raw.view("<u4")
+            row, u = self.rows(inputs, words[1::2].copy()), words[0::2].copy()  # contiguous is three times as fast
+        else:
+            wide = raw.view("<u8")
+            row = self.rows(inputs, (wide[1::2] & np.uint64(0xFFFFFFFF)).astype(np.uint32))
+            u = wide[0::2] & np.uint64((1 << WIDE) - 1)
+        return self.window.code(row, u).astype(self.code_type)
 
     def rows(self, units: NDArray[Any], random: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """The row of each input: to a cell's edge by the upper 12 random bits, to a row by the lower 20."""
@@ -120,6 +194,8 @@ class NumericChannel(NumberChannel, FiniteChannel):
             share = (2 * (position - means[row]) * _SHARES + gap) // (2 * gap)  # rounded to the nearest
             entries.append((row << SHARE_BITS) + share)  # a full share carries into the row
         return read_only(np.array(entries, np.uint32))
+
+    # How wrong a report is
 
     def row_mean(self, row: int) -> Fraction:
         """The input that the row stands for, in half ranges, exactly."""
@@ -226,10 +302,30 @@ class NumericChannel(NumberChannel, FiniteChannel):
         mean, square = (read_only(m[row] + share * (m[above] - m[row])) for m in moments.T)
         return mean, square
 
-    def verify_rows(self) -> None:
-        """Prove that the rows stand for increasing inputs that cover the range, so that every input has a row."""
-        one = 1 << (self.bits + VALUE_BITS)
-        means = [total for total, _ in self.row_sums()]
-        require(2 <= len(means) <= MOST_ROWS, f"its number of rows is not from 2 to {MOST_ROWS}")
-        require(all(a < b for a, b in pairwise(means)), "its rows' means do not increase")
-        require(means[0] <= -one and means[-1] >= one, "its rows do not cover the range")
+    # As text
+
+    def fields(self) -> dict[str, Any]:
+        w = self.window
+        codes = {"epsilon": self.epsilon, "codes": w.n_codes, "window": w.width}
+        return {**codes, **w.fields(), "half": list(self.half)}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        window = Window.from_fields(fields, fields["codes"], fields["window"])
+        return cls.of(epsilon=fields["epsilon"], window=window, half=tuple(fields["half"]))
+
+
+def whole_values(shape: WindowShape, window: Window) -> tuple[int, ...]:
+    """The shape scaled so that the last row stands for the upper bound, rounded up to whole values."""
+    half = np.maximum.accumulate(np.maximum(shape.half, 0.0))
+    full = np.concatenate([-half[::-1], half])
+    last = window.extra / (1 << window.bits) * full[-window.width :].sum()
+    return tuple(int(v) for v in np.ceil(half / last * (1 << VALUE_BITS)))
+
+
+@lru_cache(maxsize=1)
+def _common() -> dict[str, dict[str, Any]]:
+    """The shapes of common ε that have no closed form, made by ``scripts/make_common.py``; verified when used."""
+    path = files("hybriddp.channels") / "common.json"
+    stored: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return stored
