@@ -107,7 +107,6 @@ def test_a_cut_that_was_moved_is_refused() -> None:
         ({"users": "DE"}, "^users must be"),
         ({"channel": "masked"}, "^channel must be None or a MaskedResponse for epsilon 1"),
         ({"channel": MaskedResponse(epsilon=2)}, "^channel must be None or a MaskedResponse for epsilon 1"),
-        ({"neighbors": "add-remove"}, "How many users trust the curator has to be public"),
         ({"scale": [0, 1]}, "^scale must be"),
     ],
 )

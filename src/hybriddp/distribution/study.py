@@ -53,8 +53,6 @@ class DistributionStudy(Study):
         What the devices of local users do. It travels with the study's text; by default the best one for this ε.
     users : Part, optional
         Whom it is about, if not everybody: see `part`.
-    neighbors : str
-        ``"replace-one"``, and nothing else: the number of trusted users has to be public.
 
     Examples
     --------
@@ -85,11 +83,7 @@ class DistributionStudy(Study):
         min_group_size: int = 2,
         channel: MaskedResponse | None = None,
         users: Part | None = None,
-        neighbors: str = "replace-one",
     ) -> None:
-        if neighbors != "replace-one":
-            remedy = "How many users trust the curator has to be public: the counts are known to add up to it."
-            raise ParameterError("neighbors", '"replace-one"', neighbors, remedy=remedy)
         bins = Bins(Grid.of(bounds), scale, kappa)
         privacy = Privacy.promised(epsilon=epsilon)
         if channel is None:
