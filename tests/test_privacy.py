@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybriddp.errors import ParameterError
-from hybriddp.privacy import SHIFT, Neighbors, Privacy, canonical_epsilon, is_canonical, odds
+from hybriddp.privacy import NEIGHBORS, SHIFT, Privacy, canonical_epsilon, is_canonical, odds
 
 epsilons = st.decimals("0.01", "20", places=6).map(canonical_epsilon)
 
@@ -17,7 +17,7 @@ def test_decimals_are_exact_and_canonical() -> None:
     assert (p.epsilon, p.delta) == ("0.1", "0.0000001")
     assert (p.exact_epsilon, p.exact_delta) == (Fraction(1, 10), Fraction(1, 10**7))
     assert Privacy(epsilon="1.00", delta="0.0") == Privacy(epsilon=1)
-    assert "replaced" in Neighbors.REPLACE_ONE.value
+    assert "replaced" in NEIGHBORS
 
 
 @pytest.mark.parametrize("zero", [0, 0.0, -0.0, "-0", "0e5", "-0.00", Decimal("-0"), np.float32(0), np.int64(0)])

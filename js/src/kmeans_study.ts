@@ -90,11 +90,10 @@ export async function parseKMeansStudy(text: string, epsilon: number | string): 
   requireThat(boxed, `its bounds are not 1 to ${MOST_DIMENSIONS} pairs`, WHAT);
   requireThat(isScale(scale, bounds), "its scale is not one of its bounds, none, or positive weights within 1e50 of each other", WHAT);
   requireThat(fields.epsilon === promised, `it is for epsilon ${String(fields.epsilon)}, but ${promised} was promised`, WHAT);
-  const joins = neighbors === "add-remove" && /^([1-9]|0\.[2-9])/.test(promised); // from 0.2 on
-  requireThat(neighbors === "replace-one" || joins, "its neighbors are unknown, or its epsilon is too small for them", WHAT);
+  requireThat(neighbors === "replace-one", "its neighbors are not replace-one", WHAT);
   const written = typeof scale === "string" ? `"${scale}"` : floats(scale);
   const box = `"bounds":${rows(bounds, (pair) => `[${pair.map(pythonFloat)}]`)},"scale":${written}`;
-  const own = `{"type":"kmeans","version":2,"name":${JSON.stringify(name)},"n_clusters":${clusters},${box},"epsilon":"${promised}","neighbors":"${neighbors}"}`;
+  const own = `{"type":"kmeans","version":2,"name":${JSON.stringify(name)},"n_clusters":${clusters},${box},"epsilon":"${promised}","neighbors":"replace-one"}`;
   requireThat(text === own, "it is not in the form that studies are written in", WHAT);
   return new KMeansStudy(name, clusters, Object.freeze(bounds.map((pair) => Object.freeze(pair))), promised, text, await digestOf(text), scale);
 }

@@ -7,7 +7,6 @@ check compares whole numbers with $2^{96} e^\epsilon$ rounded down (`odds`), so 
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 
@@ -24,19 +23,14 @@ _LARGEST_TOTAL = Decimal(1000)
 _LEAST_DELTA = Decimal("1e-300")
 LARGEST_DELTA = Fraction(1, 1000)
 """No study promises more: see `Privacy.promised`."""
+NEIGHBORS = "one user's value is replaced; who is in which group, and how many are, is public"
+"""Which two data sets must be hard to tell apart."""
 
 
 def outright(delta: float) -> str:
     """What a δ that is too large would allow, in words."""
     users = "half" if delta == 0.5 else f"{100 * delta:.3g} %"
     return f"A study that published the values of {users} of its users outright would keep this promise."
-
-
-class Neighbors(Enum):
-    """Which two data sets must be hard to tell apart."""
-
-    REPLACE_ONE = "one user's value is replaced; who is in which group, and how many are, is public"
-    ADD_REMOVE = "one trusted user joins or leaves; how many trusted users there are is not public"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +84,7 @@ delta=0.5. A study that published the values of half of its users outright would
     def total(cls, *, epsilon: float | str, delta: float | str = 0) -> "Privacy":
         """What a user may spend, or is charged, over several studies: ε up to 1,000.
 
-        The limit of 20 is for one study: beyond it a report is hardly random. Several studies add up to more, and one
-        that counts users who join or leave is charged twice its ε where replaced values are counted.
+        The limit of 20 is for one study: beyond it a report is hardly random. Several studies add up to more.
 
         Examples
         --------

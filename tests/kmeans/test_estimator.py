@@ -230,13 +230,11 @@ def test_points_that_cannot_be_used_are_refused_and_cost_nothing(trusted: Any, l
     [
         ("epsilon", {"epsilon": None}),
         ("epsilon", {"epsilon": 0}),
-        ("epsilon", {"epsilon": 0.1, "neighbors": "add-remove"}),
         ("bounds", {"bounds": None}),
         ("bounds", {"bounds": [(10, 0), (0, 10)]}),
         ("bounds[0]", {"bounds": [(float("nan"), 10), (0, 10)]}),
         ("n_clusters", {"n_clusters": 0}),
         ("n_clusters", {"n_clusters": 1025}),
-        ("neighbors", {"neighbors": "replace"}),
         ("name", {"name": ""}),
         ("random_state", {"random_state": -1}),
         ("random_state", {"random_state": 1.5}),
@@ -271,10 +269,8 @@ def test_there_are_finite_centers_inside_the_bounds_whatever_the_data(data: st.D
     """Also: no warnings, since they are errors here."""
     d = data.draw(st.sampled_from([1, 2, 3, 4, 8, 16]), "d")
     k = data.draw(st.sampled_from([1, 2, 5, 30]), "k")
-    neighbors = data.draw(st.sampled_from(["replace-one", "add-remove"]), "neighbors")
     groups = data.draw(st.sampled_from(["both", "trusted", "local"]), "groups")
     least = 0.1 if groups == "trusted" and d > 3 else 0.01
-    least = 0.2 if neighbors == "add-remove" else least
     epsilon = max(data.draw(st.sampled_from([0.01, 0.06, 0.2, 1.0, 7.0, 20.0]), "epsilon"), least)
     sizes = [
         0 if groups == other else data.draw(st.one_of(st.integers(1, 50), st.sampled_from([500, 2000])), group)
@@ -295,7 +291,7 @@ def test_there_are_finite_centers_inside_the_bounds_whatever_the_data(data: st.D
     lower, widths = data.draw(st.sampled_from([0.0, -5.0, 1e6]), "lower"), rng.choice([0.1, 1.0, 1000.0], d)
     bounds = [(lower, lower + width) for width in widths]
     points = lower + unit * widths
-    model = HybridKMeans(k, epsilon=epsilon, bounds=bounds, neighbors=neighbors, random_state=rng)
+    model = HybridKMeans(k, epsilon=epsilon, bounds=bounds, random_state=rng)
     _check(model.fit(points[: sizes[0]], points[sizes[0] :]), k, bounds)
 
 
@@ -346,7 +342,7 @@ def test_parameters_that_are_changed_after_fitting_do_not_change_what_was_found(
     points = np.random.default_rng(0).random((500, 2))
     model = HybridKMeans(2, epsilon=1, bounds=[(0, 1)] * 2, random_state=1).fit(points)
     before = model.explain(), model.predict(points)
-    model.set_params(bounds=[(0, 5)] * 3, name="other", neighbors="add-remove", epsilon=9)
+    model.set_params(bounds=[(0, 5)] * 3, name="other", scale="none", epsilon=9)
     assert model.explain() == before[0]
     np.testing.assert_array_equal(model.predict(points), before[1])
 

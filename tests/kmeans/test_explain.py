@@ -1,7 +1,6 @@
 """What a model says of itself, in every mode."""
 
 import re
-from math import log
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from hybriddp.kmeans.explain import doubt_words
 from hybriddp.privacy import Privacy
 from hybriddp.release import Ledger
 from hybriddp.wording import significant
-from tests.levels import LEVEL, z_limit
+from tests.levels import z_limit
 
 
 def _points(n: int, d: int = 2) -> FloatArray:
@@ -148,31 +147,6 @@ def test_a_trusted_group_that_cannot_help_is_not_used_and_pays_nothing() -> None
     assert "decided" not in story
     assert {cost for _, cost, _ in _spending(story)} == {"-"}
     assert sum(int(users.replace(",", "")) for _, _, users in _spending(story)) == 20_000
-
-
-def test_a_private_size() -> None:
-    story = _story(500, 20_000, neighbors="add-remove")
-    size = re.search(r"\nAbout (\d+) users trusted the curator and 20,000 reported locally", story)
-    assert size is not None
-    assert abs(int(size[1]) - 500) < log(1 / LEVEL) / 0.1  # Laplace noise, for an ε of .1
-    assert _spending(story)[:2] == [
-        ("the size of the trusted group", "0.1", "-"),
-        ("a grid for the first centers", "1.9", "-"),
-    ]
-    assert "one trusted user joins or leaves" in story
-    assert "decided" in story
-
-
-def test_a_private_size_that_turned_out_too_small() -> None:
-    story = _story(10, 20_000, 5, neighbors="add-remove")
-    assert "The trusted group was not used: at ε = 2 it is too small to help in 5 dimensions." in story
-    assert "It paid for its size only, and this is the answer of the local group alone." in story
-    assert "decided" not in story
-    size, *others = _spending(story)
-    assert size == ("the size of the trusted group", "0.1", "-")
-    assert {cost for _, cost, _ in others} == {"-"}
-    assert sum(int(users.replace(",", "")) for _, _, users in others) == 20_000
-    assert re.search(r"\nAbout \d+ users trusted the curator and 20,000 reported locally", story)
 
 
 def test_a_release_with_and_without_a_ledger() -> None:

@@ -34,7 +34,7 @@ def test_a_clone_is_a_model_that_is_not_fitted() -> None:
 
 def test_parameters_can_be_read_and_set() -> None:
     model = HybridKMeans()
-    assert set(model.get_params()) == {"n_clusters", "epsilon", "bounds", "random_state", "neighbors", "name", "scale"}
+    assert set(model.get_params()) == {"n_clusters", "epsilon", "bounds", "random_state", "name", "scale"}
     assert model.set_params(n_clusters=5, epsilon=1) is model
     assert model.get_params(deep=False)["n_clusters"] == 5
     with pytest.raises(ParameterError, match="clusters"):

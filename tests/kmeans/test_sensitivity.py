@@ -21,7 +21,6 @@ from hybriddp.kmeans.statistics import (
     PointArray,
     SecondMoments,
     Statistic,
-    UserCount,
     clip_l1,
 )
 from hybriddp.kmeans.study import KMeansStudy
@@ -37,7 +36,6 @@ def _statistics(d: int) -> list[Statistic]:
     view = Projection(np.full(d, 0.5), axes)
     q = len(axes)
     return [
-        UserCount(),
         Histogram(GridQuestion(None, np.zeros(d), np.full(d, 1 / 4), (5,) * d)),
         Histogram(GridQuestion(view, np.full(q, -0.3), np.full(q, 0.1), (7,) * q)),
         ClusterSizes(Labels(corners)),
@@ -79,9 +77,7 @@ def test_one_user_changes_no_more_than_is_claimed_and_some_change_nearly_that(d:
     assert joins.max() <= statistic.max_contribution
     assert replaces.max() <= 2 * statistic.max_contribution
     assert joins.max() >= 0.9 * statistic.max_contribution
-    if isinstance(statistic, UserCount):
-        assert replaces.max() == 0  # nothing to hide where the size is public
-    elif d == 1 and isinstance(statistic, SecondMoments):
+    if d == 1 and isinstance(statistic, SecondMoments):
         assert replaces.max() >= 0.9 * statistic.max_contribution  # squares do not change their sign
     elif isinstance(statistic, ClusterSums) and len(statistic.radii) == 1:
         assert replaces.max() >= 0.9 * 2 * L1_UNIT  # one cluster: the count stays

@@ -14,7 +14,6 @@ from hybriddp.kmeans.statistics import (
     Histogram,
     SecondMoments,
     Statistic,
-    UserCount,
     clip_l1,
 )
 from tests.levels import z_limit
@@ -25,7 +24,7 @@ RADII = np.array([0.2, 0.3, 0.1])
 GRID = GridQuestion(None, np.zeros(2), np.array([0.25, 0.5]), (5, 3))
 SUMS = ClusterSums(Labels(CENTERS), RADII, L1_UNIT // 9)
 MOMENTS = SecondMoments(np.array([0.5, 0.4]), 0.1)
-ALL: list[Statistic] = [UserCount(), Histogram(GRID), ClusterSizes(Labels(CENTERS)), SUMS, MOMENTS]
+ALL: list[Statistic] = [Histogram(GRID), ClusterSizes(Labels(CENTERS)), SUMS, MOMENTS]
 NAMES = [type(statistic).__name__ for statistic in ALL]
 
 

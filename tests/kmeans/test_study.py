@@ -34,20 +34,13 @@ def test_equal_studies_have_equal_digests_and_others_do_not() -> None:
                 {"bounds": [(0, 24)]},
                 {"bounds": [(0, 24), (-1.5, 61)]},
                 {"epsilon": 0.51},
-                {"neighbors": "add-remove"},
                 {"scale": "none"},
                 {"scale": [1, 2]},
                 {"scale": [2, 1]},
             )
         ),
     ]
-    assert len({study.digest for study in [STUDY, *others]}) == 10
-
-
-def test_what_may_change_is_twice_or_once_a_user() -> None:
-    other = KMeansStudy("visits", n_clusters=3, bounds=[(0, 1)], epsilon=0.5, neighbors="add-remove")
-    assert (STUDY.changed_users, STUDY.size_is_private) == (2, False)
-    assert (other.changed_users, other.size_is_private) == (1, True)
+    assert len({study.digest for study in [STUDY, *others]}) == 9
 
 
 @pytest.mark.parametrize(
@@ -80,9 +73,6 @@ def test_what_may_change_is_twice_or_once_a_user() -> None:
         ("scale", {"scale": [1, 2]}),
         ("scale", {"scale": [1, 1e-60], "bounds": [(0, 1)] * 2}),
         ("bounds", {"scale": "none", "bounds": [(0, 1), (0, 1e-60)]}),
-        ("neighbors", {"neighbors": "replace one"}),
-        ("neighbors", {"neighbors": None}),
-        ("epsilon", {"neighbors": "add-remove", "epsilon": 0.19}),
     ],
 )
 def test_bad_parameters_are_named(name: str, change: dict[str, Any]) -> None:
@@ -95,7 +85,6 @@ def test_bad_parameters_are_named(name: str, change: dict[str, Any]) -> None:
 def test_the_ends_of_the_ranges_are_allowed() -> None:
     KMeansStudy("x", n_clusters=1024, bounds=[(0, 1)] * 256, epsilon=0.01)
     KMeansStudy("x", n_clusters=1, bounds=[(0, 1)], epsilon=20)
-    KMeansStudy("x", n_clusters=1, bounds=[(0, 1)], epsilon=0.2, neighbors="add-remove")
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -141,6 +130,13 @@ def test_a_study_of_another_version_is_refused_with_a_plain_sentence(version: An
         KMeansStudy.from_json(as_text({**FIELDS, "version": version}))
 
 
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace", None])
+def test_a_study_with_other_neighbors_is_refused_with_a_plain_sentence(neighbors: object) -> None:
+    sentence = "The study is refused: its neighbors must be 'replace-one', which is all that is supported."
+    with pytest.raises(ProtocolError, match=f"^{re.escape(sentence)}$"):
+        KMeansStudy.from_json(as_text({**FIELDS, "neighbors": neighbors}))
+
+
 @pytest.mark.parametrize("text", ["", "null", "[]", "5", "{", "[" * 100_000, "1" * 5000, None, 5, b"\xff"])
 def test_what_is_no_object_is_refused(text: Any) -> None:  # noqa: ANN401
     with pytest.raises(ProtocolError, match="The thing is refused: it is not a JSON object"):
@@ -148,21 +144,17 @@ def test_what_is_no_object_is_refused(text: Any) -> None:  # noqa: ANN401
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 256])
-@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
-def test_a_repr_fits_into_a_log(d: int, neighbors: str) -> None:
+def test_a_repr_fits_into_a_log(d: int) -> None:
     name, epsilon = "\u2028'\"" * 300, "5.3333333333333333333337"
     bounds = [(-123456.789012345, 1234567.89012345)] * d
-    study = KMeansStudy(
-        name, n_clusters=1024, bounds=bounds, epsilon=epsilon, scale=[1.23456789] * d, neighbors=neighbors
-    )
+    study = KMeansStudy(name, n_clusters=1024, bounds=bounds, epsilon=epsilon, scale=[1.23456789] * d)
     assert repr(study).startswith("KMeansStudy(")
     assert len(repr(study)) < 200
     for rng in (None, 12345678901, np.random.default_rng(0)):
         for by_name in (bounds, {f"a column {j}": pair for j, pair in enumerate(bounds)}):
             model = HybridKMeans(
-                1024, epsilon=epsilon, bounds=by_name, name=name, scale=[1.23456789] * d, random_state=rng,
-                neighbors=neighbors,
-            )  # fmt: skip
+                1024, epsilon=epsilon, bounds=by_name, name=name, scale=[1.23456789] * d, random_state=rng
+            )
             assert repr(model).startswith("HybridKMeans(n_clusters=1024, epsilon='5.33")
             assert len(repr(model)) < 200
 
@@ -170,6 +162,5 @@ def test_a_repr_fits_into_a_log(d: int, neighbors: str) -> None:
 def test_a_small_study_shows_all_of_itself() -> None:
     study = KMeansStudy("visits", n_clusters=3, bounds=[(0, 24), (0, 60)], epsilon=2)
     assert repr(study) == (
-        "KMeansStudy('visits', n_clusters=3, bounds=[(0.0, 24.0), (0.0, 60.0)], epsilon='2', scale='bounds', "
-        "neighbors='replace-one')"
+        "KMeansStudy('visits', n_clusters=3, bounds=[(0.0, 24.0), (0.0, 60.0)], epsilon='2', scale='bounds')"
     )

@@ -177,7 +177,6 @@ def test_a_span_is_written_as_one_number_where_it_is_one() -> None:
         ("mean_gap", {"mean_gap": -1, "mean": 0, "sd": 0}),
         ("mean_gap", {"mean_gap": float("nan")}),
         ("variance_ratio", {"variance_ratio": 0}),
-        ("mode", {"mode": "two-phase"}),
     ],
 )
 def test_bad_parameters_are_named(name: str, change: dict[str, object]) -> None:

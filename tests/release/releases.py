@@ -36,11 +36,7 @@ QUANTILES = DistributionStudy("d", bounds=(0, 100), epsilon=1)
 SHARES = FrequencyStudy("f", categories=["a", "b", "c"], epsilon="0.01", other=True)
 BINARY = FrequencyStudy("f", categories=["a", "b"], epsilon="0.01")
 ITEMS = HeavyHitterStudy("h", epsilon=1, delta=1e-6, alphabet="letters")
-KMEANS = {
-    f"K-means in {d}, {neighbors}": KMeansStudy("k", n_clusters=3, bounds=[(0, 1)] * d, epsilon=4, neighbors=neighbors)
-    for d in (1, 2, 6)
-    for neighbors in ("replace-one", "add-remove")
-}
+KMEANS = {f"K-means in {d}": KMeansStudy("k", n_clusters=3, bounds=[(0, 1)] * d, epsilon=4) for d in (1, 2, 6)}
 
 REPORTS = {name: study.randomize(LOCAL, random_state=1) for name, study in MEANS.items()}
 QUANTILE_REPORTS = QUANTILES.randomize(LOCAL, random_state=1)
@@ -67,10 +63,7 @@ def parts(study: Any, group: Any, reports: Any, **options: Any) -> Mapping[Any, 
 
 
 class KMeansRounds:
-    """K-means by rounds. The answers to a round depend on its text alone, so they are the same for both groups.
-
-    Where the size of the trusted group is private, the second group is smaller.
-    """
+    """K-means by rounds. The answers to a round depend on its text alone, so they are the same for both groups."""
 
     def __init__(self, study: KMeansStudy) -> None:
         self.study, self.d = study, study.box.n_dimensions
@@ -78,7 +71,7 @@ class KMeansRounds:
         self.answers: dict[str, RoundTally] = {}
 
     def __call__(self, group: int, **options: Any) -> object:  # noqa: ANN401
-        points = POINTS[self.d][group][: 2500 if group and self.study.size_is_private else N]
+        points = POINTS[self.d][group]
         server = HybridKMeansServer(self.study, n_local=30_000, trusted=points, **options)
         server.start()
         texts, asked = [server.to_json()], 0

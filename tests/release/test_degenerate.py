@@ -23,7 +23,7 @@ from hybriddp.kmeans.algorithm.problem import Release
 from hybriddp.kmeans.protocol.budget import TrustedBudget
 from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, SecondMoments, UserCount
+from hybriddp.kmeans.statistics import ClusterSizes, ClusterSums, Histogram, PointArray, SecondMoments
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.answer import pay
 from hybriddp.mean.check import Checked, WeightRule
@@ -87,7 +87,6 @@ def _items(values: FloatArray) -> Draw:
 
 CORNERS = Labels(np.array([[0.25, 0.25], [0.75, 0.75]]))
 STATISTICS = {
-    "K-means, size": UserCount(),
     "K-means, grid": Histogram(GridQuestion(None, np.zeros(2), np.full(2, 1 / 4), (5, 5))),
     "K-means, sizes": ClusterSizes(CORNERS),
     "K-means, sums": ClusterSums(CORNERS, np.array([0.1, 0.5]), 1000),

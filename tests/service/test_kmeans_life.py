@@ -327,9 +327,6 @@ def test_one_group_alone(kept_server: Running) -> None:
 
 
 def test_studies_that_the_server_does_not_take(kept_server: Running) -> None:
-    private = KMeansStudy("hidden", n_clusters=2, bounds=[(0, 1)], epsilon=1, neighbors="add-remove")
-    people = People(private, "hidden", {}, {})
-    assert refused(people.create(kept_server)) == "malformed"
     assert refused(People(study_of(1, "pilot"), "pilot", {}, {}).create(kept_server, tokens=False)) == "malformed"
     small = People.of(study_of(2, "small"), "small", n_trusted=1, n_local=1)
     small.create(kept_server)

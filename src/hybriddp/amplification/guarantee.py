@@ -8,7 +8,7 @@ import numpy as np
 
 from hybriddp._check import FloatArray
 from hybriddp.errors import BudgetError
-from hybriddp.privacy import Neighbors
+from hybriddp.privacy import NEIGHBORS
 
 Numbers = TypeVar("Numbers", float, FloatArray)
 
@@ -70,7 +70,7 @@ class Assumptions:
             "Group sizes are public.",
             f"At most {self.colluding_local:,.0f} local users pool what they know; the noise of the other "
             f"{self.honest_local:,.0f} is theirs alone, and a local user counts their own.",
-            f"Neighbors: {Neighbors.REPLACE_ONE.value}.",
+            f"Neighbors: {NEIGHBORS}.",
             "This is the only release about these values, and it was made: reports that no users can have sent are "
             "refused first, real ones with a chance of at most 1e-6, which is not counted.",
             f"Noise: {self.noise}",

@@ -19,7 +19,7 @@ from hybriddp.distribution.release import PrivateHistogram, histogram_event, rel
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.estimate import Statement
-from hybriddp.privacy import Neighbors
+from hybriddp.privacy import NEIGHBORS
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.charging import Charged, charge_study
 from hybriddp.release.ledger import Ledger, require_ledger
@@ -155,7 +155,7 @@ def estimate_from(
         privacy=Statement(
             promise.epsilon,
             promise.delta,
-            Neighbors.REPLACE_ONE.value,
+            NEIGHBORS,
             released=released is not None,
             counted=released is not None and released.counted,
             seeded=seeded or (reports is not None and reports.seeded),

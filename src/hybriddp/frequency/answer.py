@@ -22,7 +22,7 @@ from hybriddp.frequency.estimate import Frequencies
 from hybriddp.frequency.law import GroupShares
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.mean.estimate import Statement
-from hybriddp.privacy import Neighbors
+from hybriddp.privacy import NEIGHBORS
 from hybriddp.randomness import simulation_generator
 from hybriddp.release.charging import charge_study
 from hybriddp.release.event import Event, Part
@@ -150,7 +150,7 @@ def _estimate(
     statement = Statement(
         study.privacy.epsilon,
         study.privacy.delta,
-        Neighbors.REPLACE_ONE.value,
+        NEIGHBORS,
         released=released is not None,
         counted=released is not None and released.counted,
         seeded=seeded,

@@ -38,7 +38,7 @@ from hybriddp.frequency.open_release import PrivateItems, ThresholdRule, release
 from hybriddp.frequency.prefix_search import local_shares, search_prefixes
 from hybriddp.frequency.summary import LocalCounts, TrustedCounts
 from hybriddp.mean.estimate import Statement
-from hybriddp.privacy import Neighbors
+from hybriddp.privacy import NEIGHBORS
 from hybriddp.release.charging import charge_study, reports_event
 from hybriddp.release.ledger import Ledger, require_ledger
 from hybriddp.reports import Reports
@@ -229,7 +229,7 @@ def _statement(study: "HeavyHitterStudy", released: PrivateItems | None, *, seed
     return Statement(
         promise.epsilon,
         promise.delta,
-        Neighbors.REPLACE_ONE.value,
+        NEIGHBORS,
         released=released is not None,
         counted=released is not None and released.counted,
         seeded=seeded,

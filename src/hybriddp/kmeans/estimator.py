@@ -59,8 +59,6 @@ class HybridKMeans:
         and `fit` takes these columns of the dataframes that it is given.
     random_state : int or numpy.random.Generator, optional
         For simulation only: what comes out is **not** a private release.
-    neighbors : {"replace-one", "add-remove"}
-        What is hidden of a trusted user: where their point is, or whether they are there at all.
     name : str
         What the points are. It is in the ledger's lines; a ledger tells studies apart by all of a study, its digest.
     scale : {"bounds", "none"} or sequence of float
@@ -98,7 +96,7 @@ class HybridKMeans:
     feature_names_in_ : ndarray of str
         The names of the columns, if the bounds or the points had any.
     n_trusted_, n_local_ : int
-        The sizes of the groups; that of the trusted group as released, if it is not public.
+        The sizes of the groups.
     implausible_reports_ : int
         Lower bound on the number of local answers that did not come out of the study's channels. If it is above 0, the
         result begins with a warning wherever it is shown.
@@ -133,7 +131,6 @@ class HybridKMeans:
         epsilon: float | str | None = None,
         bounds: Sequence[tuple[float, float]] | Mapping[str, tuple[float, float]] | None = None,
         random_state: int | np.random.Generator | None = None,
-        neighbors: str = "replace-one",
         name: str = "points",
         scale: str | Sequence[float] = "bounds",
     ) -> None:
@@ -141,7 +138,6 @@ class HybridKMeans:
         self.epsilon = epsilon
         self.bounds = bounds
         self.random_state = random_state
-        self.neighbors = neighbors
         self.name = name
         self.scale = scale
 
@@ -158,7 +154,6 @@ class HybridKMeans:
             bounds=list(self.bounds.values()) if isinstance(self.bounds, Mapping) else self.bounds,
             scale=self.scale,
             epsilon=self.epsilon,
-            neighbors=self.neighbors,
         )
 
     def fit(
@@ -176,8 +171,7 @@ class HybridKMeans:
             The points of the groups. Columns with names are put in the order of the bounds if these have names, else of
             the trusted group's columns; see ``feature_names_in_``. If only one group has names, it is refused: nothing
             would say that the orders agree. Without one of the groups the study is that of the other alone, and
-            `explain` says so. With add-remove, trusted points that are given but empty are a group whose size is
-            private: leave them out if there is no such group.
+            `explain` says so.
         ledger : Ledger, optional
             Where releases are recorded before their noise is drawn; `BudgetError` if there is not enough left.
         """
@@ -224,7 +218,6 @@ class HybridKMeans:
             study.n_clusters,
             epsilon=study.privacy.epsilon,
             bounds=study.box.bounds,
-            neighbors=study.neighbors,
             name=study.name,
             scale=study.box.scale,
         )
@@ -259,7 +252,7 @@ class HybridKMeans:
         self.private_release_ = not server.seeded
         self.in_ledger_ = server.in_ledger
         self.trusted_used_ = server.trusted_used
-        self.n_trusted_, self.n_local_ = server.n_trusted or 0, server.n_local
+        self.n_trusted_, self.n_local_ = server.n_trusted, server.n_local
         self.implausible_reports_ = server.implausible_reports
         return self
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hybriddp.channels.plausible import implausible_words
-from hybriddp.kmeans.study import NEIGHBORS
+from hybriddp.privacy import NEIGHBORS
 from hybriddp.wording import significant
 
 if TYPE_CHECKING:
@@ -73,17 +73,14 @@ def forgery_warning(model: "HybridKMeans") -> list[str]:
 
 def _groups(model: "HybridKMeans") -> list[str]:
     trusted, local = model.n_trusted_, model.n_local_
-    about = "about " if model.study_.size_is_private and trusted else ""
-    lines = [f"{about}{trusted:,} users trusted the curator and {local:,} reported locally.".capitalize()]
+    lines = [f"{trusted:,} users trusted the curator and {local:,} reported locally."]
     if not trusted or not local:
         only = "local" if local else "trusted"
         lines.append(f"There was only the {only} group, so this is the answer of a single model, not a hybrid.")
     elif not model.trusted_used_:
-        size = model.study_.size_is_private
         lines.append(
             f"The trusted group was not used: at ε = {model.privacy_.epsilon} it is too small to help in "
-            f"{model.n_features_in_} dimensions. It paid {'for its size only' if size else 'nothing'}, and this is the "
-            "answer of the local group alone."
+            f"{model.n_features_in_} dimensions. It paid nothing, and this is the answer of the local group alone."
         )
     else:
         weight = 100 * float(np.average(model.trusted_weight_, weights=np.maximum(model.sizes_, 1e-12)))
@@ -257,10 +254,8 @@ def _scaling(model: "HybridKMeans") -> list[str]:
 
 
 def _promise(model: "HybridKMeans") -> list[str]:
-    local = "; of a local user, their point is replaced" if model.study_.size_is_private else ""
-    neighbors = NEIGHBORS[model.study_.neighbors].value
     lines = [
-        f"Every user is promised ε = {model.privacy_.epsilon}. Neighbors: {neighbors}{local}.",
+        f"Every user is promised ε = {model.privacy_.epsilon}. Neighbors: {NEIGHBORS}.",
         "Local users report once, with all of ε; the steps of the trusted group add up to no more than ε.",
     ]
     if not model.private_release_:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybriddp.kmeans.explain import DOUBTFUL, center_cells, forgery_warning, n_answered, story
+from hybriddp.kmeans.study import REPLACE_ONE
 from hybriddp.page import Section, alerts, color, paragraphs, render_page, table, wide
 from hybriddp.wording import percent, significant
 
@@ -51,7 +52,7 @@ def as_dict(model: "HybridKMeans") -> dict[str, Any]:
         "trusted_used": bool(model.trusted_used_),
         "epsilon": model.privacy_.epsilon,
         "delta": model.privacy_.delta,
-        "neighbors": model.study_.neighbors,
+        "neighbors": REPLACE_ONE,
         "private_release": bool(model.private_release_),
         "in_ledger": bool(model.in_ledger_),
         "steps": [

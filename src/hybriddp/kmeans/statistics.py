@@ -2,16 +2,15 @@ r"""Statistics of the trusted group, before noise, and their sensitivity.
 
 A statistic is a vector of integers: the sum over all users of one vector each. No user's vector is longer than
 `max_contribution` in $L_1$ (the sum of absolute values), whatever the point is. Two neighboring groups differ in
-`KMeansStudy.changed_users` of these vectors: if a point is replaced, one leaves and another one comes (2); if a user
-joins or leaves, that is one (1). So by the triangle inequality the $L_1$ sensitivity of every K-means release is
+`CHANGED_USERS` of these vectors: if a point is replaced, one leaves and another one comes. So by the triangle
+inequality the $L_1$ sensitivity of every K-means release is
 
 $$
-\text{sensitivity} = \text{changed\_users} \times \text{max\_contribution},
+\text{sensitivity} = 2 \times \text{max\_contribution},
 $$
 
 | statistic       | one user's vector                                     | max_contribution      |
 | --------------- | ----------------------------------------------------- | --------------------- |
-| `UserCount`     | 1                                                     | 1                     |
 | `Histogram`     | 1 at one vertex                                       | 1                     |
 | `ClusterSizes`  | 1 at one center                                       | 1                     |
 | `ClusterSums`   | count_weight at one center, and a clipped residual    | count_weight + `L1_UNIT` |
@@ -36,6 +35,9 @@ from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
 
 BLOCK = 1 << 16  # points of a group looked at at a time
+CHANGED_USERS = 2
+"""Neighbors differ in the point of one user: its vector leaves, and another one comes."""
+
 L1_UNIT = 1 << 20
 """The $L_1$ length, in integers, of a residual as long as its radius, or of a matrix as large as its bound."""
 
@@ -68,22 +70,11 @@ class Statistic(ABC):
     @property
     @abstractmethod
     def max_contribution(self) -> int:
-        """The largest $L_1$ length of one user's vector; times `changed_users` it is the sensitivity."""
+        """The largest $L_1$ length of one user's vector; times `CHANGED_USERS` it is the sensitivity."""
 
     @abstractmethod
     def compute(self, points: FloatArray) -> IntArray:
         """The exact numbers of some users, from their points in the unit box."""
-
-
-@dataclass(frozen=True, slots=True)
-class UserCount(Statistic):
-    """How many users there are. Costs nothing where group sizes are public."""
-
-    size: ClassVar[int] = 1
-    max_contribution: ClassVar[int] = 1  # a user counts once
-
-    def compute(self, points: FloatArray) -> IntArray:
-        return np.array([len(points)], np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from hybriddp import _check
 from hybriddp.errors import ParameterError, ProtocolError
 from hybriddp.kmeans.box import Box
-from hybriddp.privacy import SMALLEST_EPSILON, Neighbors, Privacy
+from hybriddp.privacy import Privacy
 
 MOST_CLUSTERS = 1024
 MOST_DIMENSIONS = 256
@@ -19,8 +19,8 @@ MOST_CHARACTERS = 1000
 _THINNEST = 1e-50  # devices refuse grids with steps that floating point can hardly divide by
 _FRACTION = re.compile(r"[0-9]{1,18}(/[0-9]{1,18})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-NEIGHBORS = {"replace-one": Neighbors.REPLACE_ONE, "add-remove": Neighbors.ADD_REMOVE}
-SIZE_EPSILON_FRACTION = Fraction(1, 20)  # of ε: what the size of the trusted group costs where it is not public
+REPLACE_ONE = "replace-one"
+"""Which data sets are neighbors, as every text and every result states it: `hybriddp.privacy.NEIGHBORS`."""
 
 
 class Document:
@@ -99,9 +99,6 @@ class KMeansStudy(Document):
         What distances are measured by, the same on all devices. By default every dimension by the width of its bounds;
         with positive weights, dimension *j* counts ``scale[j]`` times as much as that; with ``"none"``, by the units of
         the data as they are.
-    neighbors : {"replace-one", "add-remove"}
-        What is hidden of a trusted user: where their point is, or whether they are there at all. The latter makes the
-        size of the trusted group private too.
 
     Examples
     --------
@@ -117,7 +114,6 @@ class KMeansStudy(Document):
     n_clusters: int
     box: Box
     privacy: Privacy
-    neighbors: str
 
     def __init__(
         self,
@@ -127,7 +123,6 @@ class KMeansStudy(Document):
         bounds: Sequence[tuple[float, float]],
         epsilon: float | str,
         scale: str | Sequence[float] = "bounds",
-        neighbors: str = "replace-one",
     ) -> None:
         _check.text("name", name, "what the points are")
         if len(name) > MOST_CHARACTERS:
@@ -141,33 +136,14 @@ class KMeansStudy(Document):
             expected = f"at most {MOST_DIMENSIONS} pairs"
             raise ParameterError("bounds", expected, box.n_dimensions, shown_as="their number")
         privacy = Privacy(epsilon=epsilon)
-        _check.choice("neighbors", neighbors, tuple(NEIGHBORS))
-        least = Fraction(SMALLEST_EPSILON) / SIZE_EPSILON_FRACTION  # a release cannot cost less than the least ε
-        if neighbors == "add-remove" and privacy.exact_epsilon < least:
-            raise ParameterError("epsilon", f"at least {float(least):g} with neighbors='add-remove'", epsilon)
-        values = {"name": name, "n_clusters": n_clusters, "box": box, "privacy": privacy, "neighbors": neighbors}
+        values = {"name": name, "n_clusters": n_clusters, "box": box, "privacy": privacy}
         for field, value in values.items():
             object.__setattr__(self, field, value)
 
     def __repr__(self) -> str:
         fields = {**self.fields(), "bounds": list(self.box.bounds), "scale": self.box.scale}
-        shown = {name: fields[name] for name in ("n_clusters", "bounds", "epsilon", "scale", "neighbors")}
+        shown = {name: fields[name] for name in ("n_clusters", "bounds", "epsilon", "scale")}
         return f"KMeansStudy({_short(self.name, 32)}, {short_parameters(shown)})"
-
-    @property
-    def changed_users(self) -> int:
-        """How many users' worth of numbers may change: 2 if a point is replaced, 1 if a user joins or leaves."""
-        return 2 if self.neighbors == "replace-one" else 1
-
-    @property
-    def ledger_factor(self) -> Fraction:
-        """What ε = 1 costs in a ledger, which counts replaced values: 2 with add-remove, for leaving and joining."""
-        return Fraction(2, self.changed_users)
-
-    @property
-    def size_is_private(self) -> bool:
-        """Whether the size of the trusted group has to be paid for."""
-        return self.neighbors == "add-remove"
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -176,12 +152,14 @@ class KMeansStudy(Document):
             "bounds": [list(pair) for pair in self.box.bounds],
             "scale": self.box.scale if isinstance(self.box.scale, str) else list(self.box.scale),
             "epsilon": self.privacy.epsilon,
-            "neighbors": self.neighbors,
+            "neighbors": REPLACE_ONE,
         }
 
     @classmethod
     def _read(cls, fields: dict[str, Any]) -> Self:
         values = {name: value for name, value in fields.items() if name not in ("type", "version")}
+        neighbors = values.pop("neighbors")
+        cls.require(neighbors == REPLACE_ONE, f"its neighbors must be {REPLACE_ONE!r}, which is all that is supported")
         return cls(values.pop("name"), **values)
 
 

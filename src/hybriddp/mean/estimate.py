@@ -15,7 +15,7 @@ from hybriddp.mean import explain, page
 from hybriddp.mean.interval import ErrorLaw, Errors, GroupMean, Interval, Laws
 from hybriddp.mean.published import Published, publish, rounded, step_of
 from hybriddp.mean.weights import Divergence, Weighting
-from hybriddp.privacy import Neighbors
+from hybriddp.privacy import NEIGHBORS
 from hybriddp.release.charging import Charged
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Statement:
     @classmethod
     def of(cls, study: "MeanStudy", *, released: bool, counted: bool, seeded: bool) -> "Statement":
         """What a study promises, and what was done."""
-        promise, neighbors = study.privacy, Neighbors.REPLACE_ONE.value
-        return cls(promise.epsilon, promise.delta, neighbors, released=released, counted=counted, seeded=seeded)
+        promise = study.privacy
+        return cls(promise.epsilon, promise.delta, NEIGHBORS, released=released, counted=counted, seeded=seeded)
 
     def charged(self, charged: Charged) -> "Statement":
         """State whether a ledger was charged for an estimate without a release."""

@@ -144,7 +144,6 @@ def plan(
     variance_ratio: float = 1.0,
     sd_at_most: float | None = None,
     delta: float | str = 0,
-    mode: str = "one-shot",
 ) -> Plan:
     """What a study would give, before a single value is collected.
 
@@ -170,9 +169,6 @@ def plan(
         How many times as large the variance of the trusted users' values would be; ``sd`` is that of the others.
     sd_at_most : float, optional
         Public knowledge that the study would carry, see `MeanStudy`: it narrows the interval where reports say little.
-    mode : {"one-shot"}
-        Everybody is asked once, for everything. (Studies in two phases, which narrow the range first, are not there
-        yet.)
 
     Examples
     --------
@@ -180,8 +176,6 @@ def plan(
     >>> pay["adaptive"].rmse.worst, pay["trusted-only"].rmse.worst
     (1605.0, 1686.1)
     """
-    if mode != "one-shot":
-        raise ParameterError("mode", '"one-shot": studies in two phases are not there yet', mode)
     scenario = scenario_of(
         n_users=n_users,
         trusted_fraction=trusted_fraction,

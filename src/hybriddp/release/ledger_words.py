@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from hybriddp.privacy import Neighbors, Privacy
+from hybriddp.privacy import NEIGHBORS, Privacy
 from hybriddp.release.event import EVERYBODY, GROUPS, Event, Spent
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ _TOLD = 5  # events that a refusal lists
 def explain(ledger: "Ledger", latest: int) -> str:
     """Describe the ledger with its latest events."""
     events = ledger.events
-    lines = [f"Every user may spend {budget_words(ledger.budget)}. Neighbors: {Neighbors.REPLACE_ONE.value}."]
+    lines = [f"Every user may spend {budget_words(ledger.budget)}. Neighbors: {NEIGHBORS}."]
     told = events[max(0, len(events) - latest) :]
     if len(told) < len(events):
         lines.append(f"{len(events) - len(told):,} earlier events.")

@@ -9,17 +9,16 @@ from hybriddp.kmeans.algorithm.choose import choose_algorithm, require_users, tr
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
 from hybriddp.kmeans.algorithm.problem import PublishedVector, Step, StepResult
 from hybriddp.kmeans.reports.base import ReportTally
-from hybriddp.kmeans.statistics import UserCount
-from hybriddp.kmeans.study import SIZE_EPSILON_FRACTION, KMeansStudy
+from hybriddp.kmeans.study import KMeansStudy
 
 
 def _study(d: int, **change: Any) -> KMeansStudy:  # noqa: ANN401
     return KMeansStudy("x", **{"n_clusters": 3, "bounds": [(0, 1)] * d, "epsilon": 1, **change})
 
 
-def _steps(study: KMeansStudy, n_trusted: int, n_local: int, size: int | None = None) -> list[Step]:
-    """All steps, if nobody answers, releases are zero, and the size is released as ``size``."""
-    algorithm = choose_algorithm(study, has_trusted=n_trusted > 0, n_trusted=n_trusted, n_local=n_local)
+def _steps(study: KMeansStudy, n_trusted: int, n_local: int) -> list[Step]:
+    """All steps, if nobody answers and releases are zero."""
+    algorithm = choose_algorithm(study, n_trusted=n_trusted, n_local=n_local)
     steps: list[Step] = []
     heard: StepResult | None = None
     while True:
@@ -34,8 +33,6 @@ def _steps(study: KMeansStudy, n_trusted: int, n_local: int, size: int | None = 
         published = None
         if step.release is not None:
             values = np.zeros(step.release.statistic.size, np.int64)
-            if isinstance(step.release.statistic, UserCount):
-                values[0] = size or 0
             published = PublishedVector(values, 1.0)
         heard = StepResult(answers, published)
 
@@ -50,40 +47,13 @@ def _cost(steps: list[Step]) -> Fraction:
 
 @pytest.mark.repeated
 @pytest.mark.parametrize("d", [1, 2, 3, 4, 9])
-@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(0, 1000), (1000, 0), (1000, 1000), (3, 100_000), (100_000, 3)])
-def test_nobody_is_asked_twice_and_no_more_than_epsilon_is_spent(
-    d: int, neighbors: str, n_trusted: int, n_local: int
-) -> None:
-    steps = _steps(_study(d, neighbors=neighbors), n_trusted, n_local, n_trusted)
+def test_nobody_is_asked_twice_and_no_more_than_epsilon_is_spent(d: int, n_trusted: int, n_local: int) -> None:
+    steps = _steps(_study(d), n_trusted, n_local)
     assert _users(steps) == (1 if n_local else 0)
     assert _cost(steps) <= 1
     if n_trusted == 1000:
         assert _cost(steps) == 1
-
-
-@pytest.mark.parametrize("d", [2, 5])
-def test_a_private_size_is_released_first_and_only_what_was_released_is_used(d: int) -> None:
-    study = _study(d, neighbors="add-remove")
-    first, second = _steps(study, 7, 1000, 500), _steps(study, 70_000, 1000, 500)
-    assert isinstance(first[0].release.statistic, UserCount) if first[0].release else False
-    assert _cost(first[:1]) == SIZE_EPSILON_FRACTION == Fraction(1, 20)
-    assert [step.purpose for step in first] == [step.purpose for step in second]
-    for a, b in zip(first, second, strict=True):
-        assert [ask.channel.to_json() for ask in a.asks] == [ask.channel.to_json() for ask in b.asks]
-        assert (a.release is None) == (b.release is None)
-        if a.release is not None and b.release is not None:
-            assert (a.release.epsilon_fraction, a.release.statistic.size) == (
-                b.release.epsilon_fraction,
-                b.release.statistic.size,
-            )
-
-
-@pytest.mark.parametrize("size", [-10_000, 0, 1])
-@pytest.mark.parametrize("d", [2, 5])
-@pytest.mark.parametrize("n_local", [0, 1000])
-def test_noise_may_make_a_private_size_anything(size: int, d: int, n_local: int) -> None:
-    assert _steps(_study(d, neighbors="add-remove"), 100, n_local, size)
 
 
 def test_a_small_group_is_not_used_in_many_dimensions() -> None:
@@ -91,12 +61,11 @@ def test_a_small_group_is_not_used_in_many_dimensions() -> None:
     assert trusted_pays(_study(3), 10, 100_000)
     assert trusted_pays(_study(5), 10_000, 100_000)
     assert trusted_pays(_study(5), 10, 0)
-    assert trusted_pays(_study(5, neighbors="add-remove"), 1, 100_000)  # 1 stands for whether there is a group
     assert not trusted_pays(_study(5, epsilon=0.06), 10**6, 100)  # a release of a tenth of it would be below 0.01
     assert trusted_pays(_study(5, epsilon=0.1), 10**6, 100)
     assert trusted_pays(_study(5, epsilon=0.1), 10**6, 0)
-    for d, neighbors in ((2, "replace-one"), (5, "replace-one"), (5, "add-remove")):
-        assert not trusted_pays(_study(d, neighbors=neighbors), 0, 100_000)
+    for d in (2, 5):
+        assert not trusted_pays(_study(d), 0, 100_000)
 
 
 def test_a_group_that_is_not_used_pays_nothing_and_changes_nothing() -> None:
@@ -107,8 +76,6 @@ def test_a_group_that_is_not_used_pays_nothing_and_changes_nothing() -> None:
         assert [ask.channel for ask in step.asks] == [ask.channel for ask in alone.asks]
         for asked, other in zip(step.asks, alone.asks, strict=True):
             np.testing.assert_equal(asked.question.fields(), other.question.fields())
-    private = _steps(_study(5, neighbors="add-remove"), 10, 100_000, 10)
-    assert _cost(private) == SIZE_EPSILON_FRACTION
 
 
 @pytest.mark.parametrize(("d", "epsilon", "n_local"), [(5, "0.1", 0), (3, "0.01", 0), (5, "0.01", 3), (5, "0.2", 0)])

@@ -27,7 +27,7 @@ EVERYBODY = Effort(Fraction(1), Fraction(0))
 
 
 def _problem(n_trusted: int, n_local: int, d: int = D, epsilon: str = "4") -> Problem:
-    return Problem(4, np.ones(d), epsilon, 2, n_trusted, n_local)
+    return Problem(4, np.ones(d), epsilon, n_trusted, n_local)
 
 
 def _answered(algorithm: Any, points: FloatArray, trusted: FloatArray) -> Any:  # noqa: ANN401

@@ -43,7 +43,7 @@ EFFORT = Effort(Fraction(15, 100), Fraction(15, 100))
 
 
 def _problem(n_trusted: int, n_local: int, epsilon: str = "1") -> Problem:
-    return Problem(3, np.ones(5), epsilon, 2, n_trusted, n_local)
+    return Problem(3, np.ones(5), epsilon, n_trusted, n_local)
 
 
 @pytest.mark.parametrize(("n_trusted", "n_local"), [(1, 0), (0, 1), (1000, 10_000), (10**9, 10**9)])
@@ -62,7 +62,7 @@ def test_the_grid_covers_the_view_and_has_not_too_many_vertices(n_trusted: int, 
 )
 def test_the_grid_has_more_axes_where_there_is_little_noise(epsilon: str, k: int, d: int, axes: int) -> None:
     """But no more than clusters may differ in, or than there are."""
-    problem = Problem(k, np.ones(d), epsilon, 2, 0, 100_000)
+    problem = Problem(k, np.ones(d), epsilon, 0, 100_000)
     grid = main_grid(problem, Projection(np.zeros(d), np.eye(d)), np.full(d, 0.03), EFFORT)
     assert len(grid.sizes) == axes
     assert grid.n_symbols <= MAIN_VERTICES

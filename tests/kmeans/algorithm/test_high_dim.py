@@ -13,7 +13,7 @@ from hybriddp.kmeans.reports.base import ReportTally
 
 
 def _problem(n_trusted: int, n_local: int, k: int = 4, d: int = 5, epsilon: str = "1") -> Problem:
-    return Problem(k, np.ones(d), epsilon, 2, n_trusted, n_local)
+    return Problem(k, np.ones(d), epsilon, n_trusted, n_local)
 
 
 def _silence(problem: Problem) -> tuple[Fraction, Fraction, int]:
@@ -67,7 +67,7 @@ def test_all_of_the_users_and_of_epsilon_is_asked_for_and_no_more(
     assert users == (1 if n_local else 0)
     assert cost == (1 if n_trusted else 0)
     rounds = plan_for(problem).rounds
-    asked = 5 + len(rounds) if n_local else 3 + sum(effort.fraction_of_rest > 0 for effort in rounds)
+    asked = 5 + len(rounds) if n_local else 3 + sum(effort.epsilon_fraction > 0 for effort in rounds)
     assert steps == asked + bool(n_trusted)
 
 

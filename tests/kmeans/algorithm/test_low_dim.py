@@ -8,7 +8,7 @@ from hybriddp.kmeans.algorithm.problem import Problem
 
 
 def _problem(widths: list[float], n_trusted: int, n_local: int, k: int = 4, epsilon: str = "1") -> Problem:
-    return Problem(k, np.array(widths), epsilon, 2, n_trusted, n_local)
+    return Problem(k, np.array(widths), epsilon, n_trusted, n_local)
 
 
 @pytest.mark.parametrize("widths", [[1.0], [1.0, 1.0], [1.0, 0.4], [1.0, 1.0, 1.0], [0.3, 1.0, 0.7], [1.0, 0.01, 1e-9]])

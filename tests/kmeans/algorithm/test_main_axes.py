@@ -76,14 +76,14 @@ EFFORTS = (Effort(Fraction(1, 5), Fraction(0)), Effort(Fraction(1, 10), Fraction
 
 @pytest.mark.parametrize(("epsilon", "n", "expected"), [("7", 10**7, D), ("0.1", 1000, 3), ("1", 0, D)])
 def test_few_axes_are_asked_for_where_there_is_much_noise(epsilon: str, n: int, expected: int) -> None:
-    problem = Problem(5, np.ones(D), epsilon, 2, 0, n) if n else Problem(5, np.ones(D), epsilon, 2, 10**7, 0)
+    problem = Problem(5, np.ones(D), epsilon, 0, n) if n else Problem(5, np.ones(D), epsilon, 10**7, 0)
     efforts = EFFORTS if n else (Effort(Fraction(0), Fraction(1)),)
     assert AXES.worthwhile(problem, 5, efforts, 3) == expected
 
 
 @pytest.mark.parametrize("n", [10_000, 50_000, 300_000])
 def test_the_axes_asked_for_explain_most(n: int) -> None:
-    problem, k = Problem(20, np.ones(D), "1", 2, 0, n), 20
+    problem, k = Problem(20, np.ones(D), "1", 0, n), 20
 
     def explained(m: int) -> float:
         noise = shift_noise(problem, k, m, Effort(Fraction(3, 10), Fraction(0)))

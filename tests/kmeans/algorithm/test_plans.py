@@ -9,7 +9,7 @@ from hybriddp.kmeans.algorithm.grid_start import root_precision
 from hybriddp.kmeans.algorithm.plans import (
     DOMINANT,
     LARGE,
-    LEAST_FRACTION_OF_REST,
+    LEAST_EPSILON_FRACTION,
     SMALL,
     BudgetPlan,
     plan_for,
@@ -19,14 +19,14 @@ from hybriddp.kmeans.algorithm.problem import Effort, Problem
 
 
 def _problem(n_trusted: int, n_local: int, epsilon: str = "1") -> Problem:
-    return Problem(4, np.ones(5), epsilon, 2, n_trusted, n_local)
+    return Problem(4, np.ones(5), epsilon, n_trusted, n_local)
 
 
 @pytest.mark.parametrize("plan", [SMALL, LARGE, DOMINANT])
 def test_fractions_of_users_and_of_epsilon_add_up_to_one(plan: BudgetPlan) -> None:
     assert sum(effort.user_fraction for effort in plan.efforts) == 1
-    assert sum(effort.fraction_of_rest for effort in plan.efforts) == 1
-    assert min(effort.fraction_of_rest for effort in plan.efforts if effort.fraction_of_rest) >= LEAST_FRACTION_OF_REST
+    assert sum(effort.epsilon_fraction for effort in plan.efforts) == 1
+    assert min(effort.epsilon_fraction for effort in plan.efforts if effort.epsilon_fraction) >= LEAST_EPSILON_FRACTION
 
 
 @pytest.mark.parametrize("name", ["users", "epsilon"])

@@ -39,11 +39,11 @@ def test_the_usual_length_of_a_residual_is_a_bit_below_its_radius() -> None:
 
 def test_radii_are_wide_where_there_is_little_noise() -> None:
     for epsilon in ("0.3", "7"):  # directions, and signs
-        assert widest_clip(Problem(K, np.ones(D), epsilon, 2, 0, 10**8), K, D, Fraction(1, 10)) == CLIP_RADII[0]
-    assert widest_clip(Problem(K, np.ones(D), "7", 2, 0, 10), K, D, Fraction(1, 10)) == CLIP_RADII[-1]
-    assert widest_clip(Problem(K, np.ones(D), "0.1", 2, 0, 1000), K, D, Fraction(1, 10)) == CLIP_RADII[-1]
+        assert widest_clip(Problem(K, np.ones(D), epsilon, 0, 10**8), K, D, Fraction(1, 10)) == CLIP_RADII[0]
+    assert widest_clip(Problem(K, np.ones(D), "7", 0, 10), K, D, Fraction(1, 10)) == CLIP_RADII[-1]
+    assert widest_clip(Problem(K, np.ones(D), "0.1", 0, 1000), K, D, Fraction(1, 10)) == CLIP_RADII[-1]
     assert (
-        widest_clip(Problem(K, np.ones(D), "1", 2, 1000, 0), K, D, Fraction(1, 10)) == CLIP_RADII[0]
+        widest_clip(Problem(K, np.ones(D), "1", 1000, 0), K, D, Fraction(1, 10)) == CLIP_RADII[0]
     )  # nobody is clipped
 
 
@@ -51,7 +51,7 @@ def test_radii_are_wide_where_there_is_little_noise() -> None:
 def test_the_noise_of_a_shift_is_that_of_its_update(epsilon: str) -> None:
     """With the usual radius and a cluster of average size; of both groups together, less than of either."""
     n, users, cost = 50_000, Fraction(1, 5), Fraction(1, 4)
-    local, both = Problem(K, np.ones(D), epsilon, 2, 0, n), Problem(K, np.ones(D), epsilon, 2, 2000, n)
+    local, both = Problem(K, np.ones(D), epsilon, 0, n), Problem(K, np.ones(D), epsilon, 2000, n)
     alone = shift_noise(local, K, D, Effort(users, cost))
     algorithm = next_round(local, "", _known(1e-12), np.full(K, SD), Effort(users, cost), USUAL_RADIUS)
     step = next(algorithm)
@@ -62,7 +62,7 @@ def test_the_noise_of_a_shift_is_that_of_its_update(epsilon: str) -> None:
         algorithm.send(StepResult(tuple(answers)))
     gain = 1 - end.value.value.variance / 1e-12  # tiny: the variance before over that of the shift
     np.testing.assert_allclose(1e-12 / gain, alone * SD**2, rtol=0.15)
-    trusted = shift_noise(Problem(K, np.ones(D), epsilon, 2, 2000, 0), K, D, Effort(users, cost))
+    trusted = shift_noise(Problem(K, np.ones(D), epsilon, 2000, 0), K, D, Effort(users, cost))
     assert 1 / shift_noise(both, K, D, Effort(users, cost)) == pytest.approx(1 / alone + 1 / trusted)
     scale = 2 * L1_RADIUS * D * SD / (2000 * float(epsilon) * float(cost) / K)  # of Laplace noise on a mean, but counts
     assert trusted == pytest.approx(2 * scale**2 / SD**2)
@@ -70,7 +70,7 @@ def test_the_noise_of_a_shift_is_that_of_its_update(epsilon: str) -> None:
 
 def _asked(epsilon: str, known: ClusterEstimate, clip: ClipRadius) -> tuple[FloatArray, FloatArray]:
     """Radii of local users and of the trusted group."""
-    problem = Problem(K, np.ones(D), epsilon, 2, 10**4, 10**7)
+    problem = Problem(K, np.ones(D), epsilon, 10**4, 10**7)
     step = next(next_round(problem, "", known, np.full(K, SD), Effort(Fraction(1, 10), Fraction(1, 10)), clip))
     question, release = step.asks[-1].question, step.release
     assert isinstance(question, LabelSignsQuestion | DirectionQuestion)
@@ -101,7 +101,7 @@ def test_a_round_moves_centers_to_the_means_though_residuals_are_clipped(epsilon
     """
     n, off = 200_000, 0.02
     points = _points(n, 1)
-    problem = Problem(K, np.ones(D), epsilon, 2, 0, n)
+    problem = Problem(K, np.ones(D), epsilon, 0, n)
     algorithm = next_round(problem, "round", _known(0.002, off), np.full(K, SD), Effort(Fraction(1), Fraction(0)))
     step = next(algorithm)
     rng = np.random.default_rng(0)

@@ -22,7 +22,6 @@ from hybriddp.kmeans.statistics import (
     PointArray,
     SecondMoments,
     Statistic,
-    UserCount,
 )
 from hybriddp.privacy import Privacy
 from hybriddp.release import Event, Ledger
@@ -31,9 +30,9 @@ from tests.kmeans.servers import trusted_ledger
 
 POINTS = np.random.default_rng(0).random((200, 2))
 MIDDLES = np.array([[0.25, 0.5], [0.75, 0.5]])
+GRID = Histogram(GridQuestion(None, np.zeros(2), np.full(2, 0.5), (3, 3)))
 CONTRIBUTIONS: list[tuple[Statistic, int]] = [  # what one user adds at most, all absolute values added up
-    (UserCount(), 1),
-    (Histogram(GridQuestion(None, np.zeros(2), np.full(2, 0.5), (3, 3))), 1),
+    (GRID, 1),
     (ClusterSizes(Labels(MIDDLES)), 1),
     (ClusterSums(Labels(MIDDLES), np.full(2, 0.2), 1 << 18), (1 << 20) + (1 << 18)),
     (SecondMoments(np.full(2, 0.5), 0.3), 1 << 20),
@@ -41,16 +40,13 @@ CONTRIBUTIONS: list[tuple[Statistic, int]] = [  # what one user adds at most, al
 
 
 @pytest.mark.parametrize(("statistic", "contribution"), CONTRIBUTIONS, ids=lambda s: type(s).__name__)
-def test_the_sensitivity_is_what_changed_users_contribute(statistic: Statistic, contribution: int) -> None:
-    for neighbors, changed in (("replace-one", 2), ("add-remove", 1)):
-        study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 2, epsilon=1, neighbors=neighbors)
-        assert sensitivity(study, statistic) == changed * contribution
+def test_the_sensitivity_is_what_one_user_takes_away_and_another_adds(statistic: Statistic, contribution: int) -> None:
+    assert sensitivity(statistic) == 2 * contribution
 
 
 @pytest.mark.parametrize("d", [2, 5])
-@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
 def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_epsilon(
-    d: int, neighbors: str, monkeypatch: pytest.MonkeyPatch
+    d: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed: list[Statistic] = []
     noised: list[tuple[int, str]] = []
@@ -67,16 +63,15 @@ def test_every_release_of_a_fit_has_noise_for_its_sensitivity_and_its_part_of_ep
     monkeypatch.setattr(PointArray, "exact", compute)
     monkeypatch.setattr(budget_module, "release_vector", record)
     points = np.random.default_rng(1).random((3000, d))
-    model = HybridKMeans(2, epsilon=2, bounds=[(0, 1)] * d, neighbors=neighbors).fit(points[:2000], points[2000:])
-    changed = 2 if neighbors == "replace-one" else 1
+    model = HybridKMeans(2, epsilon=2, bounds=[(0, 1)] * d).fit(points[:2000], points[2000:])
     costs = [step.trusted_epsilon for step in model.spending_ if step.trusted_epsilon != "0"]
-    assert noised == [(changed * s.max_contribution, cost) for s, cost in zip(computed, costs, strict=True)]
+    assert noised == [(2 * s.max_contribution, cost) for s, cost in zip(computed, costs, strict=True)]
     assert sum(map(Fraction, costs)) == 2
 
 
 def _release(budget: TrustedBudget, fraction: str, spent: str) -> None:
     points = PointArray(budget.study.box, POINTS, "points")
-    release = Release(UserCount(), Fraction(fraction))
+    release = Release(GRID, Fraction(fraction))
     budget.release("a count", release, points, Fraction(spent), None)
 
 
@@ -98,8 +93,7 @@ def test_a_study_cannot_spend_more_than_it_promised(fraction: str, spent: str, w
     assert ledger.events == ()
 
 
-@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
-def test_an_algorithm_that_asks_for_too_much_is_stopped(neighbors: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_algorithm_that_asks_for_too_much_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Problem.release
 
     def more(problem: Problem, statistic: Statistic, effort: Effort) -> Release | None:
@@ -107,7 +101,7 @@ def test_an_algorithm_that_asks_for_too_much_is_stopped(neighbors: str, monkeypa
         return release and replace(release, epsilon_fraction=Fraction(51, 20) * release.epsilon_fraction)
 
     monkeypatch.setattr(Problem, "release", more)
-    study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 5, epsilon=1, neighbors=neighbors)
+    study = KMeansStudy("points", n_clusters=2, bounds=[(0, 1)] * 5, epsilon=1)
     server = HybridKMeansServer(study, n_local=0, trusted=np.random.default_rng(1).random((3000, 5)))
     with pytest.raises(BudgetError, match="would cost the trusted users"):
         server.start()
@@ -138,34 +132,6 @@ def test_what_another_process_has_spent_is_known_before_a_study_begins(tmp_path:
     with pytest.raises(BudgetError, match="Nothing has been spent"):
         server.start()
     assert len(Ledger.open(tmp_path / "ledger.json", count="trusted").events) == 1
-
-
-@pytest.mark.parametrize("epsilon", [10, 11, 15, 20])
-def test_an_add_remove_study_of_any_epsilon_is_charged_twice_its_epsilon(epsilon: int) -> None:
-    model = HybridKMeans(2, epsilon=epsilon, bounds=[(0, 1)] * 2, neighbors="add-remove")
-    ledger = trusted_ledger(Privacy.total(epsilon=2 * epsilon))
-    model.fit(POINTS, POINTS, ledger=ledger)
-    assert 0 <= ledger.remaining("trusted").epsilon < 1e-12
-    small = trusted_ledger(Privacy.total(epsilon=2 * epsilon - 1))
-    with pytest.raises(BudgetError, match=f"needs ε = {2 * epsilon} of the trusted users"):
-        model.fit(POINTS, POINTS, ledger=small)
-    assert small.events == ()
-
-
-@pytest.mark.parametrize(
-    "epsilon", ["5.3333333333333333333337", "0.6666666666666666666667", "9.9999999999999999999999"]
-)
-def test_an_add_remove_study_of_a_long_epsilon_is_charged_no_less_than_twice_of_it(epsilon: str) -> None:
-    """Twice of it may have more digits than an ε can have."""
-    model = HybridKMeans(2, epsilon=epsilon, bounds=[(0, 1)] * 2, neighbors="add-remove")
-    ledger = trusted_ledger(Privacy.total(epsilon=100))
-    model.fit(POINTS, POINTS, ledger=ledger)
-    spent, exact = ledger.spent("trusted").epsilon, 2 * Fraction(epsilon)
-    assert exact - Fraction(1, 10**16) < spent <= exact  # releases are rounded down, and their noise with them
-    price = TrustedBudget(model.study, ledger)._ledger_cost(model.study.privacy)
-    assert exact <= price.exact_epsilon < exact + Fraction(1, 10**18)
-    with pytest.raises(BudgetError, match="has spent"):
-        model.fit(POINTS, POINTS, ledger=ledger)
 
 
 def test_the_whole_study_is_charged_to_local_users_and_each_release_to_trusted_ones() -> None:

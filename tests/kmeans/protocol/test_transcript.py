@@ -18,8 +18,8 @@ from tests.refusals import not_refused
 RNG = np.random.default_rng(2)
 
 
-def _study(d: int = 2, neighbors: str = "replace-one", epsilon: float = 1) -> KMeansStudy:
-    return KMeansStudy("visits", n_clusters=2, bounds=[(0, 10)] * d, epsilon=epsilon, neighbors=neighbors)
+def _study(d: int = 2, epsilon: float = 1) -> KMeansStudy:
+    return KMeansStudy("visits", n_clusters=2, bounds=[(0, 10)] * d, epsilon=epsilon)
 
 
 STUDY, SMALL = _study(), _study(5, epsilon=0.05)
@@ -144,11 +144,10 @@ def _hostile(value: Any, rng: np.random.Generator) -> Any:  # noqa: ANN401
 
 
 @pytest.mark.repeated
-@pytest.mark.parametrize("neighbors", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("d", [2, pytest.param(5, marks=pytest.mark.slow)])
-def test_whatever_integers_a_state_holds_it_goes_on_or_is_refused(d: int, neighbors: str) -> None:
+def test_whatever_integers_a_state_holds_it_goes_on_or_is_refused(d: int) -> None:
     """Nothing else is raised: what the algorithm is told has been checked before."""
-    study = _study(d, neighbors)
+    study = _study(d)
     points = np.random.default_rng(d).uniform(0, 10, (2400, d))
     server = started(study, n_local=400, trusted=points[:2000], random_state=1)
     states = []
@@ -208,19 +207,6 @@ def test_the_text_holds_no_point_and_no_exact_number_of_the_trusted_group() -> N
     assert not any(repr(float(x)) in text for x in POINTS.ravel())
     assert not any(repr(float(x)) in text for x in STUDY.box.place(POINTS).points.ravel())
     assert all(type(x) is int for x in VALUES)
-
-
-def test_a_private_size_is_not_in_the_text() -> None:
-    """The same text but for the noise, whatever the size is."""
-    study = KMeansStudy("visits", n_clusters=2, bounds=[(0, 10), (0, 10)], epsilon=1, neighbors="add-remove")
-    for n in (1, 777):
-        fields = json.loads(started(study, n_local=4000, trusted=POINTS[:n], random_state=1).to_json())
-        assert fields["n_trusted"] == "private"
-        assert fields["results"][0]["release"]["values"] != [n]
-        again = HybridKMeansServer.from_json(as_text(fields), trusted=POINTS[:n], random_state=1)
-        assert again.n_trusted == max(fields["results"][0]["release"]["values"][0], 1)
-    public = json.loads(started(STUDY, n_local=4000, trusted=POINTS[:777], random_state=1).to_json())
-    assert public["n_trusted"] == 777
 
 
 @pytest.mark.parametrize(

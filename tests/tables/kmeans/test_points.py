@@ -18,7 +18,6 @@ from hybriddp.kmeans.statistics import (
     SecondMoments,
     Statistic,
     TrustedPoints,
-    UserCount,
 )
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import batches
@@ -68,7 +67,6 @@ OTHERS: list[Statistic] = [
     Histogram(GridQuestion(VIEW, np.array([-0.5]), np.array([0.07]), (15,))),
     ClusterSums(Labels(CENTERS), np.array([0.3, 0.1]), 1000),
     SecondMoments(np.full(3, 0.1), 0.5),
-    UserCount(),
 ]
 
 

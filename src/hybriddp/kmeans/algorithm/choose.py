@@ -1,7 +1,7 @@
 """Which algorithm, and whether the trusted group takes part in it: decided by public numbers only.
 
 In more than three dimensions a trusted group that is too small, beside the local users, to help is not used: it pays
-nothing. (A group whose size is private has paid for its size by then, and for nothing else.)
+nothing.
 """
 
 from fractions import Fraction
@@ -10,24 +10,21 @@ from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.algorithm import tuning
 from hybriddp.kmeans.algorithm.high_dim import high_dim_algorithm
 from hybriddp.kmeans.algorithm.low_dim import low_dim_algorithm
-from hybriddp.kmeans.algorithm.plans import LEAST_FRACTION_OF_REST, trusted_takes_part
-from hybriddp.kmeans.algorithm.problem import Algorithm, Problem, Release, Step
-from hybriddp.kmeans.statistics import UserCount
-from hybriddp.kmeans.study import SIZE_EPSILON_FRACTION, KMeansStudy
+from hybriddp.kmeans.algorithm.plans import LEAST_EPSILON_FRACTION, trusted_takes_part
+from hybriddp.kmeans.algorithm.problem import Algorithm, Problem
+from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.privacy import SMALLEST_EPSILON
 
 
 def trusted_pays(study: KMeansStudy, n_trusted: int, n_local: int) -> bool:
-    """Whether a trusted group of this size pays for anything: for taking part or, where it is private, for its size."""
-    if not n_trusted or study.size_is_private:
-        return n_trusted > 0
-    return _is_used(_problem(study, n_trusted, n_local))
+    """Whether a trusted group of this size pays for anything."""
+    return n_trusted > 0 and _is_used(_problem(study, n_trusted, n_local))
 
 
 def require_users(study: KMeansStudy, n_trusted: int, n_local: int) -> None:
     """Raise an error if there are too few users, or a trusted group alone whose ε is too small to be divided."""
     if n_trusted and not n_local and not trusted_pays(study, n_trusted, n_local):
-        least = float(Fraction(SMALLEST_EPSILON) / LEAST_FRACTION_OF_REST)
+        least = float(Fraction(SMALLEST_EPSILON) / LEAST_EPSILON_FRACTION)
         expected = f"at least {least:g} without local users in more than {tuning.MAX_LOW_DIM} dimensions, where it is "
         expected += "divided into releases"
         raise ParameterError("epsilon", expected, study.privacy.epsilon, remedy="Nothing has been spent.")
@@ -38,36 +35,27 @@ def require_users(study: KMeansStudy, n_trusted: int, n_local: int) -> None:
         )
 
 
-def choose_algorithm(study: KMeansStudy, *, has_trusted: bool, n_trusted: int, n_local: int) -> Algorithm:
-    """The algorithm for a study; where the size of the trusted group is private, it is released, not looked at."""
-    epsilon_left = Fraction(1)
-    if not (has_trusted and study.size_is_private):
-        require_users(study, n_trusted, n_local)
-    else:
-        size = yield Step("the size of the trusted group", release=Release(UserCount(), SIZE_EPSILON_FRACTION))
-        n_trusted, epsilon_left = max(int(size.require_release().values[0]), 1), 1 - SIZE_EPSILON_FRACTION
-    problem = _problem(study, n_trusted, n_local, epsilon_left)
-    if not _is_used(problem):
-        problem = _problem(study, 0, n_local, epsilon_left)
+def choose_algorithm(study: KMeansStudy, *, n_trusted: int, n_local: int) -> Algorithm:
+    """Choose the algorithm for a study."""
+    require_users(study, n_trusted, n_local)
+    problem = _problem(study, n_trusted if trusted_pays(study, n_trusted, n_local) else 0, n_local)
     algorithm = low_dim_algorithm if problem.n_dimensions <= tuning.MAX_LOW_DIM else high_dim_algorithm
-    return (yield from algorithm(problem))
+    return algorithm(problem)
 
 
 def _is_used(problem: Problem) -> bool:
     """Whether the trusted group helps, and each release would cost at least the least ε that a promise can be about."""
     if problem.n_dimensions <= tuning.MAX_LOW_DIM:
         return True
-    cheapest = Fraction(problem.epsilon) * problem.epsilon_left * LEAST_FRACTION_OF_REST
+    cheapest = Fraction(problem.epsilon) * LEAST_EPSILON_FRACTION
     return cheapest >= Fraction(SMALLEST_EPSILON) and (not problem.n_local or trusted_takes_part(problem))
 
 
-def _problem(study: KMeansStudy, n_trusted: int, n_local: int, epsilon_left: Fraction = Fraction(1)) -> Problem:
+def _problem(study: KMeansStudy, n_trusted: int, n_local: int) -> Problem:
     return Problem(
         n_clusters=study.n_clusters,
         widths=study.box.widths,
         epsilon=study.privacy.epsilon,
-        changed_users=study.changed_users,
         n_trusted=n_trusted,
         n_local=n_local,
-        epsilon_left=epsilon_left,
     )

@@ -15,7 +15,7 @@ from hybriddp.kmeans.reports.base import Ask, Measured
 from hybriddp.kmeans.reports.clipping import usual_size
 from hybriddp.kmeans.reports.codebook import best_choice
 from hybriddp.kmeans.reports.direction import direction_gains, mean_shift, shift_ask
-from hybriddp.kmeans.statistics import L1_UNIT, SecondMoments
+from hybriddp.kmeans.statistics import CHANGED_USERS, L1_UNIT, SecondMoments
 
 _SECOND_MOMENTS = 1 - tuning.FINAL_LENGTHS - tuning.FINAL_SHIFTS
 
@@ -75,8 +75,8 @@ def estimate_moments(
             shift_ask(mean, radius, epsilon=epsilon, user_fraction=users * tuning.FINAL_SHIFTS),
             second_moment.pair_ask(mean, squares, epsilon=epsilon, user_fraction=users * _SECOND_MOMENTS),
         )
-    if problem.n_trusted and effort.fraction_of_rest:
-        bound = _matrix_radius(problem, effort.fraction_of_rest)
+    if problem.n_trusted and effort.epsilon_fraction:
+        bound = _matrix_radius(problem, effort.epsilon_fraction)
         statistic = SecondMoments(mean, bound * usual_size(d) * initial.coordinate_variance)
         release = problem.release(statistic, effort)
     result = yield Step("finer moments", asks, release)
@@ -151,9 +151,9 @@ def _square_radius(problem: Problem, user_fraction: Fraction) -> float:
     return next((radius for radius in radii if radius * noise < tuning.MOMENT_NOISE), radii[-1])
 
 
-def _matrix_radius(problem: Problem, fraction_of_rest: Fraction) -> float:
+def _matrix_radius(problem: Problem, epsilon_fraction: Fraction) -> float:
     """Where second moments of the trusted group are clipped: as far out as their noise allows."""
-    noise_sd = math.sqrt(2) * problem.changed_users * usual_size(problem.n_dimensions)  # times 1/ε
-    noise = noise_sd / (problem.n_trusted * problem.trusted_epsilon * float(fraction_of_rest))
+    noise_sd = math.sqrt(2) * CHANGED_USERS * usual_size(problem.n_dimensions)  # times 1/ε
+    noise = noise_sd / (problem.n_trusted * float(problem.epsilon) * float(epsilon_fraction))
     radii = tuning.MATRIX_RADII
     return next((radius for radius in radii if radius * noise < tuning.MOMENT_NOISE), min(radii))

@@ -23,7 +23,7 @@ from hybriddp.kmeans.algorithm.problem import Effort, Problem, Step, StepResult
 from hybriddp.kmeans.clustering import nearest, weighted_kmeans
 from hybriddp.kmeans.reports.base import Ask, Projection
 from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import Histogram
+from hybriddp.kmeans.statistics import CHANGED_USERS, Histogram
 
 _DIGITS = 2.0**26  # of the reach of a grid
 
@@ -61,9 +61,9 @@ def grid_frequencies(
 def root_precision(problem: Problem, effort: Effort) -> tuple[float, float]:
     """One over the standard error of a grid frequency, per group: of local users, and of the trusted group."""
     variance = symbol_variance(float(problem.epsilon), tuning.TYPICAL_SYMBOLS)
-    noise_sd = problem.changed_users * math.sqrt(2)  # times 1/ε
+    noise_sd = CHANGED_USERS * math.sqrt(2)  # times 1/ε
     local = math.sqrt(float(effort.user_fraction) * problem.n_local / variance)
-    return local, float(effort.fraction_of_rest) * problem.n_trusted * problem.trusted_epsilon / noise_sd
+    return local, float(effort.epsilon_fraction) * problem.n_trusted * float(problem.epsilon) / noise_sd
 
 
 def blended(trusted: GridFrequencies, local: GridFrequencies) -> GridFrequencies:

@@ -31,6 +31,7 @@ from hybriddp.kmeans.algorithm.rounds import Radii, measure_means
 from hybriddp.kmeans.reports import label_signs
 from hybriddp.kmeans.reports.base import Labels
 from hybriddp.kmeans.reports.grid import GridQuestion
+from hybriddp.kmeans.statistics import CHANGED_USERS
 
 
 def low_dim_algorithm(problem: Problem) -> Algorithm:
@@ -99,7 +100,7 @@ def box_grid(problem: Problem, n_grid: int) -> GridQuestion:
 
 
 def _trusted_sharpness(problem: Problem) -> float:
-    return problem.n_trusted * problem.trusted_epsilon / problem.changed_users
+    return problem.n_trusted * float(problem.epsilon) / CHANGED_USERS
 
 
 def _grid_sizes(widths: FloatArray, m: float) -> NDArray[np.int64]:

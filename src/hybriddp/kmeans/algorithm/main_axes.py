@@ -55,7 +55,7 @@ class MainAxes:
     def worthwhile(self, problem: Problem, k: int, efforts: Sequence[Effort], at_least: int) -> int:
         """Along how many axes these efforts measure the means of ``k`` clusters best."""
         users = sum((effort.user_fraction for effort in efforts), Fraction(0))
-        effort = Effort(users, sum((effort.fraction_of_rest for effort in efforts), Fraction(0)))
+        effort = Effort(users, sum((effort.epsilon_fraction for effort in efforts), Fraction(0)))
         between = tuning.BETWEEN * self.variances
 
         def explained(m: int) -> float:

@@ -15,7 +15,7 @@ from hybriddp.kmeans.algorithm.problem import Effort, Problem
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
-    """What each step takes: all fractions of users add up to 1, and so do all fractions of what is left of ε."""
+    """What each step takes: all fractions of users add up to 1, and so do all fractions of ε."""
 
     initial: Effort  # moments of all points
     final: Effort  # moments about that mean
@@ -27,7 +27,7 @@ class BudgetPlan:
 
     @classmethod
     def percent(cls, users: tuple[int, ...], epsilon: tuple[int, ...]) -> "BudgetPlan":
-        """The plan with these percentages of the local users and of what is left of ε, step by step."""
+        """The plan with these percentages of the local users and of ε, step by step."""
         for name, percentages in (("users", users), ("epsilon", epsilon)):
             if sum(percentages) != 100 or min(percentages) < 0:
                 raise ParameterError(name, "percentages that add up to 100", percentages)
@@ -63,8 +63,8 @@ DOMINANT = BudgetPlan.percent(
 )
 """One beside which local users hardly count does everything."""
 
-LEAST_FRACTION_OF_REST = min(
-    effort.fraction_of_rest for plan in (SMALL, LARGE, DOMINANT) for effort in plan.efforts if effort.fraction_of_rest
+LEAST_EPSILON_FRACTION = min(
+    effort.epsilon_fraction for plan in (SMALL, LARGE, DOMINANT) for effort in plan.efforts if effort.epsilon_fraction
 )
 """What the cheapest release of any plan costs."""
 

@@ -24,10 +24,8 @@ class Problem:
     n_clusters: int  # K, how many centers are wanted
     widths: FloatArray  # of the box, shape (d,); the largest is 1
     epsilon: str  # what every user is promised, as a decimal
-    changed_users: int  # 2 if neighbors differ in one user's point: one contribution leaves, another comes; else 1
     n_trusted: int
     n_local: int
-    epsilon_left: Fraction = Fraction(1)  # the part of ε that the trusted group has not spent yet
 
     @property
     def n_dimensions(self) -> int:
@@ -39,14 +37,9 @@ class Problem:
         """What variances are relative to."""
         return float(np.mean(self.widths**2))
 
-    @property
-    def trusted_epsilon(self) -> float:
-        """What the trusted group has left of ε."""
-        return float(self.epsilon) * float(self.epsilon_left)
-
     def release(self, statistic: Statistic, effort: "Effort") -> "Release | None":
         """The release of a statistic at this effort; None if there is no trusted group, or it is not to spend."""
-        fraction = effort.fraction_of_rest * self.epsilon_left
+        fraction = effort.epsilon_fraction
         return Release(statistic, fraction) if self.n_trusted and fraction else None
 
     def rng(self) -> np.random.Generator:
@@ -55,24 +48,11 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupSize:
-    """The size of a group, as far as the algorithm may know it. That there is a group is public, even an empty one."""
-
-    known: int | None  # exact where it is public, as released where it is private, None before the release
-    is_private: bool = False
-
-    @property
-    def is_group(self) -> bool:
-        """Where sizes are public, a group without users is none."""
-        return self.is_private or bool(self.known)
-
-
-@dataclass(frozen=True, slots=True)
 class Effort:
-    """What a step may cost: a fraction of the local users, and of what the trusted group has left of ε at first."""
+    """What a step may cost: a fraction of the local users, and of the ε of the trusted group."""
 
     user_fraction: Fraction
-    fraction_of_rest: Fraction  # of `Problem.epsilon_left`
+    epsilon_fraction: Fraction
 
 
 @dataclass(frozen=True, slots=True)

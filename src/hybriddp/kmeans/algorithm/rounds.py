@@ -20,7 +20,7 @@ from hybriddp.kmeans.algorithm.problem import Effort, Problem, PublishedVector, 
 from hybriddp.kmeans.reports import label_signs
 from hybriddp.kmeans.reports.base import Ask, Labels, Projection, ResidualSums
 from hybriddp.kmeans.reports.clipping import clipping_factor_lengths, clipping_factor_signs, clipping_factor_sums
-from hybriddp.kmeans.statistics import L1_UNIT, ClusterSums
+from hybriddp.kmeans.statistics import CHANGED_USERS, L1_UNIT, ClusterSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,8 @@ def shift_noise(problem: Problem, k: int, d: int, effort: Effort) -> float:
     Of an average cluster, with the usual radii; both groups together.
     """
     n, epsilon = float(effort.user_fraction) * problem.n_local, float(problem.epsilon)
-    spent = float(effort.fraction_of_rest) * problem.n_trusted * problem.trusted_epsilon
-    return k**2 / (n / _local_noise(k, d, epsilon) + (spent / (problem.changed_users * tuning.L1_RADIUS * d)) ** 2 / 2)
+    spent = float(effort.epsilon_fraction) * problem.n_trusted * epsilon
+    return k**2 / (n / _local_noise(k, d, epsilon) + (spent / (CHANGED_USERS * tuning.L1_RADIUS * d)) ** 2 / 2)
 
 
 @lru_cache(maxsize=1024)

@@ -18,9 +18,9 @@ import numpy as np
 
 from hybriddp.errors import BudgetError, ProtocolError
 from hybriddp.kmeans.algorithm.problem import PublishedVector, Release
-from hybriddp.kmeans.statistics import Statistic, TrustedPoints
+from hybriddp.kmeans.statistics import CHANGED_USERS, Statistic, TrustedPoints
 from hybriddp.kmeans.study import KMeansStudy
-from hybriddp.privacy import LONGEST_EPSILON, Privacy
+from hybriddp.privacy import Privacy
 from hybriddp.release.charging import charge_study, is_again
 from hybriddp.release.event import Event
 from hybriddp.release.ledger import Ledger
@@ -29,14 +29,14 @@ from hybriddp.release.mechanisms import laplace_scale, laplace_variance, release
 _PARTS = 10**18  # parts of ε are rounded down to so many, since a promise cannot have more digits
 
 
-def sensitivity(study: KMeansStudy, statistic: Statistic) -> int:
+def sensitivity(statistic: Statistic) -> int:
     r"""$L_1$ sensitivity of a release: the line on which the privacy of trusted users rests.
 
     A user contributes at most ``max_contribution`` to a statistic, all absolute values added up; `hybriddp.kmeans.
-    statistics` enforces that in integers, user by user. If neighbors differ in a replaced point, what the user
-    contributed leaves and something else comes (``changed_users`` is 2); if in a user who joins or leaves, it is 1.
+    statistics` enforces that in integers, user by user. Neighbors differ in a replaced point: what the user
+    contributed leaves and something else comes.
     """
-    return study.changed_users * statistic.max_contribution
+    return CHANGED_USERS * statistic.max_contribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class TrustedBudget:
                 f"{purpose} would cost the trusted users ε = {privacy.epsilon}, but of the ε = "
                 f"{self.study.privacy.epsilon} that the study promised them it has spent {float(spent):g}."
             )
-        exact, bound = points.exact(release.statistic), sensitivity(self.study, release.statistic)
+        exact, bound = points.exact(release.statistic), sensitivity(release.statistic)
         laplace_scale(bound, privacy)  # fails now or never
         if self.ledger is not None:
-            event, promised = self._event(purpose, self._ledger_cost(privacy)), self._ledger_cost(self.study.privacy)
-            self.ledger.spend(event, promised=None if is_again(self.ledger, event) else promised)
+            event = self._event(purpose, privacy)
+            self.ledger.spend(event, promised=None if is_again(self.ledger, event) else self.study.privacy)
         private = release_vector(exact, sensitivity=bound, privacy=privacy, random_state=rng)
         return PublishedVector(private.values, private.variance)
 
@@ -72,7 +72,7 @@ class TrustedBudget:
     def noise_variance(self, release: Release) -> float:
         """The variance of the noise on each number of a release."""
         privacy = Privacy(epsilon=self.epsilon(release))
-        return laplace_variance(laplace_scale(sensitivity(self.study, release.statistic), privacy))
+        return laplace_variance(laplace_scale(sensitivity(release.statistic), privacy))
 
     def require_enough(self) -> None:
         """Raise `BudgetError` if the study could not go on to its end: better now than half-way."""
@@ -80,7 +80,7 @@ class TrustedBudget:
             return
         self.ledger.refresh()  # another process may have spent in the meantime
         before = self.ledger.sums("trusted", study=self.study.digest).epsilon
-        whole = self._ledger_cost(self.study.privacy)
+        whole = self.study.privacy
         if before and not is_again(self.ledger, self._event("all releases", whole)):
             raise BudgetError(
                 f"The study {self.study.name!r} has spent ε = {float(before):g} of its trusted users already. "
@@ -102,7 +102,7 @@ class TrustedBudget:
         Trusted users are charged release by release. `BudgetError` if local users have too little left.
         """
         if self.ledger is not None:
-            whole = self._ledger_cost(self.study.privacy)
+            whole = self.study.privacy
             charge_study(self.ledger, [], [self._event("the whole study", whole, "local")], promised=whole)
 
     def require_same_ledger(self, nonce: str | None, epsilon: Fraction) -> None:
@@ -117,7 +117,7 @@ class TrustedBudget:
             )
         self.ledger.refresh()
         recorded = self.ledger.sums("trusted", study=self.study.digest).epsilon
-        if nonce not in (None, self.ledger.nonce) or recorded < self.study.ledger_factor * epsilon:
+        if nonce not in (None, self.ledger.nonce) or recorded < epsilon:
             raise ProtocolError(
                 f"The ledger is not the one that the study {self.study.name!r} began with, or lacks some of what the "
                 "study has spent of its trusted users. Give the ledger that the study began with."
@@ -126,14 +126,6 @@ class TrustedBudget:
     def _event(self, purpose: str, cost: Privacy, who: str = "trusted") -> Event:
         study = self.study
         return Event.now(f"K-means: {purpose}", who=who, study=study.digest, privacy=cost, name=study.name)
-
-    def _ledger_cost(self, privacy: Privacy) -> Privacy:
-        """What a ledger is charged for a release; rounded up where twice an ε has a digit too many."""
-        exact = self.study.ledger_factor * privacy.exact_epsilon
-        text = decimal(exact)
-        if len(text) > LONGEST_EPSILON:
-            text = decimal(Fraction(-(-exact * _PARTS // 1), _PARTS))
-        return Privacy.total(epsilon=text)
 
 
 def decimal(exact: Fraction) -> str:

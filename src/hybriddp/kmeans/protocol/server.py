@@ -18,7 +18,7 @@ from hybriddp import _check
 from hybriddp.errors import DataError, ParameterError, ProtocolError
 from hybriddp.kmeans.algorithm.choose import choose_algorithm, trusted_pays
 from hybriddp.kmeans.algorithm.cluster_estimate import ClusterEstimate
-from hybriddp.kmeans.algorithm.problem import GroupSize, PublishedVector, Release, Step, StepResult
+from hybriddp.kmeans.algorithm.problem import PublishedVector, Release, Step, StepResult
 from hybriddp.kmeans.protocol.budget import TrustedBudget
 from hybriddp.kmeans.protocol.plausible import implausible_answers
 from hybriddp.kmeans.protocol.round import Round, RoundTally
@@ -66,6 +66,8 @@ class HybridKMeansServer:
         What local users are to be asked now; None before `start` and after the last round.
     spending : tuple of Spending
         What each step so far cost whom.
+    n_trusted, n_local : int
+        The sizes of the groups.
     rejected : int
         Invalid reports so far.
     implausible_reports : int
@@ -100,12 +102,10 @@ class HybridKMeansServer:
             raise ParameterError("study", "a KMeansStudy", study)
         require_ledger(ledger)
         group = _group(study, trusted)
-        private = group is not None and study.size_is_private
-        size = GroupSize(None, is_private=True) if private else GroupSize(0 if group is None else group.count)
         state = ServerState(
             study=study,
             n_local=_check.integer("n_local", n_local, at_least=0, at_most=MOST_USERS),
-            n_trusted=size,
+            n_trusted=0 if group is None else group.count,
             seeded=random_state is not None,
             in_ledger=ledger is not None and random_state is None,
         )
@@ -115,14 +115,14 @@ class HybridKMeansServer:
         self, state: ServerState, group: TrustedPoints | None, ledger: Ledger | None, random_state: Seed
     ) -> None:
         """Everything up to what the algorithm wants first."""
-        study, size = state.study, state.n_trusted
-        self.study, self.n_local = study, state.n_local
+        study = state.study
+        self.study, self.n_trusted, self.n_local = study, state.n_trusted, state.n_local
         self.seeded, self.in_ledger = state.seeded, state.in_ledger
         self.round: Round | None = None
         self.rejected = state.rejected
         self.implausible_reports = 0
         self.spending: tuple[Spending, ...] = ()
-        self._state, self._group, self._size = state, group, size
+        self._state, self._group = state, group
         self._budget = TrustedBudget(study, None if state.seeded else ledger)
         self._ledger_nonce = state.ledger_nonce
         self._seed = None if random_state is None else int.from_bytes(byte_source(random_state).take(16).tobytes())
@@ -130,9 +130,7 @@ class HybridKMeansServer:
         self._pending: PublishedVector | None = None
         self._result: ClusterEstimate | None = None
         self._stopped = False
-        self._algorithm = choose_algorithm(
-            study, has_trusted=size.is_group, n_trusted=size.known or 0, n_local=state.n_local
-        )
+        self._algorithm = choose_algorithm(study, n_trusted=state.n_trusted, n_local=state.n_local)
         self._step: Step | None = next(self._algorithm)
 
     def start(self) -> None:
@@ -141,7 +139,7 @@ class HybridKMeansServer:
         `BudgetError` if the ledger has less left than the whole study needs. If reading the points fails, call it
         again. A study that has begun goes on where it is; one that was interrupted is taken up from its text.
         """
-        if not self._started() and self._trusted_pays():
+        if not self._started() and self.trusted_used:
             self._budget.require_enough()
         self._advance()
 
@@ -213,8 +211,6 @@ class HybridKMeansServer:
             number = sum(bool(earlier.answers) for earlier in self._results)
             self.implausible_reports += implausible_answers(step.asks, result.answers, number)
         self.round = self._pending = self._step = None
-        if self._size.is_private and self._size.known is None and result.release is not None:  # the first step
-            self._size = GroupSize(max(int(result.release.values[0]), 1), is_private=True)
         cost = "0" if step.release is None else self._budget.epsilon(step.release)
         users = sum(tally.n_users for tally in result.answers)
         self.spending = (*self.spending, Spending(step.purpose, cost, users))
@@ -243,24 +239,12 @@ class HybridKMeansServer:
         return self.study.box.values(self.result.centers)
 
     @property
-    def n_trusted(self) -> int | None:
-        """The size of the trusted group: exact where it is public, else as released (None before that)."""
-        return self._size.known
-
-    @property
     def trusted_used(self) -> bool:
         """Whether the trusted group takes part. One that cannot help is not used: it is asked nothing and pays nothing.
 
-        Public numbers decide that before the study begins. Where the size is private, the released size does: until
-        then it is False, and a group that turns out too small has paid for its size.
+        Public numbers decide that before the study begins.
         """
-        if self._size.is_private:
-            return any(Fraction(step.trusted_epsilon) for step in self.spending[1:])
-        return self._trusted_pays()
-
-    def _trusted_pays(self) -> bool:
-        """Whether trusted users pay for anything at all, if only for the size of their group."""
-        return self._size.is_private or trusted_pays(self.study, self._size.known or 0, self.n_local)
+        return trusted_pays(self.study, self.n_trusted, self.n_local)
 
     def _why_no_round(self) -> str:
         if self._stopped:
@@ -271,7 +255,7 @@ class HybridKMeansServer:
 
     def to_json(self) -> str:
         """The state between rounds: what was published, and nothing that was not."""
-        if self.in_ledger and self._trusted_pays() and self._budget.ledger is not None:
+        if self.in_ledger and self.trusted_used and self._budget.ledger is not None:
             self._ledger_nonce = self._budget.ledger.nonce
         return replace(
             self._state,
@@ -309,8 +293,8 @@ class HybridKMeansServer:
             whose = "a simulation: it goes on with" if state.seeded else "a private study: it goes on without"
             raise ProtocolError(f"The state is that of {whose} a random_state.")
         group, size = _group(state.study, trusted), state.n_trusted
-        if group is not None and not size.is_private and group.count != size.known:
-            raise DataError(f"The trusted group had {size.known:,} users, now {group.count:,} are given.")
+        if group is not None and group.count != size:
+            raise DataError(f"The trusted group had {size:,} users, now {group.count:,} are given.")
         joins = ledger is not None and not state.in_ledger and not state.seeded
         if joins:
             state = _joined(state)
@@ -320,7 +304,7 @@ class HybridKMeansServer:
         except (DataError, ParameterError) as reason:
             raise ProtocolError(f"The state is refused: {reason}") from None
         server._replay(state)  # noqa: SLF001
-        if joins and server._started() and server._trusted_pays():  # noqa: SLF001  (before that, `start` looks)
+        if joins and server._started() and server.trusted_used:  # noqa: SLF001  (before that, `start` looks)
             server._budget.require_enough()  # noqa: SLF001
         return server
 
@@ -344,7 +328,7 @@ class HybridKMeansServer:
             self._pending, self.round = state.pending_release, sent  # to the last digit, in which machines may differ
         else:
             state.require(state.pending_release is None, "it holds a release of a step that does not wait for answers")
-        if state.in_ledger and self._trusted_pays() and self._step is not None:
+        if state.in_ledger and self.trusted_used and self._step is not None:
             spent = self._spent()
             if self._pending is not None and self._step.release is not None:  # in the step that waits for local users
                 spent += Fraction(self._budget.epsilon(self._step.release))
@@ -395,7 +379,7 @@ def _joined(state: ServerState) -> ServerState:
 
 
 def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> TrustedPoints | None:
-    """The trusted group. One without users counts as none, unless its size is private: that it is 0 would tell."""
+    """The trusted group. One without users counts as none."""
     if trusted is None:
         return None
     if isinstance(trusted, TrustedPoints):
@@ -404,4 +388,4 @@ def _group(study: KMeansStudy, trusted: ArrayLike | TrustedPoints | None) -> Tru
         group = PointArray(study.box, study.box.check(trusted, "trusted points").copy(), "trusted points")
     if group.box != study.box:
         raise ParameterError("trusted", "points that were read with the bounds and the scale of this study", group.box)
-    return group if group.count or study.size_is_private else None
+    return group if group.count else None

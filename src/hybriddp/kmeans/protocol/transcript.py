@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybriddp.channels.channel import is_integer
-from hybriddp.kmeans.algorithm.problem import GroupSize, PublishedVector, StepResult
+from hybriddp.kmeans.algorithm.problem import PublishedVector, StepResult
 from hybriddp.kmeans.reports.base import ReportTally
 from hybriddp.kmeans.study import Document, KMeansStudy
 
 MOST_USERS = (1 << 63) - 1  # the largest number of users or reports
-_PRIVATE = "private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class ServerState(Document):
 
     study: KMeansStudy
     n_local: int
-    n_trusted: GroupSize  # where it is private, the text says only that there is a group
+    n_trusted: int
     seeded: bool  # whether it is a simulation
     in_ledger: bool  # whether a ledger records the releases
     rejected: int = 0  # invalid reports so far
@@ -38,7 +37,7 @@ class ServerState(Document):
         fields: dict[str, Any] = {
             "study": self.study.fields(),
             "n_local": self.n_local,
-            "n_trusted": _PRIVATE if self.n_trusted.is_private else self.n_trusted.known,
+            "n_trusted": self.n_trusted,
             "seeded": self.seeded,
             "in_ledger": self.in_ledger,
             "rejected": self.rejected,
@@ -59,11 +58,11 @@ class ServerState(Document):
 
     @classmethod
     def _read(cls, fields: dict[str, Any]) -> Self:
-        asked, size = fields["open_round"], fields["n_trusted"]
+        asked = fields["open_round"]
         state = cls(
             study=KMeansStudy.of(fields["study"]),
             n_local=_size(fields["n_local"]),
-            n_trusted=GroupSize(None, is_private=True) if size == _PRIVATE else GroupSize(_size(size)),
+            n_trusted=_size(fields["n_trusted"]),
             seeded=fields["seeded"],
             in_ledger=fields["in_ledger"],
             rejected=_size(fields["rejected"]),
@@ -76,8 +75,6 @@ class ServerState(Document):
         cls.require(flags, "it does not say whether it is a simulation, and whether a ledger records it")
         named = state.ledger_nonce is None or (isinstance(state.ledger_nonce, str) and state.in_ledger)
         cls.require(named, "it names a ledger, but says that no ledger records the releases")
-        fits = not state.n_trusted.is_group or state.n_trusted.is_private == state.study.size_is_private
-        cls.require(fits, "the size of a trusted group must be private with neighbors='add-remove', and only then")
         return state
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hybriddp._check import FloatArray
-from hybriddp.errors import DataError, ProtocolError
+from hybriddp.errors import DataError
 from hybriddp.kmeans.estimator import HybridKMeans
 from hybriddp.kmeans.point_units import integer_of_units, units_of, values_of
 from hybriddp.kmeans.protocol.server import HybridKMeansServer
@@ -36,12 +36,6 @@ class KMeansKind(StudyKind):
     name: ClassVar[str] = "kmeans"
     steps: ClassVar[tuple[str, ...]] = ("rounds", "release")
     min_group_size: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        if self.study.size_is_private:
-            raise ProtocolError(
-                'The server shows how many take part, so it takes studies with neighbors="replace-one" only.'
-            )
 
     @property
     def title(self) -> str:

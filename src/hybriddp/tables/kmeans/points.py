@@ -17,7 +17,7 @@ from hybriddp._check import FloatArray
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.kmeans.box import Box, grid_position, place_coordinates
 from hybriddp.kmeans.reports.grid import GridQuestion
-from hybriddp.kmeans.statistics import BLOCK, STEP_PARTS, VERTEX_FORMULAS, Histogram, Statistic, UserCount
+from hybriddp.kmeans.statistics import BLOCK, STEP_PARTS, VERTEX_FORMULAS, Histogram, Statistic
 from hybriddp.kmeans.study import KMeansStudy
 from hybriddp.tables import frames
 from hybriddp.tables.batches import computed
@@ -176,8 +176,6 @@ class TrustedTable:
 
     def exact(self, statistic: Statistic) -> NDArray[np.int64]:
         """The statistic without noise."""
-        if isinstance(statistic, UserCount):
-            return np.array([self.count], np.int64)
         with self._source.reading():
             if isinstance(statistic, Histogram) and statistic.grid.projection is None:
                 counts = np.zeros(statistic.size, np.int64)
