@@ -43,6 +43,16 @@ def test_a_forgotten_quantile_is_read_out_of_the_result(result: Path) -> None:
     assert other["cdf"]["edges"] == first["cdf"]["edges"]
 
 
+def test_a_simulation_stays_one(result: Path) -> None:
+    seeded = result.with_name("seeded.json")
+    told = json.loads(result.read_text(encoding="utf-8"))
+    told["privacy"]["private_release"] = False
+    seeded.write_text(json.dumps(told), encoding="utf-8")
+    again = RUN.invoke(cli.app, ["quantiles", "--from", str(seeded), "--at", "0.8"])
+    assert "NOT a private release" in again.output
+    assert "nothing was spent" not in again.output
+
+
 def test_nothing_is_read_or_released_beside_it(result: Path, tmp_path: Path) -> None:
     for more in (["--ledger", "l"], ["--bounds", "0", "1"], ["users.csv"], ["--html", "a.html"]):
         refused = RUN.invoke(cli.app, ["quantiles", "--from", str(result), *more])

@@ -2,13 +2,14 @@ import json
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
-from hybriddp.distribution import DistributionEstimate, DistributionStudy, PublishedQuantile
+from hybriddp.distribution import DistributionEstimate, DistributionStudy, PublishedDistribution, PublishedQuantile
 from hybriddp.distribution.published import publish_quantile
-from hybriddp.errors import ParameterError
+from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.published import nice_below
 
 STUDY = DistributionStudy("load", bounds=(0, 10_000), epsilon=1, scale="log")
@@ -19,6 +20,11 @@ LOAD = np.random.default_rng(0).lognormal(6.0, 0.8, 62_000)
 def estimate() -> DistributionEstimate:
     reports = STUDY.randomize(LOAD[2000:], random_state=1)
     return STUDY.estimate(trusted=LOAD[:2000], local=reports, random_state=2)
+
+
+@pytest.fixture(scope="module")
+def read(estimate: DistributionEstimate) -> PublishedDistribution:
+    return DistributionEstimate.from_json(estimate.to_json(at=[0.5]))
 
 
 def _is_multiple(x: float, step: Fraction) -> bool:
@@ -79,7 +85,7 @@ def test_json_holds_what_may_be_published_and_both_answers(estimate: Distributio
     full = estimate.to_dict(full=True)["curator"]
     assert full["both"]["cdf"] == estimate.fit.cdf.tolist()
     assert full["quantiles"][0]["value"] == estimate.quantile(0.5).value
-    assert json.loads(p.to_json())["quantiles"] == told["quantiles"]
+    assert p.to_dict() == told
     assert repr(p).startswith("PublishedDistribution(p50 ")
 
 
@@ -96,3 +102,92 @@ def test_warnings_name_where_the_other_answer_is(estimate: DistributionEstimate)
     assert "The second table gives" in page
     assert page.count("<table") == 2
     assert "allowing_groups_to_differ" not in estimate.to_html()
+
+
+# Read back from JSON
+
+
+def test_a_result_reads_what_it_wrote(estimate: DistributionEstimate) -> None:
+    part = replace(estimate, study=STUDY.part("country", "DE"))
+    for one in (estimate, part, estimate.allowing_groups_to_differ()):
+        published = one.published(at=[0.25, 0.5, 0.999])
+        for text in (published.to_json(), one.to_json(at=[0.25, 0.5, 0.999], full=True)):
+            assert DistributionEstimate.from_json(text).to_dict() == published.to_dict()
+    odd = estimate.published(level=0.9, step=7.5)
+    assert PublishedDistribution.from_json(odd.to_json()).quantiles == odd.quantiles
+    assert part.published().title == "load [country = DE]"
+
+
+def test_other_quantiles_are_those_of_the_estimate(estimate: DistributionEstimate, read: PublishedDistribution) -> None:
+    assert np.array_equal(read.edges, STUDY.bins.edges)
+    for here, there in ((read, estimate), (read.allowing_groups_to_differ(), estimate.allowing_groups_to_differ())):
+        for q in (0.1, 0.5, 0.8, 0.95):
+            again, first = here.quantile(q), there.quantile(q)
+            widest = STUDY.bins.widths[first.bin_number : first.bin_number + 2].max()
+            assert abs(again.value - first.value) <= widest
+            assert again.interval.lower <= first.interval.lower  # errors were rounded up
+            assert again.interval.upper >= first.interval.upper
+            assert np.searchsorted(STUDY.bins.edges, again.interval.upper) <= 2 + np.searchsorted(
+                STUDY.bins.edges, first.interval.upper
+            )
+    other = read.with_quantiles([0.8, 0.9])
+    assert [one.q for one in other.quantiles] == [0.8, 0.9]
+    assert other.quantiles[0] == publish_quantile(read.quantile(0.8), STUDY.bounds)
+    beside = read.allowing_groups_to_differ().with_quantiles([0.8, 0.9])
+    assert other.to_dict()["if_groups_may_differ"]["quantiles"] == [one.to_dict() for one in beside.quantiles]
+    with pytest.raises(ParameterError, match="^q must be"):
+        read.quantile(1.0)
+    with pytest.raises(DataError, match="one answer only"):
+        beside.allowing_groups_to_differ()
+
+
+def test_results_of_servers_and_parts_are_read(estimate: DistributionEstimate) -> None:
+    told = estimate.to_dict()
+    server = PublishedDistribution.from_json(json.dumps({"estimate": told, "answer": "…"}))
+    assert server.to_dict() == told
+    part = {**told, "users": {"by": "country", "key": "DE"}}
+    text = json.dumps({"by": "country", "parts": [{"key": "DE", "estimate": part}, {"key": "FR", "estimate": told}]})
+    german, _ = PublishedDistribution.parts_from_json(text)
+    assert german.title == "load [country = DE]"
+    with pytest.raises(DataError, match="2 parts of the users"):
+        PublishedDistribution.from_json(text)
+
+
+def _with_other(told: dict[str, Any], *path: Any, value: Any) -> str:  # noqa: ANN401
+    *first, last = path
+    place: Any = told
+    for name in first:
+        place = place[name]
+    place[last] = value
+    return json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("cdf", "standard_errors", 7), -1.0),
+        (("cdf", "standard_errors", 7), math.inf),
+        (("cdf", "values", 9), 1.0),
+        (("cdf", "values", 254), 1.5),
+        (("cdf", "edges", 9), 0.0),
+        (("cdf", "edges"), [0.0, 1.0]),
+        (("cdf", "step"), None),
+        (("quantiles", 0, "value"), math.nan),
+        (("quantiles", 0, "q"), 1.0),
+        (("quantiles", 0, "interval_90"), [0.0, 1.0]),
+        (("users",), {"by": "country"}),
+        (("privacy", "more"), 1),
+        (("if_groups_may_differ", "cdf"), {}),
+        (("warnings",), None),
+        (("parts",), [7]),
+    ],
+)
+def test_other_texts_are_refused(estimate: DistributionEstimate, path: Any, value: Any) -> None:  # noqa: ANN401
+    with pytest.raises(DataError, match="holds no released distribution"):
+        PublishedDistribution.from_json(_with_other(estimate.to_dict(), *path, value=value))
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", "{}", '{"estimate": 7}', "[" * 100_000, "\ud800"])
+def test_texts_that_are_no_results_are_refused(text: str) -> None:
+    with pytest.raises(DataError, match="holds no released distribution"):
+        DistributionEstimate.from_json(text)

@@ -8,7 +8,7 @@ import typer
 
 from hybriddp.cli.terminal import say
 from hybriddp.distribution.explain import shown
-from hybriddp.distribution.saved import SavedDistribution
+from hybriddp.distribution.published import PublishedDistribution
 from hybriddp.errors import DataError, ParameterError
 
 _FREE = "From what was released before: nothing was spent."
@@ -30,11 +30,11 @@ def answer_again(
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         raise DataError(f"{path} cannot be read. It must hold the JSON of released quantiles.") from None
-    found = SavedDistribution.from_parts_json(text)
+    found = PublishedDistribution.parts_from_json(text)
     if groups_may_differ:
         found = tuple(one.allowing_groups_to_differ() for one in found)
     if as_json:
-        told = [_told(one, at) for one in found]
+        told = [one.with_quantiles(at).to_dict() for one in found]
         typer.echo(json.dumps(told[0] if len(told) == 1 else {"parts": told}, indent=2))
         return
     for one in found:
@@ -42,24 +42,13 @@ def answer_again(
             say(warning)
         say(f"{one.title}:")
         _say_quantiles(one, at)
-        if one.if_groups_differ is not None:
+        if one.if_groups_may_differ is not None:
             say("If the groups may differ, each counts for its own users only:")
-            _say_quantiles(one.allowing_groups_to_differ(), at)
-    say(_FREE)
+            _say_quantiles(one.if_groups_may_differ, at)
+    say(str(found[0].privacy) if found[0].privacy.seeded else _FREE)
 
 
-def _say_quantiles(saved: SavedDistribution, at: Sequence[float]) -> None:
-    for one in saved.quantiles(at):
+def _say_quantiles(answer: PublishedDistribution, at: Sequence[float]) -> None:
+    for q in at:
+        one = answer.quantile(q)
         say(f"{one.name}: {shown(one)}.")
-
-
-def _told(saved: SavedDistribution, at: Sequence[float]) -> dict[str, object]:
-    """All that was saved, with other quantiles in the place of those that were asked for then."""
-    told = {**saved.content, "quantiles": [one.to_dict() for one in saved.published(at)]}
-    if saved.if_groups_differ is not None:
-        beside = saved.allowing_groups_to_differ().published(at)
-        told["if_groups_may_differ"] = {
-            **saved.content["if_groups_may_differ"],
-            "quantiles": [one.to_dict() for one in beside],
-        }
-    return told

@@ -12,7 +12,6 @@ from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
 from hybriddp.distribution.published import PublishedCdf, PublishedDistribution, PublishedQuantile
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
 from hybriddp.distribution.release import PrivateHistogram
-from hybriddp.distribution.saved import SavedDistribution
 from hybriddp.distribution.study import DistributionStudy
 from hybriddp.distribution.summary import BinCounts, PatternCounts
 
@@ -34,5 +33,4 @@ __all__ = [
     "PublishedDistribution",
     "PublishedQuantile",
     "Quantile",
-    "SavedDistribution",
 ]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from hybriddp import _check
 from hybriddp.channels.plausible import short_doubt
 from hybriddp.distribution import explain, page, quantile
-from hybriddp.distribution.explain import HONEST, USUAL
+from hybriddp.distribution.explain import USUAL
 from hybriddp.distribution.fit import DistributionFit, Fits, GroupComparison
-from hybriddp.distribution.published import PublishedDistribution, answers_of, publish, publish_mean
+from hybriddp.distribution.published import PublishedDistribution, publish
 from hybriddp.distribution.quantile import Band, Bar, CdfValue, DistributionMean, Quantile
 from hybriddp.mean.estimate import Statement
 
@@ -147,8 +147,7 @@ class DistributionEstimate:
             What to round quantiles to. If not given, each has its own: 1, 2 or 5 times a power of ten, at most a tenth
             of its standard error.
         """
-        at = quantile.asked("at", at)
-        return publish(self, at, level=level, step=step, warnings=explain.warnings(self, at))
+        return publish(self, quantile.asked("at", at), level=level, step=step)
 
     # How it is shown ------------------------------------------------------------------------------------------------
 
@@ -200,33 +199,14 @@ class DistributionEstimate:
         The answer that assumes nothing of the groups stands beside the other one. With ``full`` all that the curator
         has beside it, unrounded, and what each group says alone.
         """
-        at, study, compared = quantile.asked("at", at), self.study, self.comparison
-        p = self.published(at=at)
-        honest = self.if_groups_may_differ
-        found = {
-            "warnings": [text.replace(HONEST, "if_groups_may_differ") for text in p.warnings],  # before the numbers
-            "study": study.name,
-            "digest": study.digest,
-            "users": study.users and asdict(study.users),
-            "quantiles": [one.to_dict() for one in p.quantiles],
-            "cdf": {"edges": p.edges.tolist(), **p.cdf.to_dict()},
-            "mean": publish_mean(self.mean(), study.bounds),
-            "n_trusted": self.n_trusted,
-            "n_local": self.n_local,
-            "assumes_groups_alike": explain.assumes_alike(self),
-            "if_groups_may_differ": honest and answers_of(honest.published(at=at)),
-            "groups": compared
-            and {
-                "statistic": compared.statistic,
-                "n_edges": compared.n_edges,
-                "standard_errors_apart": compared.z,
-                "tau": compared.tau,
-            },
-            "tied": self.tied,
-            "implausible_reports": self.implausible_reports,
-            "privacy": self.privacy.to_dict(),
-        }
-        return found if not full else found | {"curator": self._curator(at)}
+        at = quantile.asked("at", at)
+        published = self.published(at=at).to_dict()
+        return published if not full else published | {"curator": self._curator(at)}
+
+    @staticmethod
+    def from_json(text: str) -> PublishedDistribution:
+        """Read what `to_json` or a server's result holds: the published numbers, and any other quantile at no cost."""
+        return PublishedDistribution.from_json(text)
 
     def _curator(self, at: Sequence[float]) -> dict[str, Any]:
         """What is unrounded, and what each group says alone."""

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +19,7 @@ from hybriddp._check import FloatArray
 from hybriddp.channels.masked import N_BINS
 from hybriddp.distribution.bins import Bins
 from hybriddp.distribution.fit import DistributionFit
-from hybriddp.distribution.within import curve_of
+from hybriddp.distribution.within import STRAIGHT, curve_of
 from hybriddp.errors import ParameterError
 from hybriddp.mean.interval import Interval
 
@@ -131,6 +132,22 @@ class Band:
     level: float
 
 
+class Steps(Protocol):
+    """A CDF at the edges, its steps and its errors: a fit, or what is published of one."""
+
+    @property
+    def cdf(self) -> FloatArray:
+        """The CDF at the 255 edges."""
+
+    @property
+    def masses(self) -> FloatArray:
+        """Its steps, one per bin."""
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """The standard errors of the CDF."""
+
+
 def asked(name: str, several: Iterable[float]) -> tuple[float, ...]:
     """The quantiles that somebody asks for, once and for all: an iterator would be empty the second time."""
     if (isinstance(several, str | np.ndarray) and np.ndim(several) != 1) or not isinstance(several, Iterable):
@@ -145,18 +162,18 @@ def normal_quantile(level: float) -> float:
     return float(ndtri((1 + _check.number("level", level, _check.FRACTION)) / 2))
 
 
-def band(fit: DistributionFit, bins: Bins, level: float) -> Band:
+def band(fit: Steps, bins: Bins, level: float) -> Band:
     """The CDF and its pointwise band at the edges."""
     reach = normal_quantile(level) * fit.standard_errors
     lower, upper = np.maximum(fit.cdf - reach, 0.0), np.minimum(fit.cdf + reach, 1.0)
     return Band(bins.edges, fit.cdf, lower, upper, level)
 
 
-def quantile(fit: DistributionFit, bins: Bins, q: float, level: float) -> Quantile:
+def quantile(fit: Steps, bins: Bins, q: float, level: float) -> Quantile:
     """The value below which a fraction ``q`` of the distribution lies.
 
     The interval goes from the edge before the first one where the band reaches up to ``q``, to the first edge from
-    which on the band stays above it.
+    which on the band stays above it. Within a bin only a whole fit tells how the density changes.
     """
     _check.number("q", q, _check.FRACTION)
     edges, found = bins.edges, band(fit, bins, level)
@@ -166,7 +183,8 @@ def quantile(fit: DistributionFit, bins: Bins, q: float, level: float) -> Quanti
     value = float(bins.middles[at])
     if 0 < at < N_BINS - 1 and mass > 0:
         share = min(max((q - below) / mass, 0.0), 1.0)
-        value = float(edges[at - 1] + bins.widths[at] * curve_of(fit, bins, at).place(share))
+        curve = curve_of(fit, bins, at) if isinstance(fit, DistributionFit) else STRAIGHT
+        value = float(edges[at - 1] + bins.widths[at] * curve.place(share))
     first = int(np.searchsorted(np.maximum.accumulate(found.upper), q))
     last = int(np.searchsorted(np.minimum.accumulate(found.lower[::-1])[::-1], q, side="right"))
     low = float(edges[max(first - 1, 0)]) if first < N_BINS - 1 else float(edges[-1])

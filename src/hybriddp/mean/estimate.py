@@ -59,6 +59,12 @@ class Statement:
             del plain["already_charged"]
         return {**plain, "private_release": not seeded}
 
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "Statement":
+        """Read what `to_dict` gave."""
+        plain = dict(content)
+        return cls(seeded=not plain.pop("private_release"), **plain)
+
     def __str__(self) -> str:
         if self.seeded:
             return "A simulation: NOT a private release."
