@@ -41,8 +41,7 @@ def test_a_file_is_simulated_in_the_papers_setting(tmp_path: Path) -> None:
     path = tmp_path / "values.csv"
     pl.DataFrame({"minutes": [1.0, 2.5, None, 7.0] * 100}).write_csv(path)
     options = ["--value", "minutes", "--channel", "laplace", "--estimators", "privacy, 0.3", "--json"]
-    checkpoint = tmp_path / "sums.json"
-    result = RUN.invoke(cli.app, ["simulate", str(path), *options, *COMMON, "--checkpoint", str(checkpoint)])
+    result = RUN.invoke(cli.app, ["simulate", str(path), *options, *COMMON])
     stored = json.loads(result.stdout)
     assert stored["private_release"] is False
     assert stored["n_trusted"] + stored["n_local"] == 300

@@ -3,14 +3,13 @@ import math
 import re
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import ParameterError
 from hybriddp.grid import UNITS
 from hybriddp.mean import MeanStudy
 from hybriddp.mean.published import fixed_weight, trusted_noise
@@ -130,47 +129,17 @@ def test_fixed_weights_err_as_predicted_in_other_settings(change: dict[str, Any]
     _assert_errs_as_predicted(_run(**{"trials": 2000, "estimators": (0.4,), **change}))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"data": VALUES[1:]},
-        {"trusted_fraction": 0.06},
-        {"study": MeanStudy("y", bounds=(0, 10), epsilon=0.5)},
-        {"estimators": ("adaptive",)},
-        {"n_users": 1000},
-    ],
-)
-def test_a_checkpoint_knows_its_simulation(tmp_path: Path, change: dict[str, object]) -> None:
-    path = tmp_path / "sums.json"
-    _run(trials=100, checkpoint=path, estimators=(0.3,))
-    with pytest.raises(DataError, match="another simulation"):
-        _run(**{"trials": 100, "checkpoint": path, "estimators": (0.3,), **change})
-
-
 # Identities
 
 
 @pytest.mark.slow
-def test_the_result_does_not_depend_on_who_does_the_work(tmp_path: Path) -> None:
+def test_the_result_does_not_depend_on_who_does_the_work() -> None:
     alone = _run(trials=250, **FAST)
     assert _run(trials=250, processes=2, **FAST) == alone
     assert _run(trials=250, random_state=1, **FAST) != alone
     done: list[int] = []
-    assert _run(trials=250, checkpoint=tmp_path / "sums.json", progress=done.append, **FAST) == alone
+    assert _run(trials=250, progress=done.append, **FAST) == alone
     assert done == [100, 200, 250]
-
-
-@pytest.mark.slow
-def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "sums.json"
-    done: list[int] = []
-    _run(trials=250, checkpoint=path, **FAST)
-    assert json.loads(path.read_text())["sums"]["trials"] == 200
-    again = _run(trials=350, checkpoint=path, progress=done.append, **FAST)
-    assert done == [300, 350]
-    for mine, other in zip(again.outcomes, _run(trials=350, **FAST).outcomes, strict=True):
-        assert mine.observed_mse == pytest.approx(other.observed_mse)
-        assert mine.coverage == other.coverage
 
 
 def test_the_result_is_a_table_and_text() -> None:
@@ -291,7 +260,6 @@ def test_named_distributions_have_their_moments(text: str, mean: float, sd: floa
         ("estimators", {"estimators": ("best",)}),
         ("estimators", {"estimators": (1.5,)}),
         ("estimators", {"estimators": 0.5}),
-        ("checkpoint", {"checkpoint": "no such folder/sums.json"}),
         ("n_users", {"data": "uniform"}),
         ("n_users", {"local_data": "uniform"}),
         ("n_users", {"data": "uniform", "n_users": 1}),
@@ -313,17 +281,6 @@ def test_bad_parameters_are_named(name: str, change: dict[str, object]) -> None:
     with pytest.raises(ParameterError) as caught:
         _run(**change)
     assert caught.value.name == name
-
-
-def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "sums.json"
-    for text in ("[]", "[" * 200_000):
-        path.write_text(text)
-        with pytest.raises(DataError, match="not a checkpoint"):
-            _run(checkpoint=path)
-    _run(trials=100, checkpoint=tmp_path / "other.json")
-    with pytest.raises(DataError, match="another simulation"):
-        _run(trials=100, random_state=5, checkpoint=tmp_path / "other.json")
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ def run_simulation(
     estimators: Annotated[str, option("Names or fixed weights, separated by commas.")] = ",".join(ESTIMATORS),
     seed: Annotated[int, option("Seed of the simulation.")] = 0,
     processes: Annotated[int | None, option("Number of processes; one per core if not given.")] = None,
-    checkpoint: Annotated[Path | None, option("File for intermediate sums, to resume from.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Run the real pipeline many times and compare what happens with what the formulas predict.
@@ -58,7 +57,6 @@ def run_simulation(
             n_users=users,
             random_state=seed,
             processes=processes,
-            checkpoint=checkpoint,
             progress=update,
         )
     if as_json:

@@ -1,22 +1,19 @@
 """Before any data is collected: the real pipeline, many times, against what the formulas predict.
 
-Trials come in blocks with a seed each, so the result is the same however many processes share them, and a run that was
-stopped goes on with the blocks that are missing. Only sums are kept: memory does not depend on the number of trials.
+Trials come in blocks with a seed each, so the result is the same however many processes share them. Only sums are
+kept: memory does not depend on the number of trials.
 """
 
-import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hybriddp import _check
-from hybriddp.errors import DataError, ParameterError
+from hybriddp.errors import ParameterError
 from hybriddp.mean import MeanStudy
 from hybriddp.simulation.distributions import SimulatedPopulation, population
 from hybriddp.simulation.outcome import Simulation, outcomes, predicted_setting
@@ -33,43 +30,6 @@ class _Block:
     seed: np.random.SeedSequence
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A file that belongs to one scene and seed; a run of more trials goes on from it."""
-
-    path: Path
-    scene: Scene
-    seed: np.random.SeedSequence
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of the scene and the seed."""
-        scene = self.scene
-        people = [crowd.units.tolist() + crowd.users.tolist() for crowd in (scene.trusted, scene.local)]
-        sizes = [scene.n_trusted, scene.n_local, scene.fixed]
-        parts = [scene.study.digest, sizes, scene.estimators, self.seed.entropy, people]
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-    def read(self) -> TrialSums:
-        """The sums so far."""
-        if not self.path.exists():
-            return TrialSums.nothing()
-        try:
-            stored = json.loads(self.path.read_text(encoding="utf-8"))
-            fingerprint, sums = stored["fingerprint"], TrialSums.from_dict(stored["sums"])
-        except (KeyError, TypeError, ValueError, RecursionError) as reason:
-            raise DataError(f"{self.path} is not a checkpoint of a simulation.") from reason
-        if fingerprint != self.fingerprint:
-            raise DataError(f"{self.path} is the checkpoint of another simulation. Name another file or remove it.")
-        return sums
-
-    def write(self, sums: TrialSums) -> None:
-        """Replace the file as a whole."""
-        draft = self.path.with_name(f"{self.path.name}.draft")
-        draft.write_text(json.dumps({"fingerprint": self.fingerprint, "sums": sums.to_dict()}), encoding="utf-8")
-        draft.replace(self.path)
-
-
 def simulate(
     data: ArrayLike | str,
     *,
@@ -81,7 +41,6 @@ def simulate(
     local_data: ArrayLike | str | None = None,
     random_state: int = 0,
     processes: int | None = 1,
-    checkpoint: Path | str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Simulation:
     """Every estimator on ``data``, ``trials`` times: observed against predicted errors, gains and coverage.
@@ -110,9 +69,6 @@ def simulate(
         The seed: this is a simulation.
     processes : int or None
         How many processes do the work; None for one per core. The result does not depend on it.
-    checkpoint : path, optional
-        A file for the sums so far; a run with the same file goes on where the last one stopped. If it has more trials
-        already than are asked for, all of them count.
     progress : callable, optional
         Called with the number of trials done.
 
@@ -127,8 +83,6 @@ def simulate(
         raise ParameterError("study", "a MeanStudy", study)
     if isinstance(estimators, str) or not isinstance(estimators, Sequence):
         raise ParameterError("estimators", "a sequence of names and weights", estimators)
-    if checkpoint is not None and not Path(checkpoint).parent.is_dir():
-        raise ParameterError("checkpoint", "a file in a folder that exists", checkpoint)
     people = population(data, study.bounds)
     others = people if local_data is None else population(local_data, study.bounds)
     if n_users is None and (isinstance(data, str) or local_data is not None):
@@ -138,7 +92,7 @@ def simulate(
     trials = _check.integer("trials", trials, at_least=2)
     seeds = np.random.SeedSequence(_check.integer("random_state", random_state, at_least=0)).spawn(-(-trials // _BLOCK))
     blocks = [_Block(scene, min(_BLOCK, trials - i * _BLOCK), seed) for i, seed in enumerate(seeds)]
-    sums = _run(blocks, processes, None if checkpoint is None else Path(checkpoint), progress)
+    sums = _run(blocks, processes, progress)
     sizes = (scene.n_trusted, scene.n_local)
     return Simulation(
         study=study,
@@ -154,19 +108,13 @@ def simulate(
     )
 
 
-def _run(
-    blocks: list[_Block], processes: int | None, file: Path | None, progress: Callable[[int], None] | None
-) -> TrialSums:
-    """The sums of all blocks, those of the checkpoint among them."""
+def _run(blocks: list[_Block], processes: int | None, progress: Callable[[int], None] | None) -> TrialSums:
+    """Add up the sums of all blocks."""
     if processes is not None:
         _check.integer("processes", processes, at_least=1)
-    checkpoint = None if file is None else Checkpoint(file, blocks[0].scene, blocks[0].seed)
-    total = TrialSums.nothing() if checkpoint is None else checkpoint.read()
-    left = blocks[total.trials // _BLOCK :]
-    for block, sums in zip(left, _results(left, processes), strict=True):
+    total = TrialSums.nothing()
+    for sums in _results(blocks, processes):
         total = total + sums
-        if checkpoint is not None and block.trials == _BLOCK:  # a shorter one would be a different one next time
-            checkpoint.write(total)
         if progress is not None:
             progress(total.trials)
     return total

@@ -4,8 +4,7 @@ All of it is the real pipeline (grid, channel, summaries, release, estimate), bu
 (`crowd`) and that the randomness is seeded. Nothing here is a private release.
 """
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -116,14 +115,3 @@ class TrialSums:
     def __add__(self, other: "TrialSums") -> "TrialSums":
         added = {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
         return replace(self if self.trials else other, **added)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in asdict(self).items()}
-
-    @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> "TrialSums":
-        """From plain values."""
-        arrays = {key: np.array(stored[key], float) for key in _ADDED[1:]}
-        truth, answers = float(stored["first_truth"]), tuple(stored["first_answers"])
-        return cls(int(stored["trials"]), truth, answers, **arrays)
