@@ -1,6 +1,7 @@
 """What every kind of study has in common."""
 
 import hashlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,6 +33,14 @@ def test_a_part_is_another_study_that_everybody_pays_for_once(study: Study) -> N
     assert (part.title, part.digest != study.digest) == (f"{study.title} [country = DE]", True)
     assert part.whole_digest == study.whole_digest
     assert part.with_users(None).digest == study.digest
+
+
+def test_a_part_takes_the_reports_of_everybody(study: Any) -> None:  # noqa: ANN401  (of any kind)
+    part, values = study.part("country", "DE"), ["yes"] if isinstance(study, FrequencyStudy) else [30.0]
+    assert part.summarize_local(study.randomize(values)).tied
+    assert part.summarize_local(study.randomize(values)).study == part.digest
+    with pytest.raises(ProtocolError, match="The reports belong to"):
+        study.summarize_local(part.randomize(values))
 
 
 def test_a_part_of_a_part_is_refused(study: Study) -> None:

@@ -1,27 +1,12 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from hybriddp.distribution import DistributionEstimate, DistributionStudy
 from hybriddp.distribution.explain import cells, quantile_words, shown
 from hybriddp.distribution.quantile import Quantile
 from hybriddp.mean.interval import Interval
-
-STUDY = DistributionStudy("page load ms", bounds=(0, 10_000), epsilon=1.0, scale="log")
-LOAD = np.random.default_rng(0).lognormal(6.0, 0.8, 62_000)
-
-
-@pytest.fixture(scope="module")
-def estimate() -> DistributionEstimate:
-    reports = STUDY.randomize(LOAD[2000:], random_state=1)
-    return STUDY.estimate(trusted=LOAD[:2000], local=reports, random_state=2)
-
-
-@pytest.fixture(scope="module")
-def different() -> DistributionEstimate:
-    reports = STUDY.randomize(LOAD[2000:], random_state=1)
-    return STUDY.estimate(trusted=3 * LOAD[:2000], local=reports, random_state=2)
+from tests.distribution.conftest import LOAD
 
 
 def test_the_explanation_says_which_quantiles_are_determined(estimate: DistributionEstimate) -> None:

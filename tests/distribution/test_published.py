@@ -7,19 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybriddp.distribution import DistributionEstimate, DistributionStudy, PublishedDistribution, PublishedQuantile
+from hybriddp.distribution import DistributionEstimate, PublishedDistribution, PublishedQuantile
 from hybriddp.distribution.published import publish_quantile
 from hybriddp.errors import DataError, ParameterError
 from hybriddp.mean.published import nice_below
-
-STUDY = DistributionStudy("load", bounds=(0, 10_000), epsilon=1, scale="log")
-LOAD = np.random.default_rng(0).lognormal(6.0, 0.8, 62_000)
-
-
-@pytest.fixture(scope="module")
-def estimate() -> DistributionEstimate:
-    reports = STUDY.randomize(LOAD[2000:], random_state=1)
-    return STUDY.estimate(trusted=LOAD[:2000], local=reports, random_state=2)
+from tests.distribution.conftest import STUDY, estimated
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +82,7 @@ def test_json_holds_what_may_be_published_and_both_answers(estimate: Distributio
 
 
 def test_warnings_name_where_the_other_answer_is(estimate: DistributionEstimate) -> None:
-    reports = STUDY.randomize(LOAD[2000:], random_state=1)
-    different = STUDY.estimate(trusted=1.2 * LOAD[:2000], local=reports, random_state=2)
+    different = estimated(1.2)
     seen = different.comparison
     assert seen is not None
     milder = replace(different, fits=replace(different.fits, comparison=replace(seen, statistic=30.0, tau=0.1)))
@@ -115,7 +106,7 @@ def test_a_result_reads_what_it_wrote(estimate: DistributionEstimate) -> None:
             assert DistributionEstimate.from_json(text).to_dict() == published.to_dict()
     odd = estimate.published(level=0.9, step=7.5)
     assert PublishedDistribution.from_json(odd.to_json()).quantiles == odd.quantiles
-    assert part.published().title == "load [country = DE]"
+    assert part.published().title == "page load ms [country = DE]"
 
 
 def test_other_quantiles_are_those_of_the_estimate(estimate: DistributionEstimate, read: PublishedDistribution) -> None:
@@ -148,7 +139,7 @@ def test_results_of_servers_and_parts_are_read(estimate: DistributionEstimate) -
     part = {**told, "users": {"by": "country", "key": "DE"}}
     text = json.dumps({"by": "country", "parts": [{"key": "DE", "estimate": part}, {"key": "FR", "estimate": told}]})
     german, _ = PublishedDistribution.parts_from_json(text)
-    assert german.title == "load [country = DE]"
+    assert german.title == "page load ms [country = DE]"
     with pytest.raises(DataError, match="2 parts of the users"):
         PublishedDistribution.from_json(text)
 

@@ -139,18 +139,6 @@ def test_there_is_no_report_for_what_is_not_a_number(values: object) -> None:
         STUDY.randomize(values)
 
 
-def test_a_part_is_a_study_of_its_own_and_takes_the_reports_of_all() -> None:
-    part = STUDY.part("country", "DE")
-    assert part.title == "page load ms [country = DE]"
-    assert part.whole_digest == STUDY.digest != part.digest
-    reports = STUDY.randomize(VALUES, random_state=1)
-    assert part.summarize_local(reports).study == part.digest
-    with pytest.raises(ProtocolError, match="The reports belong to"):
-        STUDY.summarize_local(part.randomize(VALUES))
-    with pytest.raises(ParameterError, match="used on the study of everybody"):
-        part.part("age", 18)
-
-
 def test_a_study_is_shown_shortly() -> None:
     assert repr(STUDY) == ("DistributionStudy('page load ms', bounds=(0.0, 10000.0), epsilon='1', scale='log')")
     assert len(repr(DistributionStudy("x" * 500, bounds=(0, 1), epsilon=1))) < 200

@@ -187,17 +187,3 @@ def test_there_is_no_report_for_what_is_missing_or_outside() -> None:
 @given(st.lists(st.sampled_from(["yes", "no"])), st.integers(0, 5))
 def test_seeds_repeat_reports(items: list[str], seed: int) -> None:
     assert STUDY.randomize(items, random_state=seed) == STUDY.randomize(np.array(items, "U3"), random_state=seed)
-
-
-# Parts
-
-
-def test_a_part_takes_the_reports_of_everybody() -> None:
-    part = STUDY.part("country", "DE")
-    assert part.whole_digest == STUDY.digest == STUDY.whole_digest != part.digest
-    assert part.title == "opened the app [country = DE]"
-    assert part.summarize_local(STUDY.randomize(["yes"])).tied
-    with pytest.raises(ProtocolError, match="The reports belong to"):
-        STUDY.summarize_local(part.randomize(["yes"]))
-    with pytest.raises(ParameterError, match="^by must be used on the study of everybody"):
-        part.part("country", "FR")

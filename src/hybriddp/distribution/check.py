@@ -56,11 +56,13 @@ def check_groups(
 ) -> CheckedGroups:
     """Both groups summarized; `DataError` or `ProtocolError` if there can be no estimate from them."""
     if isinstance(local, PatternCounts):
-        _check_local(study, local)
+        _check_digest(study, local)
+        if len(local.counts) != study.channel.n_codes:
+            raise ProtocolError(f"The local summary has {len(local.counts)} codes, the study {study.channel.n_codes}.")
     elif local is not None:
         local = study.summarize_local(local)
     if isinstance(trusted, BinCounts):
-        _check_digest(study, trusted.study)
+        _check_digest(study, trusted)
     elif trusted is not None:
         trusted = study.summarize_trusted(trusted)
     checked = CheckedGroups(study, trusted, local)
@@ -68,16 +70,10 @@ def check_groups(
     return checked if local is None else replace(checked, implausible=implausible_patterns(study.channel, local))
 
 
-def _check_digest(study: "DistributionStudy", digest: str) -> None:
-    if digest != study.digest:
+def _check_digest(study: "DistributionStudy", summary: BinCounts | PatternCounts) -> None:
+    if summary.study != study.digest:
         mine = f"{study.digest[:12]}… ({study.name!r})"
-        raise ProtocolError(f"The summary belongs to study {digest[:12]}…, not to {mine}.")
-
-
-def _check_local(study: "DistributionStudy", local: PatternCounts) -> None:
-    _check_digest(study, local.study)
-    if len(local.counts) != study.channel.n_codes:
-        raise ProtocolError(f"The local summary has {len(local.counts)} codes, the study {study.channel.n_codes}.")
+        raise ProtocolError(f"The summary belongs to study {summary.study[:12]}…, not to {mine}.")
 
 
 def _check_sizes(checked: CheckedGroups, *, single_group: bool) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hybriddp import _check
 from hybriddp.channels.plausible import short_doubt
 from hybriddp.distribution import explain, page, quantile
 from hybriddp.distribution.explain import USUAL
@@ -101,7 +100,7 @@ class DistributionEstimate:
 
     def quantile(self, q: float, *, level: float = 0.95) -> Quantile:
         """The value below which a fraction ``q`` of the population lies, with an interval from an edge to an edge."""
-        return quantile.quantile(self.fit, self.study.bins, _check.number("q", q, _check.FRACTION), level)
+        return quantile.quantile(self.fit, self.study.bins, q, level)
 
     def quantiles(self, q: Iterable[float] = USUAL, *, level: float = 0.95) -> tuple[Quantile, ...]:
         """Several quantiles; each interval holds its own at this level, not all together."""
@@ -109,7 +108,7 @@ class DistributionEstimate:
 
     def cdf(self, x: float, *, level: float = 0.95) -> CdfValue:
         """The fraction of the population whose values are at most ``x``."""
-        return quantile.cdf_value(self.fit, self.study.bins, _check.number("x", x), level)
+        return quantile.cdf_value(self.fit, self.study.bins, x, level)
 
     def band(self, level: float = 0.95) -> Band:
         """The CDF at all edges of the bins, with a band that holds each value of it at this level."""

@@ -68,8 +68,13 @@ def _digits(quantile: Quantile) -> tuple[str, str, str]:
     return value, lower, upper
 
 
+def _open_sides(quantile: Quantile) -> list[str]:
+    """From which sides it is not determined."""
+    return [s for s, touches in (("below", quantile.touches_lower), ("above", quantile.touches_upper)) if touches]
+
+
 def _verdict(quantile: Quantile) -> str:
-    sides = [s for s, touches in (("below", quantile.touches_lower), ("above", quantile.touches_upper)) if touches]
+    sides = _open_sides(quantile)
     if quantile.is_upper_bound:
         return "no: the upper bound itself, or above"
     if quantile.is_lower_bound:
@@ -193,9 +198,7 @@ def _told(quantile: Quantile) -> str:
     line = f"{quantile.name}: {shown(quantile)}"
     if quantile.determined or quantile.is_lower_bound or quantile.is_upper_bound:
         return f"{line}."
-    sides = [
-        side for side, touches in (("below", quantile.touches_lower), ("above", quantile.touches_upper)) if touches
-    ]
+    sides = _open_sides(quantile)
     bounds = {"below": "lower", "above": "upper"}
     touched = " and the ".join(bounds[side] for side in sides)
     return f"{line}. Not determined from {' or '.join(sides)}: it touches the {touched} bound."

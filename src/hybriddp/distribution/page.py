@@ -71,10 +71,10 @@ def figure(estimate: "DistributionEstimate", at: Sequence[float] = explain.USUAL
     corners = [*_points(edges, band.lower), *_points(edges[::-1], band.upper[::-1])]
     marks.append(f'<polygon points="{" ".join(corners)}" fill="{_BOTH}" fill-opacity="0.2"/>')
     curves: list[tuple[str, str, DistributionFit | None, float]] = [("both groups", _BOTH, estimate.fit, 2.0)]
-    fits = estimate.fits
-    if fits.released is None or fits.reports is None:
+    if estimate.comparison is None:
         curves = [("the only group", _BOTH, estimate.fit, 2.0)]
     elif groups_alone:
+        fits = estimate.fits
         groups = (("trusted alone", _TRUSTED, fits.trusted), ("local alone", _LOCAL, fits.local))
         curves = [*((name, color, fit, 0.8) for name, color, fit in groups), *curves]
     for _, color, fit, width in curves:

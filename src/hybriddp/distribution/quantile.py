@@ -175,7 +175,7 @@ def quantile(fit: Steps, bins: Bins, q: float, level: float) -> Quantile:
     The interval goes from the edge before the first one where the band reaches up to ``q``, to the first edge from
     which on the band stays above it. Within a bin only a whole fit tells how the density changes.
     """
-    _check.number("q", q, _check.FRACTION)
+    q = _check.number("q", q, _check.FRACTION)
     edges, found = bins.edges, band(fit, bins, level)
     at = int(np.searchsorted(np.append(fit.cdf, 1.0), q - _LITTLE))
     mass = float(fit.masses[at])
@@ -202,7 +202,7 @@ def quantile(fit: Steps, bins: Bins, q: float, level: float) -> Quantile:
 
 def cdf_value(fit: DistributionFit, bins: Bins, x: float, level: float) -> CdfValue:
     """The CDF at any value, between edges by interpolation."""
-    _check.number("x", x)
+    x = _check.number("x", x)
     weights, found = _up_to(fit, bins, x), band(fit, bins, level)
     value, error = _weighted(fit, weights)
     before = int(np.searchsorted(bins.edges, x, side="right")) - 1  # the last edge that is not above x

@@ -47,12 +47,11 @@ def _panel(axes: "Axes", estimate: DistributionEstimate, at: Sequence[float], wi
         bins.edges, band.lower, band.upper, color=HYBRID, alpha=0.2, linewidth=0, label="95 % band of the CDF"
     )
     fits = estimate.fits
-    if fits.released is not None and fits.reports is not None:
+    if fits.comparison is not None:
         for name, color, fit in (("trusted", TRUSTED, fits.trusted), ("local", LOCAL, fits.local)):
             if fit is not None:
                 _curve(axes, estimate, fit, color=color, linewidth=0.8, alpha=0.9, label=f"{name} group alone")
-    both = fits.released is not None and fits.reports is not None
-    said = "both groups" if both else "the only group"
+    said = "the only group" if fits.comparison is None else "both groups"
     _curve(axes, estimate, estimate.fit, color=HYBRID, linewidth=2.0, label=said)
     _mark_quantiles(axes, estimate, at)
     axes.set_ylim(0, 1.02)
