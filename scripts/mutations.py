@@ -326,7 +326,7 @@ BUGS = (
     ),
     Bug(
         "ledger: K-means adds noise without paying",
-        "self.ledger.spend(event, promised=None if is_again(self.ledger, event) else promised)",
+        "self.ledger.spend(event, promised=None if is_again(self.ledger, event) else self.study.privacy)",
         "pass",
         ("kmeans/protocol/**", *KMEANS),
     ),
